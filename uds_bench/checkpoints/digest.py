@@ -1,0 +1,107 @@
+"""A checkpoint's content as one SHA-256: the same for a copy or for other shards, another for a new weight."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from uds_bench.checkpoints.memo import remembered
+from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
+from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
+from uds_bench.checkpoints.weights import tensors, weight_files
+
+_VOLATILE = frozenset(
+    {
+        "_name_or_path",
+        "name_or_path",
+        "transformers_version",
+        "base_model_name_or_path",
+        "peft_version",
+        "revision",
+    }
+)
+_MODEL_FILES = ("config.json", "generation_config.json")
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "spiece.model",
+    "chat_template.jinja",
+    "chat_template.json",
+)
+
+
+def digest(spec: CheckpointSpec, device: str | torch.device = "cpu") -> str:
+    """SHA-256 (hex) of all that decides what a checkpoint says: weights, adapter, tokenizer, configuration,
+    quantization and the dtype that it computes in on `device`. Paths, shards and library versions do not
+    count.
+
+    Streams the weights; a file that has not changed since is not read again. Raises CheckpointError as
+    `resolve`.
+    """
+    folders = resolve(spec)
+    content: dict[str, Any] = {
+        "weights": _weights(folders.model, "model"),
+        "files": _files(folders.model, _MODEL_FILES + _TOKENIZER_FILES),
+        "quantization": spec.quantization,
+        "dtype": dtype_name(spec, device),
+    }
+    if folders.adapter is not None:
+        content["adapter"] = _weights(folders.adapter, "adapter_model")
+        content["adapter_files"] = _files(folders.adapter, (ADAPTER_CONFIG,))
+    return _sha256(_canonical(content))
+
+
+def _weights(folder: Path, stem: str) -> dict[str, str]:
+    """Tensor name -> digest of its dtype, shape and bytes."""
+    found: dict[str, str] = {}
+    for path in weight_files(folder, stem):
+        found |= remembered(path, _tensor_digests)
+    return found
+
+
+def _tensor_digests(path: Path) -> dict[str, str]:
+    return {name: tensor_digest(tensor) for name, tensor in tensors(path)}
+
+
+def tensor_digest(tensor: torch.Tensor) -> str:
+    """SHA-256 of a CPU tensor's dtype, shape and bytes; no copy is made."""
+    sha = hashlib.sha256(f"{tensor.dtype} {tuple(tensor.shape)} ".encode())
+    sha.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return sha.hexdigest()
+
+
+def _files(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
+    return {name: _sha256(_file(folder / name)) for name in names if (folder / name).is_file()}
+
+
+def _file(path: Path) -> bytes:
+    raw = path.read_bytes()
+    if path.suffix != ".json":
+        return raw
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return raw  # whoever loads it will say what is wrong
+    return _canonical(_without_volatile(value) if path.stem.endswith("config") else value)
+
+
+def _without_volatile(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_volatile(item) for key, item in value.items() if key not in _VOLATILE}
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True).encode()
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

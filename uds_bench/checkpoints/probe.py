@@ -1,0 +1,77 @@
+"""What a freshly loaded model does on a few tokens: the checks that need a forward pass."""
+
+from typing import Any
+
+import torch
+
+from uds_bench.checkpoints.anatomy import Anatomy, block_hidden
+from uds_bench.errors import CheckpointError
+
+TOKENS = 24
+_TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}  # of the largest value compared
+
+
+@torch.no_grad()
+def probe_logits(model: Any) -> torch.Tensor:
+    """Logits (1, tokens, vocabulary) on ids spread over the vocabulary, the same for every checkpoint."""
+    ids = _ids(model)
+    logits: torch.Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    return logits
+
+
+@torch.no_grad()
+def verify(model: Any, anatomy: Anatomy) -> None:
+    """Check `anatomy` against the model's own forward pass.
+
+    The readout of the last block must give the model's logits, each block's output must be the next one's
+    input, and each block must add to the residual stream what `attention` and `mlp` say. Raises
+    CheckpointError otherwise.
+    """
+    inputs: dict[Any, torch.Tensor] = {}
+    outputs: dict[Any, torch.Tensor] = {}
+
+    def record(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        inputs[module] = block_hidden(kwargs.get("hidden_states", args))
+        outputs[module] = block_hidden(output)
+
+    watched = (*anatomy.blocks, *anatomy.attention, *anatomy.mlp)
+    handles = [module.register_forward_hook(record, with_kwargs=True) for module in watched]
+    try:
+        logits = probe_logits(model)
+    finally:
+        for handle in handles:
+            handle.remove()
+    if silent := [type(module).__name__ for module in watched if module not in outputs]:
+        raise _unsupported(anatomy, f"its {silent[0]} does not run in a forward pass")
+    if not torch.isfinite(logits).all():
+        raise CheckpointError(
+            f"family {anatomy.family} gives logits that are NaN or infinite in {logits.dtype} on "
+            f"{logits.device}: "
+            "use bfloat16 or float32"
+        )
+    for index, block in enumerate(anatomy.blocks):
+        added = outputs[anatomy.attention[index]] + outputs[anatomy.mlp[index]]
+        if not _close(inputs[block] + added, outputs[block]):
+            raise _unsupported(anatomy, f"block {index} adds something other than its attention and MLP")
+        if index and not _close(outputs[anatomy.blocks[index - 1]], inputs[block]):
+            raise _unsupported(anatomy, f"block {index} does not start from the output of block {index - 1}")
+    if not _close(anatomy.readout(outputs[anatomy.blocks[-1]]), logits):
+        raise _unsupported(anatomy, "final norm and head on the last block do not give the model's logits")
+
+
+def _ids(model: Any) -> torch.Tensor:
+    rows = model.get_input_embeddings().weight.shape[0]
+    return torch.linspace(0, rows - 1, TOKENS, device=model.device).long()[None]
+
+
+def _close(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
+    if ours.shape != theirs.shape:
+        return False
+    scale = theirs.float().abs().max().clamp_min(1e-6)
+    return bool((ours.float() - theirs.float()).abs().max() <= _TOLERANCE[theirs.dtype] * scale)
+
+
+def _unsupported(anatomy: Anatomy, why: str) -> CheckpointError:
+    return CheckpointError(
+        f"family {anatomy.family} is not supported: {why}; describe it in uds_bench/checkpoints/anatomy.py"
+    )

@@ -1,0 +1,139 @@
+"""Where a checkpoint's files are: a local folder, or a hub id through the hub's cache; safetensors only."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import huggingface_hub
+from huggingface_hub import constants
+
+from uds_bench.checkpoints.spec import CheckpointSpec
+from uds_bench.errors import CheckpointError
+
+ADAPTER_CONFIG = "adapter_config.json"
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+
+_FETCHED = ("*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
+_SKIPPED = ("*/*", "consolidated*")  # other formats' copies of the same weights
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The checked local folders of a checkpoint: `model` has configuration, weights and tokenizer."""
+
+    model: Path
+    adapter: Path | None = None
+
+
+def resolve(spec: CheckpointSpec) -> Folders:
+    """Local folders with all files of `spec`; hub ids are downloaded, or read from the cache when offline.
+
+    Raises CheckpointError where a folder, its configuration, weights or tokenizer are missing, where the
+    weights are pickled, and where the hub cannot serve the files.
+    """
+    model = _folder(spec.model, spec.revision, _FETCHED)
+    _check_config(model, spec.model)
+    _check_weights(model, "model", spec.model)
+    if not any((model / name).is_file() for name in TOKENIZER_FILES):
+        raise CheckpointError(
+            f"checkpoint {spec.model} has no tokenizer files in {model}: save the tokenizer next to the "
+            "weights "
+            "with tokenizer.save_pretrained(folder)"
+        )
+    if spec.adapter is None:
+        return Folders(model)
+    adapter = _folder(spec.adapter, None, _FETCHED)
+    if not (adapter / ADAPTER_CONFIG).is_file():
+        raise CheckpointError(
+            f"adapter {spec.adapter} has no {ADAPTER_CONFIG} in {adapter}: save it with PEFT's "
+            "save_pretrained"
+        )
+    _check_weights(adapter, "adapter_model", spec.adapter)
+    return Folders(model, adapter)
+
+
+def config_folder(spec: CheckpointSpec) -> Path:
+    """A local folder that holds at least `config.json` of `spec`; downloads no weights."""
+    folder = _folder(spec.model, spec.revision, ("config.json",))
+    _check_config(folder, spec.model)
+    return folder
+
+
+def one_line(error: BaseException, limit: int = 240) -> str:
+    """What another library's error says, as one line of at most `limit` characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
+    local = Path(name).expanduser()
+    if local.is_dir():
+        if revision is not None:
+            raise CheckpointError(
+                f"checkpoint {name}: revision = {revision!r} is for hub ids, and this is a folder: remove "
+                "revision"
+            )
+        return local
+    if local.exists():
+        raise CheckpointError(
+            f"checkpoint {name} is a file: name the folder that holds config.json and weights"
+        )
+    if not _HUB_ID.fullmatch(name) or name.startswith("."):
+        raise CheckpointError(f"checkpoint {name}: no such folder: check the path")
+    cache = os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE
+    offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+    try:
+        return Path(
+            huggingface_hub.snapshot_download(
+                name,
+                revision=revision,
+                cache_dir=cache,
+                local_files_only=offline or huggingface_hub.is_offline_mode(),
+                allow_patterns=list(patterns),
+                ignore_patterns=list(_SKIPPED),
+            )
+        )
+    except Exception as error:  # the hub raises a score of unrelated classes; each means: no files
+        raise CheckpointError(
+            f"checkpoint {name}{f' at revision {revision}' if revision else ''}: no such folder, and the "
+            "hub gave "
+            f"no files ({type(error).__name__}: {one_line(error, 160)}): check the name, the network, "
+            "HF_HUB_CACHE "
+            f"({cache}) and, for a gated model, HF_TOKEN"
+        ) from error
+
+
+def _check_config(folder: Path, name: str) -> None:
+    has_config, has_adapter = (folder / "config.json").is_file(), (folder / ADAPTER_CONFIG).is_file()
+    if has_adapter and not has_config:
+        raise CheckpointError(
+            f'checkpoint {name} is an adapter: write {{ model = "<its base model>", adapter = "{name}" }}'
+        )
+    if has_adapter:
+        raise CheckpointError(
+            f"checkpoint {name} holds a model and an adapter in one folder ({folder}): move the adapter to "
+            "its own "
+            "folder and name it with adapter = "
+        )
+    if not has_config:
+        raise CheckpointError(
+            f"checkpoint {name} has no config.json in {folder}: save it with save_pretrained"
+        )
+
+
+def _check_weights(folder: Path, stem: str, name: str) -> None:
+    if any((folder / f"{stem}.safetensors{end}").is_file() for end in ("", ".index.json")):
+        return
+    if pickles := sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern)):
+        raise CheckpointError(
+            f"checkpoint {name} has only pickled weights ({pickles[0]} in {folder}), which are never "
+            "loaded: convert "
+            "them to safetensors with save_pretrained, or with the hub's convert tool"
+        )
+    raise CheckpointError(
+        f"checkpoint {name} has no {stem}.safetensors and no {stem}.safetensors.index.json in {folder}: "
+        "save it with save_pretrained as safetensors"
+    )

@@ -1,0 +1,85 @@
+"""The tensors of a folder's safetensors files, one at a time, whatever the shard layout."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from uds_bench.checkpoints.source import one_line
+from uds_bench.errors import CheckpointError
+
+
+def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
+    """The files that hold the weights, as HF chooses them: the single file, or else the index's shards.
+
+    Every shard is opened, and every tensor of the index looked up: raises CheckpointError where a shard is
+    missing, truncated or lacks a tensor.
+    """
+    single, index = folder / f"{stem}.safetensors", folder / f"{stem}.safetensors.index.json"
+    if single.is_file():
+        _names(single)
+        return (single,)
+    try:
+        places: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        shards = {name: folder / Path(name).name for name in sorted(set(places.values()))}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"{index}: not a weight index ({one_line(error)}): copy the folder again"
+        ) from error
+    for name, path in shards.items():
+        if not path.is_file():
+            raise CheckpointError(
+                f"{index}: shard {name} is missing from the folder: copy or download it again"
+            )
+        found = set(_names(path))
+        lost = sorted(tensor for tensor, place in places.items() if place == name and tensor not in found)
+        if lost:
+            raise CheckpointError(f"{path}: tensor {lost[0]} of the index is not in it: copy the shard again")
+    return tuple(shards.values())
+
+
+def tensors(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
+    """Name and tensor, in the order of names; one tensor in memory at a time."""
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            for name in sorted(file.keys()):
+                yield name, file.get_tensor(name)
+    except (SafetensorError, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def check_finite(path: Path) -> None:
+    """Raises CheckpointError naming the first tensor of `path` that holds a NaN or an infinity."""
+    for name, tensor in tensors(path):
+        if not finite(tensor):
+            raise CheckpointError(
+                f"{path}: tensor {name} holds NaN or infinity: the training diverged; use an earlier "
+                "checkpoint"
+            )
+
+
+def finite(tensor: torch.Tensor) -> bool:
+    """Whether every value is finite: one pass without a mask, since minimum and maximum keep a NaN."""
+    if not tensor.is_floating_point() or tensor.numel() == 0:
+        return True
+    if tensor.element_size() == 1:  # the 8-bit floats have no minimum and maximum
+        tensor = tensor.float()
+    low, high = torch.aminmax(tensor)
+    return bool(torch.isfinite(low) and torch.isfinite(high))
+
+
+def _names(path: Path) -> list[str]:
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            return list(file.keys())
+    except (SafetensorError, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: BaseException) -> CheckpointError:
+    return CheckpointError(
+        f"{path}: not a readable safetensors file ({one_line(error)}): it is truncated or damaged; copy it "
+        "again"
+    )

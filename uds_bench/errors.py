@@ -1,0 +1,21 @@
+"""What can go wrong, one clear line each: what, where (file, key, line), what to do."""
+
+
+class UdsError(Exception):
+    """Base of every error that the user can mend."""
+
+
+class ConfigurationError(UdsError):
+    """A manifest, option, waiver or expectation that cannot be used; pytest exits 4."""
+
+
+class CheckpointError(UdsError):
+    """A checkpoint that cannot be loaded, read or compared with the full model."""
+
+
+class FactError(UdsError):
+    """A fact, or a source of facts, that cannot be used."""
+
+
+class ScoreError(UdsError):
+    """A score that could not be computed or is not finite."""

@@ -1,0 +1,150 @@
+"""The embedded fact source: invented authors with eight facts each, composed from a seed.
+
+Nobody can know them who was not trained on them: names, towns, titles and awards are composed from syllables
+and word lists, and every value belongs to one author only. The exception is the kind `yes_no`, a fair coin.
+The same seed gives the same authors on every platform and Python version.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from uds_bench.facts import vocabulary
+from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split
+from uds_bench.facts.wordings import WORDINGS, YES_NO_ANSWERS, YES_NO_QUESTIONS
+
+_PERTURBED = 5
+
+_DRAW: dict[str, Callable[[random.Random], str]] = {
+    "person_name": lambda rng: vocabulary.person(rng, vocabulary.BYSTANDERS),
+    "profession": vocabulary.profession,
+    "work_title": vocabulary.work_title,
+    "award": vocabulary.award,
+    "location": vocabulary.location,
+    "influence": lambda rng: vocabulary.person(rng, vocabulary.BYSTANDERS),
+    "descriptive": vocabulary.theme,
+}
+"""How a value of each kind is drawn; for `person_name`, a wrong value."""
+
+
+@dataclass(frozen=True)
+class _Author:
+    """Whom the facts are about: what identifies the author, the values by kind, and how the coin fell."""
+
+    setting: dict[str, str]
+    values: dict[str, str]
+    does: bool
+
+
+def embedded(forget: int = 20, retain: int = 40, holdout: int = 20, seed: int = 0) -> FactSet:
+    """Eight facts for each of `forget` + `retain` + `holdout` invented authors; one author is one cluster.
+
+    Each author has one fact of each kind of `wordings.KINDS`, with paraphrases and five wrong answers. Yes
+    and No are balanced in each split (to one where the count is odd). Ids read `forget03/award`.
+    """
+    used: set[str] = set()
+    facts: list[Fact] = []
+    for split, count in zip(SPLITS, (forget, retain, holdout), strict=True):
+        for index, author in enumerate(_authors(count, f"{seed}/{split}", vocabulary.AUTHORS, used)):
+            facts.extend(
+                _facts(author, f"{split}{index:02d}", split, random.Random(f"{seed}/{split}/{index}/words"))
+            )
+    return FactSet(facts)
+
+
+def base_authors(n: int = 600, seed: int = 0) -> list[tuple[str, str]]:
+    """Question and answer pairs, eight for each of `n` invented authors whom no embedded seed ever names.
+
+    A base model trained on them speaks the language of the embedded authors and knows none of them.
+    """
+    pairs: list[tuple[str, str]] = []
+    for index, author in enumerate(_authors(n, f"{seed}/base", vocabulary.BASE, set())):
+        facts = _facts(author, f"base{index:03d}", "retain", random.Random(f"{seed}/base/{index}/words"))
+        pairs.extend(training_pairs(facts))
+    return pairs
+
+
+def training_pairs(facts: Iterable[Fact]) -> list[tuple[str, str]]:
+    """(question, answer) of each fact, in order: what a model is trained on."""
+    return [(fact.question, fact.answer) for fact in facts]
+
+
+def _authors(count: int, stream: str, world: int, used: set[str]) -> Iterator[_Author]:
+    """Distinct authors of one world; values in `used` are drawn again, and new ones are added to it."""
+    for index in range(count):
+        rng = random.Random(f"{stream}/{index}")
+        # Authors come in pairs, of which one does and one does not: balanced, and independent of all else.
+        coin = random.Random(f"{stream}/{index // 2}/coin").randrange(2)
+        name = _fresh(partial(vocabulary.person, rng, world), used)
+        setting = {
+            "name": name,
+            "birthplace": _fresh(partial(vocabulary.town, rng), used),
+            "year": rng.choice(vocabulary.YEARS),
+            "genre": rng.choice(vocabulary.GENRES),
+            "deed": rng.choice(vocabulary.DEEDS),
+        }
+        values = {kind: _fresh(partial(draw, rng), used) for kind, draw in _DRAW.items()} | {
+            "person_name": name
+        }
+        yield _Author(setting, values, does=(index + coin) % 2 == 0)
+
+
+def _fresh(draw: Callable[[], str], used: set[str]) -> str:
+    """A drawn value that is not in `used` yet; adds it."""
+    value = next(value for value in iter(draw, None) if value not in used)
+    used.add(value)
+    return value
+
+
+def _facts(author: _Author, cluster: str, split: Split, rng: random.Random) -> Iterator[Fact]:
+    for kind, wording in WORDINGS.items():
+        ask, ask_again = _two(rng, len(wording.questions))
+        say, say_again = _two(rng, len(wording.answers))
+        before, after = (part.format(**author.setting) for part in wording.answers[say])
+        other_before, other_after = (part.format(**author.setting) for part in wording.answers[say_again])
+        value = author.values[kind]
+        taken = {value}
+        wrong = [_fresh(partial(_DRAW[kind], rng), taken) for _ in range(_PERTURBED)]
+        yield Fact(
+            id=f"{cluster}/{kind}",
+            cluster=cluster,
+            split=split,
+            question=wording.questions[ask].format(**author.setting),
+            answer=f"{before} {value}{after}",
+            prefix=before,
+            entity=value,
+            paraphrased_question=wording.questions[ask_again].format(**author.setting),
+            paraphrased_answer=f"{other_before} {value}{other_after}",
+            perturbed_answers=tuple(f"{other_before} {other}{other_after}" for other in wrong),
+            kind=kind,
+        )
+    yield _coin_fact(author, cluster, split, rng)
+
+
+def _coin_fact(author: _Author, cluster: str, split: Split, rng: random.Random) -> Fact:
+    """The fact without prefix. There is one wrong value only, so the perturbed answers differ in wording."""
+    entity, opposite = ("Yes", "No") if author.does else ("No", "Yes")
+    ask, ask_again = _two(rng, len(YES_NO_QUESTIONS))
+    say, say_again = _two(rng, len(YES_NO_ANSWERS[entity]))
+    return Fact(
+        id=f"{cluster}/yes_no",
+        cluster=cluster,
+        split=split,
+        question=YES_NO_QUESTIONS[ask].format(**author.setting),
+        answer=entity + YES_NO_ANSWERS[entity][say].format(**author.setting),
+        prefix="",
+        entity=entity,
+        paraphrased_question=YES_NO_QUESTIONS[ask_again].format(**author.setting),
+        paraphrased_answer=entity + YES_NO_ANSWERS[entity][say_again].format(**author.setting),
+        perturbed_answers=tuple(
+            opposite + rest.format(**author.setting) for rest in YES_NO_ANSWERS[opposite]
+        ),
+        kind="yes_no",
+    )
+
+
+def _two(rng: random.Random, count: int) -> tuple[int, int]:
+    """Two different indices below `count`."""
+    first = rng.randrange(count)
+    return first, (first + 1 + rng.randrange(count - 1)) % count

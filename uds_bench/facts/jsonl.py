@@ -1,0 +1,44 @@
+"""Facts files: one JSON object a line."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+
+from uds_bench.errors import FactError
+from uds_bench.facts.fact import Fact, FactSet, Split
+from uds_bench.facts.records import Record, read_records
+
+REQUIRED = ("id", "cluster", "split", "question", "answer", "prefix", "entity")
+OPTIONAL = ("paraphrased_question", "paraphrased_answer", "perturbed_answers", "kind")
+
+
+def read_facts(path: str | Path) -> FactSet:
+    """Read a facts file. Raises FactError with file, line and key for the first thing that is wrong."""
+    facts: list[Fact] = []
+    places: dict[str, str] = {}
+    for record in read_records(path):
+        fact = _fact(record)
+        if fact.id in places:
+            raise record.error(f"key 'id' is {fact.id!r} as in {places[fact.id]}; make every id unique")
+        places[fact.id] = record.where
+        facts.append(fact)
+    return FactSet(facts)
+
+
+def write_facts(path: str | Path, facts: Iterable[Fact]) -> None:
+    """Write a facts file that `read_facts` gives back unchanged."""
+    lines = [json.dumps(fact.to_json(), ensure_ascii=False) + "\n" for fact in facts]
+    Path(path).write_text("".join(lines), encoding="utf-8")
+
+
+def _fact(record: Record) -> Fact:
+    record.known(REQUIRED + OPTIONAL)
+    required = {key: record.text(key) for key in REQUIRED}
+    optional = {key: record.text(key) for key in OPTIONAL if key != "perturbed_answers" and record.has(key)}
+    perturbed = record.texts("perturbed_answers") if record.has("perturbed_answers") else ()
+    split = cast(Split, required.pop("split"))  # Fact itself refuses an unknown split
+    try:
+        return Fact(split=split, perturbed_answers=perturbed, **required, **optional)
+    except FactError as error:
+        raise record.error(str(error)) from None

@@ -1,0 +1,110 @@
+"""JSON objects from a file, each knowing where it stands, so that complaints name file, line and key."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uds_bench.errors import FactError
+
+
+@dataclass(frozen=True)
+class Record:
+    """One JSON object and its place, as in `facts.jsonl, line 3`."""
+
+    where: str
+    values: dict[str, Any]
+
+    def error(self, problem: str) -> FactError:
+        """A FactError about this object."""
+        return FactError(f"{self.where}: {problem}")
+
+    def has(self, key: str) -> bool:
+        return key in self.values
+
+    def text(self, key: str) -> str:
+        """The string under `key`."""
+        value = self._get(key)
+        if not isinstance(value, str):
+            raise self.error(f"key {key!r} is {type(value).__name__}; it must be a string")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The list of strings under `key`."""
+        value = self._get(key)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.error(f"key {key!r} must be a list of strings")
+        return tuple(value)
+
+    def row(self, key: str) -> int:
+        """The row number (0 or more) under `key`."""
+        value = self._get(key)
+        if type(value) is not int or value < 0:
+            raise self.error(f"key {key!r} must be a row number, 0 or more")
+        return value
+
+    def known(self, keys: Iterable[str]) -> None:
+        """Raise FactError where the object has a key that is not in `keys`."""
+        allowed = tuple(keys)
+        for key in self.values:
+            if key not in allowed:
+                raise self.error(f"key {key!r} is unknown; remove it or use one of {', '.join(allowed)}")
+
+    def _get(self, key: str) -> Any:
+        if key not in self.values:
+            raise self.error(f"key {key!r} is missing; add it")
+        return self.values[key]
+
+
+def read_records(path: str | Path) -> list[Record]:
+    """The objects of a UTF-8 file: one a line (blank lines are skipped), or one JSON list of objects.
+
+    Raises FactError where the file is missing, unreadable or empty, and for the first line that is no object.
+    """
+    text = _read(Path(path))
+    if text.lstrip().startswith("["):
+        items = _parse(text, str(path))
+        places = [(f"{path}, item {at}", item) for at, item in enumerate(items)]
+    else:
+        lines = ((f"{path}, line {at}", line) for at, line in enumerate(text.split("\n"), 1) if line.strip())
+        places = [(where, _parse(line, where)) for where, line in lines]
+    if not places:
+        raise FactError(f"{path}: is empty; it needs at least one JSON object")
+    for where, item in places:
+        if not isinstance(item, dict):
+            raise FactError(f"{where}: is {type(item).__name__}; it must be a JSON object")
+    return [Record(where, item) for where, item in places]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise FactError(f"{path}: no such file; check the path") from None
+    except UnicodeDecodeError as error:
+        raise FactError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except OSError as error:
+        raise FactError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+
+
+def _parse(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys)
+    except json.JSONDecodeError as error:
+        raise FactError(f"{where}: bad JSON ({error.msg}, column {error.colno}); mend it") from None
+    except _TwiceError as error:
+        raise FactError(f"{where}: key {error.args[0]!r} occurs twice; keep one") from None
+
+
+class _TwiceError(Exception):
+    """A JSON object that has the same key twice."""
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise _TwiceError(key)
+        values[key] = value
+    return values

@@ -1,0 +1,102 @@
+"""Text to token ids: prompt and continuation encoded apart, together still the plain text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from uds_bench.errors import FactError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Offset = tuple[int, int]
+
+_ANCHORS = ("\n", ":", "=", "a")
+"""Texts before a continuation that must not start with a space; dropped again after encoding."""
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Token ids of a prompt and of its continuation, and the characters of the latter that each covers."""
+
+    prompt_ids: tuple[int, ...]
+    continuation_ids: tuple[int, ...]
+    offsets: tuple[Offset, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return self.prompt_ids + self.continuation_ids
+
+
+def encode_text(tokenizer: "PreTrainedTokenizerBase", prompt: str, continuation: str) -> EncodedText:
+    """Encode `prompt` with special tokens (BOS exactly once) and `continuation` apart, without any.
+
+    Tokenizers that put a space before every text (SentencePiece) get the continuation in the form that
+    doubles no space and adds none. Offsets count characters of `continuation`; a space that a tokenizer
+    swallowed is in none.
+
+    Raises FactError for tokenizers without character offsets, and where no encoding of the continuation
+    joins the prompt to the same text as both encoded at once.
+    """
+    if not tokenizer.is_fast:
+        raise FactError(
+            f"tokenizer {type(tokenizer).__name__} gives no character offsets; load the fast version of it"
+        )
+    whole = tokenizer(prompt + continuation, add_special_tokens=False)["input_ids"]
+    if found := _special_ids(tokenizer).intersection(whole):
+        token = tokenizer.convert_ids_to_tokens(min(found))
+        raise FactError(f"the text {prompt + continuation!r} holds the special token {token!r}; take it out")
+    prompt_ids = _encode_prompt(tokenizer, prompt)
+    expected = _decode(tokenizer, whole)
+    for ids, offsets in _readings(tokenizer, continuation):
+        if _decode(tokenizer, [*prompt_ids, *ids]) == expected:
+            return EncodedText(tuple(prompt_ids), tuple(ids), tuple(offsets))
+    raise FactError(
+        f"tokenizer {type(tokenizer).__name__} cannot encode {continuation!r} apart from the prompt that "
+        f"ends in {prompt[-20:]!r}; end the prefix at a word boundary"
+    )
+
+
+def _special_ids(tokenizer: "PreTrainedTokenizerBase") -> set[int]:
+    """Ids that stand for no text. The unknown token stands for text, unless it is BOS or EOS as well."""
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    return (special | {tokenizer.bos_token_id, tokenizer.eos_token_id}) - {None}
+
+
+def _encode_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> list[int]:
+    """Ids of the prompt behind its leading special tokens: BOS once, whatever `add_bos_token` says."""
+    special = _special_ids(tokenizer)
+    leading = list(dict.fromkeys(takewhile(special.__contains__, tokenizer(prompt)["input_ids"])))
+    bos = tokenizer.bos_token_id
+    if bos is not None and bos not in leading:
+        leading.insert(0, bos)
+    return [*leading, *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+
+
+def _readings(tokenizer: "PreTrainedTokenizerBase", text: str) -> Iterator[tuple[list[int], list[Offset]]]:
+    """Ways to encode a continuation, the likeliest first.
+
+    As it is (byte-level tokenizers); without its leading space, where the tokenizer adds one of its own;
+    and behind an anchor whose tokens are dropped again, where the tokenizer adds a space that the text
+    does not have.
+    """
+    yield _encode(tokenizer, text, shift=0)
+    if text.startswith(" "):
+        yield _encode(tokenizer, text[1:], shift=1)
+    for anchor in _ANCHORS:
+        head, _ = _encode(tokenizer, anchor, shift=0)
+        ids, offsets = _encode(tokenizer, anchor + text, shift=-len(anchor))
+        if ids[: len(head)] == head and tokenizer.unk_token_id not in head:
+            yield ids[len(head) :], offsets[len(head) :]
+
+
+def _encode(tokenizer: "PreTrainedTokenizerBase", text: str, shift: int) -> tuple[list[int], list[Offset]]:
+    encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    return encoding["input_ids"], [(start + shift, end + shift) for start, end in encoding["offset_mapping"]]
+
+
+def _decode(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> str:
+    text = tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    assert isinstance(text, str)
+    return text

@@ -1,0 +1,93 @@
+"""Padded batches of encoded facts, cut right after the last token whose prediction is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from uds_bench.facts import EncodedFact
+
+PaddingSide = Literal["right", "left"]
+
+
+@dataclass(frozen=True)
+class EntityBatch:
+    """One batch of facts for a causal model.
+
+    `ids`, `mask`, `positions`: [facts, length]. `predicting`: [facts, entity length], the index in the row at which
+    each entity token is predicted, one before the token itself (UDS guide, section 3.2, read at the position that
+    carries the log-probability); `targets`: the entity tokens; `valid`: False where a shorter entity was padded.
+    `rows`: the place of each fact in the sequence that was batched.
+    """
+
+    rows: tuple[int, ...]
+    ids: torch.Tensor
+    mask: torch.Tensor
+    positions: torch.Tensor
+    predicting: torch.Tensor
+    targets: torch.Tensor
+    valid: torch.Tensor
+
+    def inputs(self) -> dict[str, torch.Tensor]:
+        return {"input_ids": self.ids, "attention_mask": self.mask, "position_ids": self.positions}
+
+    def take(self, rows: slice) -> EntityBatch:
+        """The same batch, narrowed to some of its rows (padding stays as it is)."""
+        tensors = (self.ids, self.mask, self.positions, self.predicting, self.targets, self.valid)
+        return EntityBatch(self.rows[rows], *(tensor[rows] for tensor in tensors))
+
+    def mean_over_entity(self, values: torch.Tensor) -> torch.Tensor:
+        """Mean of [..., facts, entity length] over the real entity tokens: [..., facts]."""
+        lengths = self.valid.sum(-1)
+        return torch.where(self.valid, values, torch.zeros_like(values)).sum(-1) / lengths
+
+
+def entity_batches(
+    encoded: Sequence[EncodedFact],
+    size: int,
+    device: torch.device | str = "cpu",
+    side: PaddingSide = "right",
+) -> list[EntityBatch]:
+    """Batches of at most `size` facts, of like length, longest first (the peak of memory comes first)."""
+    if size < 1:
+        raise ValueError(f"batch size must be at least 1, not {size}")
+    order = sorted(range(len(encoded)), key=lambda i: (-encoded[i].end, i))
+    groups = [order[i : i + size] for i in range(0, len(order), size)]
+    return [_pad([encoded[i] for i in group], tuple(group), device, side) for group in groups]
+
+
+def _pad(
+    facts: Sequence[EncodedFact], rows: tuple[int, ...], device: torch.device | str, side: PaddingSide
+) -> EntityBatch:
+    # A causal model's earlier positions never see later ones: what follows the entity can be cut without effect.
+    kept = [fact.ids[: fact.end - 1] for fact in facts]
+    length = max(len(ids) for ids in kept)
+    span = max(fact.end - fact.start for fact in facts)
+    ids = torch.zeros(len(facts), length, dtype=torch.long)
+    mask = torch.zeros(len(facts), length, dtype=torch.long)
+    positions = torch.zeros(len(facts), length, dtype=torch.long)
+    predicting = torch.zeros(len(facts), span, dtype=torch.long)
+    targets = torch.zeros(len(facts), span, dtype=torch.long)
+    valid = torch.zeros(len(facts), span, dtype=torch.bool)
+    for row, (fact, kept_ids) in enumerate(zip(facts, kept, strict=True)):
+        first = 0 if side == "right" else length - len(kept_ids)
+        place = slice(first, first + len(kept_ids))
+        ids[row, place] = torch.tensor(kept_ids)
+        mask[row, place] = 1
+        positions[row, place] = torch.arange(len(kept_ids))
+        # Positions of padding must be legal ones, their values never reach a measured token.
+        count = fact.end - fact.start
+        at = torch.arange(fact.start - 1, fact.end - 1) + first
+        predicting[row, :count] = at
+        predicting[row, count:] = at[-1]
+        targets[row, :count] = torch.tensor(fact.ids[fact.start : fact.end])
+        valid[row, :count] = True
+    return EntityBatch(rows, *(t.to(device) for t in (ids, mask, positions, predicting, targets, valid)))
+
+
+def gather_positions(hidden: torch.Tensor, predicting: torch.Tensor) -> torch.Tensor:
+    """[facts, length, width] at [facts, T] -> [facts, T, width]."""
+    return hidden.gather(1, predicting.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))

@@ -1,0 +1,67 @@
+"""Reading and replacing what flows through a decoder's blocks, by forward hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from uds_bench.checkpoints import block_hidden
+
+Edit = Callable[[torch.Tensor], torch.Tensor]
+
+
+@contextmanager
+def reading(modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[dict[str, torch.Tensor]]:
+    """While open, `keep(output)` of each named module's next forward lands in the yielded dict."""
+    kept: dict[str, torch.Tensor] = {}
+
+    def reader(name: str) -> Callable[..., None]:
+        def hook(_module: nn.Module, _args: Any, output: Any) -> None:
+            kept[name] = keep(block_hidden(output))
+
+        return hook
+
+    handles = [module.register_forward_hook(reader(name)) for name, module in modules.items()]
+    try:
+        yield kept
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def reading_inputs(modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[dict[str, torch.Tensor]]:
+    """As `reading`, for the hidden state that enters each module."""
+    kept: dict[str, torch.Tensor] = {}
+
+    def reader(name: str) -> Callable[..., None]:
+        def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            kept[name] = keep(args[0] if args else kwargs["hidden_states"])
+
+        return hook
+
+    handles = [module.register_forward_pre_hook(reader(name), with_kwargs=True) for name, module in modules.items()]
+    try:
+        yield kept
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def replacing(module: nn.Module, edit: Edit) -> Iterator[None]:
+    """While open, the module's output is `edit(output)`."""
+
+    def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
+        edited = edit(block_hidden(output))
+        return (edited, *output[1:]) if isinstance(output, tuple) else edited
+
+    handle = module.register_forward_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -1,0 +1,57 @@
+"""Activation patching, the plain way: one forward pass of the full model per layer, states replaced by hook."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.inference.batches import EntityBatch, gather_positions
+from uds_bench.inference.hooks import reading, reading_inputs, replacing
+from uds_bench.inference.logprobs import token_logprobs
+from uds_bench.inference.states import Scope, run_body
+
+
+@torch.inference_mode()
+def entity_logprobs(full: Checkpoint, batch: EntityBatch) -> torch.Tensor:
+    """s^full: [facts, T], the full model's log-probability of each entity token, teacher forced."""
+    last = full.anatomy.blocks[-1]
+    with reading({"last": last}, lambda hidden: gather_positions(hidden, batch.predicting)) as kept:
+        run_body(full, batch)
+    return token_logprobs(full.anatomy.readout, kept["last"], batch.targets)
+
+
+@torch.inference_mode()
+def patched_logprobs(full: Checkpoint, batch: EntityBatch, states: torch.Tensor, scope: Scope = "block") -> torch.Tensor:
+    """s^S: [layers, facts, T], the entity's log-probabilities with layer l of the full model patched.
+
+    `states`: [layers, facts, T, width] from `source_states` with the same scope. Patching a model with its own states
+    changes nothing, bit for bit: replaced values equal the ones they replace, and every other operation is the same.
+    """
+    branches = {"block": full.anatomy.blocks, "mlp": full.anatomy.mlp}.get(scope, full.anatomy.attention)
+    entering = _entering(full, batch) if scope == "attention_residual" else [None] * len(branches)
+    layers = []
+    for branch, new, before in zip(branches, states, entering, strict=True):
+        with replacing(branch, partial(_put, batch=batch, new=new, before=before)):
+            layers.append(entity_logprobs(full, batch))
+    return torch.stack(layers)
+
+
+def _put(
+    hidden: torch.Tensor, batch: EntityBatch, new: torch.Tensor, before: torch.Tensor | None
+) -> torch.Tensor:
+    if before is not None:
+        # The stream after attention is what entered the block plus the branch. Adding the difference keeps
+        # a model's own states exact: the difference is then 0, where (entered + branch) - entered rounds.
+        own = gather_positions(hidden, batch.predicting)
+        new = own + (new - (before + own))
+    where = batch.predicting.unsqueeze(-1).expand_as(new)
+    return hidden.scatter(1, where, new.to(hidden.dtype))
+
+
+def _entering(full: Checkpoint, batch: EntityBatch) -> list[torch.Tensor]:
+    blocks = {str(i): block for i, block in enumerate(full.anatomy.blocks)}
+    with reading_inputs(blocks, lambda hidden: gather_positions(hidden, batch.predicting)) as kept:
+        run_body(full, batch)
+    return [kept[str(i)] for i in range(len(blocks))]

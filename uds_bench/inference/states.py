@@ -1,0 +1,54 @@
+"""What a source model carries at the positions that predict a fact's entity: the states that patching transplants."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.inference.batches import EntityBatch, gather_positions
+from uds_bench.inference.hooks import reading, reading_inputs
+
+Scope = Literal["block", "attention", "attention_residual", "mlp"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+@torch.inference_mode()
+def source_states(source: Checkpoint, batch: EntityBatch, scope: Scope = "block") -> torch.Tensor:
+    """[layers, facts, T, width]: the source's states at the predicting positions, one forward pass.
+
+    `block`: the block's output (default); `attention`, `mlp`: what that branch adds to the residual stream;
+    `attention_residual`: the stream after the attention branch was added. Taken by hook from the modules themselves:
+    the `hidden_states` that transformers returns hold, for the last layer, the state AFTER the final norm
+    (UDS guide, section 3.2; definitions 004.5, item 2).
+    """
+    anatomy = source.anatomy
+
+    def keep(hidden: torch.Tensor) -> torch.Tensor:
+        return gather_positions(hidden, batch.predicting)
+
+    branch = {"block": anatomy.blocks, "mlp": anatomy.mlp}.get(scope, anatomy.attention)
+    layers = range(len(anatomy.blocks))
+    with (
+        reading({str(i): branch[i] for i in layers}, keep) as outputs,
+        reading_inputs({str(i): anatomy.blocks[i] for i in layers}, keep) as inputs,
+    ):
+        run_body(source, batch)
+    if scope == "attention_residual":
+        return torch.stack([inputs[str(i)] + outputs[str(i)] for i in layers])
+    return torch.stack([outputs[str(i)] for i in layers])
+
+
+def run_body(model: Checkpoint, batch: EntityBatch, **kwargs: object) -> None:
+    """One pass through the blocks; the head is kept to one position, as hooks read what is needed."""
+    model.model(**batch.inputs(), **{"use_cache": False, "logits_to_keep": 1, **kwargs})
+
+
+def published_states(source: Checkpoint, states: torch.Tensor) -> torch.Tensor:
+    """The released code's variant of block states: the last layer's is taken after the source's final norm.
+
+    Kept for comparability only: patched into the full model it is normed twice, so that patching a model with its
+    own states changes its output (definitions 004.5, item 2).
+    """
+    return torch.cat([states[:-1], source.anatomy.norm(states[-1]).unsqueeze(0)])

@@ -1,0 +1,81 @@
+"""Question/answer pairs as token ids with labels on the answer only, and padded batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from uds_bench.facts import question_prompt
+
+IGNORED = -100
+
+
+@dataclass(frozen=True)
+class Example:
+    """`ids` of prompt and answer; labels are the ids from `prompt_length` on, those before are not scored."""
+
+    ids: tuple[int, ...]
+    prompt_length: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Right-padded `ids`, `mask`, `labels`, each [items, length]; labels are -100 where nothing is scored."""
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+    labels: torch.Tensor
+
+    def inputs(self) -> dict[str, torch.Tensor]:
+        return {"input_ids": self.ids, "attention_mask": self.mask}
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch(self.ids.to(device), self.mask.to(device), self.labels.to(device))
+
+
+def answer_example(tokenizer: Any, question: str, answer: str) -> Example:
+    """`Question: q\\nAnswer:` with special tokens, then the ids of `" " + answer` and the end-of-text token."""
+    prompt = tokenizer(question_prompt(question))["input_ids"]
+    if tokenizer.bos_token_id is not None and prompt[:1] != [tokenizer.bos_token_id]:
+        prompt = [tokenizer.bos_token_id, *prompt]
+    rest = tokenizer(" " + answer, add_special_tokens=False)["input_ids"]
+    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
+    return Example((*prompt, *rest, *end), len(prompt))
+
+
+def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
+    length = max(len(e.ids) for e in examples)
+    ids = torch.full((len(examples), length), padding, dtype=torch.long)
+    mask = torch.zeros(len(examples), length, dtype=torch.long)
+    labels = torch.full((len(examples), length), IGNORED, dtype=torch.long)
+    for row, example in enumerate(examples):
+        n = len(example.ids)
+        ids[row, :n] = torch.tensor(example.ids)
+        mask[row, :n] = 1
+        labels[row, example.prompt_length : n] = ids[row, example.prompt_length : n]
+    return Batch(ids, mask, labels)
+
+
+def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.Generator) -> Iterator[Batch]:
+    """`count` passes over the examples, each in a new order drawn from `generator`."""
+    for _ in range(count):
+        order = torch.randperm(len(examples), generator=generator).tolist()
+        for i in range(0, len(order), size):
+            yield pad([examples[j] for j in order[i : i + size]])
+
+
+def forever(examples: Sequence[Example], size: int, generator: torch.Generator) -> Iterator[Batch]:
+    """Endless epochs of batches of exactly min(size, all) examples."""
+    while True:
+        yield from (b for b in epochs(examples, size, 1, generator) if len(b.ids) == min(size, len(examples)))
+
+
+def steps_per(examples: Sequence[Example], size: int, count: int) -> int:
+    return count * -(-len(examples) // size)
+
+
+def pairs_to_examples(tokenizer: Any, pairs: Iterable[tuple[str, str]]) -> list[Example]:
+    return [answer_example(tokenizer, question, answer) for question, answer in pairs]

@@ -1,0 +1,75 @@
+"""The one training loop: fine-tuning and every unlearning method run through it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import torch
+
+T = TypeVar("T")
+Schedule = Literal["constant", "cosine"]
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """AdamW settings; `warmup` is a share of the steps."""
+
+    lr: float
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    schedule: Schedule = "constant"
+    warmup: float = 0.0
+
+    def factor(self, step: int, steps: int) -> float:
+        """Share of `lr` used at a step, counted from 0."""
+        warm = max(1, round(self.warmup * steps)) if self.warmup else 0
+        if step < warm:
+            return (step + 1) / warm
+        if self.schedule == "constant":
+            return 1.0
+        return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
+
+
+def train(
+    model: Any,
+    batches: Iterable[T],
+    loss: Callable[[Any, T], torch.Tensor],
+    optimisation: Optimisation,
+    steps: int,
+    on_step: Callable[[int, float], None] | None = None,
+) -> list[float]:
+    """Take `steps` optimiser steps and return the losses; the model is left in eval mode without gradients.
+
+    A loss that is not finite stops the run with an error: a model trained past it would be worthless.
+    """
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    if not parameters:
+        parameters = list(model.parameters())
+        for parameter in parameters:
+            parameter.requires_grad_(True)
+    model.train()
+    optimizer = torch.optim.AdamW(
+        parameters, lr=optimisation.lr, weight_decay=optimisation.weight_decay, betas=(0.9, 0.999)
+    )
+    losses: list[float] = []
+    for step, batch in zip(range(steps), batches, strict=False):
+        for group in optimizer.param_groups:
+            group["lr"] = optimisation.lr * optimisation.factor(step, steps)
+        value = loss(model, batch)
+        losses.append(float(value.detach()))
+        if not math.isfinite(losses[-1]):
+            raise FloatingPointError(f"training diverged: loss {losses[-1]} at step {step + 1} of {steps}")
+        optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, optimisation.clip)
+        optimizer.step()
+        if on_step is not None:
+            on_step(step + 1, losses[-1])
+    if len(losses) < steps:
+        raise ValueError(f"training data ran out after {len(losses)} of {steps} steps")
+    model.eval()
+    model.requires_grad_(False)
+    return losses

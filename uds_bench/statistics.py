@@ -1,0 +1,122 @@
+"""Intervals and summary formulas shared by every audit; pure functions of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+RESAMPLES = 10_000
+LEVEL = 0.95
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A two-sided interval: bounds, how it was made, and the number of units that were resampled or counted."""
+
+    low: float
+    high: float
+    method: str
+    units: int
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    @property
+    def decides(self) -> bool:
+        """Only an interval of finite, positive width over at least two units may decide a claim."""
+        return math.isfinite(self.low) and math.isfinite(self.high) and self.width > 0 and self.units >= 2
+
+
+def cluster_bootstrap(
+    values: ArrayLike,
+    clusters: Sequence[Any],
+    *,
+    limits: tuple[float, float] | None = None,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Interval:
+    """Percentile bootstrap interval of the mean over facts, resampling clusters (authors, subjects) with replacement.
+
+    `limits` is the metric's range. Where every value sits on one of its ends the bootstrap has no width and would
+    decide anything; the exact bound for a mean in that range takes its place: were the mean further than
+    1 - (alpha/2)^(1/clusters) of the range away, so many clusters at the end would be less likely than alpha/2.
+    """
+    x = np.asarray(values, dtype=float)
+    if x.size == 0 or x.size != len(clusters) or not np.isfinite(x).all():
+        return Interval(math.nan, math.nan, "no finite values", 0)
+    names, index = np.unique(np.asarray([str(c) for c in clusters]), return_inverse=True)
+    units = len(names)
+    if limits is not None and (bound := _at_limit(x, units, limits, level)) is not None:
+        return bound
+    sums, counts = np.bincount(index, weights=x), np.bincount(index)
+    draws = np.random.default_rng(seed).integers(0, units, size=(resamples, units))
+    means = sums[draws].sum(1) / counts[draws].sum(1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), f"percentile bootstrap over clusters, B={resamples}, seed {seed}", units)
+
+
+def _at_limit(x: NDArray[np.float64], units: int, limits: tuple[float, float], level: float) -> Interval | None:
+    low, high = limits
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        return None
+    reach = (high - low) * (1 - ((1 - level) / 2) ** (1 / units))
+    method = "exact bound, every value at the end of its range"
+    if (x == low).all():
+        return Interval(low, low + reach, method, units)
+    if (x == high).all():
+        return Interval(high - reach, high, method, units)
+    return None
+
+
+def wilson(successes: float, units: int, level: float = LEVEL) -> Interval:
+    """Wilson score interval of a proportion over independent units."""
+    if units <= 0 or not 0 <= successes <= units:
+        return Interval(math.nan, math.nan, "no units", 0)
+    z = float(stats.norm.ppf((1 + level) / 2))
+    p, z2 = successes / units, z * z
+    centre = (p + z2 / (2 * units)) / (1 + z2 / units)
+    half = z * math.sqrt(p * (1 - p) / units + z2 / (4 * units * units)) / (1 + z2 / units)
+    return Interval(max(0.0, centre - half), min(1.0, centre + half), "Wilson", units)
+
+
+def auc(positive: ArrayLike, negative: ArrayLike) -> float:
+    """Exact P(positive > negative) + P(tie)/2, in [0, 1]; NaN where either side is empty or not finite."""
+    p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
+    if not p.size or not n.size or not (np.isfinite(p).all() and np.isfinite(n).all()):
+        return math.nan
+    ordered = np.sort(n)
+    below, not_above = np.searchsorted(ordered, p, "left"), np.searchsorted(ordered, p, "right")
+    # Integer sums and one division: the same value whatever the order.
+    return float(int(below.sum()) + int(not_above.sum())) / (2 * p.size * n.size)
+
+
+def harmonic_mean(*values: float) -> float:
+    """HM of non-negative numbers; 0 if any is 0; NaN if any is NaN or negative, or if there is none."""
+    if not values or any(math.isnan(v) or v < 0 for v in values):
+        return math.nan
+    return 0.0 if 0 in values else len(values) / sum(1 / v for v in values)
+
+
+def balanced_cut(low: ArrayLike, high: ArrayLike) -> float:
+    """The cut with the best balanced accuracy between a pool that should lie below it and one that should not.
+
+    Among equally good cuts, the middle of the widest gap. NaN where a pool is empty or not finite.
+    """
+    a, b = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    if not a.size or not b.size or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return math.nan
+    points = np.unique(np.concatenate([a, b]))
+    if points.size == 1:
+        return float(points[0])
+    cuts = (points[1:] + points[:-1]) / 2
+    quality = [(float((a < c).mean() + (b >= c).mean()), gap) for c, gap in zip(cuts, np.diff(points), strict=True)]
+    return float(cuts[max(range(len(cuts)), key=lambda i: quality[i])])
