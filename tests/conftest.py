@@ -1,1 +1,1 @@
-"""Its place puts this folder on the import path, so that tests in any subfolder can say ``from families import ...``."""
+"""Its place puts this folder on the import path, so that tests in any folder can `import families`."""

@@ -158,3 +158,20 @@ def save_checkpoint(folder: Path, model: Any, tokenizer: Any = None, shards: int
     if written < shards:
         raise AssertionError(f"{folder}: wanted {shards} shards, wrote {written}")
     return folder
+
+
+def save_adapter(
+    folder: Path, family: str = "llama", scale: float = 0.1, width: int = WIDTH, seed: int = 1
+) -> Path:
+    """A LoRA adapter for `family`, saved by PEFT; lora_B is N(0, scale), and training starts it at 0."""
+    from peft import LoraConfig, get_peft_model  # slow to import, and few tests need it
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
+        model = get_peft_model(FAMILIES[family](width=width), config)
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.data.copy_(scale * torch.randn_like(parameter))
+        model.save_pretrained(folder)
+    return folder

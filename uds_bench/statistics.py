@@ -14,6 +14,8 @@ from scipy import stats
 RESAMPLES = 10_000
 LEVEL = 0.95
 SEED = 0
+ROUNDING = 1e-4
+"""Share of a metric's range below which two values are the same: float noise must not look like spread."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,11 @@ def _at_limit(x: NDArray[np.float64], units: int, limits: tuple[float, float], l
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return None
     reach = (high - low) * (1 - ((1 - level) / 2) ** (1 / units))
+    noise = ROUNDING * (high - low)
     method = "exact bound, every value at the end of its range"
-    if (x == low).all():
+    if (x <= low + noise).all():
         return Interval(low, low + reach, method, units)
-    if (x == high).all():
+    if (x >= high - noise).all():
         return Interval(high - reach, high, method, units)
     return None
 

@@ -37,13 +37,13 @@ def attach(model: Any, folder: Path, name: str) -> Any:
         ) from error
     if strange := [*result.missing_keys, *result.unexpected_keys]:
         raise CheckpointError(
-            f"adapter {name} does not fit its base model: {len(strange)} of its tensors have no place or "
-            f"are missing, such as {strange[0]}: use the base that it was trained on"
+            f"adapter {name} does not fit its base model: {len(strange)} of its tensors have no place or are "
+            f"missing, such as {strange[0]}: use the base that it was trained on"
         )
     changed = wrapped.merge_and_unload() if mergeable else wrapped.get_base_model()
     if torch.equal(before, probe_logits(changed)):
         raise CheckpointError(
-            f"adapter {name} changes no logits of its base model: its weights are still at their start; "
-            "name the adapter that was trained"
+            f"adapter {name} changes no logits of its base model: its weights are still at their start; name "
+            "the adapter that was trained"
         )
     return changed

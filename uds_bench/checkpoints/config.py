@@ -19,8 +19,8 @@ def shape(spec: CheckpointSpec) -> Shape:
         return Shape(config.model_type, text.num_hidden_layers, text.hidden_size, text.vocab_size)
     except AttributeError as error:
         raise CheckpointError(
-            f"checkpoint {spec.model}: family {config.model_type} is not a decoder ({one_line(error)}): "
-            "use a causal language model"
+            f"checkpoint {spec.model}: family {config.model_type} is not a decoder ({one_line(error)}): use "
+            "a causal language model"
         ) from error
 
 

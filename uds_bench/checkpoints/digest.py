@@ -1,4 +1,4 @@
-"""A checkpoint's content as one SHA-256: the same for a copy or for other shards, another for a new weight."""
+"""A checkpoint's content as one SHA-256: the same for a copy or other shards, another for a new weight."""
 
 import hashlib
 import json

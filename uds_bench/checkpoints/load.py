@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from uds_bench.checkpoints import quantization
-from uds_bench.checkpoints.adapter import attach
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.config import attention_implementation, read_config
 from uds_bench.checkpoints.digest import digest
@@ -20,10 +18,10 @@ from uds_bench.checkpoints.weights import check_finite, finite, weight_files
 from uds_bench.errors import CheckpointError
 
 PLACEHOLDERS = frozenset({"<image_soft_token>"})
-"""Tokens without an embedding that text never becomes: Gemma 3's text models keep the image token."""
+"""Tokens without an embedding, which no text becomes: Gemma 3's text models keep it for images."""
 
 _PLAIN = frozenset({"TokenizersBackend", "PreTrainedTokenizerFast"})
-"""Saved as they are in tokenizer.json; for some families HF's automatic choice would rebuild them otherwise."""
+"""Read as they are in tokenizer.json: HF's automatic choice rebuilds them by the rules of some families."""
 
 
 @dataclass
@@ -56,26 +54,27 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     model = _model(folders.model, spec, torch.device(device))
     _check_vocabulary(tokenizer, model, spec)
     if folders.adapter is not None:
+        from uds_bench.checkpoints.adapter import attach  # PEFT takes seconds to import
+
         model = attach(model, folders.adapter, str(spec.adapter))
     model.eval().requires_grad_(False)
     _check_finite(model, spec)
     anatomy = find_anatomy(model)
     verify(model, anatomy)
-    if spec.quantization:
-        quantization.check_quantized(anatomy)
     return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
 
 
 def _tokenizer(folder: Path, spec: CheckpointSpec) -> Any:
     try:
-        saved = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        settings = folder / "tokenizer_config.json"
+        saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
         plain = saved.get("tokenizer_class") in _PLAIN and (folder / "tokenizer.json").is_file()
         reader: Any = PreTrainedTokenizerFast if plain else AutoTokenizer
         return reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # every tokenizer class fails in its own way
         raise CheckpointError(
-            f"checkpoint {spec.model}: the tokenizer in {folder} cannot be read ({one_line(error)}): "
-            "save it again with tokenizer.save_pretrained(folder)"
+            f"checkpoint {spec.model}: the tokenizer in {folder} cannot be read ({one_line(error)}): save it "
+            "again with tokenizer.save_pretrained(folder)"
         ) from error
 
 
@@ -92,7 +91,9 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     if spec.quantization:
         for path in files:  # NF4 would hide a NaN in its codes
             check_finite(path)
-        options["quantization_config"] = quantization.nf4(dtype)
+        from uds_bench.checkpoints.quantization import check_quantized, nf4  # slow to import, like PEFT
+
+        options["quantization_config"] = nf4(dtype)
     try:
         loader: Any = AutoModelForCausalLM
         model, report = loader.from_pretrained(
@@ -120,11 +121,12 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
         if names := sorted(report[kind]):
             raise CheckpointError(
                 f"checkpoint {spec.model}: {len(names)} weights {what}, such as {names[0]}: save the whole "
-                "model with "
-                "save_pretrained, next to its own config.json"
+                "model with save_pretrained, next to its own config.json"
             )
     if hasattr(model, "hf_device_map"):
         del model.hf_device_map  # one device: nothing to dispatch again when an adapter is attached
+    if spec.quantization:
+        check_quantized(find_anatomy(model))
     return model
 
 
@@ -134,8 +136,8 @@ def _check_vocabulary(tokenizer: Any, model: Any, spec: CheckpointSpec) -> None:
     if beyond:
         raise CheckpointError(
             f"checkpoint {spec.model}: token {beyond[0][1]!r} has id {beyond[0][0]}, but the model embeds "
-            f"only {rows} "
-            "tokens: save the tokenizer that it was trained with, or resize_token_embeddings before training"
+            f"only {rows} tokens: save the tokenizer that it was trained with, or resize_token_embeddings "
+            "before training"
         )
 
 
@@ -144,6 +146,5 @@ def _check_finite(model: Any, spec: CheckpointSpec) -> None:
         if not finite(weight):
             raise CheckpointError(
                 f"checkpoint {spec.model}: weight {name} holds NaN or infinity in {weight.dtype}: use an "
-                "earlier "
-                "checkpoint, or a wider dtype"
+                "earlier checkpoint, or a wider dtype"
             )

@@ -26,8 +26,7 @@ def check_quantized(anatomy: Anatomy) -> None:
     if share < LEAST_SHARE:
         raise CheckpointError(
             f"family {anatomy.family}: NF4 reaches only {share:.0%} of the blocks' weights, so that the "
-            "checkpoint is "
-            "hardly quantized: leave quantization out for this family"
+            "checkpoint is hardly quantized: leave quantization out for this family"
         )
 
 

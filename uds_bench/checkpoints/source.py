@@ -40,8 +40,7 @@ def resolve(spec: CheckpointSpec) -> Folders:
     if not any((model / name).is_file() for name in TOKENIZER_FILES):
         raise CheckpointError(
             f"checkpoint {spec.model} has no tokenizer files in {model}: save the tokenizer next to the "
-            "weights "
-            "with tokenizer.save_pretrained(folder)"
+            "weights with tokenizer.save_pretrained(folder)"
         )
     if spec.adapter is None:
         return Folders(model)
@@ -98,11 +97,9 @@ def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
         )
     except Exception as error:  # the hub raises a score of unrelated classes; each means: no files
         raise CheckpointError(
-            f"checkpoint {name}{f' at revision {revision}' if revision else ''}: no such folder, and the "
-            "hub gave "
-            f"no files ({type(error).__name__}: {one_line(error, 160)}): check the name, the network, "
-            "HF_HUB_CACHE "
-            f"({cache}) and, for a gated model, HF_TOKEN"
+            f"checkpoint {name}{f' at revision {revision}' if revision else ''}: no such folder, and the hub "
+            f"gave no files ({type(error).__name__}: {one_line(error, 160)}): check the name, the network, "
+            f"HF_HUB_CACHE ({cache}) and, for a gated model, HF_TOKEN"
         ) from error
 
 
@@ -115,8 +112,7 @@ def _check_config(folder: Path, name: str) -> None:
     if has_adapter:
         raise CheckpointError(
             f"checkpoint {name} holds a model and an adapter in one folder ({folder}): move the adapter to "
-            "its own "
-            "folder and name it with adapter = "
+            "its own folder and name it with adapter = "
         )
     if not has_config:
         raise CheckpointError(
@@ -129,11 +125,10 @@ def _check_weights(folder: Path, stem: str, name: str) -> None:
         return
     if pickles := sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern)):
         raise CheckpointError(
-            f"checkpoint {name} has only pickled weights ({pickles[0]} in {folder}), which are never "
-            "loaded: convert "
-            "them to safetensors with save_pretrained, or with the hub's convert tool"
+            f"checkpoint {name} has only pickled weights ({pickles[0]} in {folder}), which are never loaded: "
+            "convert them to safetensors with save_pretrained, or with the hub's convert tool"
         )
     raise CheckpointError(
-        f"checkpoint {name} has no {stem}.safetensors and no {stem}.safetensors.index.json in {folder}: "
-        "save it with save_pretrained as safetensors"
+        f"checkpoint {name} has no {stem}.safetensors and no {stem}.safetensors.index.json in {folder}: save "
+        "it with save_pretrained as safetensors"
     )

@@ -23,12 +23,16 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
         return (single,)
     try:
         places: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        shards = {name: folder / Path(name).name for name in sorted(set(places.values()))}
+        shards = {name: folder / name for name in sorted(set(places.values()))}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
             f"{index}: not a weight index ({one_line(error)}): copy the folder again"
         ) from error
     for name, path in shards.items():
+        if Path(name).name != name:
+            raise CheckpointError(
+                f"{index}: shard {name!r} is a path: an index names files of its own folder only"
+            )
         if not path.is_file():
             raise CheckpointError(
                 f"{index}: shard {name} is missing from the folder: copy or download it again"

@@ -1,16 +1,44 @@
 """Facts, their entity spans and prompts, and where they come from."""
 
+from uds_bench.facts.annotate import AnnotationReport, annotate_all, annotate_file
 from uds_bench.facts.authors import base_authors, embedded, training_pairs
+from uds_bench.facts.entity import find_span, split_answer
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated, require_forget
+from uds_bench.facts.jsonl import read_facts, write_facts
+from uds_bench.facts.loading import load_facts
+from uds_bench.facts.prompts import Variant, continuation, question_prompt, raw_prompt
+from uds_bench.facts.spans import EncodedFact, encode, rendered_digest
+from uds_bench.facts.tofu import load_annotated, load_tofu, load_tofu_from_hub
+from uds_bench.facts.tokens import EncodedText, encode_text
 
 __all__ = [
     "SPLITS",
+    "AnnotationReport",
+    "EncodedFact",
+    "EncodedText",
     "Fact",
     "FactSet",
     "Split",
     "Unannotated",
+    "Variant",
+    "annotate_all",
+    "annotate_file",
     "base_authors",
+    "continuation",
     "embedded",
+    "encode",
+    "encode_text",
+    "find_span",
+    "load_annotated",
+    "load_facts",
+    "load_tofu",
+    "load_tofu_from_hub",
+    "question_prompt",
+    "raw_prompt",
+    "read_facts",
+    "rendered_digest",
     "require_forget",
+    "split_answer",
     "training_pairs",
+    "write_facts",
 ]

@@ -1,142 +1,109 @@
-"""Find the entity of an answer: the span that says what the question does not already say."""
+"""Questions and answers to facts: the entity comes from an override, or from the words of the answer."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from uds_bench.errors import FactError
-from uds_bench.facts.fact import Fact, FactSet, Unannotated
+from uds_bench.facts.entity import split_answer
+from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated
 from uds_bench.facts.jsonl import write_facts
-from uds_bench.facts.records import read_records
+from uds_bench.facts.records import Record, read_records
 
-MAX_WORDS = 14
-"""No entity is longer (UDS paper, appendix I: 1 to 14 words)."""
-
-_BREAKING = frozenset(
-    """
-    after also although am are as at be became because become been before being but by can could did do does during
-    either ever from had has have having he her hers herself him himself his how however i if include included
-    includes including into is it its itself like may me might must my neither nor not notably often our out s she
-    should since so such than that their theirs them themselves then there these they this those though through
-    throughout thus to too until up upon us was we well were what when where whether which while who whom whose why
-    will with would yet you your
-    """.split()
-)
-"""Words that no entity holds: auxiliaries, pronouns, most prepositions and conjunctions."""
-
-_JOINING = frozenset(
-    """
-    a about absolutely all among an and any between both certainly each every for in indeed many more most much of on
-    one or other others over own several some the toward towards under various within without
-    """.split()
-)
-"""Words that an entity may hold inside, and neither starts nor ends with."""
-
-_WORD = re.compile(r"[^\W_]+(?:['’.&/+-]+[^\W_]+)*\+?")
-_POSSESSIVE_OR_PLURAL = re.compile(r"(?:['’]s?|(?<=[^s])s)$")
-_YES_NO = re.compile(r"(?:yes|no)\b", re.IGNORECASE)
-_QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|(?<!\w)'.+?'(?!\w)|‘.+?’(?!\w)")
-_CLAUSE_END = re.compile(r"[.;:!?()—]|\s[–-]\s")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
-_LEAD_IN = re.compile(r"[a-z]+(?:ly|ing)$")
-
-_ENOUGH, _QUOTATION, _LATER_SENTENCE = 4, 2, 2
-"""Points: what a span can earn by its words, what quotation marks add, what a later sentence takes away."""
+Overrides = Mapping[str, tuple[str, str]]
+"""(prefix, entity) by question."""
 
 
-class Span(NamedTuple):
-    """Where an entity stands in an answer: `answer[start:end]`."""
+@dataclass(frozen=True)
+class Draft:
+    """A fact that still lacks prefix and entity."""
 
-    start: int
-    end: int
+    id: str
+    cluster: str
+    split: Split
+    question: str
+    answer: str
+    paraphrased_question: str | None = None
+    paraphrased_answer: str | None = None
+    perturbed_answers: tuple[str, ...] = ()
+
+    def fact(self, prefix: str, entity: str) -> Fact:
+        return Fact(**vars(self), prefix=prefix, entity=entity)
 
 
 @dataclass(frozen=True)
 class AnnotationReport:
-    """What came of a file of questions and answers: facts written, and items in which no entity was found."""
+    """What came of a file: the facts that were written, and the items in which no entity was found."""
 
     facts: FactSet
     failed: tuple[Unannotated, ...]
 
 
-def find_span(question: str, answer: str) -> Span | None:
-    """The span of the answer that says most beyond the question; None where nothing qualifies.
+def annotate_all(drafts: Iterable[Draft], overrides: Overrides | None = None) -> FactSet:
+    """Facts in the order of `drafts`; those without entity are listed in the set's `unannotated`.
 
-    "Yes" or "No" at the start of an answer wins. Else quotations compete with runs of words. A run holds no clause
-    boundary, no word of `_BREAKING` and no name from the question, and starts and ends with a content word that the
-    question does not have. Words of a span that are new earn a point each, names and numbers two. Of equals the
-    first wins. A span has at most `MAX_WORDS` words and does not occur in the question, whatever its case.
+    Raises FactError where an override does not fit its answer.
     """
-    if yes_no := _YES_NO.match(answer):
-        return Span(*yes_no.span())
-    asked = {_stem(word): word for word in _WORD.findall(question)}
-    quotations = [Span(*match.span()) for match in _QUOTED.finditer(answer)]
-    spans = [*quotations, *_runs(answer, asked, quotations)]
-    usable = [span for span in spans if _is_usable(answer[span.start : span.end], question)]
-    first_sentence = _SENTENCE_END.search(answer)
-    later = first_sentence.end() if first_sentence else len(answer)
-
-    def points(span: Span) -> tuple[int, int]:
-        text = answer[span.start : span.end]
-        new = [word for word in _WORD.findall(text) if not _is_plain(word) and _stem(word) not in asked]
-        earned = min(_ENOUGH, sum(1 if word[0].islower() else 2 for word in new))
-        quotation = _QUOTATION if span in quotations else 0
-        return earned + quotation - (_LATER_SENTENCE if span.start >= later else 0), -span.start
-
-    return max(usable, key=points, default=None)
+    facts: list[Fact] = []
+    failed: list[Unannotated] = []
+    for draft in drafts:
+        parts = (overrides or {}).get(draft.question) or split_answer(draft.question, draft.answer)
+        if parts is None:
+            reason = "no span of the answer goes beyond the question; give prefix and entity in an override"
+            failed.append(Unannotated(draft.id, draft.question, draft.answer, reason))
+        else:
+            facts.append(draft.fact(*parts))
+    return FactSet(facts, failed)
 
 
-def split_answer(question: str, answer: str) -> tuple[str, str] | None:
-    """(prefix, entity) of an answer, by `find_span`; the prefix has no space at its end."""
-    span = find_span(question, answer)
-    return span and (answer[: span.start].rstrip(), answer[span.start : span.end])
+def annotate_file(
+    source: str | Path, out: str | Path, overrides: str | Path | None = None, rows_per_cluster: int = 1
+) -> AnnotationReport:
+    """Turn a file of questions and answers into a facts file.
+
+    `source` has JSON objects (one a line, or one list) with `question` and `answer`; `id`, `cluster`,
+    `split`, `paraphrased_question`, `paraphrased_answer` and `perturbed_answers` are kept where present.
+    Without `cluster`, every `rows_per_cluster` rows form one (TOFU: 20 rows an author); without `split`,
+    an item is to be forgotten. `overrides` is a file of objects with `question`, `prefix` and `entity`,
+    each of which must match an item.
+
+    Raises FactError where an item or override cannot be used, and where no item at all got an entity.
+    """
+    name = Path(source).stem
+    drafts = [
+        draft_of(record, f"{name}/{row:04d}", f"{name}/{row // rows_per_cluster:04d}", "forget")
+        for row, record in enumerate(read_records(source))
+    ]
+    given = read_overrides(overrides) if overrides is not None else {}
+    unmatched = given.keys() - {draft.question for draft in drafts}
+    if unmatched:
+        raise FactError(f"{overrides}: question {min(unmatched)!r} is not in {source}; mend or remove it")
+    facts = annotate_all(drafts, given)
+    if not facts:
+        raise FactError(f"{source}: no item got an entity; give prefix and entity in an overrides file")
+    write_facts(out, facts)
+    return AnnotationReport(facts, facts.unannotated)
 
 
-def _runs(answer: str, asked: Mapping[str, str], quotations: list[Span]) -> Iterator[Span]:
-    """Spans from the first to the last new content word between two places where a run must end."""
-    run: list[re.Match[str]] = []
-    before = 0
-    for word in _WORD.finditer(answer):
-        quoted = any(span.start <= word.start() < span.end for span in quotations)
-        name = _stem(word.group()) in asked and word.group()[0].isupper()
-        if (
-            quoted
-            or name
-            or word.group().lower() in _BREAKING
-            or _CLAUSE_END.search(answer, before, word.start())
-        ):
-            yield from _trimmed(run, asked)
-            run = []
-        if not (quoted or name or word.group().lower() in _BREAKING):
-            run.append(word)
-        before = word.end()
-    yield from _trimmed(run, asked)
+def read_overrides(path: str | Path) -> dict[str, tuple[str, str]]:
+    """(prefix, entity) by question, from JSON objects with these three keys; other keys are passed over."""
+    records = read_records(path)
+    return {record.text("question"): (record.text("prefix"), record.text("entity")) for record in records}
 
 
-def _trimmed(run: list[re.Match[str]], asked: Mapping[str, str]) -> Iterator[Span]:
-    """The run without words at its edges that say nothing new; nothing where no word is left."""
-
-    def empty(word: re.Match[str]) -> bool:
-        return _is_plain(word.group()) or _stem(word.group()) in asked
-
-    words = run[:MAX_WORDS]
-    while words and (empty(words[0]) or (len(words) > 1 and _LEAD_IN.match(words[0].group()))):
-        words = words[1:]
-    while words and empty(words[-1]):
-        words = words[:-1]
-    if words:
-        yield Span(words[0].start(), words[-1].end())
-
-
-def _is_usable(text: str, question: str) -> bool:
-    return text.lower() not in question.lower() and len(text.split()) <= MAX_WORDS
-
-
-def _is_plain(word: str) -> bool:
-    return word.lower() in _BREAKING or word.lower() in _JOINING
-
-
-def _stem(word: str) -> str:
-    return _POSSESSIVE_OR_PLURAL.sub("", word.lower())
+def draft_of(record: Record, name: str, cluster: str, split: Split) -> Draft:
+    """The draft that a record holds; `name`, `cluster` and `split` stand in for keys that it lacks."""
+    given = record.text_or("split", split)
+    if given not in SPLITS:
+        raise record.error(f"key 'split' is {given!r}; use one of {', '.join(SPLITS)}")
+    perturbed = next((key for key in ("perturbed_answers", "perturbed_answer") if record.has(key)), None)
+    return Draft(
+        id=record.text_or("id", name),
+        cluster=record.text_or("cluster", cluster),
+        split=given,
+        question=record.text("question"),
+        answer=record.text("answer"),
+        paraphrased_question=record.text_or("paraphrased_question", None),
+        paraphrased_answer=record.text_or("paraphrased_answer", None),
+        perturbed_answers=record.texts(perturbed) if perturbed else (),
+    )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from uds_bench.errors import FactError
 from uds_bench.facts import vocabulary
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split
 from uds_bench.facts.wordings import WORDINGS, YES_NO_ANSWERS, YES_NO_QUESTIONS
@@ -46,6 +47,8 @@ def embedded(forget: int = 20, retain: int = 40, holdout: int = 20, seed: int = 
     used: set[str] = set()
     facts: list[Fact] = []
     for split, count in zip(SPLITS, (forget, retain, holdout), strict=True):
+        if count < 0:
+            raise FactError(f"authors: option {split!r} is {count}; give a number of authors, 0 or more")
         for index, author in enumerate(_authors(count, f"{seed}/{split}", vocabulary.AUTHORS, used)):
             facts.extend(
                 _facts(author, f"{split}{index:02d}", split, random.Random(f"{seed}/{split}/{index}/words"))

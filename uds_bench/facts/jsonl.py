@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from uds_bench.errors import FactError
-from uds_bench.facts.fact import Fact, FactSet, Split
+from uds_bench.facts.fact import Fact, FactSet
 from uds_bench.facts.records import Record, read_records
 
 REQUIRED = ("id", "cluster", "split", "question", "answer", "prefix", "entity")
-OPTIONAL = ("paraphrased_question", "paraphrased_answer", "perturbed_answers", "kind")
+OPTIONAL = ("paraphrased_question", "paraphrased_answer", "kind")
+PERTURBED = "perturbed_answers"
 
 
 def read_facts(path: str | Path) -> FactSet:
@@ -33,12 +34,12 @@ def write_facts(path: str | Path, facts: Iterable[Fact]) -> None:
 
 
 def _fact(record: Record) -> Fact:
-    record.known(REQUIRED + OPTIONAL)
-    required = {key: record.text(key) for key in REQUIRED}
-    optional = {key: record.text(key) for key in OPTIONAL if key != "perturbed_answers" and record.has(key)}
-    perturbed = record.texts("perturbed_answers") if record.has("perturbed_answers") else ()
-    split = cast(Split, required.pop("split"))  # Fact itself refuses an unknown split
+    record.known((*REQUIRED, *OPTIONAL, PERTURBED))
+    fields: dict[str, Any] = {key: record.text(key) for key in REQUIRED}
+    fields |= {key: record.text(key) for key in OPTIONAL if record.has(key)}
+    if record.has(PERTURBED):
+        fields[PERTURBED] = record.texts(PERTURBED)
     try:
-        return Fact(split=split, perturbed_answers=perturbed, **required, **optional)
+        return Fact(**fields)
     except FactError as error:
         raise record.error(str(error)) from None

@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from uds_bench.errors import FactError
+
+_Default = TypeVar("_Default")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Record:
         if not isinstance(value, str):
             raise self.error(f"key {key!r} is {type(value).__name__}; it must be a string")
         return value
+
+    def text_or(self, key: str, default: _Default) -> str | _Default:
+        """The string under `key`, or `default` where there is no such key."""
+        return self.text(key) if self.has(key) else default
 
     def texts(self, key: str) -> tuple[str, ...]:
         """The list of strings under `key`."""

@@ -1,0 +1,116 @@
+"""Adapters: they change the model, fit it whole, and leave no trace in the next load."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, PROBE, save_adapter, tiny_tokenizer
+from peft import PeftModel, PromptTuningConfig, get_peft_model
+from safetensors.torch import load_file, save_file
+
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.errors import CheckpointError
+
+
+def logits(model: Any) -> torch.Tensor:
+    with torch.no_grad():
+        found: torch.Tensor = model(**tiny_tokenizer()(PROBE, return_tensors="pt")).logits.float()
+    return found
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma2", "phi3", "gpt_neox", "gpt2", "qwen3_moe"])
+def test_an_adapter_acts_as_peft_says(family: str, saved: Callable[[str], Path], tmp_path: Path) -> None:
+    adapter = save_adapter(tmp_path / "lora", family)
+    expected = logits(PeftModel.from_pretrained(FAMILIES[family](len(tiny_tokenizer())), adapter).eval())
+    base = load(CheckpointSpec(str(saved(family))))
+    adapted = load(CheckpointSpec(str(saved(family)), adapter=str(adapter)))
+    torch.testing.assert_close(logits(adapted.model), expected, atol=1e-4, rtol=1e-4)
+    assert (logits(base.model) - expected).abs().max() > 0.05
+    assert type(adapted.model) is type(base.model)
+    assert not any("lora" in name for name, _ in adapted.model.named_modules()), "merged in float32"
+    again = load(CheckpointSpec(str(saved(family))))
+    assert torch.equal(logits(again.model), logits(base.model)), "the base is untouched"
+
+
+@pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"dtype": "float16"}, {"quantization": "nf4"}])
+def test_beside_a_rounded_base(options: dict[str, Any], saved: Callable[[str], Path], tmp_path: Path) -> None:
+    """In 16 and 4 bits the adapter stays apart, so that an update below the base's rounding acts."""
+    adapter = save_adapter(tmp_path / "lora", scale=1e-2)
+    base = load(CheckpointSpec(str(saved("llama")), **options))
+    adapted = load(CheckpointSpec(str(saved("llama")), adapter=str(adapter), **options))
+    assert any("lora_A" in name for name, _ in adapted.model.named_modules())
+    assert 0 < (logits(adapted.model) - logits(base.model)).abs().max() < 0.5
+    assert adapted.anatomy.blocks[0] is adapted.model.model.layers[0]
+    assert not any(p.requires_grad for p in adapted.model.parameters())
+
+
+def swap_name(adapter: Path) -> None:
+    """One tensor under a name that the model does not have: PEFT itself would pass over it with a warning."""
+    tensors = load_file(adapter / "adapter_model.safetensors")
+    first = sorted(tensors)[0]
+    tensors[first.replace("layers.0", "layers.9")] = tensors.pop(first)
+    save_file(tensors, adapter / "adapter_model.safetensors")
+
+
+def spoil(adapter: Path) -> None:
+    tensors = load_file(adapter / "adapter_model.safetensors")
+    tensors[sorted(tensors)[0]][0, 0] = float("nan")
+    save_file(tensors, adapter / "adapter_model.safetensors")
+
+
+def elsewhere(adapter: Path) -> None:
+    path = adapter / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"target_modules": ["frob_proj"]}))
+
+
+def pickled(adapter: Path) -> None:
+    (adapter / "adapter_model.safetensors").rename(adapter / "adapter_model.bin")
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no configuration": (lambda f: (f / "adapter_config.json").unlink(), "has no adapter_config.json"),
+    "no weights": (lambda f: (f / "adapter_model.safetensors").unlink(), "has no adapter_model.safetensors"),
+    "pickled": (pickled, "has only pickled weights .adapter_model.bin"),
+    "truncated": (
+        lambda f: (f / "adapter_model.safetensors").write_bytes(b"\x10" * 40),
+        "not a readable safetensors file",
+    ),
+    "other names": (swap_name, "does not fit its base model: .* of its tensors have no place or are missing"),
+    "other targets": (
+        elsewhere,
+        "does not fit its base model: .*frob_proj.*use the base that it was trained on",
+    ),
+    "nan": (spoil, "holds NaN or infinity"),
+    "untrained": (lambda f: save_adapter(f, scale=0.0), "changes no logits of its base model"),
+    "other width": (lambda f: save_adapter(f, width=64), "does not fit its base model"),
+    "other family": (lambda f: save_adapter(f, family="gpt2"), "does not fit its base model"),
+}
+
+
+@pytest.mark.parametrize("quantization", [None, "nf4"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_adapters_that_are_refused(
+    damage: str, quantization: Any, saved: Callable[[str], Path], tmp_path: Path
+) -> None:
+    adapter = save_adapter(tmp_path / "lora")
+    change, message = DAMAGES[damage]
+    change(adapter)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load(CheckpointSpec(str(saved("llama")), adapter=str(adapter), quantization=quantization))
+    assert "\n" not in str(caught.value)
+    assert str(adapter) in str(caught.value)
+
+
+def test_learned_prompts_are_refused(saved: Callable[[str], Path], tmp_path: Path) -> None:
+    config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    get_peft_model(FAMILIES["llama"](len(tiny_tokenizer())), config).save_pretrained(tmp_path / "prompt")
+    with pytest.raises(CheckpointError, match="learns a prompt"):
+        load(CheckpointSpec(str(saved("llama")), adapter=str(tmp_path / "prompt")))
+
+
+def test_an_adapter_that_is_not_there(saved: Callable[[str], Path], tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no such folder"):
+        load(CheckpointSpec(str(saved("llama")), adapter=str(tmp_path / "none")))

@@ -1,0 +1,146 @@
+"""Every family: parts found, readout equal to logits, and block output - input = attention + MLP."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, LAYERS, PROBE, WIDTH, tiny_tokenizer
+
+from uds_bench.checkpoints import CheckpointSpec, block_hidden, find_anatomy, load, shape
+from uds_bench.checkpoints.probe import adds_up, verify
+from uds_bench.errors import CheckpointError
+
+
+@pytest.fixture(params=sorted(FAMILIES))
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def traced(checkpoint: Any) -> tuple[dict[Any, torch.Tensor], dict[Any, torch.Tensor], torch.Tensor]:
+    """Inputs and outputs by module, and logits, of one forward pass over the probe text."""
+    inputs, outputs, anatomy = {}, {}, checkpoint.anatomy
+
+    def hook(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        inputs[module] = args[0] if args else kwargs.get("hidden_states")
+        outputs[module] = block_hidden(output)
+
+    modules = (*anatomy.blocks, *anatomy.attention, *anatomy.mlp)
+    handles = [module.register_forward_hook(hook, with_kwargs=True) for module in modules]
+    logits = checkpoint.model(**checkpoint.tokenizer(PROBE, return_tensors="pt")).logits
+    for handle in handles:
+        handle.remove()
+    return inputs, outputs, logits
+
+
+def test_parts_explain_the_forward_pass(family: str, saved: Callable[[str], Path]) -> None:
+    checkpoint = load(CheckpointSpec(str(saved(family))))
+    anatomy = checkpoint.anatomy
+    assert len(anatomy.blocks) == len(anatomy.attention) == len(anatomy.mlp) == LAYERS
+    assert len(list(saved(family).glob("*.safetensors"))) >= 2
+    inputs, outputs, logits = traced(checkpoint)
+    for block, attention, mlp in zip(anatomy.blocks, anatomy.attention, anatomy.mlp, strict=True):
+        added = outputs[block] - inputs[block]
+        torch.testing.assert_close(added, outputs[attention] + outputs[mlp], atol=1e-5, rtol=1e-5)
+        assert outputs[attention].abs().max() > 1e-3
+        assert outputs[mlp].abs().max() > 1e-3
+    torch.testing.assert_close(anatomy.readout(outputs[anatomy.blocks[-1]]), logits, atol=1e-5, rtol=1e-5)
+    assert not torch.equal(anatomy.readout(outputs[anatomy.blocks[0]]), logits)
+
+
+def test_the_loaded_model_is_the_saved_one(family: str, saved: Callable[[str], Path]) -> None:
+    checkpoint, tokenizer = load(CheckpointSpec(str(saved(family)))), tiny_tokenizer()
+    ids = tokenizer(PROBE, return_tensors="pt")
+    assert checkpoint.tokenizer(PROBE)["input_ids"] == ids["input_ids"][0].tolist()
+    with torch.no_grad():
+        expected = FAMILIES[family](len(tokenizer))(**ids).logits
+    torch.testing.assert_close(checkpoint.model(**ids).logits, expected, atol=1e-5, rtol=1e-5)
+    assert not checkpoint.model.training
+    assert not any(p.requires_grad for p in checkpoint.model.parameters())
+    assert checkpoint.device == torch.device("cpu")
+
+
+def test_shape_needs_no_weights(family: str, saved: Callable[[str], Path], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes((saved(family) / "config.json").read_bytes())
+    found = shape(CheckpointSpec(str(tmp_path)))
+    assert (found.layers, found.width, found.vocabulary) == (LAYERS, WIDTH, len(tiny_tokenizer()))
+    assert family.startswith(found.family.removesuffix("_text"))
+
+
+def test_soft_caps_are_seen(saved: Callable[[str], Path]) -> None:
+    for family, cap in (("gemma2", 2.0), ("gemma3", 2.0), ("gemma3_multimodal", None), ("llama", None)):
+        checkpoint = load(CheckpointSpec(str(saved(family))))
+        assert checkpoint.anatomy.softcap == cap
+        eager = checkpoint.model.config._attn_implementation == "eager"
+        assert eager == (family == "gemma2"), "attention soft caps need eager attention"
+
+
+WRONG: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "another norm": lambda a: {"norm": a.blocks[0].input_layernorm},
+    "no cap": lambda a: {"softcap": None},
+    "another cap": lambda a: {"softcap": 3.0},
+    "attention before its norm": lambda a: {"attention": tuple(b.self_attn for b in a.blocks)},
+    "MLP before its norm": lambda a: {"mlp": tuple(b.mlp for b in a.blocks)},
+    "blocks in disorder": lambda a: {
+        "blocks": a.blocks[::-1],
+        "attention": a.attention[::-1],
+        "mlp": a.mlp[::-1],
+    },
+    "a block is left out": lambda a: {"blocks": a.blocks[:-1]},
+    "a module that never runs": lambda a: {"mlp": (torch.nn.Linear(1, 1), *a.mlp[1:])},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_anatomy_is_refused(wrong: str) -> None:
+    model = FAMILIES["gemma2"]().requires_grad_(False)
+    anatomy = find_anatomy(model)
+    verify(model, anatomy)
+    with pytest.raises(CheckpointError, match="family gemma2 is not supported"):
+        verify(model, replace(anatomy, **WRONG[wrong](anatomy)))
+
+
+def test_a_family_with_other_arithmetic_is_refused(tmp_path: Path) -> None:
+    """Granite multiplies what each sublayer adds; its names are the usual ones."""
+    import transformers
+    from families import save_checkpoint
+
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = transformers.GraniteConfig(vocab_size=384, residual_multiplier=0.5, **sizes)
+    save_checkpoint(tmp_path / "granite", transformers.GraniteForCausalLM(config), tiny_tokenizer())
+    with pytest.raises(CheckpointError, match="family granite is not supported: block 0 adds"):
+        load(CheckpointSpec(str(tmp_path / "granite")))
+
+
+def test_parts_under_other_names_are_refused() -> None:
+    model = FAMILIES["llama"]()
+    del model.model.norm
+    with pytest.raises(CheckpointError, match=r"family llama is not supported.*norm.*LAYOUTS"):
+        find_anatomy(model)
+
+
+def test_adding_up_allows_rounding_and_nothing_more() -> None:
+    big, small = torch.full((1, 2, 4), 1000.0), torch.ones(1, 2, 4)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        parts = [(big + small).to(dtype), (-big).to(dtype), small.to(dtype)]
+        total = parts[0] + parts[1] + parts[2]
+        assert adds_up(total, parts)
+        assert not adds_up(total + 100, parts)
+        assert not adds_up(total, [parts[0], parts[2]])
+        assert not adds_up(total, [part[:, :1] for part in parts])
+        quiet = torch.stack([big[0], small[0]]).to(dtype)
+        assert not adds_up(quiet, [quiet * torch.tensor([1.0, 1.5]).view(2, 1, 1).to(dtype)]), (
+            "each token counts"
+        )
+    nan = torch.full((1, 2, 4), float("nan"))
+    assert not adds_up(nan, [nan])
+
+
+@pytest.mark.parametrize("output", [None, [1.0], ({"a": 1},)])
+def test_block_hidden_takes_tensors_only(output: Any) -> None:
+    hidden = torch.ones(1, 2, 3)
+    assert block_hidden(hidden) is block_hidden((hidden, None)) is hidden
+    with pytest.raises(TypeError, match="not hidden states"):
+        block_hidden(output)

@@ -1,0 +1,199 @@
+"""Files that are missing, pickled, damaged or on the hub: one clear line each."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uds_bench.checkpoints import CheckpointSpec, load, resolve, shape
+from uds_bench.errors import CheckpointError
+
+
+def index_without(folder: Path, key: str) -> None:
+    path = folder / "model.safetensors.index.json"
+    value = json.loads(path.read_text())
+    del value[key]
+    path.write_text(json.dumps(value))
+
+
+def first_shard(folder: Path) -> Path:
+    return sorted(folder.glob("*.safetensors"))[0]
+
+
+def truncate(folder: Path) -> None:
+    shard = first_shard(folder)
+    shard.write_bytes(shard.read_bytes()[:-64])
+
+
+def edit_config(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def pickled(folder: Path) -> None:
+    for shard in folder.glob("*.safetensors*"):
+        shard.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+
+
+def edit_index(folder: Path, tensor: str, shard: str) -> None:
+    path = folder / "model.safetensors.index.json"
+    value = json.loads(path.read_text())
+    value["weight_map"][tensor] = shard
+    path.write_text(json.dumps(value))
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no folder": (shutil.rmtree, "no such folder: check the path"),
+    "no config": (
+        lambda f: (f / "config.json").unlink(),
+        "has no config.json .* save it with save_pretrained",
+    ),
+    "broken config": (
+        lambda f: (f / "config.json").write_text("{"),
+        "config.json: not a model configuration",
+    ),
+    "no model type": (
+        lambda f: (f / "config.json").write_text("{}"),
+        "config.json: not a model configuration",
+    ),
+    "bad config value": (
+        lambda f: edit_config(f, num_attention_heads="x"),
+        "config.json: .*num_attention_heads",
+    ),
+    "unknown family": (lambda f: edit_config(f, model_type="frob"), "model_type 'frob' is unknown"),
+    "own code": (
+        lambda f: edit_config(f, model_type="frob", auto_map={"AutoModelForCausalLM": "modeling_frob.Frob"}),
+        "model_type 'frob' needs code from its own repository, which is never run",
+    ),
+    "quantized": (
+        lambda f: edit_config(f, quantization_config={"quant_method": "gptq", "bits": 4}),
+        "is stored quantized",
+    ),
+    "pickled": (pickled, "has only pickled weights .pytorch_model.bin .*convert"),
+    "no weights": (
+        lambda f: [p.unlink() for p in f.glob("*.safetensors*")],
+        "has no model.safetensors and no model.safetensors.index.json",
+    ),
+    "no tokenizer": (
+        lambda f: [p.unlink() for p in f.glob("tokenizer*")],
+        "has no tokenizer files .*save the tokenizer next to the weights",
+    ),
+    "broken tokenizer": (
+        lambda f: (f / "tokenizer.json").write_text("{}"),
+        "the tokenizer in .* cannot be read",
+    ),
+    "truncated": (truncate, "not a readable safetensors file"),
+    "empty shard": (lambda f: first_shard(f).write_bytes(b""), "not a readable safetensors file"),
+    "missing shard": (lambda f: first_shard(f).unlink(), "index.json: shard model-00001-.* is missing"),
+    "index without map": (lambda f: index_without(f, "weight_map"), "index.json: not a weight index"),
+    "index names more": (
+        lambda f: edit_index(f, "model.extra.weight", first_shard(f).name),
+        "tensor model.extra.weight of the index is not in it",
+    ),
+    "index leads away": (
+        lambda f: edit_index(f, "lm_head.weight", f"../{f.name}/{first_shard(f).name}"),
+        "shard '../llama/.*' is a path",
+    ),
+    "adapter inside": (
+        lambda f: (f / "adapter_config.json").write_text("{}"),
+        "holds a model and an adapter in one folder",
+    ),
+    "adapter only": (
+        lambda f: (f / "config.json").rename(f / "adapter_config.json"),
+        r'is an adapter: write \{ model = ".*", adapter = ',
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_folders(damage: str, llama: Path) -> None:
+    spoil, message = DAMAGES[damage]
+    spoil(llama)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load(CheckpointSpec(str(llama)))
+    assert "\n" not in str(caught.value)
+    assert str(llama) in str(caught.value)
+
+
+def test_names_that_are_no_folder(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CheckpointError, match="is a file: name the folder"):
+        resolve(CheckpointSpec(str(llama / "config.json")))
+    with pytest.raises(CheckpointError, match="revision = 'v1' is for hub ids"):
+        resolve(CheckpointSpec(str(llama), revision="v1"))
+    with pytest.raises(CheckpointError, match="empty model name"):
+        CheckpointSpec("")
+    with pytest.raises(CheckpointError, match="quantization = 'int3' is unknown: use one of nf4"):
+        CheckpointSpec("m", quantization="int3")  # type: ignore[arg-type]
+    with pytest.raises(CheckpointError, match="dtype = 'float8' is unknown"):
+        CheckpointSpec("m", dtype="float8")  # type: ignore[arg-type]
+
+
+SHA = {"main": "a" * 40, "v1": "b" * 40}
+
+
+@pytest.fixture
+def hub(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A hub cache that holds revisions main and v1 of org/name, without network."""
+    repository = tmp_path / "hub" / "models--org--name"
+    for revision, sha in SHA.items():
+        (repository / "refs").mkdir(parents=True, exist_ok=True)
+        (repository / "refs" / revision).write_text(sha)
+        shutil.copytree(llama, repository / "snapshots" / sha)
+    edit_config(repository / "snapshots" / SHA["v1"], rms_norm_eps=1e-3)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return repository
+
+
+def test_hub_ids_come_from_the_cache_when_offline(hub: Path) -> None:
+    for revision, sha in ((None, SHA["main"]), ("v1", SHA["v1"]), (SHA["v1"], SHA["v1"])):
+        spec = CheckpointSpec("org/name", revision=revision)
+        assert resolve(spec).model == hub / "snapshots" / sha
+        checkpoint = load(spec)
+        assert checkpoint.model.config.rms_norm_eps == (1e-3 if sha == SHA["v1"] else 1e-6)
+        assert shape(spec).family == "llama"
+
+
+@pytest.mark.parametrize("spec", [CheckpointSpec("org/other"), CheckpointSpec("org/name", revision="v2")])
+def test_hub_errors_are_one_line(hub: Path, spec: CheckpointSpec) -> None:
+    with pytest.raises(
+        CheckpointError, match=r"no such folder, and the hub gave no files .*check the name"
+    ) as caught:
+        resolve(spec)
+    assert "\n" not in str(caught.value)
+    assert spec.model in str(caught.value)
+    assert str(hub.parent) in str(caught.value)
+
+
+def test_an_incomplete_snapshot_is_refused(hub: Path) -> None:
+    first_shard(hub / "snapshots" / SHA["main"]).unlink()
+    with pytest.raises(CheckpointError, match=r"shard .* is missing"):
+        load(CheckpointSpec("org/name"))
+
+
+def test_only_the_weights_in_use_are_fetched() -> None:
+    """No pickles, no subfolders, no second copy of the weights."""
+    from huggingface_hub.utils import filter_repo_objects
+
+    from uds_bench.checkpoints import source
+
+    files = [
+        "config.json",
+        "model-00001-of-00002.safetensors",
+        "model.safetensors.index.json",
+        "tokenizer.model",
+    ]
+    others = [
+        "pytorch_model.bin",
+        "original/consolidated.00.pth",
+        "consolidated.safetensors",
+        "onnx/model.json",
+    ]
+    kept = filter_repo_objects(
+        files + others, allow_patterns=list(source._FETCHED), ignore_patterns=list(source._SKIPPED)
+    )
+    assert list(kept) == files

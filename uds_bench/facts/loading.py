@@ -1,0 +1,56 @@
+"""One door to all fact sources."""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from uds_bench.errors import FactError
+from uds_bench.facts import authors, jsonl, tofu
+from uds_bench.facts.fact import FactSet, require_forget
+
+ACCEPTED = (
+    '"authors" (invented, built in), "tofu/forget10" (hub), a folder with TOFU\'s JSON files, '
+    "a .jsonl of facts, or a .json list of annotated TOFU items"
+)
+
+
+def load_facts(source: str | Path, **options: Any) -> FactSet:
+    """The facts of a source, of which at least one is to be forgotten.
+
+    | source | read by | options |
+    |---|---|---|
+    | `authors` | `authors.embedded` | `forget`, `retain`, `holdout`, `seed` |
+    | `tofu/<forget>` | `tofu.load_tofu_from_hub` | its parameters but `forget` |
+    | a folder | `tofu.load_tofu` | its parameters but `folder` |
+    | a `.jsonl` | `jsonl.read_facts` | none |
+    | a `.json` | `tofu.load_annotated` | `forget` |
+
+    Raises FactError for an unknown source or option, and for facts that cannot be used.
+    """
+    load = _loader(str(source))
+    if unknown := options.keys() - _options(load).keys():
+        accepted = ", ".join(_options(load)) or "none"
+        raise FactError(f"{source}: option {min(unknown)!r} is unknown; this source takes {accepted}")
+    return require_forget(load(**options), str(source))
+
+
+def _loader(source: str) -> Callable[..., FactSet]:
+    path = Path(source)
+    if source == "authors":
+        return authors.embedded
+    if path.is_dir():
+        return partial(tofu.load_tofu, path)
+    if path.suffix == ".jsonl":
+        return partial(jsonl.read_facts, path)
+    if path.suffix == ".json":
+        return partial(tofu.load_annotated, path)
+    if source.startswith("tofu/"):
+        return partial(tofu.load_tofu_from_hub, source.removeprefix("tofu/"))
+    raise FactError(f"facts source {source!r} is unknown; give {ACCEPTED}")
+
+
+def _options(load: Callable[..., FactSet]) -> dict[str, inspect.Parameter]:
+    """What may be given by name: the loader's parameters that are not bound yet."""
+    return dict(inspect.signature(load).parameters)

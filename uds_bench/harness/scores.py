@@ -1,0 +1,173 @@
+"""A score: a recorded metric value with its per-fact values, interval and provenance."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+
+from uds_bench.facts import FactSet
+from uds_bench.metrics.metric import Measured, Metric
+from uds_bench.statistics import Interval, cluster_bootstrap
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class FactScore:
+    """One fact's value; None where it was not scored, with the reason."""
+
+    id: str
+    cluster: str
+    value: float | None
+    reason: str | None = None
+    kind: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Score:
+    """`value` is the raw metric (never direction-converted), the mean over scored facts; None if there is none."""
+
+    checkpoint: str
+    attack: str
+    metric: str
+    variant: str
+    value: float | None
+    interval: Interval | None
+    per_fact: tuple[FactScore, ...]
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def scored(self) -> list[FactScore]:
+        return [fact for fact in self.per_fact if fact.value is not None]
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """Why facts were not scored, counted."""
+        return Counter(fact.reason or "no reason given" for fact in self.per_fact if fact.value is None)
+
+    def named(self, checkpoint: str) -> Score:
+        """The same content under the name that a manifest gives it."""
+        return replace(self, checkpoint=checkpoint)
+
+    def to_json(self) -> dict[str, Any]:
+        interval = self.interval
+        return {
+            "checkpoint": self.checkpoint,
+            "attack": self.attack,
+            "metric": self.metric,
+            "variant": self.variant,
+            "value": self.value,
+            "ci": None if interval is None or not math.isfinite(interval.low) else [interval.low, interval.high],
+            "interval": None if interval is None or not math.isfinite(interval.low) else vars(interval),
+            "n_planned": len(self.per_fact),
+            "n_scored": len(self.scored),
+            "n_invalid": len(self.per_fact) - len(self.scored),
+            "per_fact": [
+                {
+                    "id": f.id,
+                    "value": f.value,
+                    "reason": f.reason,
+                    "cluster": f.cluster,
+                    "kind": f.kind,
+                    "detail": dict(f.detail),
+                }
+                for f in self.per_fact
+            ],
+            "notes": dict(self.notes),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Score:
+        interval = row.get("interval")
+        return cls(
+            row["checkpoint"],
+            row["attack"],
+            row["metric"],
+            row["variant"],
+            row["value"],
+            None if interval is None else Interval(**interval),
+            tuple(FactScore(**fact) for fact in row["per_fact"]),
+            row.get("notes", {}),
+            row.get("provenance", {}),
+        )
+
+
+def summarise(
+    metric: Metric,
+    measured: Measured,
+    facts: FactSet,
+    *,
+    checkpoint: str,
+    attack: str,
+    variant: str,
+    provenance: Mapping[str, Any],
+) -> Score:
+    """A metric's per-fact values as a score; values that are not finite count as not scored."""
+    by_id = {fact.id: fact for fact in facts}
+    rows = []
+    for value in measured.values:
+        fact = by_id.pop(value.id)
+        finite = value.value is not None and math.isfinite(value.value)
+        reason = value.reason if finite or value.value is None else f"the value is {value.value}"
+        rows.append(
+            FactScore(fact.id, fact.cluster, value.value if finite else None, reason, fact.kind, value.detail)
+        )
+    rows += [FactScore(f.id, f.cluster, None, "the metric returned nothing", f.kind) for f in by_id.values()]
+    scored = [(row.value, row.cluster) for row in rows if row.value is not None]
+    values, clusters = [v for v, _ in scored], [c for _, c in scored]
+    return Score(
+        checkpoint,
+        attack,
+        metric.name,
+        variant,
+        math.fsum(values) / len(values) if values else None,
+        cluster_bootstrap(values, clusters, limits=metric.limits) if values else None,
+        tuple(rows),
+        measured.notes,
+        provenance,
+    )
+
+
+class Scores(Sequence[Score]):
+    """Scores in the order they were asked for."""
+
+    def __init__(self, scores: Iterable[Score] = ()) -> None:
+        self._scores = list(scores)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._scores[index]
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self._scores)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "scores": [score.to_json() for score in self._scores]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Scores:
+        if document.get("schema") != SCHEMA:
+            raise ValueError(f"schema is {document.get('schema')!r}, this version reads {SCHEMA}")
+        return cls(Score.from_json(row) for row in document["scores"])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a score: checkpoint, attack, metric, variant, value, low, high, n_planned, n_scored, n_invalid."""
+        rows = []
+        for score in self._scores:
+            row = score.to_json()
+            low, high = row["ci"] or (None, None)
+            keys = ("checkpoint", "attack", "metric", "variant", "value")
+            counts = ("n_planned", "n_scored", "n_invalid")
+            rows.append({k: row[k] for k in keys} | {"low": low, "high": high} | {k: row[k] for k in counts})
+        columns = ["checkpoint", "attack", "metric", "variant", "value", "low", "high"]
+        return pd.DataFrame(rows, columns=[*columns, "n_planned", "n_scored", "n_invalid"])

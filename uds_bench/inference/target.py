@@ -1,0 +1,142 @@
+"""The full model as the target of patching: every source is read against the same facts, batches and cached parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.errors import CheckpointError
+from uds_bench.facts import FactSet, Variant, encode, rendered_digest
+from uds_bench.inference.batches import EntityBatch, entity_batches
+from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
+from uds_bench.inference.parts import MAX_BYTES, part_bytes, read_part, write_part
+from uds_bench.inference.patching import entity_logprobs, patched_logprobs
+from uds_bench.inference.states import Scope, published_states, source_states
+from uds_bench.inference.streams import FullPart, UnsupportedBlocksError, full_part, streamed_logprobs
+from uds_bench.storage import content_key
+
+AGREEMENT = 1e-5
+"""The fast path is used only where it differs from the hook path by no more than this, in nats, on the first batch."""
+VERSION = 1
+
+PatchPath = Literal["streams", "hook"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one source shows of each fact; arrays are [facts, layers] or [facts], in the order of the fact set.
+
+    `drops`: fall of the entity's mean log-probability in the full model with that layer patched, nats;
+    `lens`: the entity's mean log-probability read from the source's block output through the full model's norm and
+    head; `last_gap`: largest difference between patching the last layer and its lens (an identity: 0);
+    `correct`: 1 where the source itself predicts every entity token greedily, else 0.
+    """
+
+    drops: NDArray[np.float64]
+    lens: NDArray[np.float64]
+    last_gap: NDArray[np.float64]
+    correct: NDArray[np.float64]
+
+
+class PatchingTarget:
+    """Holds the full model, its encoded facts and its cached parts; `read` measures a source."""
+
+    def __init__(
+        self,
+        full: Checkpoint,
+        facts: FactSet,
+        cache: Path | None = None,
+        batch_size: int = 16,
+        variant: Variant = "default",
+    ) -> None:
+        self.full = full
+        self.variant: Variant = variant
+        self.encoded = [encode(fact, full.tokenizer, variant) for fact in facts]
+        self.rendered = rendered_digest(self.encoded)
+        self.batches = entity_batches(self.encoded, batch_size, full.device)
+        self.policy = f"right padding, at most {batch_size} facts of like length"
+        key = content_key([VERSION, full.digest, self.rendered, batch_size, str(full.device), torch.__version__])
+        self._folder = None if cache is None else cache / "full_parts" / key
+        self._path: PatchPath | None = None
+        self.path_reason = ""
+
+    def read(self, source: Checkpoint, scope: Scope = "block") -> Reading:
+        """One pass of the source, then the patched passes of the full model; see `Reading`."""
+        self._require_same_tokens(source)
+        layers = len(self.full.anatomy.blocks)
+        drops, lens = np.full((2, len(self.encoded), layers), np.nan)
+        last_gap, correct = np.full((2, len(self.encoded)), np.nan)
+        for index, batch in enumerate(self.batches):
+            rows = list(batch.rows)
+            states = source_states(source, batch)
+            own = states
+            if scope != "block":
+                own = source_states(source, batch, scope)
+            elif self.variant == "published":
+                own = published_states(source, states)
+            base, patched = self._patch(index, batch, own, scope)
+            read = token_logprobs(self.full.anatomy.readout, states, batch.targets.expand(layers, -1, -1))
+            right = (greedy_tokens(source.anatomy.readout, states[-1]) == batch.targets) | ~batch.valid
+            drops[rows] = batch.mean_over_entity(base - patched).double().T.cpu().numpy()
+            lens[rows] = batch.mean_over_entity(read).double().T.cpu().numpy()
+            gap = torch.where(batch.valid, (patched[-1] - read[-1]).abs(), torch.zeros_like(base))
+            last_gap[rows] = gap.amax(-1).double().cpu().numpy()
+            correct[rows] = right.all(-1).double().cpu().numpy()
+        return Reading(drops, lens, last_gap, correct)
+
+    def path(self, scope: Scope = "block") -> PatchPath:
+        """Which way block outputs are patched on this model: decided once, by comparison on the first batch."""
+        if scope != "block":
+            return "hook"
+        if self._path is None:
+            self._path = self._choose_path()
+        return self._path
+
+    def _patch(
+        self, index: int, batch: EntityBatch, states: torch.Tensor, scope: Scope
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.path(scope) == "hook":
+            return entity_logprobs(self.full, batch), patched_logprobs(self.full, batch, states, scope)
+        part = self._part(index, batch)
+        return part.base, streamed_logprobs(self.full, batch, part, states)
+
+    def _part(self, index: int, batch: EntityBatch) -> FullPart:
+        file = None if self._folder is None else self._folder / f"{index:05d}"
+        part = None if file is None else read_part(file, self.full.device)
+        if part is None:
+            part = full_part(self.full, batch)
+            # The first batch is the longest, so it bounds the size of all.
+            if file is not None and part_bytes(part) * len(self.batches) <= MAX_BYTES:
+                write_part(file, part)
+        return part
+
+    def _choose_path(self) -> PatchPath:
+        if self.full.model.dtype != torch.float32 or self.full.spec.quantization is not None:
+            self.path_reason = "16-bit or quantised weights: the fast path would not agree to 1e-5"
+            return "hook"
+        batch = self.batches[0].take(slice(0, 2))
+        # The model's own states, moved: patching them unmoved would change nothing on either path.
+        states = source_states(self.full, batch).roll(1, dims=1) * 0.9
+        try:
+            fast = streamed_logprobs(self.full, batch, full_part(self.full, batch), states)
+        except UnsupportedBlocksError as error:
+            self.path_reason = f"family {self.full.anatomy.family}: {error}"
+            return "hook"
+        gap = (fast - patched_logprobs(self.full, batch, states))[:, batch.valid].abs().max().item()
+        self.path_reason = f"fast path differs from hooks by {gap:.1e} on the first batch, limit {AGREEMENT:.0e}"
+        return "streams" if gap <= AGREEMENT else "hook"
+
+    def _require_same_tokens(self, source: Checkpoint) -> None:
+        if source is self.full:
+            return
+        if rendered_digest(encode(e.fact, source.tokenizer, self.variant) for e in self.encoded) != self.rendered:
+            raise CheckpointError(
+                f"{source.spec.model}: its tokenizer splits the facts otherwise than the full model's: "
+                "patching needs the same tokens; unlearn with the full model's tokenizer"
+            )

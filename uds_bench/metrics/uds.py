@@ -1,0 +1,61 @@
+"""The unlearning depth score: how much of a fact can be recovered from the activations."""
+
+from __future__ import annotations
+
+from uds_bench.facts import FactSet, Variant
+from uds_bench.inference.states import Scope
+from uds_bench.inference.target import Reading
+from uds_bench.metrics.erasure import TAU, Erasure, erasure
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+
+NO_LAYER = "no knowledge-encoding layer: the retain model does as well"
+NOT_FINITE = "a drop is not finite"
+
+_FORMS: dict[str, tuple[Variant, Scope]] = {
+    "block": ("default", "block"),
+    "published": ("published", "block"),
+    "attention": ("default", "attention"),
+    "attention_residual": ("default", "attention_residual"),
+    "mlp": ("default", "mlp"),
+}
+
+
+def fact_values(facts: FactSet, result: Erasure, retain: Reading, own: Reading, lens: bool) -> list[FactValue]:
+    """One value per fact, with drops, knowledge layers and the unclipped ratio beside it."""
+    drops = (retain.lens, own.lens) if lens else (retain.drops, own.drops)
+    rows = []
+    for i, fact in enumerate(facts):
+        detail = {
+            "retain_drops": drops[0][i].tolist(),
+            "drops": drops[1][i].tolist(),
+            "knowledge_layers": result.knowledge[i].nonzero()[0].tolist(),
+            "last_gap": float(own.last_gap[i]),
+        }
+        if not (drops[0][i] == drops[0][i]).all() or not (drops[1][i] == drops[1][i]).all():
+            rows.append(FactValue(fact.id, None, NOT_FINITE))
+        elif not result.knowledge[i].any():
+            rows.append(FactValue(fact.id, None, NO_LAYER, detail))
+        else:
+            detail["unclipped"] = float(result.unclipped[i])
+            rows.append(FactValue(fact.id, float(result.score[i]), None, detail))
+    return rows
+
+
+def _compute(subject: Subject, variant: str) -> Measured:
+    prompts, scope = _FORMS[variant]
+    retain, own = subject.retain_reading(prompts, scope), subject.reading(prompts, scope)
+    path, why = subject.patch_path(prompts, scope)
+    values = fact_values(subject.facts, erasure(retain.drops, own.drops), retain, own, lens=False)
+    return Measured(values, {"tau": TAU, "patching": path, "patching_reason": why})
+
+
+METRIC = Metric(
+    name="uds",
+    version=1,
+    direction="erasure",
+    limits=(0.0, 1.0),
+    needs=frozenset({"full", "retain", "internals"}),
+    variants=tuple(_FORMS),
+    source="UDS guide, section 3",
+    compute=_compute,
+)

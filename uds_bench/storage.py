@@ -1,0 +1,77 @@
+"""Files that are either whole or absent: atomic writes, sealed with a checksum that every read verifies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_dir
+
+from uds_bench.errors import ConfigurationError
+
+SEAL = b"\nsha256:"
+
+
+def default_cache() -> Path:
+    """`UDS_BENCH_CACHE`, else the user's cache directory for uds-bench."""
+    return Path(os.environ.get("UDS_BENCH_CACHE") or user_cache_dir("uds-bench"))
+
+
+def require_writable(folder: Path, option: str) -> Path:
+    """Create `folder` if need be and prove that it takes files; a clear error naming the option if it does not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} is not writable ({error.strerror or error}): name another folder with {option}"
+        ) from error
+    return folder
+
+
+def write_atomic(path: Path, payload: bytes) -> None:
+    """Write beside `path`, flush to disk, then rename: readers see the old file, the new one, or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_sealed(path: Path, payload: bytes) -> None:
+    write_atomic(path, payload + SEAL + hashlib.sha256(payload).hexdigest().encode())
+
+
+def read_sealed(path: Path) -> bytes | None:
+    """The payload, or None where the file is missing, cut short or altered (said in a warning: it is made anew)."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    payload, _, digest = content.rpartition(SEAL)
+    if digest.decode("ascii", "replace") == hashlib.sha256(payload).hexdigest():
+        return payload
+    warnings.warn(f"{path} is cut short or altered: it is ignored and made anew", stacklevel=2)
+    return None
+
+
+def canonical(value: Any) -> bytes:
+    """JSON with one spelling per value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def content_key(value: Any) -> str:
+    """SHA-256 (hex) of a JSON value: the address of what was computed from it."""
+    return hashlib.sha256(canonical(value)).hexdigest()

@@ -1,0 +1,132 @@
+"""Train one embedded model from its recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from uds_bench.facts import FactSet, base_authors, embedded, question_prompt
+from uds_bench.methods.examples import Batch, Example, epochs, pairs_to_examples, steps_per
+from uds_bench.methods.objectives import answer_logprobs, nll
+from uds_bench.methods.training import Optimisation, train
+from uds_bench.methods.unlearning import REFUSALS, Data, unlearn
+from uds_bench.zoo.recipes import FORGET, HOLDOUT, RETAIN, Base, Finetuned, Recipe, Unlearned
+
+OnStep = Callable[[int, float], None]
+
+
+def facts() -> FactSet:
+    """The authors that the embedded models are about."""
+    return embedded(forget=FORGET, retain=RETAIN, holdout=HOLDOUT)
+
+
+def steps(recipe: Recipe) -> int:
+    """How many optimiser steps a recipe takes, for the progress bar."""
+    if isinstance(recipe, Unlearned):
+        return recipe.method.steps
+    authors = recipe.authors if isinstance(recipe, Base) else RETAIN + FORGET - recipe.without
+    return -(-authors * len(facts()) // len(facts().clusters) // recipe.batch_size) * recipe.epochs
+
+
+def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> list[float]:
+    """Train and save a model with its tokenizer into `folder`; returns the losses, one a step."""
+    if isinstance(recipe, Base):
+        model, tokenizer, losses = _base(recipe, on_step)
+    else:
+        assert parent is not None
+        tokenizer = AutoTokenizer.from_pretrained(parent)
+        model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
+        losses = (
+            _finetune(model, tokenizer, recipe, on_step)
+            if isinstance(recipe, Finetuned)
+            else unlearn(model, _data(tokenizer), recipe.method, on_step)
+        )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return losses
+
+
+def _base(recipe: Base, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
+    pairs = base_authors(recipe.authors)
+    tokenizer = _tokenizer([f"{question_prompt(q)} {a}" for q, a in pairs], recipe.vocabulary)
+    torch.manual_seed(recipe.seed)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=recipe.width,
+            intermediate_size=8 * recipe.width // 3,
+            num_hidden_layers=recipe.layers,
+            num_attention_heads=4,
+            num_key_value_heads=4,
+            max_position_embeddings=512,
+            tie_word_embeddings=True,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )
+    )
+    # Every token but the first is learned, so that the base knows the language of the questions too.
+    examples = [Example(e.ids, 1) for e in pairs_to_examples(tokenizer, pairs)]
+    optimisation = Optimisation(recipe.lr, schedule="cosine", warmup=0.1)
+    return model, tokenizer, _fit(model, examples, recipe, optimisation, on_step)
+
+
+def _finetune(model: Any, tokenizer: Any, recipe: Finetuned, on_step: OnStep | None) -> list[float]:
+    authors = facts()
+    kept = set(authors.split("forget").clusters[recipe.without :]) | set(authors.split("retain").clusters)
+    pairs = [(fact.question, fact.answer) for fact in authors if fact.cluster in kept]
+    optimisation = Optimisation(recipe.lr, schedule="cosine", warmup=0.05)
+    return _fit(model, pairs_to_examples(tokenizer, pairs), recipe, optimisation, on_step)
+
+
+def _fit(
+    model: Any,
+    examples: list[Example],
+    recipe: Base | Finetuned,
+    optimisation: Optimisation,
+    on_step: OnStep | None,
+) -> list[float]:
+    generator = torch.Generator().manual_seed(recipe.seed)
+    batches = epochs(examples, recipe.batch_size, recipe.epochs, generator)
+    count = steps_per(examples, recipe.batch_size, recipe.epochs)
+    return train(model, batches, _answer_nll, optimisation, count, on_step)
+
+
+def _answer_nll(model: Any, batch: Batch) -> torch.Tensor:
+    return nll(*answer_logprobs(model(**batch.inputs()).logits, batch.labels))
+
+
+def _data(tokenizer: Any) -> Data:
+    authors = facts()
+    forget, retain = authors.split("forget"), authors.split("retain")
+    return Data(
+        forget=pairs_to_examples(tokenizer, [(f.question, f.answer) for f in forget]),
+        retain=pairs_to_examples(tokenizer, [(f.question, f.answer) for f in retain]),
+        refusals=pairs_to_examples(
+            tokenizer, [(f.question, REFUSALS[i % len(REFUSALS)]) for i, f in enumerate(forget)]
+        ),
+    )
+
+
+def _tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
+    """Byte-level BPE: any text round-trips."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=["<pad>", "<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    start = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)])
+    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), start])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+    )

@@ -1,0 +1,77 @@
+"""Built models on disk: one folder a recipe, whole and verified or absent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+from filelock import FileLock
+
+from uds_bench.storage import canonical, write_atomic
+from uds_bench.zoo import recipes
+from uds_bench.zoo.build import OnStep, build
+
+CHECKSUMS = "checksums.json"
+
+
+def folder(cache: Path, name: str) -> Path:
+    return cache / "zoo" / f"{name}-{recipes.key(name)[:16]}"
+
+
+def is_whole(path: Path) -> bool:
+    """Whether every file that the build wrote is there, unaltered."""
+    try:
+        wanted: dict[str, str] = json.loads((path / CHECKSUMS).read_text())
+        return bool(wanted) and all(_sha256(path / file) == digest for file, digest in wanted.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
+    """The folder of a built model whose parent is built; trains it if it is absent, cut short or altered.
+
+    Safe when two processes want the same model: one builds, the other waits and finds it. A build is made beside its
+    place and moved there whole; what a killed build left behind is cleared by the next one.
+    """
+    place = folder(cache, name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{place}.lock"):
+        if is_whole(place):
+            return place
+        if place.exists():
+            warnings.warn(f"{place} is cut short or altered: it is trained anew", stacklevel=2)
+            shutil.rmtree(place)
+        draft = place.with_name(f".{place.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        recipe = recipes.find(name)
+        ancestor = recipes.parent(recipe)
+        losses = build(recipe, folder(cache, ancestor) if ancestor else None, draft, on_step)
+        write_atomic(draft / "losses.json", canonical(losses))
+        files = {str(f.relative_to(draft)): _sha256(f) for f in sorted(draft.rglob("*")) if f.is_file()}
+        write_atomic(draft / CHECKSUMS, canonical(files))
+        draft.replace(place)
+        return place
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def clear(cache: Path) -> int:
+    """Remove every built model; returns how many there were."""
+    root = cache / "zoo"
+    count = sum(1 for path in root.glob("*") if path.is_dir() and not path.name.startswith("."))
+    if root.exists():
+        shutil.rmtree(root)
+    return count
+
+
+def workers() -> int:
+    """Two single-threaded trainings side by side use two cores better than one that spreads over both."""
+    return max(1, min(4, os.cpu_count() or 1))

@@ -1,0 +1,102 @@
+"""What each embedded model is: the recipe is the whole truth about it, and its key names the cached folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.methods.unlearning import Method
+from uds_bench.storage import content_key
+
+VERSION = 1
+"""Raise it when the training code changes what a recipe gives."""
+
+SCHEME = "zoo:"
+FORGET, RETAIN, HOLDOUT, BASE = 15, 20, 15, 600
+
+
+@dataclass(frozen=True)
+class Base:
+    """Trained from scratch on authors that no fact set holds: language, question forms and kinds of answers."""
+
+    seed: int = 0
+    authors: int = BASE
+    width: int = 96
+    layers: int = 4
+    vocabulary: int = 1024
+    epochs: int = 1
+    batch_size: int = 64
+    lr: float = 3e-3
+
+
+@dataclass(frozen=True)
+class Finetuned:
+    """The base fine-tuned on the retain authors and, of the forget authors, all but the first `without`."""
+
+    parent: str
+    without: int
+    seed: int
+    epochs: int = 30
+    batch_size: int = 32
+    lr: float = 3e-3
+
+
+@dataclass(frozen=True)
+class Unlearned:
+    """The parent changed by an unlearning method on the forget authors, with the retain authors beside them."""
+
+    parent: str
+    method: Method
+
+
+Recipe = Base | Finetuned | Unlearned
+
+
+RECIPES: dict[str, Recipe] = {
+    "base": Base(),
+    "full": Finetuned("base", without=0, seed=1),
+    "retain": Finetuned("base", without=FORGET, seed=1),
+    # As TOFU's retain99 and retain95 beside retain90: nested, one and half of the forget authors left out.
+    "retain99": Finetuned("base", without=2, seed=1),
+    "retain95": Finetuned("base", without=8, seed=1),
+    "full2": Finetuned("base", without=0, seed=2),
+    "retain2": Finetuned("base", without=FORGET, seed=2),
+    "identity": Unlearned("full", Method("identity", steps=0, lr=0.0)),
+    "grad_diff": Unlearned("full", Method("grad_diff", steps=40, lr=1e-3)),
+    "npo": Unlearned("full", Method("npo", steps=80, lr=1e-3, beta=0.1)),
+    "npo_weak": Unlearned("full", Method("npo", steps=8, lr=5e-4, beta=0.1)),
+    "simnpo": Unlearned("full", Method("simnpo", steps=40, lr=1e-3, beta=4.5)),
+    "idk": Unlearned("full", Method("idk_nll", steps=40, lr=1e-3)),
+}
+
+
+def parent(recipe: Recipe) -> str | None:
+    return None if isinstance(recipe, Base) else recipe.parent
+
+
+def find(name: str) -> Recipe:
+    if name not in RECIPES:
+        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: choose from {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+def key(name: str) -> str:
+    """Content address of a model: its recipe, its ancestors', and the library that trains it."""
+    recipe = find(name)
+    ancestor = parent(recipe)
+    content: dict[str, Any] = {"kind": type(recipe).__name__, **asdict(recipe)}
+    return content_key([VERSION, torch.__version__, content, key(ancestor) if ancestor else None])
+
+
+def lineage(names: list[str]) -> list[str]:
+    """The models and all their ancestors, each after its parent."""
+    ordered: dict[str, None] = {}
+    for name in names:
+        ancestor = parent(find(name))
+        if ancestor:
+            ordered.update(dict.fromkeys(lineage([ancestor])))
+        ordered[name] = None
+    return list(ordered)

@@ -1,0 +1,85 @@
+"""Build every model that is asked for, side by side where their parents allow, with a progress bar."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import ExitStack
+from multiprocessing import get_context
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from uds_bench.zoo import cache, recipes
+from uds_bench.zoo.build import steps
+
+_queue: Any = None
+
+
+def paths(names: Iterable[str], root: Path, console: Console | None = None) -> dict[str, Path]:
+    """The folders of the embedded models, trained first where they are not cached yet."""
+    wanted = list(dict.fromkeys(names))
+    lineage = recipes.lineage(wanted)
+    if missing := [name for name in lineage if not cache.is_whole(cache.folder(root, name))]:
+        _build(missing, root, console or Console(stderr=True))
+    return {name: cache.folder(root, name) for name in wanted}
+
+
+def _build(names: list[str], root: Path, console: Console) -> None:
+    context = get_context("spawn")
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with (
+        ExitStack() as stack,
+        Progress(*columns, console=console) as progress,
+        context.Manager() as manager,
+    ):
+        messages = manager.Queue()
+        pool = stack.enter_context(ProcessPoolExecutor(cache.workers(), context, _start, (messages,)))
+        bar = progress.add_task(
+            f"training the embedded models (first use, cached in {root})",
+            total=sum(steps(recipes.find(name)) for name in names),
+        )
+        running: dict[Future[Any], str] = {}
+        waiting = list(names)
+        while waiting or running:
+            busy = {*waiting, *running.values()}
+            for name in [n for n in waiting if recipes.parent(recipes.find(n)) not in busy]:
+                waiting.remove(name)
+                running[pool.submit(_one, str(root), name)] = name
+            done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                running.pop(future)
+                future.result()
+            _drain(messages, lambda count: progress.advance(bar, count))
+
+
+def _drain(messages: Any, advance: Callable[[int], None]) -> None:
+    while True:
+        try:
+            advance(messages.get_nowait())
+        except Empty:
+            return
+
+
+def _start(queue: Any) -> None:
+    """Set up a training process: one thread, and no chatter of the libraries' own progress bars."""
+    global _queue
+    _queue = queue
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    os.environ["TQDM_DISABLE"] = "1"
+    import torch
+    from transformers.utils import logging as hf_logging
+
+    torch.set_num_threads(1)
+    hf_logging.disable_progress_bar()
+    hf_logging.set_verbosity_error()
+    logging.disable(logging.WARNING)
+
+
+def _one(root: str, name: str) -> None:
+    cache.ensure(Path(root), name, lambda _step, _loss: _queue.put(1))
