@@ -38,7 +38,7 @@ class _Author:
     does: bool
 
 
-def embedded(forget: int = 20, retain: int = 40, holdout: int = 20, seed: int = 0) -> FactSet:
+def embedded(forget: int = 15, retain: int = 20, holdout: int = 15, seed: int = 0) -> FactSet:
     """Eight facts for each of `forget` + `retain` + `holdout` invented authors; one author is one cluster.
 
     Each author has one fact of each kind of `wordings.KINDS`, with paraphrases and five wrong answers. Yes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from uds_bench.harness.verdicts import Relation
+from uds_bench.verdicts import Relation
 
 Kind = Literal["threshold", "equivalence", "ordering", "identity"]
 

@@ -1,0 +1,104 @@
+"""What patching every layer costs, in plain forward passes of the same model in the same process.
+
+Times are processor seconds of one thread, so that what else runs on the machine counts less; each ratio is of
+medians over rounds in which all ways take turns. No number of seconds is asserted anywhere.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import patching_workload
+import pytest
+import torch
+from patching_workload import SIZES, Workload
+
+PASSES_GOAL = 2.5
+"""The streams, for a candidate whose full model's part is stored, cost at most so many plain passes,"""
+SPEEDUP_GOAL = 6.0
+"""and the layer-by-layer loop at least so many times as much;"""
+MEMORY_GOAL = 2.0
+"""they raise memory at most so many times as far above the weights as one plain pass."""
+AGREEMENT = 1e-5
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def take_turns(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Median processor seconds of each way."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            start = time.process_time()
+            way()
+            seconds[name].append(time.process_time() - start)
+    return {name: statistics.median(taken) for name, taken in seconds.items()}
+
+
+def compare(benchmark: Any, size: str, rounds: int) -> dict[str, float]:
+    """Run all ways, record their ratios with the benchmark, and require the same numbers of all."""
+    work = Workload(SIZES[size])
+    ways = {
+        "plain": work.plain,
+        "streams": work.streams,
+        "first_streams": work.streams_from_scratch,
+        "loop": work.loop,
+    }
+    gap = float((work.streams() - work.loop()).abs().max())
+    moved = float((work.streams() - work.part.base).abs().max())
+    seconds = take_turns(ways, rounds)
+    ratios = {f"{name}_in_plain_passes": seconds[name] / seconds["plain"] for name in ways if name != "plain"}
+    ratios |= {"loop_over_streams": seconds["loop"] / seconds["streams"], "largest_gap_nats": gap}
+    benchmark.group = f"patching, {SIZES[size]}"
+    benchmark.extra_info.update(ratios)
+    benchmark.pedantic(work.streams, rounds=1)
+    assert moved > 1000 * AGREEMENT, "agreement says nothing where patching changes nothing"
+    assert gap <= AGREEMENT
+    return ratios
+
+
+@pytest.mark.benchmark(timer=time.process_time)
+def test_ratios_on_a_small_model(benchmark: Any) -> None:
+    """Runs everywhere; so small a model is mostly overhead, so its ratios are recorded and not judged."""
+    compare(benchmark, "small", rounds=3)
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark(timer=time.process_time)
+def test_ratio_goals(benchmark: Any) -> None:
+    ratios = compare(benchmark, "large", rounds=3)
+    assert ratios["streams_in_plain_passes"] <= PASSES_GOAL
+    assert ratios["loop_over_streams"] >= SPEEDUP_GOAL
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_goal(record_property: Callable[[str, object], None], tmp_path: Path) -> None:
+    """Fresh processes, median of five; reading the stored part is within what is counted."""
+    file = str(tmp_path / "part")
+    child("write", file)
+    plain = statistics.median(child("plain") for _ in range(5))
+    streams = statistics.median(child("streams", file) for _ in range(5))
+    record_property("plain_mib", round(plain / 2**20, 1))
+    record_property("streams_mib", round(streams / 2**20, 1))
+    record_property("ratio", round(streams / plain, 3))
+    assert streams <= MEMORY_GOAL * plain
+
+
+def child(way: str, file: str = "") -> int:
+    """What one way printed; blocks of memory go back to the system at once, or the peak would depend on luck."""
+    settings = {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    command = [sys.executable, patching_workload.__file__, "large", way, *([file] if file else [])]
+    done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1]) if done.stdout.split() else 0

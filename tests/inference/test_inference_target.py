@@ -1,0 +1,95 @@
+"""Whole readings of trained models, from the facts' text to UDS, against the plain reference."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import FAMILIES, tiny_tokenizer
+from references import depth
+from references.depth_cases import TOLERANCE, loaded, span_of
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.facts import Fact, FactSet, Variant, encode
+from uds_bench.inference.states import SCOPES, Scope
+from uds_bench.inference.target import PatchingTarget, Reading
+from uds_bench.metrics.erasure import erasure
+
+TEXTS = (
+    ("Where was Mira Solheim born?", "Mira Solheim was born in ", "Tromsø", ", Norway."),
+    ("What does Idris Kamau write?", "Idris Kamau writes ", "historical fiction", " and essays."),
+    ("Which prize did Lena Duarte win?", "", "Silver Quill", " Award, in 1998."),
+    ("Where does Lena Duarte live?", "She lives by the ", "sea", "."),
+)
+FACTS = FactSet(
+    [
+        Fact(str(index), str(index), "forget", question, prefix + entity + rest, prefix, entity)
+        for index, (question, prefix, entity, rest) in enumerate(TEXTS)
+    ]
+)
+TOKENIZER = tiny_tokenizer()
+
+
+@cache
+def taught(family: str, known: int, variant: Variant = "default") -> Any:
+    """A model trained on the first `known` facts until it can say them."""
+    model = FAMILIES[family](len(TOKENIZER), seed=known)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(25):
+        for fact in FACTS[:known]:
+            ids = torch.tensor([encode(fact, TOKENIZER, variant).ids])
+            model(input_ids=ids, labels=ids).loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    checkpoint = loaded(model.eval().requires_grad_(False))
+    spec = CheckpointSpec(f"{family}-{known}")
+    return SimpleNamespace(
+        **vars(checkpoint), tokenizer=TOKENIZER, spec=spec, digest=spec.model, device=torch.device("cpu")
+    )
+
+
+def reference(full: Any, source: Any, scope: Scope, variant: Variant) -> Reading:
+    pair = (full.model, full.anatomy, source.model, source.anatomy)
+    spans = [span_of(encode(fact, TOKENIZER, variant)) for fact in FACTS]
+    drops = [depth.drops(*pair, *span, scope=scope, published=variant == "published") for span in spans]
+    layers = range(len(full.anatomy.blocks))
+    lens = [[np.mean(depth.lens_logprobs(*pair, *span, layer)) for layer in layers] for span in spans]
+    correct = [float(depth.entity_correct(source.model, *span)) for span in spans]
+    return Reading(np.array(drops), np.array(lens), np.zeros(len(FACTS)), np.array(correct))
+
+
+@pytest.mark.parametrize("variant", ["default", "published"])
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_readings_and_scores_are_the_reference(family: str, scope: Scope, variant: Variant) -> None:
+    full, retain, candidate = (taught(family, known) for known in (4, 2, 3))
+    target = PatchingTarget(full, FACTS, batch_size=3, variant=variant)
+    found = {known: target.read(source, scope) for known, source in ((2, retain), (3, candidate))}
+    expected = {
+        known: reference(full, source, scope, variant) for known, source in ((2, retain), (3, candidate))
+    }
+    assert target.path(scope) == ("streams" if scope == "block" else "hook")
+    for known in found:
+        np.testing.assert_allclose(found[known].drops, expected[known].drops, rtol=0, atol=5 * TOLERANCE)
+        np.testing.assert_allclose(found[known].lens, expected[known].lens, rtol=0, atol=5 * TOLERANCE)
+        assert found[known].correct.tolist() == expected[known].correct.tolist()
+        if scope == "block" and variant == "default":
+            assert found[known].last_gap.max() <= 5 * TOLERANCE
+            assert found[known].correct.tolist() == [1.0] * known + [0.0] * (4 - known)
+
+    scores = erasure(found[2].drops, found[3].drops).score
+    rows = list(zip(expected[2].drops.tolist(), expected[3].drops.tolist(), strict=True))
+    wanted = [depth.erasure(*row) for row in rows]
+    assert scores.tolist() == pytest.approx([np.nan if w is None else w for w in wanted], abs=1e-4, nan_ok=True)
+    mean, scored = depth.score(rows)
+    assert float(np.nanmean(scores)) == pytest.approx(mean, abs=1e-4)
+    assert int(np.isfinite(scores).sum()) == scored
+
+
+def test_the_full_model_has_lost_nothing_and_knows_all() -> None:
+    full = taught("llama", 4)
+    reading = PatchingTarget(full, FACTS).read(full)
+    assert np.abs(reading.drops).max() <= TOLERANCE
+    assert reading.correct.tolist() == [1.0] * 4

@@ -1,0 +1,310 @@
+"""A run report with one of each: passes, expected misses, a warning, a crash, controls that hold, facts without a score.
+
+`python tests/report/example.py FOLDER` writes the pages of a red and of a green run, to look at.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+KINDS = (
+    "person_name",
+    "profession",
+    "work_title",
+    "award",
+    "location",
+    "influence",
+    "descriptive",
+    "yes_no",
+)
+AUTHORS, LAYERS, TAU, BOUND = 15, 4, 0.05, 0.7
+DEPTH = {
+    "npo": 0.97,
+    "grad_diff": 1.02,
+    "npo_weak": 0.16,
+    "simnpo": 0.42,
+    "idk": 0.1,
+    "full2": 0.3,
+    "retain2": 0.97,
+}
+EXPECTED = {
+    "npo_weak": "stopped after 8 steps, on purpose",
+    "simnpo": "suppresses outputs only",
+    "idk": "learns to refuse; the activations keep the answer",
+}
+GENERATES = {"npo": 0.0, "grad_diff": 0.0, "npo_weak": 0.71, "simnpo": 0.02, "idk": 0.0, "full2": 0.95, "retain2": 0.0}
+NO_LAYER = "no knowledge-encoding layer: the retain model does as well"
+
+
+def fact(name: str, author: int, kind: str) -> dict[str, Any]:
+    """Drops drawn around the depth that the checkpoint is meant to have, and the score that follows from them."""
+    common = random.Random(f"{author}/{kind}")
+    own = random.Random(f"{name}/{author}/{kind}")
+    silent = kind == "yes_no" and author % 4 == 0
+    scale = 0.0 if silent else common.uniform(0.5, 2.2)
+    retain = [scale * share * common.uniform(0.8, 1.2) for share in (0.12, 0.45, 0.85, 1.0)]
+    author_effect = random.Random(f"{name}/{author}").gauss(0, 0.09)
+    depth = author_effect + DEPTH[name] * own.uniform(0.85, 1.1) - (0.15 if kind == "work_title" else 0.0)
+    drops = [drop * max(depth + own.gauss(0, 0.06), -0.05) for drop in retain]
+    layers = [layer for layer, drop in enumerate(retain) if drop > TAU]
+    row: dict[str, Any] = {
+        "id": f"forget{author:02}/{kind}",
+        "cluster": f"forget{author:02}",
+        "kind": kind,
+        "value": None,
+        "reason": NO_LAYER,
+        "detail": {"retain_drops": retain, "drops": drops, "knowledge_layers": layers, "last_gap": 0.0},
+    }
+    if layers:
+        total = sum(retain[layer] for layer in layers)
+        row["value"] = sum(min(max(drops[layer], 0.0), retain[layer]) for layer in layers) / total
+        row["reason"] = None
+        row["detail"]["unclipped"] = sum(drops[layer] for layer in layers) / total
+    return row
+
+
+def around(values: dict[str, list[float]], low: float = 0.0, high: float = 1.0) -> tuple[float, list[float]]:
+    """Mean and a normal 95% interval over clusters, kept inside the range."""
+    mean = statistics.fmean(value for group in values.values() for value in group)
+    half = 1.96 * statistics.stdev(statistics.fmean(group) for group in values.values()) / len(values) ** 0.5
+    return mean, [max(low, mean - half), min(high, mean + half)]
+
+
+def uds(name: str) -> dict[str, Any]:
+    facts = [fact(name, author, kind) for author in range(AUTHORS) for kind in KINDS]
+    groups: dict[str, list[float]] = {}
+    for row in facts:
+        if row["value"] is not None:
+            groups.setdefault(row["cluster"], []).append(row["value"])
+    value, ci = around(groups)
+    scored = sum(map(len, groups.values()))
+    return score(name, "uds", "block", value, ci, len(facts), scored, facts)
+
+
+def score(
+    name: str,
+    metric: str,
+    variant: str,
+    value: float | None,
+    ci: list[float] | None,
+    planned: int,
+    scored: int,
+    facts: list[dict[str, Any]],
+) -> dict[str, Any]:
+    return {
+        "checkpoint": name,
+        "attack": "none",
+        "metric": metric,
+        "variant": variant,
+        "value": value,
+        "ci": ci,
+        "n_planned": planned,
+        "n_scored": scored,
+        "n_invalid": planned - scored,
+        "per_fact": facts,
+        "notes": {"tau": TAU} if metric == "uds" else {},
+        "provenance": {"checkpoint": digest(name), "dtype": "float32"},
+    }
+
+
+def digest(words: str) -> str:
+    return f"{random.Random(words).getrandbits(256):064x}"
+
+
+def interval(ci: list[float] | None) -> dict[str, Any] | None:
+    if ci is None:
+        return None
+    return {"low": ci[0], "high": ci[1], "method": "percentile bootstrap over clusters, B=10000, seed 0", "units": 15}
+
+
+def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict[str, Any]:
+    name = f"{identity}[{subject}]" if subject else identity
+    test = identity.partition(".")[2]
+    chosen = f"test_{test} and {subject}" if subject else f"test_{test}"
+    bound = {"relation": "==", "value": 1e-5, "origin": "exact by hook, 1e-5 on the fast path", "changed": None}
+    return {
+        "id": identity,
+        "subject": subject,
+        "name": name,
+        "audit": identity.partition(".")[0],
+        "kind": "identity",
+        "verdict": verdict,
+        "observed": None,
+        "interval": None,
+        "unit": "authors",
+        "bound": bound,
+        "shortfall": None,
+        "evidence": "small models trained here",
+        "statement": "",
+        "message": "",
+        "controls": [],
+        "golden": {"status": "not recorded for this platform"},
+        "expected": None,
+        "waiver": None,
+        "reproduce": f"pytest suites/test_depth.py -k '{chosen}' --uds-manifest uds.toml",
+        "provenance": {
+            "checkpoint": digest(subject or "full"),
+            "full": digest("full"),
+            "retain": digest("retain"),
+            "facts": digest("facts"),
+            "rendered": digest("rendered"),
+            "dtype": "float32",
+            "device": "cpu",
+            "patching": "streams",
+        },
+        "node": f"suites/test_depth.py::test_{test}" + (f"[{subject}]" if subject else ""),
+    } | more
+
+
+def depth_score(name: str, scores: dict[str, dict[str, Any]], controls: list[dict[str, Any]]) -> dict[str, Any]:
+    common: dict[str, Any] = {
+        "kind": "threshold",
+        "bound": {"relation": ">=", "value": BOUND, "origin": "ours (published pool means .49 / .85)", "changed": None},
+        "statement": "The forgotten facts cannot be recovered from the candidate's activations.",
+        "controls": controls,
+    }
+    if name not in scores:
+        message = f"depth.score [{name}]: crashed: runs/{name}/model.safetensors is cut short: copy the checkpoint again"
+        return claim("depth.score", name, "crashed", **common, message=message)
+    row = scores[name]
+    low, high = row["ci"]
+    short = BOUND - low
+    text = f"depth.score [{name}]: observed {row['value']:.3f}, 95% CI {low:.3f}..{high:.3f} (15 authors), needs >= 0.700"
+    expected = {"verdict": "fail", "reason": EXPECTED[name]} if name in EXPECTED else None
+    return claim(
+        "depth.score",
+        name,
+        "expected miss" if expected else "pass",
+        **common,
+        observed=row["value"],
+        interval=interval(row["ci"]),
+        shortfall=short if short > 0 else None,
+        message=text + (f": short by {short:.3f}" if short > 0 else ""),
+        expected=expected,
+        golden={"status": "matches", "recorded": round(row["value"], 2), "tolerance": 0.03},
+    )
+
+
+def depth_hidden(name: str, scores: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    hidden = name in ("simnpo", "idk")
+    row = scores[name]
+    text = "generation does not say forgotten" if GENERATES[name] > 0.5 else "generation and depth agree"
+    if hidden:
+        text = (
+            f"entity accuracy {GENERATES[name]:.2f} says forgotten, yet depth is {row['value']:.3f}: "
+            "the knowledge is hidden, not gone"
+        )
+    return claim(
+        "depth.hidden",
+        name,
+        "warning" if hidden else "not applicable" if GENERATES[name] > 0.5 else "pass",
+        kind="threshold",
+        bound={
+            "relation": ">=",
+            "value": 0.5,
+            "origin": "ours: where entity accuracy is at most half the full model's",
+            "changed": None,
+        },
+        statement="What generation calls forgotten is not merely hidden: depth agrees.",
+        observed=row["value"],
+        interval=interval(row["ci"]),
+        message=f"depth.hidden [{name}]: {text}",
+    )
+
+
+def accuracy(name: str) -> dict[str, Any]:
+    share = GENERATES[name]
+    return score(name, "entity_accuracy", "prefixed", share, [max(share - 0.03, 0), min(share + 0.03, 1)], 120, 120, [])
+
+
+def example(broken: bool = True) -> dict[str, Any]:
+    """A whole report: red with the candidate that crashed, green without it."""
+    scores = {name: uds(name) for name in DEPTH}
+    controls = [
+        {
+            "name": name,
+            "must": must,
+            "verdict": must,
+            "observed": scores[name]["value"],
+            "interval": interval(scores[name]["ci"]),
+            "held": True,
+        }
+        for name, must in (("full2", "fail"), ("retain2", "pass"))
+    ]
+    candidates = ["npo", "grad_diff", "npo_weak", "simnpo", "idk"]
+    claims = [
+        claim(
+            "depth.self_patch",
+            None,
+            "pass",
+            observed=0.0,
+            statement="Patching the full model with its own states changes nothing, at any layer.",
+            message="depth.self_patch: largest change: observed 0, needs within 1e-05 of 0",
+        ),
+        claim(
+            "depth.retain_is_one",
+            None,
+            "pass",
+            observed=1.0,
+            statement="The retain model, as its own yardstick, counts as fully erased: UDS is 1 for every fact.",
+            message="depth.retain_is_one: observed 1, needs within 1e-05 of 1",
+        ),
+        claim(
+            "depth.last_layer_is_lens",
+            None,
+            "pass",
+            observed=3.1e-7,
+            statement="Patching the last layer gives what the logit lens reads there.",
+            message="depth.last_layer_is_lens: largest gap: observed 3.1e-07, needs within 1e-05 of 0",
+        ),
+        claim(
+            "depth.order",
+            None,
+            "pass",
+            kind="ordering",
+            observed=0.09,
+            interval=interval([0.05, 0.14]),
+            bound={"relation": ">", "value": 0.0, "origin": "UDS guide, appendix G", "changed": None},
+            statement="Models that were trained on less of the forget set score deeper: full < nested retains < retain.",
+            message="depth.order: retain99 - full = +0.090 (+0.050..+0.140); each needs to lie above 0 (15 authors)",
+        ),
+    ]
+    claims += [depth_score(name, scores, controls) for name in [*candidates, *(["broken"] if broken else [])]]
+    claims += [depth_hidden(name, scores) for name in candidates]
+    counts = Counter(row["verdict"] for row in claims)
+    words = "pass,fail,inconclusive,missing,stale,crashed,environment invalid,expected miss,waived,not applicable,warning"
+    return {
+        "schema": 1,
+        "tool": {"name": "uds_bench", "version": "0.1.0"},
+        "manifest": {"path": "uds.toml", "digest": digest("manifest")},
+        "profile": "quick",
+        "started": "2026-11-21T07:00:00Z",
+        "seconds": 131.4,
+        "environment": {
+            "python": "3.11.7",
+            "platform": "linux-x86_64",
+            "torch": "2.13.0",
+            "transformers": "5.2",
+            "device": "cpu",
+        },
+        "summary": {
+            "planned": len(claims),
+            "counts": {word: counts[word] for word in words.split(",")},
+            "ok": not broken,
+            "notes": [],
+        },
+        "claims": claims,
+        "scores": [*scores.values(), *map(accuracy, DEPTH)],
+    }
+
+
+if __name__ == "__main__":
+    from uds_bench.report import write_report
+
+    for colour in ("red", "green"):
+        print(write_report(example(broken=colour == "red"), Path(sys.argv[1]) / colour))

@@ -1,0 +1,291 @@
+"""Intervals and summary formulas against brute force, other libraries, and their own algebra."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from uds_bench.statistics import Interval, auc, balanced_cut, cluster_bootstrap, harmonic_mean, wilson
+
+SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12)
+NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))
+RATES = st.floats(1e-6, 1e6)
+
+
+@st.composite
+def clustered(draw: st.DrawFn) -> tuple[list[float], list[str]]:
+    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=6))
+    clusters = [f"author-{index}" for index, size in enumerate(sizes) for _ in range(size)]
+    return draw(st.lists(NUMBERS, min_size=len(clusters), max_size=len(clusters))), clusters
+
+
+def bounds(interval: Interval) -> tuple[float, float]:
+    return interval.low, interval.high
+
+
+# ---- AUC
+
+
+@given(SCORES, SCORES)
+def test_auc_counts_pairs(positive: list[float], negative: list[float]) -> None:
+    wins = sum((p > n) + (p == n) / 2 for p, n in itertools.product(positive, negative))
+    assert auc(positive, negative) == wins / (len(positive) * len(negative))
+
+
+@given(SCORES, SCORES)
+def test_auc_of_the_pools_exchanged_is_the_complement(positive: list[float], negative: list[float]) -> None:
+    assert auc(positive, negative) + auc(negative, positive) == pytest.approx(1, abs=1e-15)
+    assert auc([-p for p in positive], [-n for n in negative]) == auc(negative, positive)
+
+
+@given(SCORES, SCORES)
+def test_auc_sees_order_only(positive: list[float], negative: list[float]) -> None:
+    stretched = [[math.exp(x) + 3 * x for x in pool] for pool in (positive, negative)]
+    assert auc(*stretched) == auc(positive, negative)
+
+
+@given(SCORES, SCORES, st.integers(2, 4))
+def test_auc_does_not_count_copies_or_order(positive: list[float], negative: list[float], copies: int) -> None:
+    assert auc(positive, negative * copies) == pytest.approx(auc(positive, negative), abs=1e-15)
+    assert auc(positive[::-1], negative[::-1]) == auc(positive, negative)
+
+
+def test_auc_of_thirty_by_thirty_lies_on_its_grid() -> None:
+    draw = np.random.default_rng(0)
+    value = auc(draw.normal(1, 1, 30), draw.normal(0, 1, 30)) * 1800
+    assert value == pytest.approx(round(value), abs=1e-9)
+
+
+@pytest.mark.parametrize("pools", [([], [1.0]), ([1.0], []), ([math.nan], [1.0]), ([1.0], [1.0, math.inf])])
+def test_auc_of_nothing_is_not_a_number(pools: tuple[list[float], list[float]]) -> None:
+    assert math.isnan(auc(*pools))
+
+
+# ---- bootstrap over clusters
+
+
+@settings(deadline=None, max_examples=30)
+@given(clustered())
+def test_bootstrap_is_the_same_again_and_inside_the_values(data: tuple[list[float], list[str]]) -> None:
+    interval = cluster_bootstrap(*data, resamples=500)
+    assert interval == cluster_bootstrap(*data, resamples=500)
+    assert min(data[0]) - 1e-9 <= interval.low <= interval.high <= max(data[0]) + 1e-9
+    assert interval.units == len(set(data[1]))
+
+
+@settings(deadline=None, max_examples=30)
+@given(clustered(), st.sampled_from([-2.0, 0.5, 3.0]), st.floats(-5, 5))
+def test_bootstrap_follows_units_and_zero(data: tuple[list[float], list[str]], scale: float, shift: float) -> None:
+    values, clusters = data
+    low, high = bounds(cluster_bootstrap(values, clusters, resamples=500))
+    moved = bounds(cluster_bootstrap([scale * v + shift for v in values], clusters, resamples=500))
+    assert moved == pytest.approx(sorted((scale * low + shift, scale * high + shift)), abs=1e-6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(clustered(), st.randoms())
+def test_bootstrap_ignores_the_order_of_facts(data: tuple[list[float], list[str]], random: object) -> None:
+    rows = list(zip(*data, strict=True))
+    random.shuffle(rows)  # type: ignore[attr-defined]
+    shuffled = cluster_bootstrap([value for value, _ in rows], [name for _, name in rows], resamples=500)
+    assert bounds(shuffled) == pytest.approx(bounds(cluster_bootstrap(*data, resamples=500)), abs=1e-9)
+
+
+def test_bootstrap_by_brute_force() -> None:
+    """Three clusters have 27 equally likely draws: the interval's ends are quantiles of their 27 means."""
+    groups = {"a": [0.0, 1.0, 1.0], "b": [4.0], "c": [9.0, 7.0]}
+    values, clusters = zip(*((v, name) for name, group in groups.items() for v in group), strict=True)
+    means = [
+        float(np.mean(np.concatenate([groups[name] for name in draw])))
+        for draw in itertools.product(groups, repeat=3)
+    ]
+    interval = cluster_bootstrap(values, clusters, level=0.8)
+    assert interval.low == pytest.approx(np.quantile(means, 0.1, method="inverted_cdf"))
+    assert interval.high == pytest.approx(np.quantile(means, 0.9, method="inverted_cdf"))
+
+
+def test_one_fact_a_cluster_is_the_ordinary_bootstrap() -> None:
+    values = np.random.default_rng(5).gamma(2, 1, 60)
+    found = cluster_bootstrap(values, range(60))
+    expected = stats.bootstrap((values,), np.mean, method="percentile", rng=np.random.default_rng(1))
+    spread = values.std() / math.sqrt(60)
+    assert found.low == pytest.approx(expected.confidence_interval.low, abs=0.1 * spread)
+    assert found.high == pytest.approx(expected.confidence_interval.high, abs=0.1 * spread)
+
+
+def test_facts_of_one_author_are_no_more_evidence_than_their_author() -> None:
+    values = np.random.default_rng(2).random(10)
+    authors = list(range(10))
+    once, six_times = cluster_bootstrap(values, authors), cluster_bootstrap(np.repeat(values, 6), np.repeat(authors, 6))
+    assert bounds(six_times) == pytest.approx(bounds(once))
+    assert cluster_bootstrap(np.repeat(values, 6), range(60)).width < 0.6 * once.width
+
+
+def test_a_constant_decides_nothing() -> None:
+    interval = cluster_bootstrap([0.4] * 12, range(12), limits=(0, 1))
+    assert interval.width == pytest.approx(0, abs=1e-12)
+    assert not cluster_bootstrap([0.5] * 12, range(12), limits=(0, 1)).decides
+    assert not cluster_bootstrap([0.0] * 12, range(12)).decides, "an end is one only where the range is given"
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.4, 0.7, 1 / 3])
+@pytest.mark.parametrize("sizes", [[1] * 12, [1, 2, 3, 5, 7], [6] * 10])
+def test_a_constant_decides_nothing_whatever_its_rounding(value: float, sizes: list[int]) -> None:
+    clusters = [index for index, size in enumerate(sizes) for _ in range(size)]
+    assert not cluster_bootstrap([value] * len(clusters), clusters, limits=(0, 1)).decides
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.2])
+def test_equal_clusters_decide_nothing_whatever_their_rounding(shift: float) -> None:
+    """The same facts in each cluster, summed in another order: the means differ in their last bit only."""
+    orders = list(itertools.permutations([0.1 + shift, 0.2 + shift, 0.3 + shift]))
+    values = [value for order in orders for value in order]
+    assert not cluster_bootstrap(values, [index // 3 for index in range(18)], limits=(-1, 1)).decides
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 5, 8, 40])
+@pytest.mark.parametrize(("value", "limits"), [(0.0, (0.0, 1.0)), (1.0, (0.0, 1.0)), (3.0, (-1.0, 3.0))])
+def test_all_at_one_end_gives_the_exact_bound(clusters: int, value: float, limits: tuple[float, float]) -> None:
+    """The far end is the mean from which so many clusters at the end come about with probability alpha/2."""
+    interval = cluster_bootstrap([value] * (2 * clusters), list(range(clusters)) * 2, limits=limits)
+    near, far = (interval.low, interval.high) if value == limits[0] else (interval.high, interval.low)
+    assert near == value
+    away = abs(far - value) / (limits[1] - limits[0])
+    assert stats.binom.pmf(0, clusters, away) == pytest.approx(0.025)
+    exact = stats.binomtest(0, clusters).proportion_ci(0.95, method="exact")
+    assert away == pytest.approx(exact.high, rel=1e-6)
+    assert interval.decides == (clusters >= 2)
+
+
+def test_no_mean_in_the_range_beats_the_exact_bound() -> None:
+    """Of all laws on [0, 1] with a given mean, the one on {0, 1} leaves most clusters at 0: the bound is for it."""
+    clusters, draws = 6, 200_000
+    far = cluster_bootstrap([0.0] * clusters, range(clusters), limits=(0, 1)).high
+    random = np.random.default_rng(0)
+    at_end = (random.random((draws, clusters)) >= far).all(1).mean()
+    assert at_end == pytest.approx(0.025, abs=0.002)
+    shallower = (random.random((draws, clusters)) >= min(1.0, 2 * far)).all(1).mean()  # half as far, twice as often
+    assert shallower < at_end
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(NUMBERS, min_size=1, max_size=6))
+def test_one_cluster_never_decides(values: list[float]) -> None:
+    for limits in (None, (-100.0, 100.0), (min(values), min(values) + 1)):
+        assert not cluster_bootstrap(values, ["one"] * len(values), limits=limits, resamples=50).decides
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("limits", [None, (0.0, 1.0)])
+def test_values_that_are_not_finite_never_decide(broken: float, limits: tuple[float, float] | None) -> None:
+    interval = cluster_bootstrap([0.1, broken, 0.9], ["a", "b", "c"], limits=limits)
+    assert not interval.decides
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+
+
+def test_nothing_to_resample_never_decides() -> None:
+    assert not cluster_bootstrap([], []).decides
+    assert not cluster_bootstrap([0.1, 0.2, 0.3], ["a", "b"]).decides, "a value without a cluster"
+
+
+@given(low=st.floats(), high=st.floats(), units=st.integers(0, 5))
+def test_what_may_decide(low: float, high: float, units: int) -> None:
+    fine = math.isfinite(low) and math.isfinite(high) and high > low and units > 1
+    assert Interval(low, high, "any", units).decides == fine
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 10_000))
+def test_a_wider_level_is_a_wider_interval(seed: int) -> None:
+    values = np.random.default_rng(seed).random(15)
+    narrow, wide = (cluster_bootstrap(values, range(15), level=level, resamples=300) for level in (0.8, 0.99))
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+
+
+# ---- Wilson
+
+
+@given(st.integers(1, 400), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
+def test_wilson_is_that_of_scipy(units: int, data: st.DataObject, level: float) -> None:
+    successes = data.draw(st.integers(0, units))
+    expected = stats.binomtest(successes, units).proportion_ci(level, method="wilson")
+    assert bounds(wilson(successes, units, level)) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@given(st.integers(1, 400), st.data())
+def test_wilson_holds_the_proportion_and_mirrors(units: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, units))
+    interval, mirrored = wilson(successes, units), wilson(units - successes, units)
+    assert 0 <= interval.low <= successes / units + 1e-12
+    assert successes / units - 1e-12 <= interval.high <= 1
+    assert bounds(mirrored) == pytest.approx((1 - interval.high, 1 - interval.low), abs=1e-12)
+
+
+@pytest.mark.parametrize(("successes", "units"), [(0, 0), (-1, 5), (6, 5), (1, -1), (math.nan, 5)])
+def test_wilson_of_no_proportion(successes: float, units: int) -> None:
+    assert not wilson(successes, units).decides
+
+
+# ---- harmonic mean
+
+
+@given(st.lists(RATES, min_size=1, max_size=6))
+def test_harmonic_mean_inequalities(values: list[float]) -> None:
+    mean, slack = harmonic_mean(*values), 1 + 1e-9
+    geometric = math.exp(math.fsum(map(math.log, values)) / len(values))
+    assert min(values) <= mean * slack
+    assert mean <= geometric * slack
+    assert geometric <= math.fsum(values) / len(values) * slack
+    assert mean <= len(values) * min(values) * slack
+    assert mean == pytest.approx(stats.hmean(values))
+
+
+@given(st.lists(RATES, max_size=4))
+def test_harmonic_mean_with_a_zero_is_zero(values: list[float]) -> None:
+    assert harmonic_mean(*values, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("values", [(), (math.nan, 1.0), (1.0, -0.1), (0.0, math.nan), (0.0, -1.0)])
+def test_harmonic_mean_of_no_rates(values: tuple[float, ...]) -> None:
+    assert math.isnan(harmonic_mean(*values))
+
+
+# ---- balanced cut
+
+
+def balanced_accuracy(low: list[float], high: list[float], cut: float) -> float:
+    return (sum(x < cut for x in low) / len(low) + sum(x >= cut for x in high) / len(high)) / 2
+
+
+@given(SCORES, SCORES)
+def test_balanced_cut_by_brute_force(low: list[float], high: list[float]) -> None:
+    points = sorted({*low, *high})
+    assume(len(points) > 1)
+    cut = balanced_cut(low, high)
+    candidates = [(a + b) / 2 for a, b in itertools.pairwise(points)]
+    gaps = {(a + b) / 2: b - a for a, b in itertools.pairwise(points)}
+    best = max(balanced_accuracy(low, high, c) for c in candidates)
+    assert cut in gaps
+    assert balanced_accuracy(low, high, cut) == pytest.approx(best)
+    equals = [c for c in candidates if balanced_accuracy(low, high, c) == pytest.approx(best)]
+    assert gaps[cut] == max(gaps[c] for c in equals)
+
+
+@given(SCORES, SCORES)
+def test_balanced_cut_of_separate_pools_is_in_the_middle(low: list[float], high: list[float]) -> None:
+    high = [x + 20 for x in high]
+    assert balanced_cut(low, high) == (max(low) + min(high)) / 2
+
+
+@pytest.mark.parametrize("pools", [([], [1.0]), ([1.0], []), ([math.nan], [1.0]), ([0.0], [math.inf])])
+def test_balanced_cut_of_nothing(pools: tuple[list[float], list[float]]) -> None:
+    assert math.isnan(balanced_cut(*pools))
+
+
+def test_balanced_cut_of_a_single_value() -> None:
+    assert balanced_cut([0.5, 0.5], [0.5]) == 0.5

@@ -1,0 +1,188 @@
+"""The `claim` fixture: takes numbers, decides, checks controls, golden, expectation and waiver, records, and fails."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pytest
+
+from uds_bench.errors import ConfigurationError
+from uds_bench import verdicts
+from uds_bench.harness.bounds import CLAIMS, ClaimSpec, Kind
+from uds_bench.harness.record import ClaimRecord, Control
+from uds_bench.harness.rules import Rules
+from uds_bench.scores import Score
+from uds_bench.verdicts import GOOD, Decision, Verdict
+from uds_bench.metrics.uds import NO_LAYER
+from uds_bench.statistics import Interval
+
+ENOUGH = 0.5
+"""Share of the planned facts that must be scored for a mean over them to stand for the forget set."""
+
+
+@dataclass(frozen=True)
+class ControlSubject:
+    """A subject whose verdict is known in advance: it is decided by the same rule as the candidate."""
+
+    name: str
+    must: Literal["fail", "pass"]
+    value: float | None
+    interval: Interval | None = None
+    bound: float | None = None
+
+    @classmethod
+    def of(cls, score: Score, must: Literal["fail", "pass"], bound: float | None = None) -> ControlSubject:
+        """A scored checkpoint as control; `bound` where it is held against another one than the claim's."""
+        return cls(score.checkpoint, must, score.value, score.interval, bound)
+
+
+class Claim:
+    """One claim of one test. Call one of its methods once; it raises when the claim does not hold."""
+
+    def __init__(self, name: str | None, subject: str | None, node: str, rules: Rules) -> None:
+        self.subject = subject
+        self._name = name
+        self._node = node
+        self._rules = rules
+        self.record: ClaimRecord | None = None
+
+    def threshold(
+        self,
+        score: Score,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        id: str | None = None,
+        controls: Sequence[ControlSubject] = (),
+        statement: str = "",
+    ) -> Decision:
+        """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`."""
+        spec = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
+        if math.isnan(spec.bound):
+            raise ConfigurationError(f"claim {spec.id} is not in the table of claims: give at_least or at_most")
+        relation: Literal[">=", "<="] = ">=" if spec.relation == ">=" else "<="
+        decision = verdicts.decide_threshold(score.value, score.interval, relation, spec.bound, spec.unit)
+        decided = [
+            _held(
+                c,
+                verdicts.decide_threshold(
+                    c.value, c.interval, relation, spec.bound if c.bound is None else c.bound, spec.unit
+                ),
+            )
+            for c in controls
+        ]
+        return self._settle(spec, _enough(decision, score), decided, score.provenance)
+
+    def identity(
+        self,
+        observed: float | None,
+        *,
+        expected: float = 0.0,
+        tolerance: float,
+        what: str,
+        id: str | None = None,
+        controls: Sequence[ControlSubject] = (),
+        provenance: Any = None,
+    ) -> Decision:
+        """An exact statement: |observed - expected| <= tolerance."""
+        spec = replace(self._spec(id, "identity", None, None, what), bound=tolerance)
+        decision = verdicts.decide_identity(observed, expected, tolerance, what)
+        decided = [_held(c, verdicts.decide_identity(c.value, expected, tolerance, c.name)) for c in controls]
+        return self._settle(spec, decision, decided, provenance)
+
+    def ordering(
+        self,
+        steps: Sequence[verdicts.Step],
+        *,
+        id: str | None = None,
+        must_fail: Sequence[verdicts.Step] = (),
+        provenance: Any = None,
+    ) -> Decision:
+        """Every step's paired difference lies above 0; `must_fail` are steps of an order known to be wrong."""
+        spec = self._spec(id, "ordering", None, None, "an ordering")
+        decision = verdicts.decide_ordering(steps, spec.unit)
+        decided = []
+        if must_fail:
+            wrong = verdicts.decide_ordering(must_fail, spec.unit)
+            decided.append(_held(ControlSubject("reversed order", "fail", wrong.observed, wrong.interval), wrong))
+        return self._settle(spec, decision, decided, provenance)
+
+    def equivalence(
+        self,
+        observed: float,
+        interval: Interval,
+        *,
+        margin: float,
+        id: str | None = None,
+        controls: Sequence[ControlSubject] = (),
+        provenance: Any = None,
+    ) -> Decision:
+        """The whole interval lies within +-margin of 0."""
+        spec = replace(self._spec(id, "equivalence", None, None, "an equivalence"), bound=margin)
+        decision = verdicts.decide_equivalence(observed, interval, margin, spec.unit)
+        decided = [
+            _held(c, verdicts.decide_equivalence(c.value, c.interval, margin, spec.unit)) for c in controls
+        ]
+        return self._settle(spec, decision, decided, provenance)
+
+    def decided(
+        self, decision: Decision, *, id: str | None = None, controls: Sequence[Control] = (), provenance: Any = None
+    ) -> Decision:
+        """A decision made by the audit itself, with its controls; for rules that join several scores."""
+        return self._settle(self._spec(id, "threshold", None, None, decision.text), decision, controls, provenance)
+
+    def not_applicable(self, reason: str, *, id: str | None = None) -> None:
+        """The manifest does not hold what this claim speaks of; shown, counted, never a pass."""
+        spec = self._spec(id, "threshold", None, None, reason)
+        self._settle(spec, Decision(Verdict.NOT_APPLICABLE, None, None, reason), (), None)
+
+    def bound(self, id: str | None = None) -> float:
+        """The bound in force for this claim, after the manifest's thresholds."""
+        return self._spec(id, "threshold", None, None, "").bound
+
+    def bound_or(self, measured: float | None) -> float:
+        """The manifest's threshold if it sets one, else a bound measured on pools, else the table's default."""
+        spec = self._spec(None, "threshold", None, None, "")
+        return spec.bound if measured is None or self._rules.sets(spec, self.subject) else measured
+
+    def _spec(
+        self, id: str | None, kind: Kind, at_least: float | None, at_most: float | None, statement: str
+    ) -> ClaimSpec:
+        name = id or self._name or self._node.rpartition("::")[2].partition("[")[0]
+        given = at_least if at_least is not None else at_most
+        spec = CLAIMS.get(name) or ClaimSpec(name, kind, statement, ">=", math.nan, "given by the test", "clusters")
+        if given is not None:
+            spec = replace(spec, bound=given, relation=">=" if at_least is not None else "<=")
+        return self._rules.in_force(spec, self.subject)
+
+    def _settle(
+        self, spec: ClaimSpec, decision: Decision, controls: Sequence[Control], provenance: Any
+    ) -> Decision:
+        if self.record is not None:
+            raise RuntimeError(f"{self._node}: one test decides one claim, and this one is decided already")
+        self.record = self._rules.settle(spec, self.subject, self._node, decision, list(controls), provenance)
+        if self.record.verdict not in GOOD:
+            pytest.fail(self.record.failure_text(), pytrace=False)
+        return decision
+
+
+def _held(control: ControlSubject, decision: Decision) -> Control:
+    held = decision.verdict.value == control.must
+    return Control(control.name, control.must, decision.verdict.value, control.value, control.interval, held)
+
+
+def _enough(decision: Decision, score: Score) -> Decision:
+    """A mean over too few facts decides nothing, and a fact that could not be computed is never left out silently."""
+    broken = {reason: n for reason, n in score.reasons.items() if reason != NO_LAYER}
+    planned, scored = len(score.per_fact), len(score.scored)
+    note = f"; {planned - scored} of {planned} facts without a knowledge-encoding layer" if scored < planned else ""
+    if broken:
+        listed = ", ".join(f"{n} x {reason}" for reason, n in broken.items())
+        text = f"{decision.text}; {sum(broken.values())} of {planned} facts could not be scored ({listed})"
+        return replace(decision, verdict=Verdict.INCONCLUSIVE, text=text)
+    if planned and scored < ENOUGH * planned:
+        return replace(decision, verdict=Verdict.INCONCLUSIVE, text=f"{decision.text}{note}: too few to decide")
+    return replace(decision, text=f"{decision.text}{note}")

@@ -1,0 +1,120 @@
+"""Public fixtures: loaded models, scores and claims for suites, ours and a user's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from uds_bench.facts import FactSet
+    from uds_bench.harness.claim import Claim
+    from uds_bench.harness.manifest import Manifest
+    from uds_bench.harness.run import Handle, Run
+    from uds_bench.scores import Score, Scores
+
+RUN: pytest.StashKey[Run] = pytest.StashKey()
+CLAIM: pytest.StashKey[Claim] = pytest.StashKey()
+
+
+@dataclass(frozen=True)
+class ScoreReader:
+    """`scores(checkpoint, metric)` gives a Score: read from the store, or computed and stored now."""
+
+    run: Run
+
+    def __call__(
+        self, checkpoint: Handle | str, metric: str, variant: str | None = None, attack: str = "none"
+    ) -> Score:
+        from uds_bench.harness.engine import Request
+
+        return self.run.score(Request(str(checkpoint), metric, variant, attack))
+
+    def all(self) -> Scores:
+        """Every score of this run so far."""
+        return self.run.scores()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The same as a pandas table, one row a score."""
+        return self.all().to_frame()
+
+
+@pytest.fixture(scope="session")
+def uds_run(pytestconfig: pytest.Config) -> Run:
+    """The run itself: settings, manifest, engine, rules. For tools; suites use the fixtures below."""
+    return pytestconfig.stash[RUN]
+
+
+@pytest.fixture(scope="session")
+def manifest(uds_run: Run) -> Manifest:
+    """The manifest of this run, validated: `--uds-manifest FILE`, or the embedded zoo's."""
+    return uds_run.manifest
+
+
+@pytest.fixture(scope="session")
+def full(uds_run: Run) -> Handle:
+    """The full model, which was trained on everything: a handle with `.name`, `.checkpoint`, `.model`, `.tokenizer`.
+
+    Weights are loaded when one of the last three is asked for.
+    """
+    from uds_bench.harness.run import Handle
+
+    return Handle("full", uds_run)
+
+
+@pytest.fixture(scope="session")
+def retain(uds_run: Run) -> Handle:
+    """The retain model, which never saw the forget set: a handle as `full`."""
+    from uds_bench.harness.run import Handle
+
+    return Handle("retain", uds_run)
+
+
+@pytest.fixture
+def candidate(request: pytest.FixtureRequest, uds_run: Run) -> Handle:
+    """Each candidate of the manifest in turn (parametrized by name): a handle as `full`."""
+    from uds_bench.harness.run import Handle
+
+    return Handle(request.param, uds_run)
+
+
+@pytest.fixture(scope="session")
+def facts(uds_run: Run) -> FactSet:
+    """The facts of the manifest, all splits; `facts.split("forget")` are the ones that are scored."""
+    return uds_run.facts
+
+
+@pytest.fixture(scope="session")
+def scores(uds_run: Run) -> ScoreReader:
+    """`scores(candidate, "uds")` gives a Score with `.value`, `.interval`, `.per_fact`; `scores.to_frame()` a table."""
+    return ScoreReader(uds_run)
+
+
+@pytest.fixture
+def claim(request: pytest.FixtureRequest, uds_run: Run) -> Iterator[Any]:
+    """Decides one claim: `claim.threshold(score, at_least=...)`, `.identity`, `.ordering`, `.equivalence`.
+
+    It records the decision for the summary, JSON and page, compares it with its golden, applies the manifest's
+    thresholds, expectations and waivers, and fails the test with one message that says by how much and how to reproduce.
+    Name the claim by `@pytest.mark.claim("audit.name")`.
+    """
+    from uds_bench.harness.claim import Claim
+
+    name, subject = claim_name(request.node)
+    current = Claim(name, subject, request.node.nodeid, uds_run.rules)
+    request.node.stash[CLAIM] = current
+    yield current
+
+
+def claim_name(item: pytest.Item) -> tuple[str, str | None]:
+    """The claim that a test decides: its marker's name or the function's, and its candidate if it has one."""
+    marker = item.get_closest_marker("claim")
+    callspec = getattr(item, "callspec", None)
+    subject = None if callspec is None else callspec.params.get("candidate")
+    name = str(marker.args[0]) if marker and marker.args else getattr(item, "originalname", item.name)
+    return name, subject

@@ -1,0 +1,96 @@
+"""Goldens: recorded scores to compare with, one file an audit and platform."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.storage import write_atomic
+
+SCHEMA = 1
+SAME = ("metric", "metric_version", "variant", "facts")
+"""What a golden and an observation must share to be comparable; otherwise the golden is stale."""
+
+
+def platform_name() -> str:
+    """Such as `linux-x86_64`: what trained models are allowed to depend on."""
+    return f"{sys.platform}-{platform.machine().lower()}"
+
+
+@dataclass
+class Goldens:
+    """Recorded values of one run's platform; empty (never matching) for manifests other than the embedded zoo's."""
+
+    folder: Path | None = None
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+
+    @classmethod
+    def read(cls, folder: Path) -> Goldens:
+        """Every audit's goldens for this platform. Raises ConfigurationError for a file that cannot be read."""
+        entries: dict[str, dict[str, Any]] = {}
+        for path in sorted(folder.glob(f"*/{platform_name()}.json")):
+            try:
+                document = json.loads(path.read_text())
+                if document["schema"] != SCHEMA:
+                    raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
+                entries.update(document["entries"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise ConfigurationError(f"{path} is not a file of goldens ({error}): restore or record it") from error
+        return cls(folder, entries)
+
+    def compare(self, name: str, observed: float | None, provenance: Mapping[str, Any]) -> dict[str, Any]:
+        """Status `none`, `matches`, `differs` or `stale`, with the recorded value, tolerance and a line of text."""
+        golden = self.entries.get(name)
+        if golden is None:
+            return {"status": "none", "text": "no golden for this claim on this platform: not applicable"}
+        self.seen.add(name)
+        known = {"recorded": golden["value"], "tolerance": golden["tolerance"]}
+        changed = [k for k in SAME if k in golden and golden[k] != provenance.get(k)]
+        if changed:
+            return known | {
+                "status": "stale",
+                "text": f"the golden was recorded for another {', '.join(changed)}: record it anew",
+            }
+        if observed is None or not math.isfinite(observed) or abs(observed - golden["value"]) > golden["tolerance"]:
+            return known | {
+                "status": "differs",
+                "text": f"golden {golden['value']:.4f} +- {golden['tolerance']:.4f}, observed {observed}",
+            }
+        return known | {"status": "matches", "text": f"golden {golden['value']:.4f} +- {golden['tolerance']:.4f}"}
+
+    def orphans(self, audits: set[str]) -> list[str]:
+        """Goldens of the audits that ran which no claim asked for."""
+        return sorted(n for n in self.entries if n not in self.seen and n.partition(".")[0] in audits)
+
+
+def write_goldens(folder: Path, audit: str, entries: Mapping[str, Mapping[str, Any]]) -> Path:
+    """Record an audit's goldens for this platform, replacing them; refuses what must never be recorded."""
+    for name, entry in entries.items():
+        if not all(math.isfinite(entry[k]) for k in ("value", "tolerance")):
+            raise ConfigurationError(f"golden {name} is not finite: goldens are recorded from finite values only")
+    path = folder / audit / f"{platform_name()}.json"
+    document = {"schema": SCHEMA, "platform": platform_name(), "entries": dict(sorted(entries.items()))}
+    write_atomic(path, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
+    return path
+
+
+def require_clean_tree(root: Path) -> str:
+    """The commit that goldens are recorded from. Raises ConfigurationError where there is none or files changed."""
+    try:
+        run = {"cwd": root, "capture_output": True, "text": True, "check": True}
+        changed = subprocess.run(["git", "status", "--porcelain"], **run).stdout.strip()  # type: ignore[call-overload]
+        commit: str = subprocess.run(["git", "rev-parse", "HEAD"], **run).stdout.strip()  # type: ignore[call-overload]
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ConfigurationError(f"{root} is not a git checkout: goldens are recorded from a commit") from error
+    if changed:
+        raise ConfigurationError(f"{root} has uncommitted changes: commit them, then record goldens")
+    return commit

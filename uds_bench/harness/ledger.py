@@ -1,0 +1,203 @@
+"""The ledger of a run, as a pytest plugin object: what was planned, what was decided, and whether the sum adds up."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from uds_bench.errors import UdsError
+from uds_bench.harness.fixtures import CLAIM, claim_name
+from uds_bench.harness.record import ClaimRecord, is_good
+from uds_bench.verdicts import GOOD, Verdict
+
+if TYPE_CHECKING:
+    from uds_bench.harness.run import Run
+
+LETTERS = {
+    Verdict.EXPECTED: "m",
+    Verdict.WAIVED: "w",
+    Verdict.NOT_APPLICABLE: "n",
+    Verdict.WARNING: "!",
+}
+"""How good verdicts that are not a pass show in the progress line."""
+
+
+class Ledger:
+    """Lives in every process; the one without workers above it adds up and reports."""
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self.config = config
+        self.run = run
+        self.started = time.time()
+        self.planned: dict[str, tuple[str, str | None]] = {}
+        self.records: dict[str, ClaimRecord] = {}
+        self.problems: list[str] = []
+        self.loads: Counter[str] = Counter()
+        self.scores: list[dict[str, Any]] = []
+        self.collected: set[str] = set()
+        self.deselected = False
+
+    @property
+    def is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
+
+    def pytest_report_header(self) -> str:
+        settings = self.run.settings
+        manifest = settings.manifest or f"the embedded zoo ({settings.profile})"
+        return f"uds_bench: manifest {manifest}, device {settings.device}, store {settings.store}"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        before = [item for item in items if decides_claim(item)]
+        self.collected = {label(*claim_name(item)) for item in before}
+        yield
+        chosen = [item for item in items if decides_claim(item)]
+        self.planned = {item.nodeid: claim_name(item) for item in chosen}
+        self.deselected = len(chosen) < len(before)
+        if not chosen:
+            return
+        try:
+            self.run.prepare(chosen)
+            if not self.is_worker and (unmatched := self.unmatched()):
+                raise pytest.UsageError("; ".join(unmatched))
+        except UdsError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.excinfo is not None and isinstance(call.excinfo.value, UdsError):
+            report.longrepr = str(call.excinfo.value)
+        if decides_claim(item):
+            record = self._record_of(item, report, call)
+            if record is not None:
+                report.uds_claim = record.to_json()
+                if record.verdict not in GOOD and report.outcome != "failed":
+                    report.outcome, report.longrepr = "failed", record.failure_text()
+        return report
+
+    def _record_of(
+        self, item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None]
+    ) -> ClaimRecord | None:
+        """The claim's record once its test has run: decided, or crashed, or missing."""
+        claim = item.stash.get(CLAIM, None)
+        rules, (name, subject) = self.run.rules, claim_name(item)
+        if report.when == "setup" and report.outcome == "passed":
+            return None
+        if report.when == "teardown":
+            failed = report.outcome == "failed"
+            return rules.crashed(name, subject, item.nodeid, "its teardown failed", Verdict.CRASHED) if failed else None
+        decided = None if claim is None else claim.record
+        if decided is not None and (report.outcome != "failed" or decided.verdict not in GOOD):
+            return decided
+        if report.outcome == "skipped":
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "skipped"
+            return rules.crashed(name, subject, item.nodeid, f"not decided: {reason}", Verdict.MISSING)
+        if call.excinfo is not None:
+            error = call.excinfo.value
+            text = " ".join(str(error).split()) or type(error).__name__
+            return rules.crashed(name, subject, item.nodeid, text, Verdict.CRASHED)
+        return rules.crashed(name, subject, item.nodeid, "its test ended without deciding it", Verdict.MISSING)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        row = getattr(report, "uds_claim", None)
+        if row is not None:
+            self.records[report.nodeid] = ClaimRecord.from_json(row)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, Any] | None:
+        row = getattr(report, "uds_claim", None)
+        if row is None or report.when != "call" or report.outcome == "failed":
+            return None
+        verdict = Verdict(row["verdict"])
+        if verdict not in LETTERS:
+            return None
+        return verdict.value, LETTERS[verdict], (verdict.value.upper(), {"yellow": True})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        sent = getattr(node, "workeroutput", {}).get("uds_bench")
+        if sent is None:
+            self.problems.append(f"worker {node.gateway.id} ended without a report")
+            return
+        self.planned.update({node_id: (name, subject) for node_id, name, subject in sent["planned"]})
+        self.collected.update(sent["collected"])
+        self.deselected = self.deselected or sent["deselected"]
+        self.loads.update(sent["loads"])
+        known = {_address(score) for score in self.scores}
+        self.scores += [score for score in sent["scores"] if _address(score) not in known]
+        self.run.rules.goldens.seen.update(sent["goldens"])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if "engine" in self.run.__dict__:
+            self.loads.update(self.run.engine.loads)
+        if self.planned:
+            self.scores += [score.to_json() for score in self.run.scores()]
+        if self.is_worker:
+            self.config.workeroutput["uds_bench"] = self._sent()  # type: ignore[attr-defined]
+            return
+        if not self.planned:
+            return
+        for node, (name, subject) in self.planned.items():
+            if node not in self.records:
+                self.records[node] = self.run.rules.crashed(name, subject, node, "was never run", Verdict.MISSING)
+        self.problems += self.unmatched() if self.loads or self.records else []
+        if not self.deselected:
+            audits = {record.audit for record in self.records.values()}
+            self.problems += [f"golden {n} belongs to no claim" for n in self.run.rules.goldens.orphans(audits)]
+        if session.exitstatus in (0, 5) and not self.is_green:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        with contextlib.suppress(AttributeError):
+            self.run.publish(self)
+
+    def _sent(self) -> dict[str, Any]:
+        return {
+            "planned": [(node, name, subject) for node, (name, subject) in self.planned.items()],
+            "collected": sorted(self.collected),
+            "deselected": self.deselected,
+            "loads": dict(self.loads),
+            "scores": self.scores,
+            "goldens": sorted(self.run.rules.goldens.seen) if self.planned else [],
+        }
+
+    @property
+    def is_green(self) -> bool:
+        return not self.problems and is_good(self.records.values())
+
+    def unmatched(self) -> list[str]:
+        """Waivers and expectations of the audits at hand that speak of no claim: each is an error."""
+        audits = {name.partition(".")[0] for name in self.collected}
+        rules = self.run.rules
+        names = [(name, "[expect] entry") for name in rules.expect]
+        names += [(waiver.claim, "waiver") for waiver in rules.waivers]
+        return [
+            f"{what} {name!r} matches no claim: correct or remove it"
+            for name, what in names
+            if name.partition(".")[0] in audits and name not in self.collected
+        ]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.planned or self.records:
+            from uds_bench.harness.terminal import write_summary
+
+            write_summary(terminalreporter, self)
+
+
+def decides_claim(item: pytest.Item) -> bool:
+    return "claim" in getattr(item, "fixturenames", ())
+
+
+def label(name: str, subject: str | None) -> str:
+    return f"{name}[{subject}]" if subject else name
+
+
+def _address(score: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(score[key] for key in ("checkpoint", "attack", "metric", "variant"))

@@ -1,0 +1,97 @@
+"""The manifest: which checkpoints are judged, against which references, on which facts, by which bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import ConfigurationError
+from uds_bench.harness.sections import GIVE_NAMES, Facts, References, Sections
+from uds_bench.harness.tables import validate
+from uds_bench.harness.toml import Document, Keys, dotted, read_toml
+from uds_bench.storage import content_key
+
+
+class Manifest(Sections):
+    """A valid manifest file; all its local paths are absolute and exist.
+
+    `digest` (sha256, hex) names what the file says: it does not change with the file's place, comments,
+    order of keys, or short and long forms. `document` has the line of every key.
+    """
+
+    document: Document
+    digest: str
+
+    @property
+    def path(self) -> Path:
+        return self.document.path
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths start."""
+        return self.path.absolute().parent
+
+    def checkpoints(self) -> dict[str, CheckpointSpec]:
+        """Every checkpoint of the depth audit by name: `full`, `retain`, nested, candidates, then pools."""
+        return {name: spec for _, name, spec in self._named()}
+
+    @property
+    def nested(self) -> dict[str, CheckpointSpec]:
+        """Models between full and retain, in the order of the file."""
+        return {} if self.references is None else self.references.nested
+
+    def require_depth(self) -> tuple[Facts, References]:
+        """What the depth audit judges by; ConfigurationError where that, or a candidate, is missing."""
+        facts, references = self.facts, self.references
+        if facts is None or references is None or not self.candidates:
+            needed = {
+                "[facts] source": facts is None,
+                "[references] full and retain": references is None,
+                "[candidates] with at least one name": not self.candidates,
+            }
+            missing = [text for text, lacks in needed.items() if lacks]
+            where = self.document.where(("candidates",) if missing == [*needed][2:] else ())
+            raise ConfigurationError(
+                f"{where}: the depth audit needs {', '.join(missing)}: add what is missing"
+            )
+        return facts, references
+
+    def _named(self) -> Iterator[tuple[Keys, str, CheckpointSpec]]:
+        """Where each checkpoint stands in the file, its name, and what it is."""
+        if self.references is not None:
+            yield ("references", "full"), "full", self.references.full
+            yield ("references", "retain"), "retain", self.references.retain
+        for name, spec in self.nested.items():
+            yield ("references", "nested", name), name, spec
+        for name, spec in self.candidates.items():
+            yield ("candidates", name), name, spec
+        for pool, specs in (("positive", self.pools.positive), ("negative", self.pools.negative)):
+            listed = isinstance(self.document.values.get("pools", {}).get(pool), list)
+            for index, (name, spec) in enumerate(specs.items()):
+                yield ("pools", pool, index if listed else name), name, spec
+
+    def _require_unique_names(self) -> None:
+        places: dict[str, Keys] = {}
+        for keys, name, _ in self._named():
+            if name in places:
+                advice = GIVE_NAMES if isinstance(keys[-1], int) else "give it another name"
+                first = f"{dotted(places[name])} (line {self.document.line(places[name])})"
+                raise self.document.error(keys, f"the name {name!r} is taken by {first}: {advice}")
+            places[name] = keys
+
+
+def load_manifest(path: str | Path) -> Manifest:
+    """Read and check a manifest.
+
+    Raises ConfigurationError, in one line with file, line and key, for the first thing that is wrong: bad
+    TOML, a key that is unknown, missing, twice there or of the wrong type, a missing file or folder, and a
+    name that two checkpoints share.
+    """
+    document = read_toml(path)
+    sections = validate(Sections, document, document.path.absolute().parent)
+    as_written = Sections.model_validate(document.values).model_dump(mode="json", exclude_defaults=True)
+    fields = {name: getattr(sections, name) for name in Sections.model_fields}
+    manifest = Manifest.model_construct(**fields, document=document, digest=content_key(as_written))
+    manifest._require_unique_names()
+    return manifest

@@ -1,0 +1,125 @@
+"""Pytest options and ini keys: declared in one table, validated before any model is loaded."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from uds_bench.errors import ConfigurationError
+
+Profile = Literal["quick", "full"]
+
+_OPTIONS: tuple[tuple[str, str, str], ...] = (
+    ("manifest", "FILE", "manifest of the checkpoints to judge (default: the embedded zoo)"),
+    ("profile", "quick|full", "size of the embedded zoo (default: quick)"),
+    ("store", "DIR", "folder of scores, read where they exist and written where not (default: the user cache)"),
+    ("device", "auto|cpu|cuda", "where models run (default: auto, CUDA where present)"),
+    ("json", "FILE", "write the run report as JSON"),
+    ("html", "DIR", "write the run report as a page, DIR/index.html"),
+    ("waivers", "FILE", "TOML file of waivers, each with reason and expiry"),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Validated options; `manifest` None means the embedded zoo."""
+
+    manifest: Path | None
+    profile: Profile
+    store: Path
+    device: str
+    json: Path | None
+    html: Path | None
+    waivers: Path | None
+    record: str | None
+    goldens: Path
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("uds", "uds_bench: proving that a language model has forgotten")
+    for name, metavar, text in _OPTIONS:
+        group.addoption(f"--uds-{name}", metavar=metavar, default=None, help=text)
+        parser.addini(f"uds_{name}", f"default of --uds-{name}", default="")
+    group.addoption("--uds-record", metavar="REASON", default=None, help="record goldens, saying why")
+    parser.addini("uds_goldens", "folder of goldens (default: goldens)", default="goldens")
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """The options of this run. Raises ConfigurationError with one line for a value that cannot be used."""
+    from uds_bench.storage import default_cache, require_writable
+
+    values = {name: _value(config, name) for name, _, _ in _OPTIONS}
+    store = require_writable(_path(config, values["store"]) or default_cache() / "store", "--uds-store")
+    html = _path(config, values["html"])
+    return Settings(
+        manifest=_file(config, values["manifest"], "--uds-manifest"),
+        profile=_profile(values["profile"]),
+        store=store,
+        device=_device(values["device"]),
+        json=_output(_path(config, values["json"]), "--uds-json"),
+        html=None if html is None else require_writable(html, "--uds-html"),
+        waivers=_file(config, values["waivers"], "--uds-waivers"),
+        record=_record(config),
+        goldens=config.rootpath / config.getini("uds_goldens"),
+    )
+
+
+def _value(config: pytest.Config, name: str) -> str:
+    return str(config.getoption(f"--uds-{name}") or config.getini(f"uds_{name}") or "")
+
+
+def _path(config: pytest.Config, value: str) -> Path | None:
+    return (config.invocation_params.dir / Path(value).expanduser()).absolute() if value else None
+
+
+def _file(config: pytest.Config, value: str, option: str) -> Path | None:
+    path = _path(config, value)
+    if path is not None and not path.is_file():
+        raise ConfigurationError(f"{option}: {path} does not exist or is not a file: name a TOML file")
+    return path
+
+
+def _output(path: Path | None, option: str) -> Path | None:
+    if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+        raise ConfigurationError(f"{option}: {path} cannot be written: name a file in a folder that you may write")
+    return path
+
+
+def _profile(value: str) -> Profile:
+    if value in ("", "quick"):
+        return "quick"
+    if value == "full":
+        return "full"
+    raise ConfigurationError(f"--uds-profile: {value!r} is not a profile: choose quick or full")
+
+
+def _device(value: str) -> str:
+    if value not in ("", "auto", "cpu", "cuda"):
+        raise ConfigurationError(f"--uds-device: {value!r} is not a device: choose auto, cpu or cuda")
+    if value == "cpu":
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if value == "cuda":
+        raise ConfigurationError(
+            "--uds-device cuda: this machine has no usable CUDA device (torch.cuda.is_available() is False): "
+            "choose cpu, or install a CUDA build of torch"
+        )
+    return "cpu"
+
+
+def _record(config: pytest.Config) -> str | None:
+    reason = config.getoption("--uds-record")
+    if reason is None:
+        return None
+    if not str(reason).strip():
+        raise ConfigurationError("--uds-record: give the reason for recording, such as 'new recipe of npo'")
+    if os.environ.get("CI"):
+        raise ConfigurationError("--uds-record: goldens are never recorded under CI (CI is set): record on a machine")
+    return str(reason)

@@ -1,0 +1,51 @@
+"""Pytest entry point: declares options, markers and fixtures, and registers the ledger of the run."""
+
+from __future__ import annotations
+
+import pytest
+
+from uds_bench.errors import UdsError
+from uds_bench.harness.fixtures import RUN, candidate, claim, facts, full, manifest, retain, scores, uds_run
+from uds_bench.harness.options import add_options, read_settings
+
+__all__ = ["candidate", "claim", "facts", "full", "manifest", "retain", "scores", "uds_run"]
+
+MARKERS = (
+    'claim(name): the claim that this test decides, such as "depth.score"',
+    'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates")): what this test will read, so that '
+    "it is computed while the models are loaded",
+    'needs(what): what the machine must have, such as "gpu"; elsewhere the test is skipped as not applicable',
+    "slow: takes minutes; run with -m slow",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from uds_bench.harness.ledger import Ledger
+    from uds_bench.harness.run import Run
+
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    try:
+        run = Run(read_settings(config), config)
+        if run.settings.manifest is not None:
+            run.rules  # noqa: B018  manifest, thresholds and waivers are read before anything runs: exit 4
+    except UdsError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.stash[RUN] = run
+    config.pluginmanager.register(Ledger(config, run), "uds_bench_ledger")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "candidate" in metafunc.fixturenames:
+        names = list(metafunc.config.stash[RUN].manifest.candidates)
+        metafunc.parametrize("candidate", names, ids=names, indirect=True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs"):
+        if "gpu" in marker.args and item.config.stash[RUN].settings.device != "cuda":
+            pytest.skip("not applicable: needs a CUDA device")

@@ -1,0 +1,71 @@
+"""The run report: everything a run found, as one strict JSON document."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uds_bench
+from uds_bench.harness.goldens import platform_name
+from uds_bench.harness.record import count, finite
+from uds_bench.storage import write_atomic
+
+if TYPE_CHECKING:
+    from uds_bench.harness.ledger import Ledger
+    from uds_bench.harness.run import Run
+
+SCHEMA = 1
+
+
+def run_report(run: Run, ledger: Ledger) -> dict[str, Any]:
+    """See the README for the schema."""
+    records = list(ledger.records.values())
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "uds_bench", "version": uds_bench.__version__},
+        "manifest": {
+            "path": "embedded zoo" if run.is_embedded else str(run.settings.manifest),
+            "digest": run.manifest.digest,
+        },
+        "profile": run.settings.profile,
+        "started": datetime.fromtimestamp(ledger.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "seconds": round(time.time() - ledger.started, 2),
+        "environment": environment(run.settings.device),
+        "summary": {
+            "planned": len(records),
+            "counts": count(records),
+            "ok": ledger.is_green,
+            "problems": ledger.problems,
+            "notes": notes(run),
+        },
+        "loads": dict(sorted(ledger.loads.items())),
+        "claims": [record.to_json() for record in records],
+        "scores": finite(ledger.scores),
+    }
+
+
+def environment(device: str) -> dict[str, str]:
+    from importlib.metadata import version
+
+    packages = {name: version(name) for name in ("torch", "transformers", "peft", "numpy")}
+    return {"python": platform.python_version(), "platform": platform_name(), "device": device, **packages}
+
+
+def notes(run: Run) -> list[str]:
+    """What a reader of the verdicts should know about their controls."""
+    pools = run.manifest.pools
+    if pools.positive and pools.negative:
+        return []
+    return [
+        "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
+        "the gates; add [pools] positive and negative"
+    ]
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    write_atomic(path, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")

@@ -1,0 +1,121 @@
+"""What turns a decision into a verdict: thresholds, controls, goldens, expectations and waivers of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from uds_bench.harness.bounds import ClaimSpec
+from uds_bench.harness.goldens import Goldens
+from uds_bench.harness.record import ClaimRecord, Control, finite
+from uds_bench.verdicts import GOOD, Decision, Verdict
+from uds_bench.harness.waivers import Waivers
+
+
+@dataclass
+class Rules:
+    """The rules of one run; `thresholds` are the bounds in force, keyed by claim id or claim[subject]; `explicit` names those
+    that the manifest or a waiver sets."""
+
+    thresholds: Mapping[str, float]
+    explicit: frozenset[str]
+    expect: Mapping[str, Any]
+    waivers: Waivers
+    goldens: Goldens
+    evidence: str
+    manifest: str | None
+
+    def sets(self, spec: ClaimSpec, subject: str | None) -> bool:
+        """Whether the manifest itself gives this claim a bound."""
+        return any(name in self.explicit for name in (f"{spec.id}[{subject}]", spec.id))
+
+    def in_force(self, spec: ClaimSpec, subject: str | None) -> ClaimSpec:
+        """The claim with the bound that the manifest gives it, if it gives one."""
+        for name in (f"{spec.id}[{subject}]", spec.id):
+            if name in self.thresholds and self.thresholds[name] != spec.bound:
+                return replace(spec, bound=self.thresholds[name], origin=f"manifest; default {spec.bound:g}: {spec.origin}")
+        return spec
+
+    def settle(
+        self,
+        spec: ClaimSpec,
+        subject: str | None,
+        node: str,
+        decision: Decision,
+        controls: Sequence[Control],
+        provenance: Mapping[str, Any] | None,
+    ) -> ClaimRecord:
+        """The verdict: a missed control makes the environment invalid; then golden, expectation, waiver."""
+        name = f"{spec.id}[{subject}]" if subject else spec.id
+        verdict, text = decision.verdict, decision.text
+        missed = [c for c in controls if not c.held]
+        golden = self.goldens.compare(name, decision.observed, provenance or {})
+        if verdict is not Verdict.NOT_APPLICABLE:
+            if missed:
+                verdict = Verdict.INVALID
+                text += "; " + "; ".join(
+                    f"control {c.name} must {c.must} and came out {c.verdict}" for c in missed
+                )
+            elif golden["status"] == "stale":
+                verdict, text = Verdict.STALE, f"{text}; {golden['text']}"
+            elif golden["status"] == "differs":
+                verdict, text = Verdict.FAIL, f"{text}; {golden['text']}"
+        expected = self._expectation(name)
+        if expected and not missed:
+            verdict, text = _expected(verdict, text, expected)
+        waiver = self.waivers.match(name)
+        # A waiver with a threshold has loosened the bound already and forgives nothing beyond it.
+        forgives = waiver is not None and waiver.threshold is None
+        used = forgives and verdict not in GOOD and verdict is not Verdict.INVALID
+        if used and waiver is not None:
+            verdict, text = Verdict.WAIVED, f"{text}; waived until {waiver.expires}: {waiver.reason}"
+        return ClaimRecord(
+            id=spec.id,
+            subject=subject,
+            kind=spec.kind,
+            verdict=verdict,
+            message=f"{spec.id} [{subject}]: {text}" if subject else f"{spec.id}: {text}",
+            statement=spec.statement,
+            observed=decision.observed,
+            interval=decision.interval,
+            unit=spec.unit,
+            relation=spec.relation,
+            bound=spec.bound,
+            origin=spec.origin,
+            shortfall=decision.shortfall,
+            evidence=self.evidence,
+            controls=tuple(controls),
+            golden=golden,
+            expected=expected,
+            waiver={"reason": waiver.reason, "expires": str(waiver.expires)} if used and waiver else None,
+            reproduce=self.reproduce(node),
+            provenance=finite(dict(provenance or {})),
+            node=node,
+        )
+
+    def crashed(self, spec_id: str, subject: str | None, node: str, text: str, verdict: Verdict) -> ClaimRecord:
+        """A claim that could not be decided: its test raised, was skipped, or never spoke."""
+        label = f"{spec_id} [{subject}]" if subject else spec_id
+        return ClaimRecord(
+            spec_id, subject, "none", verdict, f"{label}: {text}", reproduce=self.reproduce(node), node=node
+        )
+
+    def reproduce(self, node: str) -> str:
+        manifest = f" --uds-manifest '{self.manifest}'" if self.manifest else ""
+        return f"pytest '{node}'{manifest}"
+
+    def _expectation(self, name: str) -> dict[str, Any] | None:
+        entry = self.expect.get(name)
+        return None if entry is None else {"verdict": str(entry.verdict), "reason": str(entry.reason)}
+
+
+def _expected(verdict: Verdict, text: str, expected: Mapping[str, Any]) -> tuple[Verdict, str]:
+    if verdict.value != expected["verdict"]:
+        return Verdict.FAIL, (
+            f"{text}; declared to come out {expected['verdict']} but came out {verdict.value}: "
+            "look into it, then correct [expect]"
+        )
+    if verdict is Verdict.WARNING:  # a warning stays one: it is shown apart already
+        return verdict, f"{text}; declared: {expected['reason']}"
+    return Verdict.EXPECTED, f"{text}; declared: {expected['reason']}"

@@ -1,0 +1,228 @@
+"""One pytest run: its manifest, engine and rules, built when first needed, and the claims recorded so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uds_bench.harness.options import Settings
+
+if TYPE_CHECKING:
+    import pytest
+    from rich.console import Console
+
+    from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+    from uds_bench.facts import FactSet
+    from uds_bench.harness.engine import Engine, Request
+    from uds_bench.harness.ledger import Ledger
+    from uds_bench.harness.manifest import Manifest
+    from uds_bench.harness.rules import Rules
+    from uds_bench.scores import Score, Scores
+
+GROUPS = ("full", "retain", "nested", "pools", "candidates")
+EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "real checkpoints"
+
+
+def embedded_manifest(profile: str) -> Path:
+    """The manifest of the embedded zoo."""
+    return Path(str(resources.files("uds_bench.zoo") / f"{profile}.toml"))
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A checkpoint of the manifest by name. `checkpoint`, `model` and `tokenizer` load it when they are asked for."""
+
+    name: str
+    run: Run
+
+    @property
+    def spec(self) -> CheckpointSpec:
+        return self.run.engine.specs[self.name]
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.run.engine.loaded(self.name)
+
+    @property
+    def model(self) -> Any:
+        return self.checkpoint.model
+
+    @property
+    def tokenizer(self) -> Any:
+        return self.checkpoint.tokenizer
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Run:
+    """State of one process's share of a run. `selected` names the checkpoints that the selected tests speak of."""
+
+    def __init__(self, settings: Settings, config: pytest.Config) -> None:
+        self.settings = settings
+        self.config = config
+        self.plan: list[Request] = []
+        self.asked: dict[Request, Score] = {}
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.settings.manifest is None
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        from uds_bench.harness.manifest import load_manifest
+
+        return load_manifest(self.settings.manifest or embedded_manifest(self.settings.profile))
+
+    @cached_property
+    def facts(self) -> FactSet:
+        """Every fact of the manifest, all splits."""
+        from uds_bench.facts import load_facts
+
+        facts, _ = self.manifest.require_depth()
+        return load_facts(facts.source, **facts.options)
+
+    @cached_property
+    def engine(self) -> Engine:
+        from uds_bench.harness.engine import Engine, resolve_zoo
+        from uds_bench.harness.store import Store
+        from uds_bench.storage import default_cache
+
+        self.manifest.require_depth()
+        specs = self.manifest.checkpoints()
+        wanted = {request.checkpoint for request in self.plan} or set(specs)
+        with self.uncaptured() as console:
+            specs = resolve_zoo(specs, [name for name in specs if name in wanted], default_cache(), console)
+        return Engine(specs, self.facts, Store(self.settings.store), self.settings.device)
+
+    @cached_property
+    def rules(self) -> Rules:
+        from uds_bench.harness.bounds import CLAIMS
+        from uds_bench.harness.goldens import Goldens
+        from uds_bench.harness.rules import Rules
+        from uds_bench.harness.waivers import Waivers, load_waivers, loosened
+
+        path = self.settings.waivers
+        waivers = load_waivers(path, date.today()) if path else Waivers()
+        defaults = {spec.id: spec for spec in CLAIMS.values() if spec.kind == "threshold"}
+        return Rules(
+            thresholds=loosened(self.manifest.thresholds, defaults, waivers, self.manifest.document),
+            explicit=frozenset(self.manifest.thresholds) | {w.claim for w in waivers if w.threshold is not None},
+            expect=self.manifest.expect,
+            waivers=waivers,
+            goldens=Goldens.read(self.settings.goldens) if self.is_embedded else Goldens(),
+            evidence=EVIDENCE_ZOO if self.is_embedded else EVIDENCE_USER,
+            manifest=None if self.settings.manifest is None else str(self.settings.manifest),
+        )
+
+    @contextmanager
+    def uncaptured(self) -> Iterator[Console]:
+        """A console that is seen while pytest captures output; silent in the processes of a distributed run."""
+        from rich.console import Console
+
+        capture = self.config.pluginmanager.get_plugin("capturemanager")
+        if hasattr(self.config, "workerinput") or capture is None:
+            yield Console(stderr=True, quiet=hasattr(self.config, "workerinput"))
+            return
+        with capture.global_and_fixture_disabled():
+            yield Console(stderr=True)
+
+    def prepare(self, items: Sequence[pytest.Item]) -> None:
+        """Plan the scores of the selected tests and look at their checkpoints, before any model is loaded.
+
+        Raises ConfigurationError for a manifest that lacks what the tests need, or names a checkpoint that cannot fit.
+        """
+        wishes, candidates = [], []
+        for item in items:
+            callspec = getattr(item, "callspec", None)
+            candidates += [] if callspec is None else [callspec.params.get("candidate")]
+            for marker in item.iter_markers("scores"):
+                wishes += [(metric, *marker.kwargs.get("of", GROUPS)) for metric in marker.args]
+        self.plan = plan_requests(self.manifest, wishes, [c for c in candidates if c])
+        if self.plan:
+            self.manifest.require_depth()
+            preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
+
+    def publish(self, ledger: Ledger) -> None:
+        """Write the run report where the options want it."""
+        if self.settings.json is None and self.settings.html is None:
+            return
+        from uds_bench.harness.report import run_report, write_json
+
+        report = run_report(self, ledger)
+        if self.settings.json is not None:
+            write_json(self.settings.json, report)
+        if self.settings.html is not None:
+            from uds_bench.report import write_report
+
+            write_report(report, self.settings.html)
+
+    def score(self, request: Request) -> Score:
+        """A score, with everything else that is planned computed while its checkpoints are loaded."""
+        score = self.engine.score(request, self.plan)
+        self.asked[request] = score
+        return score
+
+    def scores(self) -> Scores:
+        """Everything that was asked for or planned, where it could be computed."""
+        from uds_bench.errors import UdsError
+        from uds_bench.scores import Scores
+
+        found = dict(self.asked)
+        for request in self.plan:
+            if request not in found and "engine" in self.__dict__:
+                try:
+                    stored = self.engine.stored(request)
+                except UdsError:
+                    continue
+                if stored is not None:
+                    found[request] = stored
+        return Scores(found.values())
+
+
+def plan_requests(
+    manifest: Manifest, wishes: Iterable[tuple[str, ...]], candidates: Iterable[str]
+) -> list[Request]:
+    """The scores that the selected tests declare by `@pytest.mark.scores(metric, ..., of=(...))`.
+
+    A wish is (metric[variant], group, ...); groups are full, retain, nested, pools, candidates.
+    """
+    from uds_bench.harness.engine import Request
+
+    groups = {
+        "full": ["full"],
+        "retain": ["retain"],
+        "nested": list(manifest.nested),
+        "pools": [*manifest.pools.positive, *manifest.pools.negative],
+        "candidates": list(dict.fromkeys(candidates)),
+    }
+    requests: dict[Request, None] = {}
+    for metric, *of in wishes:
+        name, _, variant = metric.rstrip("]").partition("[")
+        for group in of:
+            for checkpoint in groups[group]:
+                requests[Request(checkpoint, name, variant or None)] = None
+    return list(requests)
+
+
+def preflight(specs: dict[str, CheckpointSpec], names: set[str]) -> None:
+    """Everything that configuration files alone can tell about the checkpoints, in one go."""
+    from uds_bench.checkpoints import resolve
+    from uds_bench.errors import CheckpointError, ConfigurationError
+    from uds_bench.harness.engine import check_shapes
+
+    problems = []
+    for name in [n for n in specs if n in names and not specs[n].model.startswith("zoo:")]:
+        try:
+            resolve(specs[name])
+            check_shapes(name, specs)
+        except CheckpointError as error:
+            problems.append(f"{name}: {error}" if not str(error).startswith(name) else str(error))
+    if problems:
+        raise ConfigurationError("; ".join(dict.fromkeys(problems)))

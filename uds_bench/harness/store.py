@@ -1,0 +1,94 @@
+"""Scores on disk: one atomic, content-addressed, checksummed file per cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from uds_bench.errors import UdsError
+from uds_bench.scores import Score
+from uds_bench.storage import canonical, content_key, read_sealed, write_atomic, write_sealed
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Everything that a score depends on, by content and never by name; `references` are empty where none is used."""
+
+    checkpoint: str
+    attack: str
+    metric: str
+    metric_version: int
+    variant: str
+    references: tuple[str, ...]
+    facts: str
+    device: str
+    batch_size: int
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        return content_key(asdict(self))
+
+
+class Store:
+    """A folder of cells. `cache` beside them holds what is worth keeping between candidates."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def cache(self) -> Path:
+        return self.folder / "cache"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / ".scoring.lock"
+
+    def read(self, cell: Cell) -> Score | None:
+        """The stored score, or None where it is missing, cut short or altered (warned about, then made anew)."""
+        payload = read_sealed(self._path(cell))
+        if payload is None:
+            return None
+        try:
+            return Score.from_json(json.loads(payload))
+        except (ValueError, KeyError, TypeError) as error:
+            warnings.warn(f"{self._path(cell)} is not a score ({error}): it is made anew", stacklevel=2)
+            return None
+
+    def write(self, cell: Cell, score: Score) -> None:
+        write_sealed(self._path(cell), canonical(score.to_json()))
+
+    def _path(self, cell: Cell) -> Path:
+        return self.folder / "cells" / cell.key[:2] / f"{cell.key}.json"
+
+
+class Failures:
+    """What could not be computed in this run, shared by the processes of one run and forgotten after it."""
+
+    def __init__(self, store: Store) -> None:
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+        self._folder = None if run is None else store.folder / "failures" / run
+        self._known: dict[str, str] = {}
+
+    def add(self, checkpoint: str, message: str) -> None:
+        self._known[checkpoint] = message
+        if self._folder is not None:
+            write_atomic(self._folder / content_key(checkpoint), canonical([checkpoint, message]))
+
+    def raise_if(self, checkpoint: str) -> None:
+        """Raise the error that this checkpoint met before, in whichever process."""
+        if self._folder is not None and checkpoint not in self._known:
+            file = self._folder / content_key(checkpoint)
+            if file.exists():
+                self._known[checkpoint] = json.loads(file.read_bytes())[1]
+        if checkpoint in self._known:
+            raise UdsError(self._known[checkpoint])
+
+
+def provenance(cell: Cell, **more: Any) -> dict[str, Any]:
+    """What a record says about where its value comes from."""
+    return asdict(cell) | {"references": list(cell.references), "cell": cell.key} | more

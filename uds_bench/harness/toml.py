@@ -1,0 +1,240 @@
+"""TOML that knows on which line each key stands, so that complaints name file, line and key."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from uds_bench.errors import ConfigurationError
+
+Keys = tuple[str | int, ...]
+"""A way into a document: keys of tables, and positions (from 0) in lists and arrays of tables."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed TOML file; `lines` has the line (from 1) of every table, key and list item."""
+
+    path: Path
+    values: dict[str, Any]
+    lines: Mapping[Keys, int]
+
+    def line(self, keys: Keys) -> int | None:
+        """The line of `keys`, else of the nearest table around it that the file has, else None."""
+        return next((self.lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in self.lines), None)
+
+    def where(self, keys: Keys) -> str:
+        """As `uds.toml, line 7`."""
+        line = self.line(keys)
+        return str(self.path) if line is None else f"{self.path}, line {line}"
+
+    def error(self, keys: Keys, problem: str) -> ConfigurationError:
+        """A complaint about `keys`: file, line, key, then `problem`, which says what to do."""
+        return ConfigurationError(f"{self.where(keys)}: {dotted(keys)}: {problem}")
+
+
+def read_toml(path: str | Path) -> Document:
+    """Read a UTF-8 TOML file.
+
+    Raises ConfigurationError with file and line where it cannot be read, is no TOML, or has a key twice.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ConfigurationError(
+            f"{path}, line {line}: a byte is not UTF-8: save the file as UTF-8"
+        ) from None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a TOML file") from None
+    scan = _Scan(text)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(path, text, str(error), scan.twice) from None
+    except RecursionError:
+        raise ConfigurationError(f"{path}: is nested too deeply to be read: flatten it") from None
+    return Document(path, values, scan.lines)
+
+
+def dotted(keys: Keys) -> str:
+    """Keys as TOML writes them, as in `pools.positive[1]` or `thresholds."depth.score"`."""
+    text = ""
+    for key in keys:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += ("." if text else "") + (
+                key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+            )
+    return text
+
+
+class _Twice(NamedTuple):
+    keys: Keys
+    first: int
+    second: int
+
+
+def _syntax_error(path: Path, text: str, message: str, twice: _Twice | None) -> ConfigurationError:
+    """tomllib names no key where one is given twice, so that case gets its own words."""
+    problem, _, place = message.rpartition(" (at ")
+    numbers = [int(number) for number in re.findall(r"\d+", place)]
+    line = numbers[0] if numbers else text.rstrip("\n").count("\n") + 1
+    if twice is not None and twice.second <= line:
+        where = f"{path}, line {twice.second}: {dotted(twice.keys)}"
+        return ConfigurationError(f"{where}: is given twice, first on line {twice.first}: keep one")
+    return ConfigurationError(f"{path}, line {line}: is no TOML ({problem or message}): mend the line")
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'""")
+_DOT = re.compile(r"[ \t]*\.[ \t]*")
+_EQUALS = re.compile(r"[ \t]*=[ \t]*")
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_BRACKET = re.compile(r"[ \t]*\]")
+_COMMA = re.compile(",?")
+_SCALAR = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}'
+    r"|'''.*?'{3,5}"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+    r"|[^\s,\[\]{}#\"'][^\n,\]}#]*",  # numbers, booleans, and dates, which may hold a space
+    re.DOTALL,
+)
+
+
+class _LostError(Exception):
+    """What stands here is no TOML; tomllib says so in better words."""
+
+
+class _Scan:
+    """One walk over the text that notes where keys and list items start, and the first key given twice.
+
+    It checks nothing else: where tomllib takes a text, the walk gets to its end.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.lines: dict[Keys, int] = {}
+        self.twice: _Twice | None = None
+        self._text = text
+        self._at = 0
+        self._breaks = [found.start() for found in re.finditer("\n", text)]
+        self._given: set[Keys] = set()
+        self._lengths: dict[Keys, int] = {}
+        with suppress(_LostError, RecursionError):
+            self._document()
+
+    def _document(self) -> None:
+        table: Keys = ()
+        while self._blank():
+            start = self._at
+            if self._next("["):
+                listed = self._next("[")
+                self._blank()
+                table = self._header(self._key(), listed, start)
+                self._take(_BRACKET)
+                if listed:
+                    self._take(_BRACKET)
+            else:
+                self._pair(table)
+
+    def _header(self, key: tuple[str, ...], listed: bool, start: int) -> Keys:
+        """The way to the table that a header opens: each array of tables on it means its last table."""
+        keys: Keys = ()
+        for part in key[:-1]:
+            keys = self._last((*keys, part))
+        keys = (*keys, key[-1])
+        if not listed:
+            keys = self._last(keys)
+        else:
+            self._lengths[keys] = self._lengths.get(keys, 0) + 1
+            keys = self._last(keys)
+        self._note(keys, start)
+        return keys
+
+    def _last(self, keys: Keys) -> Keys:
+        return (*keys, self._lengths[keys] - 1) if keys in self._lengths else keys
+
+    def _pair(self, table: Keys) -> None:
+        start = self._at
+        keys = (*table, *self._key())
+        self._note(keys, start)
+        self._take(_EQUALS)
+        self._value(keys)
+
+    def _value(self, keys: Keys) -> None:
+        if self._next("["):
+            for index in self._until("]"):
+                self._note((*keys, index), self._at)
+                self._value((*keys, index))
+        elif self._next("{"):
+            for _ in self._until("}"):
+                self._pair(keys)
+        else:
+            self._take(_SCALAR)
+
+    def _until(self, end: str) -> Iterator[int]:
+        """Yields a running number before each item, up to the closing bracket."""
+        index = 0
+        while self._blank() and not self._next(end):
+            yield index
+            index += 1
+            self._blank()
+            self._take(_COMMA)
+
+    def _key(self) -> tuple[str, ...]:
+        parts: list[str] = []
+        while not parts or self._next_dot():
+            token = self._take(_KEY)
+            parts.append(token if _BARE.fullmatch(token) else _unquoted(token))
+        return tuple(parts)
+
+    def _note(self, keys: Keys, start: int) -> None:
+        line = bisect_right(self._breaks, start) + 1
+        if keys in self._given:
+            self.twice = _Twice(keys, self.lines[keys], line)
+            raise _LostError
+        self._given.add(keys)
+        self.lines[keys] = line
+        for n in range(1, len(keys)):
+            self.lines.setdefault(keys[:n], line)
+
+    def _blank(self) -> bool:
+        """Step over blanks, line ends and comments; True where something follows."""
+        self._take(_BLANK)
+        return self._at < len(self._text)
+
+    def _next(self, character: str) -> bool:
+        if not self._text.startswith(character, self._at):
+            return False
+        self._at += 1
+        return True
+
+    def _next_dot(self) -> bool:
+        found = _DOT.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return found is not None
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            raise _LostError
+        self._at = found.end()
+        return found[0]
+
+
+def _unquoted(token: str) -> str:
+    try:
+        return str(tomllib.loads(f"key = {token}")["key"])
+    except tomllib.TOMLDecodeError:
+        raise _LostError from None

@@ -1,0 +1,34 @@
+"""What an audit adds to the page: words for its question, the claim to draw, and its own figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from uds_bench.report.score import Score
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`panels` are drawn side by side and wrap on a narrow page; `caption` says how to read them."""
+
+    title: str
+    caption: str
+    panels: tuple[Markup, ...]
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Audit:
+    """`measures`: the claim ids that are drawn per subject, empty for every threshold claim; `limits` and `ends`: the
+    axis and what its two ends mean; `draw`: figures from the audit's scores."""
+
+    name: str
+    title: str
+    question: str = ""
+    measures: tuple[str, ...] = ()
+    limits: tuple[float, float] | None = None
+    ends: tuple[str, str] = ("", "")
+    draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []

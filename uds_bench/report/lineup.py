@@ -1,0 +1,169 @@
+"""Subjects and controls side by side on one axis, each interval against its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from uds_bench.report.claim import Bound, Claim, Control
+from uds_bench.report.figure import Audit
+from uds_bench.report.reading import Interval, spell
+from uds_bench.report.svg import Scale, domain, element, label, line, picture, ticks
+from uds_bench.report.words import Tone
+
+WIDTH, EDGE, HEIGHT = 460.0, 14.0, 40.0
+TALL = 400.0
+"""How far zone and bound reach beyond a row on either side: its cell cuts them off, so that rows join into one axis."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate with everything else that is claimed about it."""
+
+    claim: Claim
+    axis: Markup
+    related: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class ControlRow:
+    control: Control
+    axis: Markup
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one kind of outcome: passes and misses never mix, so that no miss is read as a pass."""
+
+    title: str
+    words: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """One claim over its subjects; `head` is the axis with its ticks."""
+
+    id: str
+    statement: str
+    head: Markup
+    groups: tuple[Group, ...]
+    controls: tuple[ControlRow, ...]
+
+
+_GROUPS: tuple[tuple[tuple[Tone, ...], str, str], ...] = (
+    (("bad",), "Stopping the release", ""),
+    (("good",), "Passing", "the whole interval lies on the side that passes"),
+    (("apart",), "Set apart: not passes", "declared or waived beforehand; they neither stop the release nor back it"),
+    (("warn", "mute"), "Not decided here", ""),
+)
+
+
+def zone(bound: Bound, kind: str) -> tuple[float, float] | None:
+    """The values that pass, (-inf, inf) at an open end; None where the bound does not tell."""
+    if bound.value is None:
+        return None
+    if kind == "equivalence":
+        return -abs(bound.value), abs(bound.value)
+    if bound.relation in (">=", ">"):
+        return bound.value, float("inf")
+    return (float("-inf"), bound.value) if bound.relation in ("<=", "<") else None
+
+
+def _axis(
+    limits: tuple[float, float],
+    passing: tuple[float, float] | None,
+    observed: float | None,
+    interval: Interval | None,
+    tone: Tone,
+    words: str,
+) -> Markup:
+    x = Scale(*limits, EDGE, WIDTH - EDGE)
+    middle = HEIGHT / 2
+    parts = [line(EDGE, middle, WIDTH - EDGE, middle, "rule")]
+    if passing is not None:
+        left, right = x(passing[0]), x(passing[1])
+        zone = element("rect", x=left, y=-TALL, width=right - left, height=HEIGHT + 2 * TALL, class_="zone")
+        edges = [x(edge) for edge in passing if abs(edge) != float("inf")]
+        parts = [zone, *(line(edge, -TALL, edge, HEIGHT + TALL, "bound") for edge in edges), *parts]
+    if interval is not None:
+        low, high = x(interval.low), x(interval.high)
+        parts.append(element("rect", x=low, y=middle - 7, width=high - low, height=14.0, rx=3.0, class_=f"bar {tone}"))
+    if observed is None:
+        parts.append(label(WIDTH / 2, middle + 4, "no value", "absent", "middle"))
+    else:
+        parts.append(element("circle", cx=x(observed), cy=middle, r=4.0, class_=f"dot {tone}"))
+    return picture(WIDTH, HEIGHT, words, *parts, class_="axis")
+
+
+def _head(limits: tuple[float, float], ends: tuple[str, str]) -> Markup:
+    x = Scale(*limits, EDGE, WIDTH - EDGE)
+    marks = ticks(*limits)
+    parts = [line(x(mark), 30, x(mark), 36, "rule") for mark in marks]
+    parts += [label(x(mark), 25, f"{mark:g}", "tick", "middle") for mark in marks]
+    parts += [label(EDGE - 4, 10, ends[0], "end"), label(WIDTH - EDGE + 4, 10, ends[1], "end", "end")]
+    words = f"axis from {spell(limits[0])} {ends[0]} to {spell(limits[1])} {ends[1]}"
+    return picture(WIDTH, 36.0, words, *parts, class_="axis")
+
+
+def _words(name: str, observed: float | None, interval: Interval | None, needs: str, verdict: str) -> str:
+    span = f", 95% interval {interval}" if interval else ""
+    return f"{name}: {spell(observed)}{span}, needs {needs}, {verdict}"
+
+
+def _control_tone(control: Control) -> Tone:
+    return "mute" if control.held else "bad"
+
+
+def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) -> Lineup:
+    controls: dict[Control, Claim] = {}
+    for claim in claims:
+        for control in claim.controls:
+            controls.setdefault(control, claim)
+    values = [value for item in (*claims, *controls) for value in (item.observed,) if value is not None]
+    values += [end for item in (*claims, *controls) if item.interval for end in (item.interval.low, item.interval.high)]
+    values += [edge for claim in claims for edge in zone(claim.bound, claim.kind) or () if abs(edge) != float("inf")]
+    limits = domain(values, audit.limits)
+    rows = []
+    for claim in claims:
+        words = _words(claim.name, claim.observed, claim.interval, claim.needs, claim.word.word)
+        axis = _axis(limits, zone(claim.bound, claim.kind), claim.observed, claim.interval, claim.word.tone, words)
+        related = tuple(
+            other for other in everything if claim.subject and other.subject == claim.subject and other.id != claim.id
+        )
+        rows.append(Row(claim, axis, related))
+    return Lineup(
+        claims[0].id,
+        claims[0].statement,
+        _head(limits, audit.ends),
+        tuple(
+            Group(title, words, found)
+            for tones, title, words in _GROUPS
+            if (found := tuple(row for row in rows if row.claim.word.tone in tones))
+        ),
+        tuple(
+            ControlRow(
+                control,
+                _axis(
+                    limits,
+                    zone(owner.bound, owner.kind),
+                    control.observed,
+                    control.interval,
+                    _control_tone(control),
+                    _words(f"control {control.name}", control.observed, control.interval, owner.needs, control.verdict),
+                ),
+            )
+            for control, owner in controls.items()
+        ),
+    )
+
+
+def lineups(audit: Audit, claims: Sequence[Claim]) -> list[Lineup]:
+    """One lineup per measured claim id: those that the audit names, else every claim with a bound to draw."""
+    groups: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.id in audit.measures if audit.measures else zone(claim.bound, claim.kind) is not None:
+            groups.setdefault(claim.id, []).append(claim)
+    return [_lineup(audit, group, claims) for group in groups.values()]

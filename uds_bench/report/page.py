@@ -1,0 +1,93 @@
+"""The page: everything that a stranger needs to see, in the order in which they ask for it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from uds_bench.report.audits import AUDITS, audit
+from uds_bench.report.claim import Claim, read_claims
+from uds_bench.report.figure import Audit, Figure
+from uds_bench.report.headline import headline
+from uds_bench.report.lineup import Lineup, lineups
+from uds_bench.report.reading import spell, table, text
+from uds_bench.report.score import Score, gaps, pivot, read_scores
+from uds_bench.report.words import GLOSSARY, WORDS
+from uds_bench.storage import write_atomic
+
+
+@dataclass(frozen=True)
+class Section:
+    """One audit on the page."""
+
+    audit: Audit
+    claims: tuple[Claim, ...]
+    lineups: tuple[Lineup, ...]
+    figures: tuple[Figure, ...]
+
+
+def _sections(claims: Sequence[Claim], scores: Sequence[Score]) -> list[Section]:
+    groups: dict[str, list[Claim]] = {}
+    for claim in claims:
+        groups.setdefault(claim.audit, []).append(claim)
+    found = []
+    for name in {**groups, **AUDITS}:
+        entry, group = audit(name), groups.get(name, [])
+        section = Section(entry, tuple(group), tuple(lineups(entry, group)), tuple(entry.draw(scores)))
+        found += [section] if section.claims or section.figures else []
+    return found
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("uds_bench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"spell": spell, "text": text}
+    return environment
+
+
+def _fingerprint(script: str) -> str:
+    """What the page's content policy lets run: this script and no other, whatever the report holds."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def render(run: Mapping[str, Any]) -> str:
+    """The run report as one HTML page without any outside file. Missing or odd parts are shown as absent; what cannot
+    be trusted makes the headline red. Everything that comes from the report is escaped."""
+    environment = _environment()
+    claims, scores = read_claims(run), read_scores(run)
+    script = environment.get_template("script.html.j2").render()
+    return environment.get_template("page.html.j2").render(
+        headline=headline(run, claims),
+        stopping=[claim for claim in claims if claim.stops],
+        sections=_sections(claims, scores),
+        claims=claims,
+        scores=scores,
+        pivot=pivot(scores),
+        gaps=gaps(scores),
+        about={key: table(run.get(key)) for key in ("tool", "manifest", "environment")},
+        run={key: text(run.get(key)) for key in ("profile", "started")} | {"seconds": run.get("seconds")},
+        words=list(WORDS.values()),
+        glossary=GLOSSARY,
+        script=Markup(script),
+        fingerprint=_fingerprint(script),
+    )
+
+
+def write_report(run: Mapping[str, Any], folder: Path) -> Path:
+    """Write `folder/index.html`, whole or not at all, and return its path."""
+    path = folder / "index.html"
+    # A lone surrogate in a name is no valid UTF-8: it is shown as a question mark instead of losing the page.
+    write_atomic(path, render(run).encode("utf-8", "replace"))
+    return path

@@ -1,0 +1,82 @@
+"""Reading a run report that may be partial: every reader returns something that can be shown, and never raises.
+
+A value of the wrong type counts as absent, and absent values are shown as such: nothing is made up in their place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+ABSENT = "–"
+
+
+def table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def rows(value: Any) -> list[Mapping[str, Any]]:
+    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, (list, tuple)) else []
+
+
+def number(value: Any) -> float | None:
+    """A finite number, else None; booleans are not numbers."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def whole(value: Any) -> int | None:
+    """A count: a whole number that is not negative, else None."""
+    found = number(value)
+    return int(found) if found is not None and found >= 0 and found == int(found) else None
+
+
+def numbers(value: Any) -> tuple[float, ...] | None:
+    """A list in which every item is a finite number, else None."""
+    if not isinstance(value, (list, tuple)):
+        return None
+    found = [number(item) for item in value]
+    return None if None in found else tuple(item for item in found if item is not None)
+
+
+def text(value: Any) -> str:
+    """Words as they stand, other values as JSON, nothing for None."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def spell(value: Any) -> str:
+    """A number in three decimals, or in scientific notation where these would show nothing; `–` where there is none."""
+    found = number(value)
+    if found is None:
+        return ABSENT
+    return f"{found:.3f}" if found == 0 or 0.001 <= abs(found) < 1e5 else f"{found:.1e}"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Two-sided 95% interval; `units` is how many clusters it resamples, `method` how it was made."""
+
+    low: float
+    high: float
+    units: int | None = None
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{spell(self.low)}..{spell(self.high)}"
+
+
+def interval(value: Any) -> Interval | None:
+    """From `{"low", "high", "units", "method"}` or from `[low, high]`; None unless both ends are finite."""
+    if isinstance(value, (list, tuple)):
+        value = dict(zip(("low", "high"), value, strict=False))
+    found = table(value)
+    low, high = number(found.get("low")), number(found.get("high"))
+    if low is None or high is None:
+        return None
+    return Interval(low, high, whole(found.get("units")), text(found.get("method")))

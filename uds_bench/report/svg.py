@@ -1,0 +1,82 @@
+"""Drawing without a library: escaped elements, a linear scale, and ticks at round numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+
+def element(tag: str, *children: str | Markup, **attributes: str | float | None) -> Markup:
+    """`<tag ...>children</tag>`, everything escaped that is not Markup. `class_` gives class, `stroke_width`
+    stroke-width; None leaves an attribute out; numbers are cut to two decimals to keep the page small."""
+    parts = []
+    for name, value in attributes.items():
+        if value is not None:
+            shown = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+            parts.append(Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), shown))
+    inside = Markup("").join(escape(child) for child in children)
+    return Markup("<{}{}>{}</{}>").format(Markup(tag), Markup("").join(parts), inside, Markup(tag))
+
+
+def picture(width: float, height: float, label: str, *children: Markup, class_: str = "") -> Markup:
+    """An SVG that fills its container and says in words what it shows."""
+    return element(
+        "svg",
+        element("title", label),
+        *children,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_label=label,
+        class_=class_ or None,
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def label(x: float, y: float, words: str, class_: str = "", anchor: str = "start") -> Markup:
+    return element("text", words, x=x, y=y, text_anchor=anchor, class_=class_ or None)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From values in [low, high] to pixels in [start, end]; what lies outside is drawn at the edge."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        if self.high <= self.low:
+            return (self.start + self.end) / 2
+        share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+        return self.start + share * (self.end - self.start)
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """At most `most` round values (steps of 1, 2 or 5 times a power of ten) inside [low, high]."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / max(most - 1, 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def domain(values: Iterable[float], least: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The range to draw: `least`, widened where a value lies outside. Without it: 0..1 where every value fits there,
+    else the values' own range with a margin."""
+    found = list(values)
+    if least is None and all(0 <= value <= 1 for value in found):
+        least = (0.0, 1.0)
+    if least is not None:
+        return min([least[0], *found]), max([least[1], *found])
+    low, high = min(found), max(found)
+    margin = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+    return low - margin, high + margin
