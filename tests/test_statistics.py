@@ -100,8 +100,7 @@ def test_bootstrap_by_brute_force() -> None:
     groups = {"a": [0.0, 1.0, 1.0], "b": [4.0], "c": [9.0, 7.0]}
     values, clusters = zip(*((v, name) for name, group in groups.items() for v in group), strict=True)
     means = [
-        float(np.mean(np.concatenate([groups[name] for name in draw])))
-        for draw in itertools.product(groups, repeat=3)
+        float(np.mean(np.concatenate([groups[name] for name in draw]))) for draw in itertools.product(groups, repeat=3)
     ]
     interval = cluster_bootstrap(values, clusters, level=0.8)
     assert interval.low == pytest.approx(np.quantile(means, 0.1, method="inverted_cdf"))

@@ -117,9 +117,7 @@ def summarise(
         fact = by_id.pop(value.id)
         finite = value.value is not None and math.isfinite(value.value)
         reason = value.reason if finite or value.value is None else f"the value is {value.value}"
-        rows.append(
-            FactScore(fact.id, fact.cluster, value.value if finite else None, reason, fact.kind, value.detail)
-        )
+        rows.append(FactScore(fact.id, fact.cluster, value.value if finite else None, reason, fact.kind, value.detail))
     rows += [FactScore(f.id, f.cluster, None, "the metric returned nothing", f.kind) for f in by_id.values()]
     scored = [(row.value, row.cluster) for row in rows if row.value is not None]
     values, clusters = [v for v, _ in scored], [c for _, c in scored]

@@ -54,9 +54,7 @@ class Workload:
         self.size = size
         self.full, self.candidate = (_model(size, seed) for seed in (0, 1))
         tokens, entity, vocabulary = size.tokens, size.entity, size.vocabulary
-        facts = [
-            encoded_fact(i, tokens // 2, tokens - entity, tokens, tokens, vocabulary) for i in range(size.facts)
-        ]
+        facts = [encoded_fact(i, tokens // 2, tokens - entity, tokens, tokens, vocabulary) for i in range(size.facts)]
         self.batch: EntityBatch = entity_batches(facts, size.facts)[0]
         ids = torch.tensor([fact.ids for fact in facts])
         self.inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}

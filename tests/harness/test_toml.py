@@ -60,9 +60,7 @@ def message(file: Path, text: str) -> str:
 
 def ways(values: Any, keys: Keys = ()) -> set[Keys]:
     """Every way into a parsed document."""
-    items = (
-        values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
-    )
+    items = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
     return {way for key, value in items for way in ({(*keys, key)} | ways(value, (*keys, key)))}
 
 
@@ -136,9 +134,7 @@ class Writer:
         elif isinstance(value, str):
             escaped = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
             plain = value.isalnum()
-            self.text += self.pick(
-                escaped, f'""{escaped}""', *([f"'{value}'", f"'''\n{value}'''"] if plain else [])
-            )
+            self.text += self.pick(escaped, f'""{escaped}""', *([f"'{value}'", f"'''\n{value}'''"] if plain else []))
         else:
             self.text += value.isoformat() if isinstance(value, date) else json.dumps(value)
 
@@ -167,15 +163,8 @@ class Writer:
 
 
 KEYS = st.sampled_from(["a", "b", "claim", "k-1", "_2", "Z"])
-SCALARS = (
-    st.booleans()
-    | st.integers(-99, 99)
-    | st.dates()
-    | st.text(alphabet="a1\"'\\#[]{}=,\n\t é\x7f", max_size=8)
-)
-VALUES = st.recursive(
-    SCALARS, lambda v: st.lists(v, max_size=3) | st.dictionaries(KEYS, v, max_size=3), max_leaves=8
-)
+SCALARS = st.booleans() | st.integers(-99, 99) | st.dates() | st.text(alphabet="a1\"'\\#[]{}=,\n\t é\x7f", max_size=8)
+VALUES = st.recursive(SCALARS, lambda v: st.lists(v, max_size=3) | st.dictionaries(KEYS, v, max_size=3), max_leaves=8)
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4), st.data())
@@ -233,10 +222,7 @@ def test_an_unknown_key_has_the_line_of_the_table_around_it(file: Path) -> None:
     assert document.where(("table", "other", 3)) == f"{file}, line 2"
     assert document.where(("table", "key")) == f"{file}, line 3"
     assert document.where(("other",)) == str(file)
-    assert (
-        str(document.error(("table", "key"), "is bad: mend it"))
-        == f"{file}, line 3: table.key: is bad: mend it"
-    )
+    assert str(document.error(("table", "key"), "is bad: mend it")) == f"{file}, line 3: table.key: is bad: mend it"
 
 
 def test_keys_are_shown_as_toml_writes_them() -> None:

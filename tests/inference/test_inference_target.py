@@ -67,9 +67,7 @@ def test_readings_and_scores_are_the_reference(family: str, scope: Scope, varian
     full, retain, candidate = (taught(family, known) for known in (4, 2, 3))
     target = PatchingTarget(full, FACTS, batch_size=3, variant=variant)
     found = {known: target.read(source, scope) for known, source in ((2, retain), (3, candidate))}
-    expected = {
-        known: reference(full, source, scope, variant) for known, source in ((2, retain), (3, candidate))
-    }
+    expected = {known: reference(full, source, scope, variant) for known, source in ((2, retain), (3, candidate))}
     assert target.path(scope) == ("streams" if scope == "block" else "hook")
     for known in found:
         np.testing.assert_allclose(found[known].drops, expected[known].drops, rtol=0, atol=5 * TOLERANCE)

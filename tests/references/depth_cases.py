@@ -26,9 +26,7 @@ def encoded_fact(
 ) -> EncodedFact:
     """A fact of random tokens, the same at every call; its text stands for nothing."""
     draw = torch.randint(3, vocabulary, (length,), generator=torch.Generator().manual_seed(index))
-    fact = Fact(
-        id=f"fact-{index}", cluster="one", split="forget", question="?", answer="x", prefix="", entity="x"
-    )
+    fact = Fact(id=f"fact-{index}", cluster="one", split="forget", question="?", answer="x", prefix="", entity="x")
     return EncodedFact(fact, tuple(draw.tolist()), prompt, start, end)
 
 

@@ -1,4 +1,4 @@
-"""A run report with one of each: passes, expected misses, a warning, a crash, controls that hold, facts without a score.
+"""A run report with one of each: passes, expected misses, warnings, a crash, controls, facts without a score.
 
 `python tests/report/example.py FOLDER` writes the pages of a red and of a green run, to look at.
 """
@@ -23,6 +23,10 @@ KINDS = (
     "yes_no",
 )
 AUTHORS, LAYERS, TAU, BOUND = 15, 4, 0.05, 0.7
+WORDS = (
+    *("pass", "fail", "inconclusive", "missing", "stale", "crashed", "environment invalid"),
+    *("expected miss", "waived", "not applicable", "warning"),
+)
 DEPTH = {
     "npo": 0.97,
     "grad_diff": 1.02,
@@ -37,12 +41,20 @@ EXPECTED = {
     "simnpo": "suppresses outputs only",
     "idk": "learns to refuse; the activations keep the answer",
 }
-GENERATES = {"npo": 0.0, "grad_diff": 0.0, "npo_weak": 0.71, "simnpo": 0.02, "idk": 0.0, "full2": 0.95, "retain2": 0.0}
+GENERATES = {
+    "npo": 0.0,
+    "grad_diff": 0.0,
+    "npo_weak": 0.71,
+    "simnpo": 0.02,
+    "idk": 0.0,
+    "full2": 0.95,
+    "retain2": 0.0,
+}
 NO_LAYER = "no knowledge-encoding layer: the retain model does as well"
 
 
 def fact(name: str, author: int, kind: str) -> dict[str, Any]:
-    """Drops drawn around the depth that the checkpoint is meant to have, and the score that follows from them."""
+    """Drops around the depth that the checkpoint is meant to have, and the score that follows from them."""
     common = random.Random(f"{author}/{kind}")
     own = random.Random(f"{name}/{author}/{kind}")
     silent = kind == "yes_no" and author % 4 == 0
@@ -119,14 +131,24 @@ def digest(words: str) -> str:
 def interval(ci: list[float] | None) -> dict[str, Any] | None:
     if ci is None:
         return None
-    return {"low": ci[0], "high": ci[1], "method": "percentile bootstrap over clusters, B=10000, seed 0", "units": 15}
+    return {
+        "low": ci[0],
+        "high": ci[1],
+        "method": "percentile bootstrap over clusters, B=10000, seed 0",
+        "units": 15,
+    }
 
 
 def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict[str, Any]:
     name = f"{identity}[{subject}]" if subject else identity
     test = identity.partition(".")[2]
     chosen = f"test_{test} and {subject}" if subject else f"test_{test}"
-    bound = {"relation": "==", "value": 1e-5, "origin": "exact by hook, 1e-5 on the fast path", "changed": None}
+    bound = {
+        "relation": "==",
+        "value": 1e-5,
+        "origin": "exact by hook, 1e-5 on the fast path",
+        "changed": None,
+    }
     return {
         "id": identity,
         "subject": subject,
@@ -164,17 +186,23 @@ def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict
 def depth_score(name: str, scores: dict[str, dict[str, Any]], controls: list[dict[str, Any]]) -> dict[str, Any]:
     common: dict[str, Any] = {
         "kind": "threshold",
-        "bound": {"relation": ">=", "value": BOUND, "origin": "ours (published pool means .49 / .85)", "changed": None},
+        "bound": {
+            "relation": ">=",
+            "value": BOUND,
+            "origin": "ours (published pool means .49 / .85)",
+            "changed": None,
+        },
         "statement": "The forgotten facts cannot be recovered from the candidate's activations.",
         "controls": controls,
     }
     if name not in scores:
-        message = f"depth.score [{name}]: crashed: runs/{name}/model.safetensors is cut short: copy the checkpoint again"
+        message = f"depth.score [{name}]: crashed: runs/{name}/model.safetensors is cut short: copy it again"
         return claim("depth.score", name, "crashed", **common, message=message)
     row = scores[name]
     low, high = row["ci"]
     short = BOUND - low
-    text = f"depth.score [{name}]: observed {row['value']:.3f}, 95% CI {low:.3f}..{high:.3f} (15 authors), needs >= 0.700"
+    span = f"95% CI {low:.3f}..{high:.3f} (15 authors)"
+    text = f"depth.score [{name}]: observed {row['value']:.3f}, {span}, needs >= 0.700"
     expected = {"verdict": "fail", "reason": EXPECTED[name]} if name in EXPECTED else None
     return claim(
         "depth.score",
@@ -251,7 +279,7 @@ def example(broken: bool = True) -> dict[str, Any]:
             None,
             "pass",
             observed=1.0,
-            statement="The retain model, as its own yardstick, counts as fully erased: UDS is 1 for every fact.",
+            statement="The retain model, as its own yardstick, counts as fully erased.",
             message="depth.retain_is_one: observed 1, needs within 1e-05 of 1",
         ),
         claim(
@@ -270,14 +298,13 @@ def example(broken: bool = True) -> dict[str, Any]:
             observed=0.09,
             interval=interval([0.05, 0.14]),
             bound={"relation": ">", "value": 0.0, "origin": "UDS guide, appendix G", "changed": None},
-            statement="Models that were trained on less of the forget set score deeper: full < nested retains < retain.",
-            message="depth.order: retain99 - full = +0.090 (+0.050..+0.140); each needs to lie above 0 (15 authors)",
+            statement="Models trained on less of the forget set score deeper: full < nested retains < retain.",
+            message="depth.order: retain99 - full = +0.090 (+0.050..+0.140), needs to lie above 0",
         ),
     ]
     claims += [depth_score(name, scores, controls) for name in [*candidates, *(["broken"] if broken else [])]]
     claims += [depth_hidden(name, scores) for name in candidates]
     counts = Counter(row["verdict"] for row in claims)
-    words = "pass,fail,inconclusive,missing,stale,crashed,environment invalid,expected miss,waived,not applicable,warning"
     return {
         "schema": 1,
         "tool": {"name": "uds_bench", "version": "0.1.0"},
@@ -294,7 +321,7 @@ def example(broken: bool = True) -> dict[str, Any]:
         },
         "summary": {
             "planned": len(claims),
-            "counts": {word: counts[word] for word in words.split(",")},
+            "counts": {word: counts[word] for word in WORDS},
             "ok": not broken,
             "notes": [],
         },

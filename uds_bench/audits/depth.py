@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from uds_bench.scores import Score
 from uds_bench.statistics import balanced_cut, cluster_bootstrap
@@ -38,7 +39,7 @@ def tolerance(uds: Score, fast: float) -> float:
 def order_steps(scores: Sequence[Score]) -> list[Step]:
     """Paired differences between neighbours of an order, each with its interval over clusters."""
     steps = []
-    for earlier, later in zip(scores, scores[1:], strict=False):
+    for earlier, later in pairwise(scores):
         before = {fact.id: fact.value for fact in earlier.scored}
         pairs = [
             (fact.value - before[fact.id], fact.cluster)  # type: ignore[operator]
@@ -75,7 +76,9 @@ def hidden(depth: Verdict, generations: Sequence[Score], full: Sequence[Score], 
     `generations`: the candidate's output scores; `full`: the full model's, in the same order. Generation says
     forgotten where the upper bound of the candidate's score is at most `share` of the full model's value.
     """
-    said, kept, unknown = [], [], []
+    said: list[str] = []
+    kept: list[str] = []
+    unknown: list[str] = []
     for own, reference in zip(generations, full, strict=True):
         name = f"{own.metric}[{own.variant}]"
         if own.value is None or own.interval is None or not reference.value or math.isnan(own.interval.high):

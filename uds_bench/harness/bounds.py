@@ -1,7 +1,7 @@
 """The claims: what each says, its default bound and where that comes from, and the controls that keep it honest.
 
-No source publishes pass thresholds. Bounds marked "ours" are choices; a manifest may tighten them freely and loosen them
-only with a waiver. This is the one place where they stand.
+No source publishes pass thresholds. Bounds marked "ours" are choices; a manifest may tighten them freely and loosen
+them only with a waiver. This is the one place where they stand.
 """
 
 from __future__ import annotations

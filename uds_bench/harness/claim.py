@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import pytest
 
-from uds_bench.errors import ConfigurationError
 from uds_bench import verdicts
+from uds_bench.errors import ConfigurationError
 from uds_bench.harness.bounds import CLAIMS, ClaimSpec, Kind
 from uds_bench.harness.record import ClaimRecord, Control
 from uds_bench.harness.rules import Rules
-from uds_bench.scores import Score
-from uds_bench.verdicts import GOOD, Decision, Verdict
 from uds_bench.metrics.uds import NO_LAYER
+from uds_bench.scores import Score
 from uds_bench.statistics import Interval
+from uds_bench.verdicts import GOOD, Decision, Verdict
 
 ENOUGH = 0.5
 """Share of the planned facts that must be scored for a mean over them to stand for the forget set."""
@@ -123,9 +123,7 @@ class Claim:
         """The whole interval lies within +-margin of 0."""
         spec = replace(self._spec(id, "equivalence", None, None, "an equivalence"), bound=margin)
         decision = verdicts.decide_equivalence(observed, interval, margin, spec.unit)
-        decided = [
-            _held(c, verdicts.decide_equivalence(c.value, c.interval, margin, spec.unit)) for c in controls
-        ]
+        decided = [_held(c, verdicts.decide_equivalence(c.value, c.interval, margin, spec.unit)) for c in controls]
         return self._settle(spec, decision, decided, provenance)
 
     def decided(
@@ -158,9 +156,7 @@ class Claim:
             spec = replace(spec, bound=given, relation=">=" if at_least is not None else "<=")
         return self._rules.in_force(spec, self.subject)
 
-    def _settle(
-        self, spec: ClaimSpec, decision: Decision, controls: Sequence[Control], provenance: Any
-    ) -> Decision:
+    def _settle(self, spec: ClaimSpec, decision: Decision, controls: Sequence[Control], provenance: Any) -> Decision:
         if self.record is not None:
             raise RuntimeError(f"{self._node}: one test decides one claim, and this one is decided already")
         self.record = self._rules.settle(spec, self.subject, self._node, decision, list(controls), provenance)

@@ -16,10 +16,10 @@ from filelock import FileLock
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load, shape
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts import FactSet, require_forget
-from uds_bench.scores import Score, summarise
 from uds_bench.harness.store import Cell, Failures, Store, provenance
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.subject import LoadedSubject, Reference, References
+from uds_bench.scores import Score, summarise
 from uds_bench.statistics import SEED
 
 BATCH_SIZE = 16

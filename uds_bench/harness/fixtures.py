@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
     from uds_bench.facts import FactSet
@@ -96,11 +94,11 @@ def scores(uds_run: Run) -> ScoreReader:
 
 
 @pytest.fixture
-def claim(request: pytest.FixtureRequest, uds_run: Run) -> Iterator[Any]:
+def claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
     """Decides one claim: `claim.threshold(score, at_least=...)`, `.identity`, `.ordering`, `.equivalence`.
 
     It records the decision for the summary, JSON and page, compares it with its golden, applies the manifest's
-    thresholds, expectations and waivers, and fails the test with one message that says by how much and how to reproduce.
+    thresholds, expectations and waivers, and fails the test with one message: by how much, and how to reproduce it.
     Name the claim by `@pytest.mark.claim("audit.name")`.
     """
     from uds_bench.harness.claim import Claim
@@ -108,7 +106,7 @@ def claim(request: pytest.FixtureRequest, uds_run: Run) -> Iterator[Any]:
     name, subject = claim_name(request.node)
     current = Claim(name, subject, request.node.nodeid, uds_run.rules)
     request.node.stash[CLAIM] = current
-    yield current
+    return current
 
 
 def claim_name(item: pytest.Item) -> tuple[str, str | None]:

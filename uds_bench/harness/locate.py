@@ -99,11 +99,9 @@ def _missing(what: str, text: str, target: Path) -> str:
     parent = next(path for path in target.parents if _is_folder(path))
     wrong = target.relative_to(parent).parts
     try:
-        near = get_close_matches(wrong[0], [path.name for path in sorted(parent.iterdir())])
+        near = get_close_matches(wrong[0], [path.name for path in sorted(parent.iterdir())], n=2)
     except OSError:
         near = []
     shown = Path(*Path(text).parts[: -len(wrong)])
-    advice = (
-        f"did you mean {' or '.join(repr(str(shown / name)) for name in near)}?" if near else "check the path"
-    )
+    advice = f"did you mean {' or '.join(repr(str(shown / name)) for name in near)}?" if near else "check the path"
     return f"no {what} {target}: {advice}"

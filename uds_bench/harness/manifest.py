@@ -52,9 +52,7 @@ class Manifest(Sections):
             }
             missing = [text for text, lacks in needed.items() if lacks]
             where = self.document.where(("candidates",) if missing == [*needed][2:] else ())
-            raise ConfigurationError(
-                f"{where}: the depth audit needs {', '.join(missing)}: add what is missing"
-            )
+            raise ConfigurationError(f"{where}: the depth audit needs {', '.join(missing)}: add what is missing")
         return facts, references
 
     def _named(self) -> Iterator[tuple[Keys, str, CheckpointSpec]]:

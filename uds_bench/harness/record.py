@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from uds_bench.verdicts import GOOD, Verdict
 from uds_bench.statistics import Interval
+from uds_bench.verdicts import GOOD, Verdict
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import Any
 from uds_bench.harness.bounds import ClaimSpec
 from uds_bench.harness.goldens import Goldens
 from uds_bench.harness.record import ClaimRecord, Control, finite
-from uds_bench.verdicts import GOOD, Decision, Verdict
 from uds_bench.harness.waivers import Waivers
+from uds_bench.verdicts import GOOD, Decision, Verdict
 
 
 @dataclass
 class Rules:
-    """The rules of one run; `thresholds` are the bounds in force, keyed by claim id or claim[subject]; `explicit` names those
-    that the manifest or a waiver sets."""
+    """The rules of one run; `thresholds` are the bounds in force, keyed by claim id or claim[subject]; `explicit` names
+    those that the manifest or a waiver sets."""
 
     thresholds: Mapping[str, float]
     explicit: frozenset[str]
@@ -33,8 +33,10 @@ class Rules:
     def in_force(self, spec: ClaimSpec, subject: str | None) -> ClaimSpec:
         """The claim with the bound that the manifest gives it, if it gives one."""
         for name in (f"{spec.id}[{subject}]", spec.id):
-            if name in self.thresholds and self.thresholds[name] != spec.bound:
-                return replace(spec, bound=self.thresholds[name], origin=f"manifest; default {spec.bound:g}: {spec.origin}")
+            if name in self.explicit and self.thresholds[name] != spec.bound:
+                return replace(
+                    spec, bound=self.thresholds[name], origin=f"manifest; default {spec.bound:g}: {spec.origin}"
+                )
         return spec
 
     def settle(
@@ -54,9 +56,7 @@ class Rules:
         if verdict is not Verdict.NOT_APPLICABLE:
             if missed:
                 verdict = Verdict.INVALID
-                text += "; " + "; ".join(
-                    f"control {c.name} must {c.must} and came out {c.verdict}" for c in missed
-                )
+                text += "; " + "; ".join(f"control {c.name} must {c.must} and came out {c.verdict}" for c in missed)
             elif golden["status"] == "stale":
                 verdict, text = Verdict.STALE, f"{text}; {golden['text']}"
             elif golden["status"] == "differs":

@@ -186,9 +186,7 @@ class Run:
         return Scores(found.values())
 
 
-def plan_requests(
-    manifest: Manifest, wishes: Iterable[tuple[str, ...]], candidates: Iterable[str]
-) -> list[Request]:
+def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candidates: Iterable[str]) -> list[Request]:
     """The scores that the selected tests declare by `@pytest.mark.scores(metric, ..., of=(...))`.
 
     A wish is (metric[variant], group, ...); groups are full, retain, nested, pools, candidates.

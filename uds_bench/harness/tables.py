@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, time
 from difflib import get_close_matches
 from typing import Any, ClassVar, TypeVar
 
@@ -87,12 +88,14 @@ def _text(error: ErrorDetails) -> str:
             return error["msg"]
         case "value_error":
             return str(error["ctx"]["error"])
-    wanted = (
-        error["msg"].removeprefix("Input should be ").replace("dictionary", "table").replace("tuple", "list")
-    )
+        case "date_type":
+            return f"is {_shown(error['input'])}: it must be a date without quotes, as 2026-12-31"
+    wanted = error["msg"].removeprefix("Input should be ").replace("dictionary", "table").replace("tuple", "list")
     return f"is {_shown(error['input'])}: it must be {wanted}"
 
 
 def _shown(value: Any) -> str:
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+    """As TOML would write it, or nearly."""
+    text = value.isoformat() if isinstance(value, date | time) else repr(value)
+    text = text.lower() if isinstance(value, bool) else text
     return text if len(text) <= 60 else f"{text[:57]}..."

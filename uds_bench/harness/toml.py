@@ -51,9 +51,7 @@ def read_toml(path: str | Path) -> Document:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise ConfigurationError(
-            f"{path}, line {line}: a byte is not UTF-8: save the file as UTF-8"
-        ) from None
+        raise ConfigurationError(f"{path}, line {line}: a byte is not UTF-8: save the file as UTF-8") from None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a TOML file") from None
     scan = _Scan(text)
@@ -73,9 +71,7 @@ def dotted(keys: Keys) -> str:
         if isinstance(key, int):
             text += f"[{key}]"
         else:
-            text += ("." if text else "") + (
-                key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
-            )
+            text += ("." if text else "") + (key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False))
     return text
 
 
@@ -206,8 +202,10 @@ class _Scan:
             raise _LostError
         self._given.add(keys)
         self.lines[keys] = line
-        for n in range(1, len(keys)):
-            self.lines.setdefault(keys[:n], line)
+        around = keys[:-1]
+        while around and around not in self.lines:  # tables that only dotted keys and headers imply
+            self.lines[around] = line
+            around = around[:-1]
 
     def _blank(self) -> bool:
         """Step over blanks, line ends and comments; True where something follows."""

@@ -151,9 +151,7 @@ def loosened(
     return bounds
 
 
-def _require_waiver(
-    name: str, value: float, default: HasBound, waivers: Waivers, document: Document | None
-) -> None:
+def _require_waiver(name: str, value: float, default: HasBound, waivers: Waivers, document: Document | None) -> None:
     waiver = waivers.find(name)
     if waiver is None:
         raise _error(
@@ -192,8 +190,4 @@ def _text(default: HasBound) -> str:
 
 def _error(document: Document | None, name: str, problem: str) -> ConfigurationError:
     keys = ("thresholds", name)
-    return (
-        ConfigurationError(f"{dotted(keys)}: {problem}")
-        if document is None
-        else document.error(keys, problem)
-    )
+    return ConfigurationError(f"{dotted(keys)}: {problem}") if document is None else document.error(keys, problem)

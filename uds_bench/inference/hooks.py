@@ -15,7 +15,9 @@ Edit = Callable[[torch.Tensor], torch.Tensor]
 
 
 @contextmanager
-def reading(modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[dict[str, torch.Tensor]]:
+def reading(
+    modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]
+) -> Iterator[dict[str, torch.Tensor]]:
     """While open, `keep(output)` of each named module's next forward lands in the yielded dict."""
     kept: dict[str, torch.Tensor] = {}
 
@@ -34,7 +36,9 @@ def reading(modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.
 
 
 @contextmanager
-def reading_inputs(modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[dict[str, torch.Tensor]]:
+def reading_inputs(
+    modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]
+) -> Iterator[dict[str, torch.Tensor]]:
     """As `reading`, for the hidden state that enters each module."""
     kept: dict[str, torch.Tensor] = {}
 

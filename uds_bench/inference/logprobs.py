@@ -33,8 +33,5 @@ def _logprobs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 def greedy_tokens(readout: Readout, hidden: torch.Tensor) -> torch.Tensor:
     """The most likely next token at each position: [..., width] -> [...]."""
     flat = hidden.reshape(-1, hidden.shape[-1])
-    parts = [
-        readout(flat[i : i + POSITIONS_PER_STEP]).argmax(-1)
-        for i in range(0, flat.shape[0], POSITIONS_PER_STEP)
-    ]
+    parts = [readout(flat[i : i + POSITIONS_PER_STEP]).argmax(-1) for i in range(0, flat.shape[0], POSITIONS_PER_STEP)]
     return torch.cat(parts).reshape(hidden.shape[:-1])

@@ -23,7 +23,9 @@ def entity_logprobs(full: Checkpoint, batch: EntityBatch) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def patched_logprobs(full: Checkpoint, batch: EntityBatch, states: torch.Tensor, scope: Scope = "block") -> torch.Tensor:
+def patched_logprobs(
+    full: Checkpoint, batch: EntityBatch, states: torch.Tensor, scope: Scope = "block"
+) -> torch.Tensor:
     """s^S: [layers, facts, T], the entity's log-probabilities with layer l of the full model patched.
 
     `states`: [layers, facts, T, width] from `source_states` with the same scope. Patching a model with its own states
@@ -38,9 +40,7 @@ def patched_logprobs(full: Checkpoint, batch: EntityBatch, states: torch.Tensor,
     return torch.stack(layers)
 
 
-def _put(
-    hidden: torch.Tensor, batch: EntityBatch, new: torch.Tensor, before: torch.Tensor | None
-) -> torch.Tensor:
+def _put(hidden: torch.Tensor, batch: EntityBatch, new: torch.Tensor, before: torch.Tensor | None) -> torch.Tensor:
     if before is not None:
         # The stream after attention is what entered the block plus the branch. Adding the difference keeps
         # a model's own states exact: the difference is then 0, where (entered + branch) - entered rounds.

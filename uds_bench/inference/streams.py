@@ -35,8 +35,8 @@ class UnsupportedBlocksError(Exception):
 class LayerPart:
     """What block l of the full model needs to run at the entity positions alone.
 
-    `keys`, `values`: [facts, heads, prefix, head width]; `prefix_seen`: [facts, T, prefix] and `own_seen`: [facts, T, T],
-    what each entity position attends to; `rotary`: the position embeddings at the entity positions, each
+    `keys`, `values`: [facts, heads, prefix, head width]; `prefix_seen`: [facts, T, prefix] and `own_seen`:
+    [facts, T, T], what each entity position attends to; `rotary`: the position embeddings at the entity positions, each
     [facts, T, head width]; `arguments`: the rest of the call; `cache_name`: how the family calls its cache.
     """
 
@@ -114,9 +114,10 @@ def _layer_part(
     strange = [k for k, v in rest.items() if not isinstance(v, (bool, int, float, str, type(None)))]
     if strange:
         raise UnsupportedBlocksError(f"its blocks take {', '.join(strange)}")
+    kept: Any = cache.layers[layer]
     return LayerPart(
-        keys=cache.layers[layer].keys[:, :, :prefix].clone(),
-        values=cache.layers[layer].values[:, :, :prefix].clone(),
+        keys=kept.keys[:, :, :prefix].clone(),
+        values=kept.values[:, :, :prefix].clone(),
         prefix_seen=seen[0],
         own_seen=seen[1],
         rotary=rotary,
@@ -157,7 +158,10 @@ def _streams(full: Checkpoint, batch: EntityBatch, parts: list[LayerPart], state
             size = layer * span
             key = (part.prefix_seen.data_ptr(), part.rotary[0].data_ptr() if part.rotary else 0)
             if key not in tables:
-                tables[key] = _bias(part, layers - 1, states.dtype), tuple(t.repeat(1, layers - 1, 1) for t in part.rotary)
+                tables[key] = (
+                    _bias(part, layers - 1, states.dtype),
+                    tuple(t.repeat(1, layers - 1, 1) for t in part.rotary),
+                )
             bias, rotary = tables[key]
             arguments = dict(part.arguments)
             if rotary:
@@ -172,9 +176,12 @@ def _streams(full: Checkpoint, batch: EntityBatch, parts: list[LayerPart], state
 
 def _bias(part: LayerPart, streams: int, dtype: torch.dtype) -> torch.Tensor:
     """[facts, 1, streams*T, prefix + streams*T]: 0 where seen, the lowest number where not; streams never meet."""
-    own = torch.stack([torch.block_diag(*[seen] * streams) for seen in part.own_seen])
+    same = torch.eye(streams, dtype=torch.bool, device=part.own_seen.device)
+    own = torch.stack([torch.kron(same, seen) for seen in part.own_seen])
     seen = torch.cat([part.prefix_seen.repeat(1, streams, 1), own], dim=-1)
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, torch.finfo(dtype).min).unsqueeze(1)
+    return (
+        torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, torch.finfo(dtype).min).unsqueeze(1)
+    )
 
 
 class _PrefixCache:

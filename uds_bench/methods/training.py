@@ -63,7 +63,7 @@ def train(
         if not math.isfinite(losses[-1]):
             raise FloatingPointError(f"training diverged: loss {losses[-1]} at step {step + 1} of {steps}")
         optimizer.zero_grad(set_to_none=True)
-        value.backward()
+        torch.autograd.backward(value)
         torch.nn.utils.clip_grad_norm_(parameters, optimisation.clip)
         optimizer.step()
         if on_step is not None:

@@ -52,9 +52,7 @@ REFUSALS = (
 )
 
 
-def unlearn(
-    model: Any, data: Data, method: Method, on_step: Callable[[int, float], None] | None = None
-) -> list[float]:
+def unlearn(model: Any, data: Data, method: Method, on_step: Callable[[int, float], None] | None = None) -> list[float]:
     """Change `model` in place by the method and return the losses, one per step ([] for identity)."""
     if method.name == "identity":
         return []

@@ -75,7 +75,7 @@ class Claim:
 
     @property
     def needs(self) -> str:
-        """The bound in words; an identity's bound is how far off it may be, an equivalence's how far from 0."""
+        """The bound in words; for an identity, how far off it may be, for an equivalence, how far from 0."""
         if self.bound.value is None:
             return ABSENT
         value = spell(self.bound.value)
@@ -103,7 +103,10 @@ class Claim:
 def _bound(value: Any) -> Bound:
     found = table(value)
     return Bound(
-        text(found.get("relation")), number(found.get("value")), text(found.get("origin")), text(found.get("changed"))
+        text(found.get("relation")),
+        number(found.get("value")),
+        text(found.get("origin")),
+        text(found.get("changed")),
     )
 
 

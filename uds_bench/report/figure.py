@@ -22,8 +22,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Audit:
-    """`measures`: the claim ids that are drawn per subject, empty for every threshold claim; `limits` and `ends`: the
-    axis and what its two ends mean; `draw`: figures from the audit's scores."""
+    """`measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw;
+    `limits` and `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores."""
 
     name: str
     title: str

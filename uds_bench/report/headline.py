@@ -71,8 +71,8 @@ def _accepted(claims: Sequence[Claim]) -> str:
 
 
 def headline(run: Mapping[str, Any], claims: Sequence[Claim]) -> Headline:
-    """Red for any claim that stops the release, for sums that do not add up, for a run that says that it is not ok,
-    and for a run in which nothing was decided; green otherwise."""
+    """Red for any claim that stops the release, for a run in which nothing was decided, for sums that do not add
+    up, and for a run that does not say that it is ok; green otherwise."""
     summary = table(run.get("summary"))
     planned = whole(summary.get("planned"))
     counts = {str(name): whole(count) or 0 for name, count in table(summary.get("counts")).items()}
@@ -84,12 +84,12 @@ def headline(run: Mapping[str, Any], claims: Sequence[Claim]) -> Headline:
         reason += f" Also, {wrong}." if wrong else ""
     elif not any(claim.verdict in DECIDED for claim in claims):
         title = "nothing was decided"
-        reason = "No claim came to a decision, so nothing is known about this release. An empty run is never green."
+        reason = "No claim came to a decision: nothing is known about this release. An empty run is never green."
     elif wrong:
         title, reason = "this report does not add up", f"{_capital(wrong)}. It cannot be relied upon."
     elif summary.get("ok") is not True:
         title = "the run did not end well"
-        reason = "No claim stops the release, but the run itself reports that it is not ok: see its terminal output."
+        reason = "No claim stops the release, but the run does not say that it is ok: see its terminal output."
     else:
         title, reason = "no claim stops this release", _accepted(claims)
     notes = summary.get("notes")

@@ -15,7 +15,7 @@ from uds_bench.report.words import Tone
 
 WIDTH, EDGE, HEIGHT = 460.0, 14.0, 40.0
 TALL = 400.0
-"""How far zone and bound reach beyond a row on either side: its cell cuts them off, so that rows join into one axis."""
+"""How far zone and bound reach beyond a row: its cell cuts them off, so that rows join into one axis."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,11 @@ class Lineup:
 _GROUPS: tuple[tuple[tuple[Tone, ...], str, str], ...] = (
     (("bad",), "Stopping the release", ""),
     (("good",), "Passing", "the whole interval lies on the side that passes"),
-    (("apart",), "Set apart: not passes", "declared or waived beforehand; they neither stop the release nor back it"),
+    (
+        ("apart",),
+        "Set apart: not passes",
+        "declared or waived beforehand; they neither stop the release nor back it",
+    ),
     (("warn", "mute"), "Not decided here", ""),
 )
 
@@ -122,8 +126,9 @@ def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) 
     for claim in claims:
         for control in claim.controls:
             controls.setdefault(control, claim)
-    values = [value for item in (*claims, *controls) for value in (item.observed,) if value is not None]
-    values += [end for item in (*claims, *controls) if item.interval for end in (item.interval.low, item.interval.high)]
+    items: list[Claim | Control] = [*claims, *controls]
+    values = [item.observed for item in items if item.observed is not None]
+    values += [end for item in items if item.interval for end in (item.interval.low, item.interval.high)]
     values += [edge for claim in claims for edge in zone(claim.bound, claim.kind) or () if abs(edge) != float("inf")]
     limits = domain(values, audit.limits)
     rows = []
@@ -152,7 +157,13 @@ def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) 
                     control.observed,
                     control.interval,
                     _control_tone(control),
-                    _words(f"control {control.name}", control.observed, control.interval, owner.needs, control.verdict),
+                    _words(
+                        f"control {control.name}",
+                        control.observed,
+                        control.interval,
+                        owner.needs,
+                        control.verdict,
+                    ),
                 ),
             )
             for control, owner in controls.items()

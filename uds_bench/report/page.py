@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def _sections(claims: Sequence[Claim], scores: Sequence[Score]) -> list[Section]
     return found
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("uds_bench.report"),
@@ -63,8 +65,8 @@ def _fingerprint(script: str) -> str:
 
 
 def render(run: Mapping[str, Any]) -> str:
-    """The run report as one HTML page without any outside file. Missing or odd parts are shown as absent; what cannot
-    be trusted makes the headline red. Everything that comes from the report is escaped."""
+    """The run report as one HTML page without any outside file. Missing or odd parts are shown as absent; what
+    cannot be trusted makes the headline red. Everything that comes from the report is escaped."""
     environment = _environment()
     claims, scores = read_claims(run), read_scores(run)
     script = environment.get_template("script.html.j2").render()

@@ -1,12 +1,11 @@
-"""Reading a run report that may be partial: every reader returns something that can be shown, and never raises.
+"""Reading a run report that may be partial: readers return something that can be shown, and never raise.
 
-A value of the wrong type counts as absent, and absent values are shown as such: nothing is made up in their place.
+A value of the wrong type counts as absent, and is shown as such: nothing is made up in its place.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +21,14 @@ def rows(value: Any) -> list[Mapping[str, Any]]:
     return [row for row in value if isinstance(row, Mapping)] if isinstance(value, (list, tuple)) else []
 
 
+HUGE = 1e100
+"""No measurement comes near it, and sums of larger numbers overflow."""
+
+
 def number(value: Any) -> float | None:
-    """A finite number, else None; booleans are not numbers."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    """A finite number below `HUGE`, else None; booleans are not numbers."""
+    # The comparison fails for NaN and infinities too.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -HUGE < value < HUGE:
         return None
     return float(value)
 
@@ -51,7 +55,7 @@ def text(value: Any) -> str:
 
 
 def spell(value: Any) -> str:
-    """A number in three decimals, or in scientific notation where these would show nothing; `–` where there is none."""
+    """A number in three decimals, in scientific notation where these would show nothing, `–` if there is none."""
     found = number(value)
     if found is None:
         return ABSENT

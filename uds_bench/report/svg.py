@@ -60,18 +60,19 @@ class Scale:
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
     """At most `most` round values (steps of 1, 2 or 5 times a power of ten) inside [low, high]."""
-    if not high > low:
+    # Ranges this narrow hold nothing to tell apart, and their steps round to nothing.
+    if not high - low > 1e-12 * max(abs(low), abs(high), 1.0):
         return [low]
     rough = (high - low) / max(most - 1, 1)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(index * step, 12) for index in range(first, last + 1)]
+    return [round(index * step, 15) for index in range(first, last + 1)]
 
 
 def domain(values: Iterable[float], least: tuple[float, float] | None = None) -> tuple[float, float]:
-    """The range to draw: `least`, widened where a value lies outside. Without it: 0..1 where every value fits there,
-    else the values' own range with a margin."""
+    """The range to draw: `least`, widened where a value lies outside. Without it: 0..1 where every value fits
+    there, else the values' own range with a margin."""
     found = list(values)
     if least is None and all(0 <= value <= 1 for value in found):
         least = (0.0, 1.0)

@@ -19,16 +19,26 @@ class Word:
 
 
 _WORDS = (
-    Word("pass", "good", "✓", "The whole 95% interval lies on the right side of the bound."),
-    Word("fail", "bad", "✗", "The whole 95% interval lies on the wrong side of the bound."),
+    Word("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
+    Word("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
     Word("inconclusive", "bad", "?", "The interval holds the bound, or decides nothing: more facts are needed."),
     Word("missing", "bad", "∅", "The claim was planned, but no score exists for it."),
     Word("stale", "bad", "↺", "The score was made from other weights or facts than those at hand."),
     Word("crashed", "bad", "!", "The measurement broke off with an error."),
     Word("environment invalid", "bad", "≠", "A control missed, so the gate itself cannot be trusted here."),
     Word("expected miss", "apart", "◇", "It misses, as the manifest had declared beforehand. Not a pass."),
-    Word("waived", "apart", "○", "It misses, and a waiver with a reason and an expiry date excuses it. Not a pass."),
-    Word("warning", "warn", "△", "It does not stop a release, but read it. Under depth.hidden: outputs look forgotten, activations still know."),
+    Word(
+        "waived",
+        "apart",
+        "○",
+        "It misses, and a waiver with a reason and an expiry date excuses it. Not a pass.",
+    ),
+    Word(
+        "warning",
+        "warn",
+        "△",
+        "It does not stop a release, but read it. Under depth.hidden: outputs look forgotten, activations still know.",
+    ),
     Word("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
 )
 
@@ -45,22 +55,26 @@ def word(verdict: str) -> Word:
 GLOSSARY = (
     (
         "UDS, the unlearning depth score",
-        "0: the knowledge is intact; 1: erased as deep as in a model that never saw it. Higher is more forgotten. "
-        "Hidden states of the candidate are patched into the full model, layer by layer, and one reads how far the "
-        "answer's log-probability falls, compared with the fall that the retain model's states cause.",
+        "0: the knowledge is intact; 1: erased as deep as in a model that never saw it. Higher is more "
+        "forgotten. Hidden states of the candidate are patched into the full model, layer by layer, and "
+        "one reads how far the answer's log-probability falls, compared with the fall that the retain "
+        "model's states cause.",
     ),
-    ("Full, retain", "The model that knows the facts, and one trained without them: the two ends of the scale."),
+    (
+        "Full, retain",
+        "The model that knows the facts, and one trained without them: the two ends of the scale.",
+    ),
     ("Candidate", "The unlearned checkpoint under test: the one that is to be released."),
     (
         "Interval",
-        "Where the score would lie had other facts been drawn: two-sided, 95%, resampling whole clusters (say, "
-        "authors). A claim is decided on the interval, never on the dot alone.",
+        "Where the score would lie had other facts been drawn: two-sided, 95%, resampling whole clusters "
+        "(say, authors). A claim is decided on the interval, never on the dot alone.",
     ),
     ("Bound", "What the interval is held against. Its origin says who chose it and from what."),
     (
         "Control",
-        "A subject whose verdict is known in advance: one that must fail and one that must pass. If a control "
-        "misses, the verdict says so and nothing is concluded about the candidate.",
+        "A subject whose verdict is known in advance: one that must fail and one that must pass. If a "
+        "control misses, the verdict says so and nothing is concluded about the candidate.",
     ),
     ("Golden", "A recorded score to compare with: it shows drift even where the bound still holds."),
     ("Knowledge layer", "A layer where patching the retain model's state lowers the answer noticeably."),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -70,15 +71,25 @@ def _start(queue: Any) -> None:
     """Set up a training process: one thread, and no chatter of the libraries' own progress bars."""
     global _queue
     _queue = queue
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ["TQDM_DISABLE"] = "1"
     import torch
-    from transformers.utils import logging as hf_logging
+    import transformers
 
     torch.set_num_threads(1)
-    hf_logging.disable_progress_bar()
-    hf_logging.set_verbosity_error()
+    chatter: Any = transformers.utils.logging
+    chatter.disable_progress_bar()
+    chatter.set_verbosity_error()
     logging.disable(logging.WARNING)
+
+
+def _end_with_parent() -> None:
+    # A killed parent cannot stop its children: without this they would go on training for nobody.
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _one(root: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The table of audits that have words and figures of their own; any other audit is shown by its claims alone."""
+"""The table of audits that have words and figures of their own; any other is shown by its claims alone."""
 
 from uds_bench.report.audits import depth
 from uds_bench.report.figure import Audit

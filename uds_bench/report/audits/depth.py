@@ -13,11 +13,11 @@ from uds_bench.report.reading import number, numbers
 from uds_bench.report.score import Score
 
 OVER = 1.05
-"""An unclipped ratio above this counts as over-unlearning; below it, it is as near to 1 as the retain model."""
+"""An unclipped ratio above this counts as over-unlearning; up to it, it is as near to 1 as makes no matter."""
 
 
 def mean_drops(score: Score) -> tuple[list[float], list[float], int] | None:
-    """Mean fall per layer in nats when patching from the retain model and from the candidate, and over how many facts.
+    """Mean fall per layer (nats) when patching from the retain model and from the candidate; number of facts.
 
     None where no fact has both; facts with another number of layers than the first are left out.
     """
@@ -75,35 +75,35 @@ def draw(scores: Sequence[Score]) -> list[Figure]:
     found = [
         Figure(
             "Layer profile",
-            "Mean fall of the answer's log-probability (nats) when one layer's states are patched into the full model: "
-            "dashed with rings from the retain model (S1), solid with dots from the checkpoint (S2). Where the solid "
-            "line reaches the dashed one, that layer has forgotten as much as the retain model; where it stays near 0, "
-            "the layer still knows.",
+            "Mean fall of the answer's log-probability (nats) when one layer's states are patched into "
+            "the full model: dashed with rings from the retain model (S1), solid with dots from the "
+            "checkpoint (S2). Where the solid line reaches the dashed one, that layer has forgotten as "
+            "much as the retain model; where it stays near 0, the layer still knows.",
             tuple(layer_profile(name, retain, own, n, top) for name, (retain, own, n) in profiles),
         ),
         Figure(
             "Score per fact",
-            "How many facts have which score. A candidate that forgot every fact piles up at 1; two piles mean that "
-            "some facts were forgotten and others only look so. The triangle marks the mean.",
+            "How many facts have which score. A candidate that forgot every fact piles up at 1; two piles "
+            "mean that some facts were forgotten and others only look so. The triangle marks the mean.",
             tuple(histogram(name, values, mean, (0.0, 1.0)) for name, values, mean in spread if values),
         ),
         Figure(
             "Depth by kind of prompt",
-            "Mean score of the facts of each kind, 0 intact and 1 erased: the deeper the shade, the more forgotten. "
-            "A pale cell names a kind of knowledge that survived.",
+            "Mean score of the facts of each kind, 0 intact and 1 erased: the deeper the shade, the more "
+            "forgotten. A pale cell names a kind of knowledge that survived.",
             matrix("checkpoint", by_kind(depth)),
             wide=True,
         ),
         Figure(
             "Over-unlearning",
-            f"Share of facts whose ratio before clipping exceeds {OVER}: there the checkpoint is further from the full "
-            "model than a model that never knew, a sign of damage rather than of forgetting.",
+            f"Share of facts whose ratio before clipping exceeds {OVER}: there the checkpoint is further "
+            "from the full model than a model that never knew, a sign of damage rather than of forgetting.",
             shares(over),
         ),
         Figure(
             "Facts without a knowledge layer",
-            "No layer of the full model tells these facts from the retain model, so that they have no score and count "
-            "as planned but not scored.",
+            "No layer of the full model tells these facts from the retain model, so that they have no "
+            "score and count as planned but not scored.",
             shares(_same(bare)),
         ),
     ]

@@ -15,7 +15,7 @@ BINS = 10
 
 
 def bin_counts(values: Sequence[float], limits: tuple[float, float], bins: int = BINS) -> list[int]:
-    """How many values fall in each of `bins` equal parts of `limits`; the outer parts take what lies beyond."""
+    """How many values fall in each of `bins` equal parts of `limits`; the outer ones take what lies beyond."""
     counts = [0] * bins
     width = (limits[1] - limits[0]) / bins
     for value in values:
@@ -25,7 +25,7 @@ def bin_counts(values: Sequence[float], limits: tuple[float, float], bins: int =
 
 
 def histogram(name: str, values: Sequence[float], mean: float | None, limits: tuple[float, float]) -> Markup:
-    """Bars as high as the share of facts, on an axis to 100%, so that panels compare whatever their number of facts."""
+    """Bars as high as the share of facts, so that panels compare whatever their number of facts."""
     counts = bin_counts(values, limits)
     x, y = Scale(*limits, LEFT, RIGHT), Scale(0, 1, BOTTOM, TOP)
     step = (limits[1] - limits[0]) / len(counts)
@@ -41,7 +41,8 @@ def histogram(name: str, values: Sequence[float], mean: float | None, limits: tu
     if mean is not None:
         at = x(mean)
         parts.append(element("path", d=f"M{at:.1f},{BOTTOM + 2} l5,9 h-10 z", class_="mean"))
-    words = f"{name}: {len(values)} facts, mean {spell(mean)}; counts from {spell(limits[0])} to {spell(limits[1])}: "
+    span = f"{spell(limits[0])} to {spell(limits[1])}"
+    words = f"{name}: {len(values)} facts, mean {spell(mean)}; counts from {span}: "
     return picture(
         WIDTH,
         HEIGHT,

@@ -19,15 +19,22 @@ def _curve(x: Scale, y: Scale, values: Sequence[float], class_: str) -> list[Mar
     # Markers crowd each other in deep models, where the line alone is clear enough.
     radius = 3.0 if len(values) <= 20 else 1.6
     dots = [
-        element("circle", element("title", f"layer {layer}: {spell(value)}"), cx=px, cy=py, r=radius, class_=class_)
+        element(
+            "circle",
+            element("title", f"layer {layer}: {spell(value)}"),
+            cx=px,
+            cy=py,
+            r=radius,
+            class_=class_,
+        )
         for layer, (value, (px, py)) in enumerate(zip(values, points, strict=True))
     ]
     return [element("polyline", points=path, class_=class_), *dots]
 
 
 def layer_profile(name: str, reference: Sequence[float], own: Sequence[float], facts: int, top: float) -> Markup:
-    """`reference` (S1) and `own` (S2): one value a layer, in nats; `top` is the largest over all panels, so that they
-    share an axis."""
+    """`reference` (S1) and `own` (S2): one value a layer, in nats; `top` is the largest over all panels, so
+    that they share an axis."""
     low = min(0.0, *reference, *own)
     x, y = Scale(0, len(own) - 1, LEFT + 8, RIGHT - 8), Scale(low, max(top, low + 1e-9), BOTTOM, TOP)
     marks = ticks(low, max(top, low + 1e-9), 4)

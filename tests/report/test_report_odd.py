@@ -1,0 +1,157 @@
+"""Reports that are hostile, partial, or of another kind than today's."""
+
+import copy
+import json
+
+from dom import Page
+from example import example
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uds_bench.report import render, write_report
+
+ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)><style>*{display:none}</style>"""
+
+
+def short() -> dict:
+    """The example with few facts and claims, quick to render many times."""
+    run = example()
+    run["scores"] = [row | {"per_fact": row["per_fact"][:6]} for row in run["scores"][:3]]
+    run["claims"] = run["claims"][3:6] + run["claims"][-2:]
+    return run
+
+
+def poisoned(value, suffix):
+    """Every string and every free key with an attack appended; the keys of the contract stay."""
+    if isinstance(value, dict):
+        free = {key: key + suffix for key in ("checkpoint", "full", "torch", "digest", "status", "pass")}
+        keyed = {free.get(key, key) if not isinstance(item, (dict, list)) else key: item for key, item in value.items()}
+        return {key: poisoned(item, suffix) for key, item in (value | keyed).items()}
+    if isinstance(value, list):
+        return [poisoned(item, suffix) for item in value]
+    return value + suffix if isinstance(value, str) else value
+
+
+def test_nothing_in_the_report_becomes_markup():
+    run = poisoned(example(), ATTACK)
+    for score in run["scores"]:  # the figures need the metric's and the attack's own names
+        score |= {"metric": "uds", "attack": "none"}
+    for claim in run["claims"]:
+        claim |= {"audit": "depth", "id": "depth.score"}
+    html = render(run)
+    page = Page(html)
+    assert html.count("&lt;script&gt;") > 100
+    assert len(page.all("script")) == len(page.all("style")) == 1
+    assert page.all("img") == []
+    assert page.unbalanced == []
+    assert not any(name.startswith("on") for e in page.elements for name in e.attributes)
+    assert len(page.all("svg", "panel")) == 14
+
+
+def test_an_empty_run_says_so_in_every_part():
+    page = Page(render({}))
+    assert page.unbalanced == []
+    assert "nothing was decided" in page.id("verdict").text
+    assert "planned ? =" in page.id("verdict").text
+    assert "No candidate was measured" in page.id("subjects").text
+    assert "no claims" in page.id("claims").text
+    assert "no scores" in page.id("scores").text
+    assert page.all("figure") == []
+
+
+def test_scores_without_claims_still_have_figures():
+    run = example() | {"claims": []}
+    page = Page(render(run))
+    assert len(page.all("figure")) == 5
+    assert "nothing was decided" in page.all("h1")[0].text
+
+
+def test_scores_without_values_per_fact_have_no_figures():
+    run = example()
+    run["scores"] = [row | {"per_fact": [], "value": None, "ci": None} for row in run["scores"]]
+    page = Page(render(run))
+    assert page.all("figure") == []
+    assert "no interval" in page.id("scores").text
+    assert "not given: the report has no values per fact" in page.id("scores").text
+
+
+def test_an_audit_without_figures_shows_its_claims_and_its_axis():
+    run = example(broken=False)
+    bound = {"relation": "<=", "value": -0.5, "origin": "ours"}
+    run["claims"] = [
+        {
+            "id": "lmlm.leakage",
+            "subject": "twin",
+            "verdict": "pass",
+            "observed": -3.0,
+            "bound": bound,
+            "audit": "lmlm",
+        },
+        {"id": "bypass.prefill", "subject": "m", "verdict": "pass", "observed": 0.01, "kind": "equivalence"}
+        | {"bound": {"value": 0.1}, "audit": "bypass"},
+        {"id": "bypass.order", "subject": None, "verdict": "fail", "observed": None, "bound": None},
+    ]
+    run["scores"] = [{"checkpoint": "twin", "metric": "prob", "value": 12.5, "ci": [-3, 40], "n_planned": 3}]
+    page = Page(render(run))
+    subjects, claims = page.id("subjects").text, page.id("claims").text
+    assert [name in claims for name in ("lmlm.leakage", "bypass.prefill", "bypass.order")] == [True] * 3
+    assert "twin" in subjects
+    assert "within ±0.100 of 0" in subjects
+    assert "bypass.order" not in subjects
+    assert "nothing on this page proves that this gate can fail" in subjects
+    assert "12.500" in page.id("scores").text
+    assert "-3.000..40.000" in page.id("scores").text
+
+
+def test_a_lone_surrogate_does_not_lose_the_page(tmp_path):
+    run = short()
+    run["claims"][0]["message"] = "broken \ud800 name"
+    assert "broken ? name" in write_report(run, tmp_path).read_text(encoding="utf-8")
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.just([]),
+    st.just({}),
+    st.lists(st.floats(), max_size=3),
+    st.just([{"value": {}}, 3, None]),
+)
+
+
+def places(value, path=()):
+    """Every path into the report, inner ones last."""
+    yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(item, (*path, key))
+
+
+SHORT = short()
+PLACES = [path for path in places(SHORT) if path]
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=4))
+def test_any_part_may_be_odd(changes):
+    run = copy.deepcopy(SHORT)
+    for (*path, last), junk in changes:
+        target = run
+        for key in path:
+            inside = isinstance(target, dict) and key in target
+            listed = isinstance(target, list) and isinstance(key, int) and key < len(target)
+            target = target[key] if inside or listed else None
+        if isinstance(target, dict) or (isinstance(target, list) and isinstance(last, int) and last < len(target)):
+            target[last] = junk
+    page = Page(render(run))
+    assert page.unbalanced == []
+    assert len(page.all("script")) == 1
+    numbers = [v for e in page.elements for n, v in e.attributes.items() if n in ("x", "y", "cx", "width", "points")]
+    assert not any("nan" in number or "inf" in number for number in numbers)
+
+
+def test_the_example_is_strict_json():
+    run = example()
+    assert json.loads(json.dumps(run, allow_nan=False)) == run

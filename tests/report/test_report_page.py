@@ -1,0 +1,146 @@
+import base64
+import hashlib
+import re
+
+import pytest
+from dom import Page
+from example import example
+
+from uds_bench.report import render, write_report
+
+
+@pytest.fixture(scope="module")
+def red() -> Page:
+    return Page(render(example()))
+
+
+def test_the_page_is_written_whole_and_again(tmp_path):
+    path = write_report(example(), tmp_path / "new" / "folder")
+    first = path.read_text(encoding="utf-8")
+    assert path == tmp_path / "new" / "folder" / "index.html"
+    assert first == render(example())
+    write_report(example(broken=False), path.parent)
+    assert path.read_text(encoding="utf-8") != first
+    assert [each.name for each in path.parent.iterdir()] == ["index.html"]
+
+
+def test_the_page_is_well_formed(red):
+    ids = [e.attributes["id"] for e in red.elements if "id" in e.attributes]
+    assert red.unbalanced == []
+    assert len(ids) == len(set(ids))
+    assert len(red.all("h1")) == 1
+    targets = {e.attributes["href"] for e in red.all("a")}
+    assert targets <= {f"#{identity}" for identity in ids}
+
+
+def test_the_page_needs_nothing_from_outside(red):
+    html = render(example())
+    outside = [
+        (e.tag, name, value)
+        for e in red.elements
+        for name, value in e.attributes.items()
+        if name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href") and not value.startswith("#")
+    ]
+    assert outside == []
+    assert not red.all("link")
+    assert not re.search(r"@import|url\(|https?:", html)
+
+
+def test_only_its_own_script_may_run(red):
+    (policy,) = (e.attributes["content"] for e in red.all("meta") if e.attributes.get("http-equiv"))
+    (script,) = re.findall(r"<script>(.*?)</script>", render(example()), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_sections_stand_in_the_order_in_which_one_asks(red):
+    order = ["verdict", "failures", "subjects", "claims", "scores", "figures", "about"]
+    found = [e.attributes["id"] for e in red.elements if e.attributes.get("id") in order]
+    assert found == order
+
+
+def test_every_claim_is_there_with_its_command_and_evidence(red):
+    claims = red.id("claims")
+    bodies = [e for e in red.all("tbody") if e.attributes.get("id", "").startswith("claim-")]
+    run = example()
+    assert len(bodies) == len(run["claims"]) == 15
+    commands = {e.text for e in red.all("code")}
+    for body, claim in zip(bodies, run["claims"], strict=True):
+        for words in ("name", "message", "statement", "evidence", "node", "reproduce"):
+            assert " ".join(claim[words].split()) in body.text, words
+        assert claim["bound"]["origin"] in body.text
+        assert claim["provenance"]["rendered"] in body.text
+        assert claim["reproduce"] in commands
+    assert "recorded" in claims.text
+    assert "full2: observed 0.265" in claims.text
+
+
+def test_what_failed_says_how_much_why_and_how_to_see_it_again():
+    run = example(broken=False)
+    claim = next(row for row in run["claims"] if row["name"] == "depth.score[simnpo]")
+    claim |= {"verdict": "fail", "expected": None}
+    run["summary"] |= {"ok": False, "counts": run["summary"]["counts"] | {"fail": 1, "expected miss": 2}}
+    page = Page(render(run))
+    (failure,) = page.all("article", "failure")
+    assert "depth.score[simnpo]" in failure.text
+    assert f"short by {claim['shortfall']:.3f}" in failure.text
+    assert claim["statement"] in failure.text
+    assert claim["reproduce"] in failure.text
+
+
+def test_expected_misses_stand_apart_and_are_never_green(red):
+    groups = [e.text for e in red.all("tr", "group")]
+    assert [words.split(" ")[0] for words in groups] == ["Stopping", "Passing", "Set", "Controls"]
+    chips = red.all("span", "chip")
+    assert sum("expected miss" in e.text for e in chips) >= 6
+    for chip in chips:
+        passes = chip.text.endswith(" pass")
+        assert ("good" in chip.classes) == passes, chip.text
+
+
+def test_warnings_and_controls_say_what_they_mean(red):
+    subjects = red.id("subjects").text
+    assert subjects.count("depth.hidden [") == 2
+    assert "activations still know" in subjects
+    assert "must fail, and does" in subjects
+    assert "must pass, and does" in subjects
+
+
+def test_a_control_that_does_not_hold_is_shown_as_broken():
+    run = example(broken=False)
+    for claim in run["claims"]:
+        for control in claim["controls"]:
+            control["held"] = control["name"] != "full2"
+    page = Page(render(run))
+    assert "gate cannot be trusted" in page.id("subjects").text
+    assert any("did not hold" in e.text and "bad" in e.classes for e in page.all("span", "chip"))
+
+
+def test_scores_show_intervals_counts_and_reasons(red):
+    scores = red.id("scores").text
+    row = example()["scores"][0]
+    assert f"{row['ci'][0]:.3f}..{row['ci'][1]:.3f}" in scores
+    assert "116 of 120" in scores
+    assert "4: no knowledge-encoding layer: the retain model does as well" in scores
+
+
+def test_figures_say_in_words_what_they_show(red):
+    titles = [e.text.split(".")[0] for e in red.all("figcaption")]
+    assert titles == [
+        "Layer profile",
+        "Score per fact",
+        "Depth by kind of prompt",
+        "Over-unlearning",
+        "Facts without a knowledge layer",
+    ]
+    pictures = red.all("svg")
+    assert len(red.all("svg", "panel")) == 14
+    assert all(e.attributes["role"] == "img" and e.attributes["aria-label"] for e in pictures)
+    assert "nan" not in " ".join(v for e in red.elements for v in e.attributes.values()).lower().split()
+
+
+def test_no_script_is_needed_to_read(red):
+    """Every claim's details are native, and buttons exist only where the script adds them."""
+    assert len(red.all("details")) >= 15
+    assert red.all("button") == []
