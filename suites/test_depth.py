@@ -5,6 +5,9 @@ Every claim decides on recorded scores; its statement, bound and origin stand in
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from uds_bench.audits import depth
@@ -50,6 +53,17 @@ def test_last_layer_is_lens(claim: Claim, retain: Handle, scores: ScoreReader) -
         what="largest gap between the last layer patched and its logit lens",
         controls=[ControlSubject("post-norm state", "fail", depth.largest_lens_gap(published))],
         provenance=own.provenance,
+    )
+
+
+@pytest.mark.claim("depth.frozen")
+def test_frozen(claim: Claim, goldens: Path) -> None:
+    frozen = json.loads((goldens / "depth" / "frozen.json").read_text())
+    claim.identity(
+        depth.frozen_gap(frozen),
+        tolerance=frozen["tolerance"],
+        what="largest deviation from a recorded score",
+        controls=[ControlSubject("one drop changed", "fail", depth.frozen_gap(frozen, change=1.01))],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import tempfile
 import warnings
 from pathlib import Path
@@ -38,15 +39,16 @@ def require_writable(folder: Path, option: str) -> Path:
 def write_atomic(path: Path, payload: bytes) -> None:
     """Write beside `path`, flush to disk, then rename: readers see the old file, the new one, or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # Opened plainly, not by `tempfile`, whose files no other user may read.
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with draft.open("xb") as file:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        draft.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 

@@ -94,7 +94,8 @@ def _model(size: Size, seed: int) -> Any:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = transformers.LlamaForCausalLM(config).eval().requires_grad_(False)
+        built: Any = transformers.LlamaForCausalLM
+        model = built(config).eval().requires_grad_(False)
     return SimpleNamespace(model=model, anatomy=find_anatomy(model))
 
 

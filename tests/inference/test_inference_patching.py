@@ -58,7 +58,7 @@ def streams_gap(full: Any, batch: EntityBatch, states: torch.Tensor) -> float:
 def test_streams_are_the_reference(case: Case) -> None:
     expected = reference_drops(case.family)
     for size, side in (*WAYS, (2, "right"), (3, "left"), (4, "right")):
-        for batch in entity_batches(FACTS, size, side=side):  # type: ignore[arg-type]
+        for batch in entity_batches(FACTS, size, side=side):
             part = full_part(case.full, batch)
             streamed = streamed_logprobs(case.full, batch, part, source_states(case.source, batch))
             drops = batch.mean_over_entity(part.base - streamed).T.double()

@@ -30,6 +30,7 @@ FACTS = FactSet(
     ]
 )
 TOKENIZER = tiny_tokenizer()
+STEPS = 16
 
 
 @cache
@@ -37,7 +38,7 @@ def taught(family: str, known: int, variant: Variant = "default") -> Any:
     """A model trained on the first `known` facts until it can say them."""
     model = FAMILIES[family](len(TOKENIZER), seed=known)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(25):
+    for _ in range(STEPS):
         for fact in FACTS[:known]:
             ids = torch.tensor([encode(fact, TOKENIZER, variant).ids])
             model(input_ids=ids, labels=ids).loss.backward()
@@ -60,9 +61,11 @@ def reference(full: Any, source: Any, scope: Scope, variant: Variant) -> Reading
     return Reading(np.array(drops), np.array(lens), np.zeros(len(FACTS)), np.array(correct))
 
 
-@pytest.mark.parametrize("variant", ["default", "published"])
-@pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize(
+    ("family", "scope", "variant"),
+    [("llama", scope, "default") for scope in SCOPES]
+    + [("llama", "block", "published"), ("gpt2", "block", "default"), ("gpt2", "block", "published")],
+)
 def test_readings_and_scores_are_the_reference(family: str, scope: Scope, variant: Variant) -> None:
     full, retain, candidate = (taught(family, known) for known in (4, 2, 3))
     target = PatchingTarget(full, FACTS, batch_size=3, variant=variant)

@@ -69,7 +69,8 @@ def bloom() -> Any:
     config = transformers.BloomConfig(vocab_size=VOCABULARY, hidden_size=32, n_layer=3, n_head=4)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model: Any = transformers.BloomForCausalLM(config).eval().requires_grad_(False)
+        built: Any = transformers.BloomForCausalLM
+        model = built(config).eval().requires_grad_(False)
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
     decoder = model.transformer
@@ -83,17 +84,18 @@ def test_blocks_whose_arguments_cannot_be_replayed() -> None:
     with pytest.raises(UnsupportedBlocksError, match="alibi"):
         full_part(full, batch_of_all())
     # The hook path needs nothing of the kind.
-    rows = list(batch_of_all().rows)
-    expected = [depth.drops(full.model, full.anatomy, *other(full), *span_of(FACTS[row])) for row in rows]
-    found = drops(full, SimpleNamespace(model=other(full)[0], anatomy=other(full)[1]))
+    source = other(full)
+    pair = (full.model, full.anatomy, source.model, source.anatomy)
+    expected = [depth.drops(*pair, *span_of(FACTS[row])) for row in batch_of_all().rows]
+    found = drops(full, source)
     torch.testing.assert_close(found.double(), torch.tensor(expected).double(), rtol=0, atol=TOLERANCE)
 
 
-def other(full: Any) -> tuple[Any, Any]:
+def other(full: Any) -> Any:
     """A source for a family without a second model at hand: a Llama of the same width and depth."""
     source = checkpoint("llama", 1)
     assert len(source.anatomy.blocks) == len(full.anatomy.blocks)
-    return source.model, source.anatomy
+    return source
 
 
 def test_attention_masks_that_cannot_be_read() -> None:

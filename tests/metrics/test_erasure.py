@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from references import depth
@@ -143,6 +143,7 @@ def test_a_negative_threshold_is_refused() -> None:
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("which", ["retain", "candidate"])
+@settings(max_examples=30)
 @given(pair=encoded_drops(), cell=st.integers(0, 23))
 def test_a_drop_that_is_not_finite_never_yields_a_score(
     broken: float, which: str, pair: tuple[Table, Table], cell: int

@@ -9,6 +9,7 @@ from uds_bench.report.claim import Bound, read_claims
 from uds_bench.report.figures.histogram import bin_counts
 from uds_bench.report.figures.shares import Share, shares
 from uds_bench.report.lineup import lineups, zone
+from uds_bench.report.reading import interval, number, spell, whole
 from uds_bench.report.score import gaps, pivot, read_scores
 from uds_bench.report.svg import Scale, domain, element, ticks
 
@@ -67,7 +68,7 @@ def test_depth_draws_the_first_form_of_each_checkpoint_without_attack():
             "value": value,
             "per_fact": facts,
         }
-        for variant, attack, value in (("block", "none", 0.5), ("mlp", "none", 0.1), ("block", "nf4", 0.2))
+        for variant, attack, value in (("block", "nf4", 0.2), ("block", "none", 0.5), ("mlp", "none", 0.1))
     ]
     (figure,) = depth.draw(read_scores({"scores": rows}))
     assert len(figure.panels) == 1
@@ -181,3 +182,15 @@ def test_shares_name_the_facts():
     assert "2 of 4 (50%)" in panel
     assert "npo: a1, a2" in panel
     assert shares([]) == ()
+
+
+def test_reading_takes_nothing_for_a_number_that_is_none():
+    assert [number(value) for value in (True, "1", None, float("nan"), float("inf"), -1e300, [1])] == [None] * 7
+    assert [number(value) for value in (0, -2, 1.5)] == [0.0, -2.0, 1.5]
+    assert [whole(value) for value in (3, 3.0, 2.5, -1, True)] == [3, 3, None, None, None]
+    assert interval([0.1, None]) is None
+    assert interval({"low": 0.1, "high": 0.2}) == interval([0.1, 0.2])
+
+
+def test_numbers_are_spelt_so_that_small_ones_do_not_vanish():
+    assert [spell(value) for value in (0.0, 0.7, 3.1e-7, -2, None)] == ["0.000", "0.700", "3.1e-07", "-2.000", "–"]

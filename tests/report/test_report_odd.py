@@ -133,7 +133,7 @@ SHORT = short()
 PLACES = [path for path in places(SHORT) if path]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=4))
 def test_any_part_may_be_odd(changes):
     run = copy.deepcopy(SHORT)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
+
+from uds_bench.metrics.erasure import erasure
 from uds_bench.scores import Score
 from uds_bench.statistics import balanced_cut, cluster_bootstrap
 from uds_bench.verdicts import Decision, Step, Verdict
@@ -34,6 +38,22 @@ def largest_lens_gap(uds: Score) -> float:
 def tolerance(uds: Score, fast: float) -> float:
     """Identities hold exactly where patching went by hook, and to `fast` where it took the fast path."""
     return 0.0 if uds.notes.get("patching") == "hook" else fast
+
+
+def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
+    """Largest deviation of the formula from the scores recorded for frozen drops; NaN if there are none.
+
+    `change` multiplies the candidates' drop at the first layer: with anything but 1 the formula must be seen to move.
+    """
+    gaps = []
+    for fact in frozen["facts"]:
+        retain = np.array([fact["retain_drops"]])
+        for recorded in fact["candidates"].values():
+            drops = np.array([recorded["drops"]])
+            drops[:, 0] *= change
+            found = erasure(retain, drops, frozen["tau"])
+            gaps += [abs(found.score[0] - recorded["uds"]), abs(found.unclipped[0] - recorded["unclipped"])]
+    return math.nan if not gaps or any(map(math.isnan, gaps)) else float(max(gaps))
 
 
 def order_steps(scores: Sequence[Score]) -> list[Step]:

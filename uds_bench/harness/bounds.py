@@ -65,6 +65,15 @@ _SPECS = (
         must_fail="the published variant: a hidden state taken after the final norm",
     ),
     ClaimSpec(
+        "depth.frozen",
+        "identity",
+        "The score formula gives the recorded scores for frozen activation drops.",
+        "==",
+        1e-6,
+        "goldens/depth/frozen.json, scores by a plain implementation of UDS guide, section 3",
+        must_fail="the same drops with one layer's made a hundredth larger",
+    ),
+    ClaimSpec(
         "depth.order",
         "ordering",
         "Models that were trained on less of the forget set score deeper: full < nested retains < retain.",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
     from uds_bench.facts import FactSet
@@ -85,6 +87,12 @@ def candidate(request: pytest.FixtureRequest, uds_run: Run) -> Handle:
 def facts(uds_run: Run) -> FactSet:
     """The facts of the manifest, all splits; `facts.split("forget")` are the ones that are scored."""
     return uds_run.facts
+
+
+@pytest.fixture(scope="session")
+def goldens(uds_run: Run) -> Path:
+    """The folder of goldens: `<audit>/<platform>.json`, and frozen inputs that decide on every platform."""
+    return uds_run.settings.goldens
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -37,6 +36,7 @@ class Ledger:
         self.planned: dict[str, tuple[str, str | None]] = {}
         self.records: dict[str, ClaimRecord] = {}
         self.problems: list[str] = []
+        self.remarks: list[str] = []
         self.loads: Counter[str] = Counter()
         self.scores: list[dict[str, Any]] = []
         self.collected: set[str] = set()
@@ -153,10 +153,12 @@ class Ledger:
         if not self.deselected:
             audits = {record.audit for record in self.records.values()}
             self.problems += [f"golden {n} belongs to no claim" for n in self.run.rules.goldens.orphans(audits)]
+        try:
+            self.run.publish(self)
+        except (UdsError, OSError) as error:
+            self.problems.append(f"the report was not written: {error}")
         if session.exitstatus in (0, 5) and not self.is_green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        with contextlib.suppress(AttributeError):
-            self.run.publish(self)
 
     def _sent(self) -> dict[str, Any]:
         return {

@@ -64,7 +64,15 @@ def read_settings(config: pytest.Config) -> Settings:
         html=None if html is None else require_writable(html, "--uds-html"),
         waivers=_file(config, values["waivers"], "--uds-waivers"),
         record=_record(config),
-        goldens=config.rootpath / config.getini("uds_goldens"),
+        goldens=_goldens(config.rootpath / config.getini("uds_goldens")),
+    )
+
+
+def _goldens(named: Path) -> Path:
+    """The project's own goldens where the run's root has none: beside the package, or in it when it is installed."""
+    package = Path(__file__).parents[1]
+    return next(
+        (folder for folder in (named, package / "goldens", package.parent / "goldens") if folder.is_dir()), named
     )
 
 

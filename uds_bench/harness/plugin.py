@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from uds_bench.errors import UdsError
-from uds_bench.harness.fixtures import RUN, candidate, claim, facts, full, manifest, retain, scores, uds_run
+from uds_bench.harness.fixtures import RUN, candidate, claim, facts, full, goldens, manifest, retain, scores, uds_run
 from uds_bench.harness.options import add_options, read_settings
 
-__all__ = ["candidate", "claim", "facts", "full", "manifest", "retain", "scores", "uds_run"]
+__all__ = ["candidate", "claim", "facts", "full", "goldens", "manifest", "retain", "scores", "uds_run"]
 
 MARKERS = (
     'claim(name): the claim that this test decides, such as "depth.score"',

@@ -111,12 +111,14 @@ class Run:
         path = self.settings.waivers
         waivers = load_waivers(path, date.today()) if path else Waivers()
         defaults = {spec.id: spec for spec in CLAIMS.values() if spec.kind == "threshold"}
+        # Goldens are of the embedded zoo; a run that records them does not compare with the ones it replaces.
+        compares = self.is_embedded and self.settings.record is None
         return Rules(
             thresholds=loosened(self.manifest.thresholds, defaults, waivers, self.manifest.document),
             explicit=frozenset(self.manifest.thresholds) | {w.claim for w in waivers if w.threshold is not None},
             expect=self.manifest.expect,
             waivers=waivers,
-            goldens=Goldens.read(self.settings.goldens) if self.is_embedded else Goldens(),
+            goldens=Goldens.read(self.settings.goldens) if compares else Goldens(),
             evidence=EVIDENCE_ZOO if self.is_embedded else EVIDENCE_USER,
             manifest=None if self.settings.manifest is None else str(self.settings.manifest),
         )
@@ -150,7 +152,12 @@ class Run:
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
 
     def publish(self, ledger: Ledger) -> None:
-        """Write the run report where the options want it."""
+        """Record goldens if asked to, and write the run report where the options want it."""
+        if self.settings.record is not None:
+            from uds_bench.harness.recording import record
+
+            named = record(self, ledger.records.values(), self.settings.record)
+            ledger.remarks.append(f"recorded {len(named)} goldens in {self.settings.goldens}")
         if self.settings.json is None and self.settings.html is None:
             return
         from uds_bench.harness.report import run_report, write_json
@@ -172,6 +179,7 @@ class Run:
     def scores(self) -> Scores:
         """Everything that was asked for or planned, where it could be computed."""
         from uds_bench.errors import UdsError
+        from uds_bench.metrics import find_metric
         from uds_bench.scores import Scores
 
         found = dict(self.asked)
@@ -183,7 +191,8 @@ class Run:
                     continue
                 if stored is not None:
                     found[request] = stored
-        return Scores(found.values())
+        # A metric's default variant comes before its others, for readers that take the first.
+        return Scores(sorted(found.values(), key=lambda s: not find_metric(s.metric).variant(None) == s.variant))
 
 
 def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candidates: Iterable[str]) -> list[Request]:

@@ -31,6 +31,8 @@ def write_summary(reporter: Any, ledger: Ledger) -> None:
             reporter.write_line(f"{NOTES[record.verdict]}: {record.message}")
     for note in notes(ledger.run):
         reporter.write_line(f"note: {note}")
+    for remark in ledger.remarks:
+        reporter.write_line(remark)
     for problem in ledger.problems:
         reporter.write_line(f"error: {problem}", red=True)
     counted = count(records)

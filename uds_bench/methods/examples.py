@@ -69,6 +69,8 @@ def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.
 
 def forever(examples: Sequence[Example], size: int, generator: torch.Generator) -> Iterator[Batch]:
     """Endless epochs of batches of exactly min(size, all) examples."""
+    if not examples or size < 1:
+        raise ValueError(f"cannot draw batches of {size} from {len(examples)} examples: give at least one of each")
     while True:
         yield from (b for b in epochs(examples, size, 1, generator) if len(b.ids) == min(size, len(examples)))
 

@@ -22,7 +22,8 @@ def answer_logprobs(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     scored = targets != -100
     logp = torch.log_softmax(logits[:, :-1].float(), dim=-1)
     picked = logp.gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-    return (picked * scored).sum(-1), scored.sum(-1)
+    # Masked, not multiplied: an infinite log-probability at an unscored position would turn into NaN.
+    return picked.masked_fill(~scored, 0.0).sum(-1), scored.sum(-1)
 
 
 def nll(logp: Tensor, tokens: Tensor) -> Tensor:

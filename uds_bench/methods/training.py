@@ -43,7 +43,7 @@ def train(
 ) -> list[float]:
     """Take `steps` optimiser steps and return the losses; the model is left in eval mode without gradients.
 
-    A loss that is not finite stops the run with an error: a model trained past it would be worthless.
+    A loss or a gradient that is not finite stops the run with an error: a model trained past it would be worthless.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     if not parameters:
@@ -64,7 +64,9 @@ def train(
             raise FloatingPointError(f"training diverged: loss {losses[-1]} at step {step + 1} of {steps}")
         optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(value)
-        torch.nn.utils.clip_grad_norm_(parameters, optimisation.clip)
+        norm = float(torch.nn.utils.clip_grad_norm_(parameters, optimisation.clip))
+        if not math.isfinite(norm):
+            raise FloatingPointError(f"training diverged: gradient norm {norm} at step {step + 1} of {steps}")
         optimizer.step()
         if on_step is not None:
             on_step(step + 1, losses[-1])

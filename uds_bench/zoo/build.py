@@ -53,7 +53,7 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
 
 def _base(recipe: Base, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
     pairs = base_authors(recipe.authors)
-    tokenizer = _tokenizer([f"{question_prompt(q)} {a}" for q, a in pairs], recipe.vocabulary)
+    tokenizer = byte_level_tokenizer([f"{question_prompt(q)} {a}" for q, a in pairs], recipe.vocabulary)
     torch.manual_seed(recipe.seed)
     model = LlamaForCausalLM(
         LlamaConfig(
@@ -113,7 +113,7 @@ def _data(tokenizer: Any) -> Data:
     )
 
 
-def _tokenizer(texts: list[str], vocabulary: int) -> Any:
+def byte_level_tokenizer(texts: list[str], vocabulary: int) -> Any:
     """Byte-level BPE: any text round-trips."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from uds_bench.storage import canonical, write_atomic
+from uds_bench.storage import canonical, require_writable, write_atomic
 from uds_bench.zoo import recipes
 from uds_bench.zoo.build import OnStep, build
 
@@ -32,13 +32,14 @@ def is_whole(path: Path) -> bool:
 
 
 def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
-    """The folder of a built model whose parent is built; trains it if it is absent, cut short or altered.
+    """The folder of a built model; trains it, and its parent before it, if it is absent, cut short or altered.
 
     Safe when two processes want the same model: one builds, the other waits and finds it. A build is made beside its
-    place and moved there whole; what a killed build left behind is cleared by the next one.
+    place and moved there whole; what a killed build left behind is cleared by the next one. A cache that takes no
+    files is a ConfigurationError.
     """
     place = folder(cache, name)
-    place.parent.mkdir(parents=True, exist_ok=True)
+    require_writable(place.parent, "UDS_BENCH_CACHE")
     with FileLock(f"{place}.lock"):
         if is_whole(place):
             return place
@@ -47,14 +48,18 @@ def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
             shutil.rmtree(place)
         draft = place.with_name(f".{place.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
         recipe = recipes.find(name)
         ancestor = recipes.parent(recipe)
-        losses = build(recipe, folder(cache, ancestor) if ancestor else None, draft, on_step)
-        write_atomic(draft / "losses.json", canonical(losses))
-        files = {str(f.relative_to(draft)): _sha256(f) for f in sorted(draft.rglob("*")) if f.is_file()}
-        write_atomic(draft / CHECKSUMS, canonical(files))
-        draft.replace(place)
+        parent = ensure(cache, ancestor, on_step) if ancestor else None
+        try:
+            draft.mkdir()
+            losses = build(recipe, parent, draft, on_step)
+            write_atomic(draft / "losses.json", canonical(losses))
+            files = {str(f.relative_to(draft)): _sha256(f) for f in sorted(draft.rglob("*")) if f.is_file()}
+            write_atomic(draft / CHECKSUMS, canonical(files))
+            draft.replace(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
         return place
 
 

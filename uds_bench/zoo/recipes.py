@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,8 @@ VERSION = 1
 """Raise it when the training code changes what a recipe gives."""
 
 SCHEME = "zoo:"
+DRAW = 1000
+"""Distance between the seeds of two draws of the whole zoo."""
 FORGET, RETAIN, HOLDOUT, BASE = 15, 20, 15, 600
 
 
@@ -78,9 +80,19 @@ def parent(recipe: Recipe) -> str | None:
 
 
 def find(name: str) -> Recipe:
-    if name not in RECIPES:
+    """The recipe of `npo`, or of `npo@2`: the same model of another draw, its ancestors' seeds moved with its own."""
+    plain, at, draw = name.partition("@")
+    if plain not in RECIPES or (at and not draw.isdigit()):
         raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: choose from {', '.join(RECIPES)}")
-    return RECIPES[name]
+    recipe, move = RECIPES[plain], DRAW * int(draw or 0)
+    if not move:
+        return recipe
+    if isinstance(recipe, Base):
+        return replace(recipe, seed=recipe.seed + move)
+    if isinstance(recipe, Finetuned):
+        return replace(recipe, seed=recipe.seed + move, parent=f"{recipe.parent}@{draw}")
+    method = replace(recipe.method, seed=recipe.method.seed + move)
+    return replace(recipe, method=method, parent=f"{recipe.parent}@{draw}")
 
 
 def key(name: str) -> str:

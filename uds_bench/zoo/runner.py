@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import ExitStack
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from queue import Empty
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from uds_bench.errors import UdsError
+from uds_bench.storage import require_writable
 from uds_bench.zoo import cache, recipes
 from uds_bench.zoo.build import steps
 
@@ -32,39 +33,42 @@ def paths(names: Iterable[str], root: Path, console: Console | None = None) -> d
 
 
 def _build(names: list[str], root: Path, console: Console) -> None:
+    require_writable(root, "UDS_BENCH_CACHE")
     context = get_context("spawn")
+    # A plain pipe, not a manager's queue: the manager's process would outlive a killed parent.
+    messages = context.SimpleQueue()
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with (
-        ExitStack() as stack,
+        ProcessPoolExecutor(cache.workers(), context, _start, (messages,)) as pool,
         Progress(*columns, console=console) as progress,
-        context.Manager() as manager,
     ):
-        messages = manager.Queue()
-        pool = stack.enter_context(ProcessPoolExecutor(cache.workers(), context, _start, (messages,)))
         bar = progress.add_task(
             f"training the embedded models (first use, cached in {root})",
             total=sum(steps(recipes.find(name)) for name in names),
         )
-        running: dict[Future[Any], str] = {}
+        running: dict[Future[None], str] = {}
         waiting = list(names)
-        while waiting or running:
-            busy = {*waiting, *running.values()}
-            for name in [n for n in waiting if recipes.parent(recipes.find(n)) not in busy]:
-                waiting.remove(name)
-                running[pool.submit(_one, str(root), name)] = name
-            done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in done:
-                running.pop(future)
-                future.result()
-            _drain(messages, lambda count: progress.advance(bar, count))
-
-
-def _drain(messages: Any, advance: Callable[[int], None]) -> None:
-    while True:
         try:
-            advance(messages.get_nowait())
-        except Empty:
-            return
+            while waiting or running:
+                busy = {*waiting, *running.values()}
+                for name in [n for n in waiting if recipes.parent(recipes.find(n)) not in busy]:
+                    waiting.remove(name)
+                    running[pool.submit(_one, str(root), name)] = name
+                done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                while not messages.empty():
+                    progress.advance(bar, messages.get())
+                for future in done:
+                    future.result()
+                    running.pop(future)
+        except BrokenProcessPool as error:
+            models = ", ".join(f"zoo:{name}" for name in running.values())
+            raise UdsError(
+                f"a process was killed while it trained {models}: see that memory is enough and run again, "
+                f"what is finished is kept in {root}"
+            ) from error
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _start(queue: Any) -> None:
@@ -93,4 +97,9 @@ def _end_with_parent() -> None:
 
 
 def _one(root: str, name: str) -> None:
-    cache.ensure(Path(root), name, lambda _step, _loss: _queue.put(1))
+    try:
+        cache.ensure(Path(root), name, lambda _step, _loss: _queue.put(1))
+    except UdsError:
+        raise
+    except Exception as error:
+        raise UdsError(f"zoo:{name} could not be trained: {type(error).__name__}: {error}") from error

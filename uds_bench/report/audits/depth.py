@@ -64,9 +64,12 @@ def _same(found: Sequence[Share]) -> list[Share]:
 
 
 def draw(scores: Sequence[Score]) -> list[Figure]:
-    depth = [score for score in scores if score.metric == "uds" and score.attack == "none"]
     # One form a checkpoint: the first is the default form, others are in the table of scores.
-    depth = list({score.checkpoint: score for score in reversed(depth)}.values())[::-1]
+    forms: dict[str, Score] = {}
+    for score in scores:
+        if score.metric == "uds" and score.attack == "none":
+            forms.setdefault(score.checkpoint, score)
+    depth = list(forms.values())
     profiles = [(score.checkpoint, drops) for score in depth if (drops := mean_drops(score))]
     top = max((value for _, (retain, own, _) in profiles for value in (*retain, *own)), default=0.0)
     spread = [(s.checkpoint, [f.value for f in s.facts if f.value is not None], s.value) for s in depth]

@@ -1,0 +1,52 @@
+"""Tiny recipes, and processes that start at once because what they need is imported already."""
+
+import multiprocessing
+from collections.abc import Iterator
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+import pytest
+import tiny_zoo
+import torch
+
+from uds_bench.zoo import cache, recipes, runner
+
+
+@pytest.fixture(scope="session")
+def one_thread() -> Iterator[None]:
+    """As in every training process."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+    """This process sees and trains the tiny zoo."""
+    monkeypatch.setattr(recipes, "RECIPES", tiny_zoo.RECIPES)
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Path:
+    """A cache that holds the tiny base, to be copied."""
+    root = tmp_path_factory.mktemp("base")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recipes, "RECIPES", tiny_zoo.RECIPES)
+        cache.ensure(root, "base")
+    return root
+
+
+@pytest.fixture(scope="session")
+def processes() -> ForkServerContext:
+    """Starts separate processes from a server that has the libraries loaded and has never trained."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["uds_bench.zoo.runner"])
+    return context
+
+
+@pytest.fixture
+def quick_start(monkeypatch: pytest.MonkeyPatch, processes: ForkServerContext, tiny: None) -> None:
+    """`runner.paths` starts its training processes at once, and they train the tiny zoo."""
+    monkeypatch.setattr(runner, "get_context", lambda _method: processes)
+    monkeypatch.setattr(runner, "_start", tiny_zoo.start)

@@ -1,0 +1,115 @@
+"""A key changes with everything that a model is made of, and with nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+import tiny_zoo
+import torch
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.methods.unlearning import Method
+from uds_bench.zoo import recipes
+from uds_bench.zoo.recipes import RECIPES, Base, Finetuned, Recipe, Unlearned
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
+    """A table of recipes that the test may change."""
+    table = dict(RECIPES)
+    monkeypatch.setattr(recipes, "RECIPES", table)
+    return table
+
+
+def variants(recipe: Any) -> Iterator[tuple[str, Any]]:
+    """The recipe with one field changed, for each field; a method's fields one by one."""
+    for field in fields(recipe):
+        value = getattr(recipe, field.name)
+        if isinstance(value, Method):
+            yield from ((f"method.{n}", replace(recipe, method=m)) for n, m in variants(value))
+        else:
+            yield field.name, replace(recipe, **{field.name: _other(field.name, value)})
+
+
+def _other(name: str, value: Any) -> Any:
+    if name == "parent":
+        return "retain" if value == "full" else "base2"
+    return "simnpo" if isinstance(value, str) else value + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "changed"),
+    [(name, field, new) for name in ("base", "full", "npo") for field, new in variants(RECIPES[name])],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_key_changes_with_every_field(
+    table: dict[str, Recipe], name: str, field: str, changed: Recipe
+) -> None:
+    table["base2"] = Base(seed=5)
+    before = recipes.key(name)
+    table[name] = changed
+    assert recipes.key(name) != before
+
+
+def test_every_field_was_changed() -> None:
+    """The test above would pass over a field that `variants` does not reach."""
+    assert [n for n, _ in variants(RECIPES["base"])] == [f.name for f in fields(Base)]
+    assert [n for n, _ in variants(RECIPES["full"])] == [f.name for f in fields(Finetuned)]
+    assert [n for n, _ in variants(RECIPES["npo"])] == ["parent", *(f"method.{f.name}" for f in fields(Method))]
+
+
+def test_a_key_changes_with_every_ancestor(table: dict[str, Recipe]) -> None:
+    before = {name: recipes.key(name) for name in ("full", "retain", "npo")}
+    table["base"] = Base(seed=5)
+    assert all(recipes.key(name) != key for name, key in before.items())
+
+
+def test_a_key_changes_with_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = recipes.key("npo")
+    monkeypatch.setattr(recipes, "VERSION", recipes.VERSION + 1)
+    version = recipes.key("npo")
+    monkeypatch.setattr(torch, "__version__", "0.0.0")
+    assert len({before, version, recipes.key("npo")}) == 3
+
+
+def test_a_key_does_not_change_with_other_models_or_their_order(table: dict[str, Recipe]) -> None:
+    before = {name: recipes.key(name) for name in ("base", "full", "npo")}
+    table["retain"] = Finetuned("base", without=3, seed=9)
+    for name in list(table)[::-1]:
+        table[name] = table.pop(name)
+    assert {name: recipes.key(name) for name in before} == before
+
+
+def test_kinds_of_equal_fields_have_different_keys(table: dict[str, Recipe]) -> None:
+    """No two models of the zoo share a folder's key."""
+    assert len({recipes.key(name) for name in table}) == len(table)
+    assert len({recipes.key(name) for name in tiny_zoo.RECIPES if name in table}) == len(
+        [name for name in tiny_zoo.RECIPES if name in table]
+    )
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_lineage_puts_every_parent_before_its_child(name: str) -> None:
+    line = recipes.lineage([name])
+    assert line[-1] == name
+    assert line[0] == "base"
+    for child in line[1:]:
+        assert line.index(str(recipes.parent(recipes.find(child)))) < line.index(child)
+
+
+def test_a_lineage_names_every_model_once() -> None:
+    assert recipes.lineage(["npo", "full", "idk", "npo"]) == ["base", "full", "npo", "idk"]
+    assert recipes.lineage([]) == []
+
+
+def test_an_unknown_name_lists_the_names() -> None:
+    for ask in (recipes.key, recipes.find, lambda name: recipes.lineage([name])):
+        with pytest.raises(ConfigurationError) as caught:
+            ask("nop")
+        assert str(caught.value) == f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES)}"
+
+
+def test_an_unlearned_recipe_may_start_from_any_model(table: dict[str, Recipe]) -> None:
+    table["again"] = Unlearned("npo", Method("idk_nll", steps=1, lr=1e-3))
+    assert recipes.lineage(["again"]) == ["base", "full", "npo", "again"]

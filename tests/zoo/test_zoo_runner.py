@@ -1,0 +1,138 @@
+"""Training every model that is asked for: what the user sees, and what survives a kill."""
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import tiny_zoo
+from rich.console import Console
+
+from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.zoo import build, cache, recipes, runner
+
+NAMES = ["full", "retain", "npo", "idk", "identity"]
+
+
+def terminal() -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=160)
+
+
+def shown(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def wait_until(done: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def ages(root: Path) -> dict[str, int]:
+    """When each file of the cache was written, by path; without the locks."""
+    return {str(f): f.stat().st_mtime_ns for f in root.rglob("*") if f.is_file() and f.suffix != ".lock"}
+
+
+def draft(root: Path, name: str) -> Path:
+    place = cache.folder(root, name)
+    return place.with_name(f".{place.name}.draft")
+
+
+def test_the_first_run_shows_its_progress_and_the_second_shows_nothing(
+    tmp_path: Path, quick_start: None
+) -> None:
+    first, second = terminal(), terminal()
+    places = runner.paths(NAMES, tmp_path, first)
+    assert list(places) == NAMES
+    assert all(cache.is_whole(place) for place in places.values())
+    total = sum(build.steps(recipes.find(name)) for name in recipes.lineage(NAMES))
+    assert f"training the embedded models (first use, cached in {tmp_path})" in shown(first).replace("\n", "")
+    assert f"{total}/{total}" in shown(first), "the bar did not end full"
+    before = ages(tmp_path)
+    assert runner.paths(NAMES, tmp_path, second) == places
+    assert shown(second) == ""
+    assert ages(tmp_path) == before
+
+
+def test_a_failing_training_is_one_clear_error_and_leaves_nothing_half_made(
+    base: Path, tmp_path: Path, quick_start: None
+) -> None:
+    root = shutil.copytree(base, tmp_path / "cache")
+    with pytest.raises(UdsError) as caught:
+        runner.paths(["full", "divergent", "npo"], root, terminal())
+    message = str(caught.value)
+    assert message.startswith("zoo:divergent could not be trained: FloatingPointError: training diverged: ")
+    assert "\n" not in message
+    folders = [path for path in (root / "zoo").iterdir() if path.is_dir()]
+    assert all(cache.is_whole(path) for path in folders), "something half-made was left"
+    assert not cache.folder(root, "divergent").exists()
+
+
+def test_a_killed_training_process_is_one_clear_error(base: Path, tmp_path: Path, quick_start: None) -> None:
+    root = shutil.copytree(base, tmp_path / "cache")
+
+    def kill_the_trainer() -> None:
+        wait_until(draft(root, "endless").exists)
+        server = [p for p in psutil.Process().children() if "forkserver" in " ".join(p.cmdline())]
+        for process in [child for parent in server for child in parent.children()]:
+            process.kill()
+
+    killer = threading.Thread(target=kill_the_trainer)
+    killer.start()
+    with pytest.raises(UdsError, match=r"^a process was killed while it trained zoo:endless: see that memory"):
+        runner.paths(["endless"], root, terminal())
+    killer.join()
+
+
+def test_a_killed_run_takes_its_processes_along_and_the_next_run_goes_on_from_there(
+    base: Path, tmp_path: Path, quick_start: None
+) -> None:
+    root = tmp_path / "cache"
+    run = subprocess.Popen(
+        [sys.executable, tiny_zoo.__file__, str(root), "endless"],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    wait_until(draft(root, "endless").exists)
+    children = psutil.Process(run.pid).children(recursive=True)
+    assert children, "nothing was training"
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == [], "training went on for nobody"
+
+    # Trained in another process, by another interpreter, to the same bits.
+    checksums = [cache.folder(place, "base") / cache.CHECKSUMS for place in (base, root)]
+    assert checksums[0].read_bytes() == checksums[1].read_bytes()
+
+    before = ages(cache.folder(root, "base"))
+    runner.paths(["full"], root, terminal())
+    assert cache.is_whole(cache.folder(root, "full"))
+    assert ages(cache.folder(root, "base")) == before
+
+
+def test_a_cache_that_takes_no_files_is_said_before_any_process_starts(
+    tmp_path: Path, quick_start: None
+) -> None:
+    (tmp_path / "cache").touch()
+    console = terminal()
+    with pytest.raises(ConfigurationError, match=r"is not writable.*with UDS_BENCH_CACHE$"):
+        runner.paths(["base"], tmp_path / "cache", console)
+    assert shown(console) == ""
+
+
+def test_an_unknown_name_is_said_before_any_process_starts(tmp_path: Path, quick_start: None) -> None:
+    console = terminal()
+    with pytest.raises(ConfigurationError, match="zoo:nop is not an embedded model"):
+        runner.paths(["full", "nop"], tmp_path, console)
+    assert (shown(console), list(tmp_path.iterdir())) == ("", [])

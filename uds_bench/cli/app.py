@@ -1,0 +1,72 @@
+"""What all commands share: errors as one line, pytest's exit codes, help that ends in an example, tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from uds_bench.errors import UdsError
+
+CONFIGURATION, NOTHING = 4, 5
+"""Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
+_USAGE = 2
+ABSENT = "–"
+
+
+class Commands(TyperGroup):
+    """A group of commands in which whatever the user can mend ends in one line on stderr and exit 4."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **kwargs)
+        except (UdsError, OSError) as error:
+            typer.echo(f"uds-bench: error: {' '.join(str(error).splitlines())}", err=True)
+            raise SystemExit(CONFIGURATION) from None
+        except SystemExit as end:
+            raise SystemExit(CONFIGURATION if end.code == _USAGE else end.code) from None
+
+
+def new_app(text: str, command: str) -> typer.Typer:
+    """An app whose help is plain text, to be copied and piped, and ends in an example."""
+    return typer.Typer(
+        cls=Commands,
+        help=text,
+        epilog=example(command),
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+
+
+def example(command: str) -> str:
+    """The end of a command's help; `\\b` keeps its lines as they are."""
+    return f"\b\nExample:\n  {command}"
+
+
+def show_table(rows: Iterable[Mapping[str, str]]) -> None:
+    """Rows of equal keys on stdout, the keys as headers."""
+    from tabulate import tabulate
+
+    typer.echo(tabulate(rows, headers="keys", disable_numparse=True))
+
+
+def show_json(document: Mapping[str, Any]) -> None:
+    """Strict JSON on stdout."""
+    import json
+
+    json.dump(document, sys.stdout, indent=1, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def show_number(value: float | None, sign: str = "") -> str:
+    return ABSENT if value is None else f"{value:{sign}.3f}"
+
+
+def show_interval(bounds: tuple[float, float] | None, sign: str = "") -> str:
+    return ABSENT if bounds is None else f"{bounds[0]:{sign}.3f}..{bounds[1]:{sign}.3f}"

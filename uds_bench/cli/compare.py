@@ -1,0 +1,166 @@
+"""`uds-bench compare`: what changed between two score files, or between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uds_bench.cli.app import ABSENT, show_interval, show_json, show_number, show_table
+from uds_bench.cli.documents import Document, read_document
+from uds_bench.cli.options import JsonOption
+from uds_bench.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from uds_bench.scores import Score
+
+EXAMPLE = "uds-bench compare before.json after.json --fail-on-change"
+KEYS = ("checkpoint", "attack", "metric", "variant")
+Address = tuple[str, ...]
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A.json", help="The earlier scores or run report.")],
+    b: Annotated[Path, typer.Argument(metavar="B.json", help="The later one, of the same kind.")],
+    fail_on_change: Annotated[
+        bool, typer.Option("--fail-on-change", help="Exit 1 if a verdict got worse (run reports).")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare scores and verdicts, B against A.
+
+    Intervals are of paired differences, B - A, over the facts that both scored, resampling clusters. A verdict
+    gets worse when a pass becomes anything else, a good one a bad one, or a claim is gone.
+    """
+    first, second = read_document(a), read_document(b)
+    if first.kind != second.kind:
+        raise ConfigurationError(f"{a} is a {first.kind} and {b} a {second.kind}: compare two of one kind")
+    has_verdicts = first.kind == "run report"
+    if fail_on_change and not has_verdicts:
+        raise ConfigurationError("--fail-on-change: score files have no verdicts: compare two run reports")
+    scores = [difference(*pair) for pair in _pairs(read_scores(first), read_scores(second))]
+    verdicts = changes(read_verdicts(first), read_verdicts(second)) if has_verdicts else None
+    if as_json:
+        show_json({"schema": 1, "kind": first.kind, "a": str(a), "b": str(b), "scores": scores, "verdicts": verdicts})
+    else:
+        show_table(map(_row, scores))
+        _show_verdicts(verdicts)
+    worse = any(change["change"] == "worse" for change in verdicts or ())
+    raise typer.Exit(1 if fail_on_change and worse else 0)
+
+
+def read_scores(document: Document) -> dict[Address, Score]:
+    """Scores by address. Raises ConfigurationError for a row that is no score, and for one that is there twice."""
+    from uds_bench.scores import Scores
+
+    try:
+        found = Scores.from_json(document.values)
+        scores = {tuple(str(getattr(score, key)) for key in KEYS): score for score in found}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise document.error(f"holds a row that is no score ({error}): write it again") from None
+    if len(scores) < len(found):
+        raise document.error("holds two scores of one checkpoint, attack, metric and variant: keep one")
+    return scores
+
+
+def difference(address: Address, a: Score | None, b: Score | None) -> dict[str, Any]:
+    """B - A of one score: of the values, and paired over the facts that both scored, clusters as B names them.
+
+    `paired` is None where no fact matches; its interval is None where fewer than two clusters do.
+    """
+    values = [None if score is None else score.value for score in (a, b)]
+    row: dict[str, Any] = dict(zip(KEYS, address, strict=True))
+    row |= {"a": values[0], "b": values[1], "difference": None, "paired": None, "note": None}
+    if a is None or b is None:
+        return row | {"note": "only in B" if a is None else "only in A"}
+    if values[0] is not None and values[1] is not None:
+        row["difference"] = values[1] - values[0]
+    if a.provenance.get("facts") != b.provenance.get("facts"):
+        row["note"] = "other facts"
+    return row | {"paired": paired(a, b)}
+
+
+def paired(a: Score, b: Score) -> dict[str, Any] | None:
+    """Mean difference over matching facts, with the 95% interval over their clusters."""
+    from uds_bench.statistics import cluster_bootstrap
+
+    before = {fact.id: fact.value for fact in a.scored if fact.value is not None}
+    both = [(f.value - before[f.id], f.cluster) for f in b.scored if f.value is not None and f.id in before]
+    if not both:
+        return None
+    deltas, clusters = [delta for delta, _ in both], [cluster for _, cluster in both]
+    interval = cluster_bootstrap(deltas, clusters)
+    return {
+        "difference": sum(deltas) / len(deltas),
+        "ci": [interval.low, interval.high] if interval.units >= 2 else None,
+        "method": interval.method,
+        "clusters": interval.units,
+        "facts": len(deltas),
+        "unmatched": len(a.scored) + len(b.scored) - 2 * len(deltas),
+    }
+
+
+def read_verdicts(document: Document) -> dict[str, str]:
+    """Verdict by claim; the worst where tests of one name decided it more than once."""
+    from uds_bench.verdicts import Verdict
+
+    worst: dict[str, str] = {}
+    for row in document.values["claims"]:
+        try:
+            name, verdict = str(row["name"]), Verdict(row["verdict"]).value
+        except (KeyError, TypeError, ValueError) as error:
+            raise document.error(f"holds a claim without a name or a known verdict ({error}): write it again") from None
+        worst[name] = max(verdict, worst.get(name, verdict), key=_rank)
+    return worst
+
+
+def changes(a: Mapping[str, str], b: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The claims whose verdict differs, in the order of A and then B; `change` is worse, better or other."""
+    found = []
+    for name in dict.fromkeys([*a, *b]):
+        before, after = a.get(name), b.get(name)
+        if before != after:
+            # A new claim takes nothing away unless it is bad; a claim that is gone is no longer guarded.
+            step = _rank(after) - (_rank(before) if before else min(_rank(after), 1))
+            change = "worse" if step > 0 else "better" if step < 0 else "other"
+            found.append({"claim": name, "a": before, "b": after, "change": change})
+    return found
+
+
+def _rank(verdict: str | None) -> int:
+    """0 pass, 1 good in another way, 2 undecided, 3 bad or gone."""
+    from uds_bench.verdicts import GOOD, Verdict
+
+    if verdict == Verdict.PASS:
+        return 0
+    return 1 if verdict in GOOD else 2 if verdict == Verdict.INCONCLUSIVE else 3
+
+
+def _pairs(a: Mapping[Address, Score], b: Mapping[Address, Score]) -> list[tuple[Address, Score | None, Score | None]]:
+    return [(address, a.get(address), b.get(address)) for address in dict.fromkeys([*a, *b])]
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, str]:
+    match = row["paired"]
+    return {key: row[key] for key in KEYS} | {
+        "A": show_number(row["a"]),
+        "B": show_number(row["b"]),
+        "B - A": show_number(row["difference"], "+"),
+        "paired": show_number(match and match["difference"], "+"),
+        "95% CI": show_interval(match and match["ci"], "+"),
+        "facts": str(match["facts"]) if match else ABSENT,
+        "clusters": str(match["clusters"]) if match else ABSENT,
+        "note": row["note"] or "",
+    }
+
+
+def _show_verdicts(verdicts: list[dict[str, Any]] | None) -> None:
+    if verdicts is None:
+        return
+    typer.echo()
+    if not verdicts:
+        typer.echo("no verdict changed")
+        return
+    show_table({key: change[key] or ABSENT for key in ("claim", "a", "b", "change")} for change in verdicts)

@@ -1,0 +1,149 @@
+"""`uds-bench goldens`: look at recorded goldens and check that they may stand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from uds_bench.cli.app import ABSENT, NOTHING, example, new_app, show_json, show_table
+from uds_bench.cli.options import JsonOption
+from uds_bench.errors import ConfigurationError
+
+app = new_app(
+    "List and check recorded goldens. `pytest suites/ --uds-record REASON` records them.", "uds-bench goldens lint"
+)
+PUBLISHED = "published"
+"""The folder beside the audits' that holds published tables and no goldens of ours."""
+REQUIRED = ("value", "tolerance", "n", "spread", "seeds", "versions", "command", "reason")
+SEEDS = 3
+
+FolderOption = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Folder of goldens.")]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """One recorded score; `audit` and `platform` are told by the file's place."""
+
+    path: Path
+    name: str
+    entry: Mapping[str, Any]
+
+    @property
+    def audit(self) -> str:
+        return self.path.parent.name
+
+    @property
+    def platform(self) -> str:
+        return self.path.stem
+
+
+@app.command("list", epilog=example("uds-bench goldens list --folder goldens"))
+def list_goldens(folder: FolderOption = Path("goldens"), as_json: JsonOption = False) -> None:
+    """List the goldens of every audit and platform."""
+    goldens = read_goldens(folder)
+    if as_json:
+        rows = [{"name": g.name, "audit": g.audit, "platform": g.platform, **g.entry} for g in goldens]
+        show_json({"schema": 1, "goldens": rows})
+        return
+    if not goldens:
+        typer.echo(f"no goldens in {folder}")
+        return
+    shown = ("value", "tolerance", "n", "spread", "seeds", "reason")
+    show_table(
+        {"golden": g.name, "platform": g.platform} | {key: _shown(g.entry.get(key)) for key in shown} for g in goldens
+    )
+
+
+@app.command(epilog=example("uds-bench goldens lint"))
+def lint(folder: FolderOption = Path("goldens")) -> None:
+    """Check that every golden may stand; exits 1 if one may not, 5 if there is none.
+
+    A golden has finite numbers, at least three seeds, and says from how many facts, by which versions and
+    command, and why it was recorded. Its tolerance is less than half of the distance to its claim's bound, and
+    it belongs to a claim.
+    """
+    goldens = read_goldens(folder)
+    if not goldens:
+        typer.echo(f"no goldens in {folder}: nothing was checked", err=True)
+        raise typer.Exit(NOTHING)
+    problems = [f"{g.path}: {g.name}: {problem}" for g in goldens for problem in find_problems(g)]
+    for problem in problems:
+        typer.echo(problem)
+    typer.echo(f"{len(goldens)} goldens, {len(problems)} problems")
+    raise typer.Exit(1 if problems else 0)
+
+
+def read_goldens(folder: Path) -> list[Golden]:
+    """All goldens of all platforms. Raises ConfigurationError for a folder or file that cannot be read."""
+    from uds_bench.harness.goldens import SCHEMA
+
+    if not folder.is_dir():
+        raise ConfigurationError(f"--folder: there is no folder {folder}: name the one that holds goldens")
+    found = []
+    for path in sorted(folder.glob("*/*.json")):
+        if path.parent.name == PUBLISHED:
+            continue
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["schema"] != SCHEMA:
+                raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
+            found += [Golden(path, name, dict(entry)) for name, entry in document["entries"].items()]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigurationError(f"{path} is not a file of goldens ({error}): restore or record it") from None
+    return found
+
+
+def find_problems(golden: Golden) -> Iterator[str]:
+    """Why a golden must not stand; nothing if it may."""
+    from uds_bench.harness.bounds import CLAIMS
+
+    entry = golden.entry
+    for key in REQUIRED:
+        if entry.get(key) in (None, "", [], {}):
+            yield f"{key} is missing: record it anew"
+    for key in ("value", "tolerance", "spread"):
+        if entry.get(key) is not None and not _is_finite(entry[key]):
+            yield f"{key} is {entry[key]!r}, no finite number: record it anew"
+    for key in ("tolerance", "spread"):
+        if _is_finite(entry.get(key)) and entry[key] < 0:
+            yield f"{key} is {entry[key]}, less than 0: record it anew"
+    if entry.get("n") is not None and not _count(entry["n"]) >= 1:
+        yield f"n is {entry['n']!r}, not a number of facts: record it anew"
+    if entry.get("seeds") is not None and _count(entry["seeds"]) < SEEDS:
+        yield f"seeds are {entry['seeds']!r}: a tolerance is calibrated from at least {SEEDS}"
+    claim = CLAIMS.get(golden.name.partition("[")[0])
+    if claim is None:
+        yield "belongs to no claim: remove it"
+        return
+    if claim.audit != golden.audit:
+        yield f"belongs to audit {claim.audit} and stands in {golden.audit}: record it anew"
+    if claim.kind == "threshold" and _is_finite(entry.get("value")) and _is_finite(entry.get("tolerance")):
+        margin = abs(entry["value"] - claim.bound)
+        if not entry["tolerance"] < margin / 2:
+            yield (
+                f"tolerance {entry['tolerance']:g} is not less than half of the margin {margin:.4g} to the bound "
+                f"{claim.bound:g}: it could hide a change of verdict"
+            )
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _count(value: Any) -> int:
+    """How many: a list's distinct items, or the number itself; 0 for anything else."""
+    if isinstance(value, list):
+        return len(set(map(str, value)))
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ABSENT
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,39 @@
+"""`uds-bench init`: a manifest to fill in, and an example of facts."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uds_bench.errors import ConfigurationError
+
+EXAMPLE = "uds-bench init my-release"
+FILES = ("uds.toml", "facts.jsonl")
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write; made if need be.")] = Path(),
+) -> None:
+    """Write uds.toml, a commented manifest, and facts.jsonl, three facts to replace by your own.
+
+    Nothing is overwritten.
+    """
+    from uds_bench.storage import require_writable, write_atomic
+
+    for name in FILES:
+        if (folder / name).exists():
+            raise ConfigurationError(f"{folder / name} exists and is not overwritten: name another folder")
+    require_writable(folder, "FOLDER")
+    for name in FILES:
+        write_atomic(folder / name, template(name))
+        typer.echo(f"wrote {folder / name}")
+    manifest = folder / "uds.toml"
+    typer.echo(f"Name your models and facts in {manifest}, then: uds-bench plan --manifest {manifest}")
+
+
+def template(name: str) -> bytes:
+    """A file as `init` writes it."""
+    return (resources.files("uds_bench.cli") / "templates" / name).read_bytes()

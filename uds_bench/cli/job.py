@@ -1,0 +1,82 @@
+"""A job: the scores that a command line speaks of, and the engine that has or computes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uds_bench.cli.options import chosen, resolve_device
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.harness.engine import Engine, Request
+    from uds_bench.harness.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Job:
+    """`requests` by checkpoint, in the order of the manifest: the references come first."""
+
+    manifest: Manifest
+    requests: dict[str, list[Request]]
+    store: Path
+    device: str
+
+    @property
+    def needed(self) -> list[str]:
+        """The checkpoints to be at hand: those asked for, and the references that they are measured against."""
+        from uds_bench.harness.engine import REFERENCES
+
+        return list(dict.fromkeys([*REFERENCES, *self.requests]))
+
+    def trained_specs(self, console: Console) -> dict[str, CheckpointSpec]:
+        """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
+        from uds_bench.harness.engine import resolve_zoo
+        from uds_bench.storage import default_cache
+
+        return resolve_zoo(self.manifest.checkpoints(), self.needed, default_cache(), console)
+
+    def engine(self, specs: dict[str, CheckpointSpec]) -> Engine:
+        """The engine that pytest would use: the same scores at the same place."""
+        from uds_bench.facts import load_facts
+        from uds_bench.harness.engine import Engine
+        from uds_bench.harness.store import Store
+
+        facts, _ = self.manifest.require_depth()
+        return Engine(specs, load_facts(facts.source, **facts.options), Store(self.store), self.device)
+
+
+def read_job(
+    manifest: Path | None,
+    metrics: str,
+    attacks: str,
+    variants: bool,
+    checkpoints: str,
+    store: Path | None,
+    device: str,
+) -> Job:
+    """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used."""
+    from uds_bench.harness.engine import NO_ATTACK, Request
+    from uds_bench.harness.manifest import load_manifest
+    from uds_bench.harness.run import embedded_manifest
+    from uds_bench.metrics import METRICS
+    from uds_bench.storage import default_cache
+
+    read = load_manifest(manifest or embedded_manifest("quick"))
+    read.require_depth()
+    wanted = [
+        (METRICS[name], variant, attack)
+        for attack in chosen(attacks, (NO_ATTACK,), "--attacks")
+        for name in chosen(metrics, METRICS, "--metrics")
+        for variant in METRICS[name].variants[: None if variants else 1]
+    ]
+    names = chosen(checkpoints, read.checkpoints(), "--checkpoints")
+    requests = {
+        name: [Request(name, metric.name, variant, attack) for metric, variant, attack in wanted]
+        for name in read.checkpoints()
+        if name in names
+    }
+    return Job(read, requests, store or default_cache() / "store", resolve_device(device))

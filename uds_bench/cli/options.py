@@ -1,0 +1,70 @@
+"""Options that several commands take, and what their words mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uds_bench.errors import ConfigurationError
+
+ManifestOption = Annotated[
+    Path | None, typer.Option("--manifest", metavar="FILE", help="Manifest (default: the embedded zoo).")
+]
+MetricsOption = Annotated[
+    str, typer.Option("--metrics", metavar="A,B", help="Metrics by name (default: every one there is).")
+]
+AttacksOption = Annotated[str, typer.Option("--attacks", metavar="A,B", help="Attacks by name.")]
+VariantsOption = Annotated[
+    bool, typer.Option("--variants", help="Every variant of each metric, not the default one alone.")
+]
+CheckpointsOption = Annotated[
+    str, typer.Option("--checkpoints", metavar="A,B", help="Names of the manifest (default: all).")
+]
+StoreOption = Annotated[
+    Path | None, typer.Option("--store", metavar="DIR", help="Folder of scores (default: the user cache).")
+]
+DeviceOption = Annotated[
+    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run; auto: CUDA where present.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+
+
+def chosen(text: str, known: Iterable[str], option: str) -> list[str]:
+    """The names in `text`, separated by commas, each once; all that are known where it is empty.
+
+    Raises ConfigurationError for a name that is not known.
+    """
+    names, given = list(known), [name.strip() for name in text.split(",") if name.strip()]
+    if text and not given:
+        raise ConfigurationError(f"{option}: {text!r} holds no name: choose from {', '.join(names)}")
+    for name in given:
+        if name not in names:
+            raise ConfigurationError(f"{option}: there is no {name!r}: choose from {', '.join(names)}")
+    return list(dict.fromkeys(given)) or names
+
+
+def resolve_device(name: str) -> str:
+    """`cpu` or `cuda`. Raises ConfigurationError for another word, and for CUDA where there is none."""
+    chosen(name, ("auto", "cpu", "cuda"), "--device")
+    if name == "cpu":
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if name == "cuda":
+        raise ConfigurationError("--device cuda: this machine has no usable CUDA device: choose cpu or auto")
+    return "cpu"
+
+
+def require_file(path: Path, option: str) -> Path:
+    """A path that a file can be written to, told before anything is computed for it."""
+    from uds_bench.storage import require_writable
+
+    if path.is_dir():
+        raise ConfigurationError(f"{option}: {path} is a folder: name a file")
+    require_writable(path.parent, option)
+    return path

@@ -1,0 +1,108 @@
+"""`uds-bench plan`: which scores are stored, and which a run would have to compute. No model is loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import typer
+
+from uds_bench.cli.app import show_json, show_table
+from uds_bench.cli.job import Job, read_job
+from uds_bench.cli.options import (
+    AttacksOption,
+    CheckpointsOption,
+    DeviceOption,
+    JsonOption,
+    ManifestOption,
+    MetricsOption,
+    StoreOption,
+    VariantsOption,
+)
+
+if TYPE_CHECKING:
+    from uds_bench.checkpoints import CheckpointSpec
+
+EXAMPLE = "uds-bench plan --manifest uds.toml --variants"
+STORED, MISSING, UNBUILT, UNUSABLE = "stored", "missing", "not built", "unusable"
+
+
+def plan(
+    manifest: ManifestOption = None,
+    metrics: MetricsOption = "",
+    attacks: AttacksOption = "none",
+    variants: VariantsOption = False,
+    checkpoints: CheckpointsOption = "",
+    store: StoreOption = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Show which scores are stored already and which would be computed.
+
+    Reads weights for their digests only and loads no model. "not built": an embedded model is still to be
+    trained. Exits 1 if a checkpoint is unusable, and says why.
+    """
+    job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
+    cells = survey(job)
+    counts = Counter(cell["status"] for cell in cells)
+    if as_json:
+        show_json({"schema": 1, "store": str(job.store), "device": job.device, "counts": counts, "cells": cells})
+    else:
+        _show(cells)
+        said = ", ".join(f"{counts[status]} {status}" for status in (STORED, MISSING, UNBUILT, UNUSABLE))
+        typer.echo(f"\n{len(cells)} scores: {said}\nstore: {job.store}, device: {job.device}")
+    for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
+        typer.echo(f"uds-bench: unusable: {reason}", err=True)
+    raise typer.Exit(1 if counts[UNUSABLE] else 0)
+
+
+def survey(job: Job) -> list[dict[str, str | None]]:
+    """For every score of the job its address, its status, and the reason where it cannot be had."""
+    from uds_bench.errors import UdsError
+    from uds_bench.harness.engine import check_shapes
+    from uds_bench.metrics import find_metric
+
+    specs, unbuilt = _built(job)
+    engine = job.engine(specs)
+    cells: list[dict[str, str | None]] = []
+    for name, requests in job.requests.items():
+        for request in requests:
+            status, reason = MISSING, None
+            if unbuilt & {name, *find_metric(request.metric).needs}:
+                status = UNBUILT
+            else:
+                try:
+                    status = MISSING if engine.stored(request) is None else STORED
+                    check_shapes(name, specs)
+                except UdsError as error:
+                    status, reason = UNUSABLE, " ".join(str(error).split())
+            address = {"checkpoint": name, "attack": request.attack, "metric": request.metric}
+            cells.append(address | {"variant": request.variant, "status": status, "reason": reason})
+    return cells
+
+
+def _built(job: Job) -> tuple[dict[str, CheckpointSpec], set[str]]:
+    """The checkpoints with the embedded ones by their folder, and the names of those that are not trained yet."""
+    from uds_bench.storage import default_cache
+    from uds_bench.zoo import cache, recipes
+
+    specs, unbuilt = job.manifest.checkpoints(), set()
+    for name in [name for name in job.needed if specs[name].model.startswith(recipes.SCHEME)]:
+        folder = cache.folder(default_cache(), specs[name].model.removeprefix(recipes.SCHEME))
+        if cache.is_whole(folder):
+            specs[name] = replace(specs[name], model=str(folder))
+        else:
+            unbuilt.add(name)
+    return specs, unbuilt
+
+
+def _show(cells: list[dict[str, str | None]]) -> None:
+    """A row a checkpoint, a column a metric; the variant is named where there are several."""
+    several = len({(cell["metric"], cell["variant"]) for cell in cells}) > len({cell["metric"] for cell in cells})
+    rows: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        column = f"{cell['metric']}\n{cell['variant']}" if several else str(cell["metric"])
+        name = str(cell["checkpoint"])
+        rows.setdefault(name, {"checkpoint": name})[column] = str(cell["status"])
+    show_table(rows.values())

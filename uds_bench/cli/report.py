@@ -1,0 +1,24 @@
+"""`uds-bench report`: the HTML page of a run report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uds_bench.cli.documents import read_run
+
+EXAMPLE = "uds-bench report run.json --out reports/today"
+
+
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN.json", help="What `pytest suites/ --uds-json` wrote.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the page, index.html.")],
+) -> None:
+    """Write the page of a run report: verdicts, evidence and figures in one file that needs no other."""
+    document = read_run(run)
+    from uds_bench.report import write_report
+    from uds_bench.storage import require_writable
+
+    typer.echo(write_report(document.values, require_writable(out, "--out")))

@@ -1,0 +1,112 @@
+"""`uds-bench score`: compute what is missing, with pytest's own engine and store, and write it all to one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uds_bench.cli.app import show_interval, show_number, show_table
+from uds_bench.cli.job import Job, read_job
+from uds_bench.cli.options import (
+    AttacksOption,
+    CheckpointsOption,
+    DeviceOption,
+    ManifestOption,
+    MetricsOption,
+    StoreOption,
+    VariantsOption,
+    require_file,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from uds_bench.scores import Score, Scores
+
+EXAMPLE = "uds-bench score --manifest uds.toml --metrics uds,entity_accuracy --out scores.json"
+
+
+def score(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSON, or a table if it ends in .csv.")],
+    manifest: ManifestOption = None,
+    metrics: MetricsOption = "",
+    attacks: AttacksOption = "none",
+    variants: VariantsOption = False,
+    checkpoints: CheckpointsOption = "",
+    store: StoreOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Compute scores and write them to one file.
+
+    What is in the store already is read; `pytest suites/` then finds all of it there. Exits 1 if a checkpoint
+    could not be scored: the others are written all the same, and the file lists it under "errors".
+    """
+    from rich.console import Console
+
+    from uds_bench.scores import Scores
+    from uds_bench.storage import require_writable
+
+    require_file(out, "--out")
+    job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
+    require_writable(job.store, "--store")
+    found, errors = compute(job, Console(stderr=True))
+    scores = Scores(found)
+    write_scores(out, scores, errors)
+    show_table(map(_row, scores))
+    for message in dict.fromkeys(error["message"] for error in errors):
+        typer.echo(f"uds-bench: could not score: {message}", err=True)
+    typer.echo(f"{len(scores)} scores written to {out}, {len(errors)} could not be computed", err=True)
+    raise typer.Exit(1 if errors else 0)
+
+
+def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
+    """Every score of the job, and for each that could not be computed its address and why."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from uds_bench.errors import UdsError
+
+    engine = job.engine(job.trained_specs(console))
+    scores: list[Score] = []
+    errors: list[dict[str, str]] = []
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("scoring", total=sum(map(len, job.requests.values())))
+        for name, requests in job.requests.items():
+            progress.update(bar, description=f"scoring {name}")
+            for request in requests:
+                try:
+                    # The first computes all of this checkpoint's, so that it is loaded once.
+                    scores.append(engine.score(request, requests))
+                except UdsError as error:
+                    message = " ".join(str(error).split())
+                    address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
+                    errors.append(address | {"message": message})
+                progress.advance(bar)
+        progress.update(bar, description="scored")
+    return scores, errors
+
+
+def write_scores(path: Path, scores: Scores, errors: list[dict[str, str]]) -> None:
+    """Whole or not at all: a table if the name ends in .csv, else the JSON of the scores with `errors`."""
+    from uds_bench.harness.report import write_json
+    from uds_bench.storage import write_atomic
+
+    if path.suffix.lower() == ".csv":
+        write_atomic(path, scores.to_frame().to_csv(index=False).encode())
+    else:
+        write_json(path, {**scores.to_json(), "errors": errors})
+
+
+def _row(score: Any) -> dict[str, str]:
+    row = score.to_json()
+    return {
+        "checkpoint": score.checkpoint,
+        "attack": score.attack,
+        "metric": score.metric,
+        "variant": score.variant,
+        "value": show_number(score.value),
+        "95% CI": show_interval(row["ci"]),
+        "facts": f"{row['n_scored']} of {row['n_planned']}",
+    }

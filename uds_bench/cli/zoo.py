@@ -1,0 +1,89 @@
+"""`uds-bench zoo`: the embedded models that the default run judges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uds_bench.cli.app import ABSENT, example, new_app, show_table
+from uds_bench.cli.options import chosen
+
+if TYPE_CHECKING:
+    from uds_bench.zoo.recipes import Recipe
+
+app = new_app(
+    "The embedded models: small, real, trained on first use and cached (UDS_BENCH_CACHE names the cache).",
+    "uds-bench zoo list",
+)
+
+
+@app.command("list", epilog=example("uds-bench zoo list"))
+def list_models() -> None:
+    """List the embedded models: from which parent, by which recipe, and whether they are cached."""
+    from uds_bench.zoo import cache, recipes
+
+    root = _root()
+    show_table(
+        {
+            "name": name,
+            "parent": recipes.parent(recipe) or ABSENT,
+            "recipe": describe(recipe),
+            "cached": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
+        }
+        for name, recipe in recipes.RECIPES.items()
+    )
+
+
+@app.command(epilog=example("uds-bench zoo build npo simnpo"))
+def build(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Default: all of them.")] = None,
+) -> None:
+    """Train embedded models, with their parents, where they are not cached yet; prints their folders."""
+    for name, folder in _build(names or []).items():
+        typer.echo(f"{name}\t{folder}")
+
+
+@app.command(epilog=example('cp -r "$(uds-bench zoo path npo)" runs/npo'))
+def path(name: Annotated[str, typer.Argument(metavar="NAME", help="As `uds-bench zoo list` shows it.")]) -> None:
+    """Print the folder of an embedded model; it is trained first if need be."""
+    typer.echo(_build([name])[name])
+
+
+@app.command(epilog=example("uds-bench zoo clear --yes"))
+def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Remove every trained model from the cache; the next run trains them anew."""
+    from uds_bench.zoo import cache
+
+    root = _root()
+    if not yes:
+        typer.confirm(f"Remove every model in {root / 'zoo'}?", abort=True)
+    typer.echo(f"removed {cache.clear(root)} models from {root / 'zoo'}")
+
+
+def describe(recipe: Recipe) -> str:
+    """A recipe in a few words."""
+    from uds_bench.zoo.recipes import Base, Finetuned
+
+    if isinstance(recipe, Base):
+        return f"trained on {recipe.authors} authors, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
+    if isinstance(recipe, Finetuned):
+        without = f"without {recipe.without} forget authors" if recipe.without else "on all authors"
+        return f"fine-tuned {without}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
+    method = recipe.method
+    return f"unlearned by {method.name}, {method.steps} steps, lr {method.lr:g}, seed {method.seed}"
+
+
+def _root() -> Path:
+    from uds_bench.storage import default_cache
+
+    return default_cache()
+
+
+def _build(names: list[str]) -> dict[str, Path]:
+    from uds_bench.storage import require_writable
+    from uds_bench.zoo import recipes, runner
+
+    known = chosen(",".join(names), recipes.RECIPES, "NAME")
+    return runner.paths(known, require_writable(_root(), "UDS_BENCH_CACHE"))
