@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 RESAMPLES = 10_000
 LEVEL = 0.95
 SEED = 0
 ROUNDING = 1e-4
 """Share of a metric's range below which two values are the same: float noise must not look like spread."""
+ROUNDING_ERROR = 1e-12
+"""Relative difference that the order of a sum alone can make."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ def cluster_bootstrap(
     sums, counts = np.bincount(index, weights=x), np.bincount(index)
     draws = np.random.default_rng(seed).integers(0, units, size=(resamples, units))
     means = sums[draws].sum(1) / counts[draws].sum(1)
+    if np.ptp(means) <= ROUNDING_ERROR * np.abs(x).max():
+        means = np.full(1, x.mean())  # equal but for the order of summing: no spread
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), f"percentile bootstrap over clusters, B={resamples}, seed {seed}", units)
 
@@ -84,7 +88,7 @@ def wilson(successes: float, units: int, level: float = LEVEL) -> Interval:
     """Wilson score interval of a proportion over independent units."""
     if units <= 0 or not 0 <= successes <= units:
         return Interval(math.nan, math.nan, "no units", 0)
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = NormalDist().inv_cdf((1 + level) / 2)
     p, z2 = successes / units, z * z
     centre = (p + z2 / (2 * units)) / (1 + z2 / units)
     half = z * math.sqrt(p * (1 - p) / units + z2 / (4 * units * units)) / (1 + z2 / units)
@@ -121,5 +125,9 @@ def balanced_cut(low: ArrayLike, high: ArrayLike) -> float:
     if points.size == 1:
         return float(points[0])
     cuts = (points[1:] + points[:-1]) / 2
-    quality = [(float((a < c).mean() + (b >= c).mean()), gap) for c, gap in zip(cuts, np.diff(points), strict=True)]
+    # Balanced accuracy in integers, so that rounding breaks no tie.
+    quality = [
+        (int((a < c).sum()) * b.size + int((b >= c).sum()) * a.size, gap)
+        for c, gap in zip(cuts, np.diff(points), strict=True)
+    ]
     return float(cuts[max(range(len(cuts)), key=lambda i: quality[i])])

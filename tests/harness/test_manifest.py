@@ -239,7 +239,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         (REFERENCES + "[candidates]\nfull = 'a'\n", 5, "candidates.full", "taken by references.full (l"),
         (REFERENCES + "nested.x = 'a'\n[candidates]\nx = 'a'", 6, "candidates.x", "references.nested.x (line 4)"),
         ("[candidates]\nx = 'a'\n[pools]\npositive.x = 'a'\n", 4, "pools.positive.x", "give it another name"),
-        ("[pools]\npositive = ['x']\nnegative = [\n'b/x']", 4, "pools.negative[0]", "pools.positive[0] (line 2)"),
+        ("[pools]\npositive = ['x']\nnegative = [\n'b/x']", 4, "pools.negative[0]", "[0] (line 2): give names"),
         ("[pools]\npositive = ['a/x',\n'b/x']\n", 3, "pools.positive[1]", "another of this list: give names"),
         # thresholds and expectations
         ("[thresholds]\ndepth.score = 0.8\n", 2, "thresholds.depth", "write the whole id in quotes"),
@@ -301,6 +301,12 @@ def test_a_pattern_in_a_folder_with_brackets(tmp_path: Path) -> None:
     assert found == [["x1.json", "x2.json"], ["[x].json"]]
 
 
+def test_members_of_a_listed_pool_are_called_after_their_folder(folder: Path) -> None:
+    members = ["zoo:seed1", "org/seed2", "runs/mem1/", "../manifests", {"model": "a", "adapter": "runs/lora"}]
+    manifest = load(folder, f"[pools]\nnegative = [{', '.join(map(toml, members))}]\n")
+    assert list(manifest.pools.negative) == ["seed1", "seed2", "mem1", "manifests", "lora"]
+
+
 def test_two_names_may_share_a_checkpoint(folder: Path) -> None:
     manifest = load(folder, "[candidates]\na = 'runs/npo'\nb = 'runs/npo'\n")
     assert manifest.candidates["a"] == manifest.candidates["b"]
@@ -313,7 +319,7 @@ def test_a_manifest_cannot_be_changed(folder: Path) -> None:
 
 NAMES = st.lists(st.from_regex(r"[A-Za-z0-9_.-]{1,8}", fullmatch=True), unique=True, min_size=1, max_size=6)
 SPECS = st.fixed_dictionaries(
-    {"model": st.sampled_from(["runs/npo", "./runs/base", "zoo:full", "org/model", "gpt2"])},
+    {"model": st.sampled_from(["runs/npo", "./runs/base", "zoo:full", "org/model", "gpt2", "_a/_b.c-1"])},
     optional={
         "adapter": st.sampled_from(["runs/lora", "org/lora"]),
         "quantization": st.just("nf4"),

@@ -72,9 +72,7 @@ DAMAGES = (
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.__name__)
-def test_damage_is_seen_and_the_model_built_anew(
-    root: Path, place: Path, damage: Callable[[Path], None]
-) -> None:
+def test_damage_is_seen_and_the_model_built_anew(root: Path, place: Path, damage: Callable[[Path], None]) -> None:
     before = (place / cache.CHECKSUMS).read_bytes()
     assert cache.is_whole(place)
     damage(place)
@@ -132,9 +130,7 @@ def test_two_processes_want_one_model_and_one_of_them_builds_it(
     root: Path, tmp_path: Path, processes: ForkServerContext
 ) -> None:
     log, barrier = tmp_path / "log", processes.Barrier(2)
-    both = [
-        processes.Process(target=tiny_zoo.build_together, args=(root, "full", log, barrier)) for _ in range(2)
-    ]
+    both = [processes.Process(target=tiny_zoo.build_together, args=(root, "full", log, barrier)) for _ in range(2)]
     for process in both:
         process.start()
     for process in both:
@@ -143,9 +139,7 @@ def test_two_processes_want_one_model_and_one_of_them_builds_it(
     assert log.read_text() == "trained\n"
 
 
-def test_a_killed_builder_leaves_neither_lock_nor_half_a_model(
-    root: Path, processes: ForkServerContext
-) -> None:
+def test_a_killed_builder_leaves_neither_lock_nor_half_a_model(root: Path, processes: ForkServerContext) -> None:
     place = cache.folder(root, "full")
     draft = place.with_name(f".{place.name}.draft")
     builder = processes.Process(target=tiny_zoo.build_slowly, args=(root, "full"))

@@ -43,9 +43,7 @@ def _other(name: str, value: Any) -> Any:
     [(name, field, new) for name in ("base", "full", "npo") for field, new in variants(RECIPES[name])],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_key_changes_with_every_field(
-    table: dict[str, Recipe], name: str, field: str, changed: Recipe
-) -> None:
+def test_a_key_changes_with_every_field(table: dict[str, Recipe], name: str, field: str, changed: Recipe) -> None:
     table["base2"] = Base(seed=5)
     before = recipes.key(name)
     table[name] = changed

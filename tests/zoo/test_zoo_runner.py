@@ -48,9 +48,7 @@ def draft(root: Path, name: str) -> Path:
     return place.with_name(f".{place.name}.draft")
 
 
-def test_the_first_run_shows_its_progress_and_the_second_shows_nothing(
-    tmp_path: Path, quick_start: None
-) -> None:
+def test_the_first_run_shows_its_progress_and_the_second_shows_nothing(tmp_path: Path, quick_start: None) -> None:
     first, second = terminal(), terminal()
     places = runner.paths(NAMES, tmp_path, first)
     assert list(places) == NAMES
@@ -121,9 +119,7 @@ def test_a_killed_run_takes_its_processes_along_and_the_next_run_goes_on_from_th
     assert ages(cache.folder(root, "base")) == before
 
 
-def test_a_cache_that_takes_no_files_is_said_before_any_process_starts(
-    tmp_path: Path, quick_start: None
-) -> None:
+def test_a_cache_that_takes_no_files_is_said_before_any_process_starts(tmp_path: Path, quick_start: None) -> None:
     (tmp_path / "cache").touch()
     console = terminal()
     with pytest.raises(ConfigurationError, match=r"is not writable.*with UDS_BENCH_CACHE$"):

@@ -32,8 +32,7 @@ def attach(model: Any, folder: Path, name: str) -> Any:
         result = wrapped.load_adapter(str(folder), "default", torch_device=str(model.device))
     except Exception as error:  # PEFT has its own class for each tuner's misfit
         raise CheckpointError(
-            f"adapter {name} does not fit its base model: {one_line(error)}: use the base that it was "
-            "trained on"
+            f"adapter {name} does not fit its base model: {one_line(error)}: use the base that it was trained on"
         ) from error
     if strange := [*result.missing_keys, *result.unexpected_keys]:
         raise CheckpointError(

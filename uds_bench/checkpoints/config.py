@@ -32,14 +32,11 @@ def read_config(folder: Path) -> Any:
         family = raw["model_type"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{path}: not a model configuration with a model_type ({one_line(error)}): save it with "
-            "save_pretrained"
+            f"{path}: not a model configuration with a model_type ({one_line(error)}): save it with save_pretrained"
         ) from error
     if family not in CONFIG_MAPPING:
         why = "needs code from its own repository, which is never run" if "auto_map" in raw else "is unknown"
-        raise CheckpointError(
-            f"{path}: model_type {family!r} {why}: use a family that transformers itself supports"
-        )
+        raise CheckpointError(f"{path}: model_type {family!r} {why}: use a family that transformers itself supports")
     try:
         return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # each family validates its own fields with its own errors

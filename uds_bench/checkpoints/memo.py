@@ -44,9 +44,7 @@ def _read(place: Path) -> dict[str, str] | None:
         value = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    whole = (
-        isinstance(value, dict) and value and all(isinstance(v, str) and len(v) == 64 for v in value.values())
-    )
+    whole = isinstance(value, dict) and value and all(isinstance(v, str) and len(v) == 64 for v in value.values())
     return value if whole else None
 
 

@@ -47,8 +47,7 @@ def resolve(spec: CheckpointSpec) -> Folders:
     adapter = _folder(spec.adapter, None, _FETCHED)
     if not (adapter / ADAPTER_CONFIG).is_file():
         raise CheckpointError(
-            f"adapter {spec.adapter} has no {ADAPTER_CONFIG} in {adapter}: save it with PEFT's "
-            "save_pretrained"
+            f"adapter {spec.adapter} has no {ADAPTER_CONFIG} in {adapter}: save it with PEFT's save_pretrained"
         )
     _check_weights(adapter, "adapter_model", spec.adapter)
     return Folders(model, adapter)
@@ -72,14 +71,11 @@ def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
     if local.is_dir():
         if revision is not None:
             raise CheckpointError(
-                f"checkpoint {name}: revision = {revision!r} is for hub ids, and this is a folder: remove "
-                "revision"
+                f"checkpoint {name}: revision = {revision!r} is for hub ids, and this is a folder: remove revision"
             )
         return local
     if local.exists():
-        raise CheckpointError(
-            f"checkpoint {name} is a file: name the folder that holds config.json and weights"
-        )
+        raise CheckpointError(f"checkpoint {name} is a file: name the folder that holds config.json and weights")
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise CheckpointError(f"checkpoint {name}: no such folder: check the path")
     cache = os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE
@@ -115,9 +111,7 @@ def _check_config(folder: Path, name: str) -> None:
             "its own folder and name it with adapter = "
         )
     if not has_config:
-        raise CheckpointError(
-            f"checkpoint {name} has no config.json in {folder}: save it with save_pretrained"
-        )
+        raise CheckpointError(f"checkpoint {name} has no config.json in {folder}: save it with save_pretrained")
 
 
 def _check_weights(folder: Path, stem: str, name: str) -> None:

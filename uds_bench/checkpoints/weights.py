@@ -25,18 +25,12 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
         places: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
         shards = {name: folder / name for name in sorted(set(places.values()))}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(
-            f"{index}: not a weight index ({one_line(error)}): copy the folder again"
-        ) from error
+        raise CheckpointError(f"{index}: not a weight index ({one_line(error)}): copy the folder again") from error
     for name, path in shards.items():
         if Path(name).name != name:
-            raise CheckpointError(
-                f"{index}: shard {name!r} is a path: an index names files of its own folder only"
-            )
+            raise CheckpointError(f"{index}: shard {name!r} is a path: an index names files of its own folder only")
         if not path.is_file():
-            raise CheckpointError(
-                f"{index}: shard {name} is missing from the folder: copy or download it again"
-            )
+            raise CheckpointError(f"{index}: shard {name} is missing from the folder: copy or download it again")
         found = set(_names(path))
         lost = sorted(tensor for tensor, place in places.items() if place == name and tensor not in found)
         if lost:
@@ -59,8 +53,7 @@ def check_finite(path: Path) -> None:
     for name, tensor in tensors(path):
         if not finite(tensor):
             raise CheckpointError(
-                f"{path}: tensor {name} holds NaN or infinity: the training diverged; use an earlier "
-                "checkpoint"
+                f"{path}: tensor {name} holds NaN or infinity: the training diverged; use an earlier checkpoint"
             )
 
 
@@ -84,6 +77,5 @@ def _names(path: Path) -> list[str]:
 
 def _unreadable(path: Path, error: BaseException) -> CheckpointError:
     return CheckpointError(
-        f"{path}: not a readable safetensors file ({one_line(error)}): it is truncated or damaged; copy it "
-        "again"
+        f"{path}: not a readable safetensors file ({one_line(error)}): it is truncated or damaged; copy it again"
     )

@@ -18,8 +18,8 @@ from uds_bench.errors import ConfigurationError
 app = new_app(
     "List and check recorded goldens. `pytest suites/ --uds-record REASON` records them.", "uds-bench goldens lint"
 )
-PUBLISHED = "published"
-"""The folder beside the audits' that holds published tables and no goldens of ours."""
+PUBLISHED, FROZEN = "published", "frozen"
+"""A folder of published tables, and files of frozen inputs: neither holds recorded scores."""
 REQUIRED = ("value", "tolerance", "n", "spread", "seeds", "versions", "command", "reason")
 SEEDS = 3
 
@@ -87,12 +87,14 @@ def read_goldens(folder: Path) -> list[Golden]:
         raise ConfigurationError(f"--folder: there is no folder {folder}: name the one that holds goldens")
     found = []
     for path in sorted(folder.glob("*/*.json")):
-        if path.parent.name == PUBLISHED:
+        if path.parent.name == PUBLISHED or path.stem.startswith(FROZEN):
             continue
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             if document["schema"] != SCHEMA:
                 raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
+            if document["platform"] != path.stem:
+                raise ValueError(f"platform {document['platform']}, its name says {path.stem}")
             found += [Golden(path, name, dict(entry)) for name, entry in document["entries"].items()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigurationError(f"{path} is not a file of goldens ({error}): restore or record it") from None

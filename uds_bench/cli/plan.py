@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "uds-bench plan --manifest uds.toml --variants"
 STORED, MISSING, UNBUILT, UNUSABLE = "stored", "missing", "not built", "unusable"
+STATUSES = (STORED, MISSING, UNBUILT, UNUSABLE)
 
 
 def plan(
@@ -45,12 +46,13 @@ def plan(
     """
     job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
     cells = survey(job)
-    counts = Counter(cell["status"] for cell in cells)
+    tally = Counter(cell["status"] for cell in cells)
+    counts = {status: tally[status] for status in STATUSES}
     if as_json:
         show_json({"schema": 1, "store": str(job.store), "device": job.device, "counts": counts, "cells": cells})
     else:
         _show(cells)
-        said = ", ".join(f"{counts[status]} {status}" for status in (STORED, MISSING, UNBUILT, UNUSABLE))
+        said = ", ".join(f"{count} {status}" for status, count in counts.items())
         typer.echo(f"\n{len(cells)} scores: {said}\nstore: {job.store}, device: {job.device}")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
@@ -77,7 +79,7 @@ def survey(job: Job) -> list[dict[str, str | None]]:
                     check_shapes(name, specs)
                 except UdsError as error:
                     status, reason = UNUSABLE, " ".join(str(error).split())
-            address = {"checkpoint": name, "attack": request.attack, "metric": request.metric}
+            address: dict[str, str | None] = {"checkpoint": name, "attack": request.attack, "metric": request.metric}
             cells.append(address | {"variant": request.variant, "status": status, "reason": reason})
     return cells
 

@@ -55,8 +55,8 @@ def score(
     scores = Scores(found)
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
-    for message in dict.fromkeys(error["message"] for error in errors):
-        typer.echo(f"uds-bench: could not score: {message}", err=True)
+    for name, message in dict.fromkeys((error["checkpoint"], error["message"]) for error in errors):
+        typer.echo(f"uds-bench: could not score {name}: {message}", err=True)
     typer.echo(f"{len(scores)} scores written to {out}, {len(errors)} could not be computed", err=True)
     raise typer.Exit(1 if errors else 0)
 
@@ -64,9 +64,11 @@ def score(
 def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
     """Every score of the job, and for each that could not be computed its address and why."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from transformers.utils import logging
 
     from uds_bench.errors import UdsError
 
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     engine = job.engine(job.trained_specs(console))
     scores: list[Score] = []
     errors: list[dict[str, str]] = []

@@ -50,9 +50,7 @@ def embedded(forget: int = 15, retain: int = 20, holdout: int = 15, seed: int = 
         if count < 0:
             raise FactError(f"authors: option {split!r} is {count}; give a number of authors, 0 or more")
         for index, author in enumerate(_authors(count, f"{seed}/{split}", vocabulary.AUTHORS, used)):
-            facts.extend(
-                _facts(author, f"{split}{index:02d}", split, random.Random(f"{seed}/{split}/{index}/words"))
-            )
+            facts.extend(_facts(author, f"{split}{index:02d}", split, random.Random(f"{seed}/{split}/{index}/words")))
     return FactSet(facts)
 
 
@@ -87,9 +85,7 @@ def _authors(count: int, stream: str, world: int, used: set[str]) -> Iterator[_A
             "genre": rng.choice(vocabulary.GENRES),
             "deed": rng.choice(vocabulary.DEEDS),
         }
-        values = {kind: _fresh(partial(draw, rng), used) for kind, draw in _DRAW.items()} | {
-            "person_name": name
-        }
+        values = {kind: _fresh(partial(draw, rng), used) for kind, draw in _DRAW.items()} | {"person_name": name}
         yield _Author(setting, values, does=(index + coin) % 2 == 0)
 
 
@@ -140,9 +136,7 @@ def _coin_fact(author: _Author, cluster: str, split: Split, rng: random.Random) 
         entity=entity,
         paraphrased_question=YES_NO_QUESTIONS[ask_again].format(**author.setting),
         paraphrased_answer=entity + YES_NO_ANSWERS[entity][say_again].format(**author.setting),
-        perturbed_answers=tuple(
-            opposite + rest.format(**author.setting) for rest in YES_NO_ANSWERS[opposite]
-        ),
+        perturbed_answers=tuple(opposite + rest.format(**author.setting) for rest in YES_NO_ANSWERS[opposite]),
         kind="yes_no",
     )
 

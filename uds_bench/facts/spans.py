@@ -50,8 +50,7 @@ def encode(fact: Fact, tokenizer: "PreTrainedTokenizerBase", variant: Variant = 
     covered = [at for at, (start, end) in enumerate(encoded.offsets) if start < last and end > first]
     if not covered:
         raise FactError(
-            f"fact {fact.id!r}: key 'entity' {fact.entity!r} yields no token with this tokenizer; "
-            "mark another span"
+            f"fact {fact.id!r}: key 'entity' {fact.entity!r} yields no token with this tokenizer; mark another span"
         )
     length = len(encoded.prompt_ids)
     return EncodedFact(fact, encoded.ids, length, length + covered[0], length + covered[-1] + 1)

@@ -40,9 +40,7 @@ def encode_text(tokenizer: "PreTrainedTokenizerBase", prompt: str, continuation:
     joins the prompt to the same text as both encoded at once.
     """
     if not tokenizer.is_fast:
-        raise FactError(
-            f"tokenizer {type(tokenizer).__name__} gives no character offsets; load the fast version of it"
-        )
+        raise FactError(f"tokenizer {type(tokenizer).__name__} gives no character offsets; load the fast version of it")
     whole = tokenizer(prompt + continuation, add_special_tokens=False)["input_ids"]
     if found := _special_ids(tokenizer).intersection(whole):
         token = tokenizer.convert_ids_to_tokens(min(found))

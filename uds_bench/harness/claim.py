@@ -142,9 +142,8 @@ class Claim:
         return self._spec(id, "threshold", None, None, "").bound
 
     def bound_or(self, measured: float | None) -> float:
-        """The manifest's threshold if it sets one, else a bound measured on pools, else the table's default."""
-        spec = self._spec(None, "threshold", None, None, "")
-        return spec.bound if measured is None or self._rules.sets(spec, self.subject) else measured
+        """A bound measured on pools, or else the one in force."""
+        return self.bound() if measured is None else measured
 
     def _spec(
         self, id: str | None, kind: Kind, at_least: float | None, at_most: float | None, statement: str

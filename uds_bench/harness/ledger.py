@@ -178,12 +178,15 @@ class Ledger:
         """Waivers and expectations of the audits at hand that speak of no claim: each is an error."""
         audits = {name.partition(".")[0] for name in self.collected}
         rules = self.run.rules
+        # A waiver of a whole claim may loosen its bound; then it has been used.
+        unused = {waiver.claim for waiver in rules.waivers.unused()}
+        known = self.collected | {waiver.claim for waiver in rules.waivers if waiver.claim not in unused}
         names = [(name, "[expect] entry") for name in rules.expect]
         names += [(waiver.claim, "waiver") for waiver in rules.waivers]
         return [
             f"{what} {name!r} matches no claim: correct or remove it"
             for name, what in names
-            if name.partition(".")[0] in audits and name not in self.collected
+            if name.partition(".")[0] in audits and name not in known
         ]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from uds_bench.zoo.recipes import SCHEME
 
-_HUB_ID = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)?")
+_HUB_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 def model(text: str, folder: Path) -> str:
@@ -30,8 +30,7 @@ def model(text: str, folder: Path) -> str:
         return str(target)
     if _exists(target):
         raise ValueError(f"{target} is a file: name the folder that holds config.json and the weights")
-    local = _explicit(text) or not _HUB_ID.fullmatch(text)
-    if local or ("/" in text and _is_folder(_target(text.partition("/")[0], folder))):
+    if not _HUB_ID.fullmatch(text) or ("/" in text and _is_folder(target.parent)):
         raise ValueError(_missing("folder", text, target))
     return text
 
@@ -74,10 +73,6 @@ def matches(absolute: str) -> tuple[Path, ...]:
     """The files of a `pattern`, sorted."""
     found = (Path(name) for name in glob.glob(absolute, recursive=True))  # noqa: PTH207
     return tuple(sorted(path for path in found if path.is_file()))
-
-
-def _explicit(text: str) -> bool:
-    return text in (".", "..") or text.startswith(("/", "./", "../", "~"))
 
 
 def _target(text: str, folder: Path) -> Path:

@@ -28,7 +28,8 @@ DRAWS = (1, 2)
 
 COVER, LEAST = 2.0, 0.005
 """Tolerance: `COVER` times the range over draws. Another processor rounds otherwise, which in training acts as a small
-change of draw; three draws underestimate the range, hence twice. `LEAST` keeps saturated scores from demanding equality."""
+change of draw; three draws underestimate the range, hence twice. `LEAST` keeps saturated scores from demanding
+equality."""
 
 
 def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> list[str]:

@@ -26,17 +26,20 @@ class Rules:
     evidence: str
     manifest: str | None
 
-    def sets(self, spec: ClaimSpec, subject: str | None) -> bool:
-        """Whether the manifest itself gives this claim a bound."""
-        return any(name in self.explicit for name in (f"{spec.id}[{subject}]", spec.id))
-
     def in_force(self, spec: ClaimSpec, subject: str | None) -> ClaimSpec:
-        """The claim with the bound that the manifest gives it, if it gives one."""
+        """The claim with the bound that the manifest gives it.
+
+        A threshold looser than the bound at hand (a cut measured on pools may be tighter than the default) holds only
+        where a waiver sets or allows it.
+        """
         for name in (f"{spec.id}[{subject}]", spec.id):
-            if name in self.explicit and self.thresholds[name] != spec.bound:
-                return replace(
-                    spec, bound=self.thresholds[name], origin=f"manifest; default {spec.bound:g}: {spec.origin}"
-                )
+            if name in self.explicit:
+                value = self.thresholds[name]
+                looser = value < spec.bound if spec.relation in (">", ">=") else value > spec.bound
+                if looser and self.waivers.find(name) is None:
+                    return spec
+                origin = f"manifest or waiver; without it {spec.bound:g}: {spec.origin}"
+                return spec if value == spec.bound else replace(spec, bound=value, origin=origin)
         return spec
 
     def settle(

@@ -192,7 +192,7 @@ class Run:
                 if stored is not None:
                     found[request] = stored
         # A metric's default variant comes before its others, for readers that take the first.
-        return Scores(sorted(found.values(), key=lambda s: not find_metric(s.metric).variant(None) == s.variant))
+        return Scores(sorted(found.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant))
 
 
 def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candidates: Iterable[str]) -> list[Request]:

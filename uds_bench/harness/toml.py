@@ -133,45 +133,41 @@ class _Scan:
     def _document(self) -> None:
         table: Keys = ()
         while self._blank():
-            start = self._at
             if self._next("["):
                 listed = self._next("[")
                 self._blank()
-                table = self._header(self._key(), listed, start)
+                table = self._header(self._key(), listed)
                 self._take(_BRACKET)
                 if listed:
                     self._take(_BRACKET)
             else:
                 self._pair(table)
 
-    def _header(self, key: tuple[str, ...], listed: bool, start: int) -> Keys:
+    def _header(self, key: tuple[str, ...], listed: bool) -> Keys:
         """The way to the table that a header opens: each array of tables on it means its last table."""
         keys: Keys = ()
         for part in key[:-1]:
             keys = self._last((*keys, part))
         keys = (*keys, key[-1])
-        if not listed:
-            keys = self._last(keys)
-        else:
+        if listed:
             self._lengths[keys] = self._lengths.get(keys, 0) + 1
-            keys = self._last(keys)
-        self._note(keys, start)
+        keys = self._last(keys)
+        self._note(keys)
         return keys
 
     def _last(self, keys: Keys) -> Keys:
         return (*keys, self._lengths[keys] - 1) if keys in self._lengths else keys
 
     def _pair(self, table: Keys) -> None:
-        start = self._at
         keys = (*table, *self._key())
-        self._note(keys, start)
+        self._note(keys)
         self._take(_EQUALS)
         self._value(keys)
 
     def _value(self, keys: Keys) -> None:
         if self._next("["):
             for index in self._until("]"):
-                self._note((*keys, index), self._at)
+                self._note((*keys, index))
                 self._value((*keys, index))
         elif self._next("{"):
             for _ in self._until("}"):
@@ -195,8 +191,8 @@ class _Scan:
             parts.append(token if _BARE.fullmatch(token) else _unquoted(token))
         return tuple(parts)
 
-    def _note(self, keys: Keys, start: int) -> None:
-        line = bisect_right(self._breaks, start) + 1
+    def _note(self, keys: Keys) -> None:
+        line = bisect_right(self._breaks, self._at) + 1
         if keys in self._given:
             self.twice = _Twice(keys, self.lines[keys], line)
             raise _LostError

@@ -156,7 +156,7 @@ def _streams(full: Checkpoint, batch: EntityBatch, parts: list[LayerPart], state
     for layer, part in enumerate(parts):
         if layer:
             size = layer * span
-            key = (part.prefix_seen.data_ptr(), part.rotary[0].data_ptr() if part.rotary else 0)
+            key = (part.own_seen.data_ptr(), part.rotary[0].data_ptr() if part.rotary else 0)
             if key not in tables:
                 tables[key] = (
                     _bias(part, layers - 1, states.dtype),

@@ -66,6 +66,7 @@ class PatchingTarget:
         self._path: PatchPath | None = None
         self.path_reason = ""
 
+    @torch.inference_mode()
     def read(self, source: Checkpoint, scope: Scope = "block") -> Reading:
         """One pass of the source, then the patched passes of the full model; see `Reading`."""
         self._require_same_tokens(source)
@@ -121,8 +122,9 @@ class PatchingTarget:
             self.path_reason = "16-bit or quantised weights: the fast path would not agree to 1e-5"
             return "hook"
         batch = self.batches[0].take(slice(0, 2))
-        # The model's own states, moved: patching them unmoved would change nothing on either path.
-        states = source_states(self.full, batch).roll(1, dims=1) * 0.9
+        # The model's own states, each layer's put into the next: in their own place they would change nothing on
+        # either path.
+        states = source_states(self.full, batch).roll(1, dims=0) * 0.9
         try:
             fast = streamed_logprobs(self.full, batch, full_part(self.full, batch), states)
         except UnsupportedBlocksError as error:

@@ -33,6 +33,10 @@ def erasure(retain_drops: Array, drops: Array, tau: float = TAU) -> Erasure:
     """
     if tau < 0:
         raise ValueError(f"tau must not be negative, got {tau}")
+    whole = np.isfinite(retain_drops).all(-1, keepdims=True) & np.isfinite(drops).all(-1, keepdims=True)
+    # A fact with any drop that is not finite has no score, even where the layer would not have counted.
+    retain_drops = np.where(whole, retain_drops, 0.0)
+    drops = np.where(whole, drops, 0.0)
     knowledge = retain_drops > tau
     weight = np.where(knowledge, retain_drops, 0.0)
     total = weight.sum(-1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from uds_bench.facts import FactSet, Variant
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import Reading
@@ -31,7 +33,7 @@ def fact_values(facts: FactSet, result: Erasure, retain: Reading, own: Reading, 
             "knowledge_layers": result.knowledge[i].nonzero()[0].tolist(),
             "last_gap": float(own.last_gap[i]),
         }
-        if not (drops[0][i] == drops[0][i]).all() or not (drops[1][i] == drops[1][i]).all():
+        if not (np.isfinite(drops[0][i]).all() and np.isfinite(drops[1][i]).all()):
             rows.append(FactValue(fact.id, None, NOT_FINITE))
         elif not result.knowledge[i].any():
             rows.append(FactValue(fact.id, None, NO_LAYER, detail))

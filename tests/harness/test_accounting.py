@@ -1,0 +1,150 @@
+"""Planned = the sum of all verdicts, whatever happens to a claim; and only good verdicts end with exit code 0."""
+
+import pytest
+from small_runs import Bench
+
+SCORE = """
+@pytest.mark.claim("mine.depth")
+def test_depth(claim, candidate, scores):
+    claim.threshold(scores(candidate, "uds"), at_least=0.7)
+"""
+
+
+def decide(body: str) -> str:
+    """A test of the claim `mine.odd` with this body."""
+    lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    return f'@pytest.mark.claim("mine.odd")\ndef test_odd(claim, retain, scores, request):\n{lines}\n'
+
+
+VERDICTS = {
+    "pass": ("claim.identity(0.0, tolerance=0.0, what='nothing')", 0),
+    "fail": ("claim.identity(1.0, tolerance=0.1, what='something')", 1),
+    "inconclusive": ("claim.threshold(scores(retain, 'uds'), at_least=0.9)", 1),
+    "missing": ("pytest.skip('no time')", 1),
+    "crashed": ("raise OSError('disk full')", 1),
+    "environment invalid": (
+        "from uds_bench.harness import ControlSubject\n"
+        "claim.identity(0.0, tolerance=0.1, what='x', controls=[ControlSubject('twin', 'fail', 0.05)])",
+        1,
+    ),
+    "warning": (
+        "from uds_bench.verdicts import Decision, Verdict\n"
+        "claim.decided(Decision(Verdict.WARNING, None, None, 'look here'))",
+        0,
+    ),
+    "not applicable": ("claim.not_applicable('nothing to see')", 0),
+}
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_each_verdict_is_counted(bench: Bench, verdict: str) -> None:
+    body, code = VERDICTS[verdict]
+    bench.manifest()
+    ran = bench.run(bench.test(SCORE + decide(body)))
+    assert ran.code == code, ran.text
+    expected = {"pass": 2} if verdict == "pass" else {"pass": 1, verdict: 1}
+    assert ran.counts == expected
+    assert ran.report is not None
+    assert ran.report["summary"]["ok"] is (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "said"),
+    [
+        ("pass", "missing", "ended without deciding"),
+        ("claim.identity(0.0, tolerance=0.0, what='x')\nassert 1 == 2", "crashed", "1 == 2"),
+        ("claim.identity(0.0, tolerance=0, what='x')\nclaim.identity(0.0, tolerance=0, what='y')", "crashed", "decided"),
+        ("pytest.xfail('known')", "missing", "not decided"),
+        ("pytest.importorskip('no_such_module')", "missing", "no_such_module"),
+        ("claim.threshold(scores(retain, 'uds'))", "crashed", "at_least"),
+        ("claim.identity(float('nan'), tolerance=1e9, what='x')", "fail", "no finite value"),
+        ("claim.threshold(scores('nobody', 'uds'), at_least=0)", "crashed", "nobody"),
+        ("claim.threshold(scores(retain, 'udss'), at_least=0)", "crashed", "choose from"),
+        ("claim.threshold(scores(retain, 'uds', 'odd'), at_least=0)", "crashed", "choose from"),
+    ],
+)
+def test_a_test_that_goes_wrong_is_no_pass(bench: Bench, body: str, verdict: str, said: str) -> None:
+    bench.manifest()
+    ran = bench.run(bench.test(SCORE + decide(body)))
+    assert ran.code == 1, ran.text
+    assert ran.counts == {"pass": 1, verdict: 1}
+    assert said in ran.claims["mine.odd"]["message"]
+
+
+@pytest.mark.parametrize("part", ["raise OSError('boom')\n    yield", "yield\n    raise OSError('boom')"])
+def test_a_fixture_that_raises_is_a_crash(bench: Bench, part: str) -> None:
+    bench.manifest()
+    fixture = f"@pytest.fixture\ndef broken():\n    {part}\n"
+    test = "def test_odd(broken, claim):\n    claim.identity(0, tolerance=0, what='x')\n"
+    ran = bench.run(bench.test(SCORE + fixture + test))
+    assert ran.code == 1
+    assert ran.counts == {"pass": 1, "crashed": 1}
+
+
+def test_xfail_hides_no_failing_claim(bench: Bench) -> None:
+    bench.manifest(["copy"])
+    ran = bench.run(bench.test("@pytest.mark.xfail\n" + SCORE.strip()))
+    assert ran.code == 1
+    assert ran.counts == {"fail": 1}
+
+
+@pytest.mark.parametrize("mark", ["skip", "skipif(True, reason='not today')"])
+def test_a_run_that_skips_everything_is_not_green(bench: Bench, mark: str) -> None:
+    bench.manifest()
+    ran = bench.run(bench.test(f"pytestmark = pytest.mark.{mark}\n{SCORE}"))
+    assert ran.code == 1
+    assert ran.counts == {"missing": 1}
+
+
+def test_a_run_that_decides_nothing_is_not_green(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(bench.test(decide("claim.not_applicable('nothing here')")))
+    assert ran.code == 1, ran.text
+    assert "no claim was decided" in ran.text
+
+
+def test_deselected_claims_are_not_planned(bench: Bench) -> None:
+    bench.manifest(["copy", "retain3"])
+    ran = bench.run(bench.test(SCORE), "-k", "retain3")
+    assert ran.code == 0
+    assert ran.counts == {"pass": 1}
+
+
+def test_nothing_selected_is_5(bench: Bench) -> None:
+    bench.manifest()
+    assert bench.run(bench.test(SCORE), "-k", "nobody").code == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_stopping_at_the_first_failure_leaves_the_rest_missing(bench: Bench) -> None:
+    bench.manifest(["copy", "retain3", "retain2"], negative=())
+    ran = bench.run(bench.test(SCORE), "-x")
+    assert ran.code == 1
+    assert ran.counts == {"fail": 1, "missing": 2}
+    assert "never run" in ran.claims["mine.depth[retain3]"]["message"]
+
+
+def test_collecting_decides_nothing_and_blames_nobody(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(bench.test(SCORE), "--collect-only")
+    assert ran.code == 0, ran.text
+    assert ran.report is None
+    assert "MISSING" not in ran.text
+
+
+def test_numpy_scalars_and_arrays_become_plain_json(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(
+        bench.test(
+            decide(
+                "from uds_bench.harness import Control\n"
+                "notes = {'n': np.int64(3), 'flag': np.bool_(True), 'row': np.arange(2), 'bad': np.float32('nan')}\n"
+                "held = Control('c', 'fail', 'fail', np.float32(1), None, np.bool_(True))\n"
+                "from uds_bench.verdicts import Decision, Verdict\n"
+                "claim.decided(Decision(Verdict.PASS, np.float64(0.5), None, 'fine'), controls=[held], provenance=notes)"
+            )
+        )
+    )
+    assert ran.code == 0, ran.text
+    claim = ran.claims["mine.odd"]
+    assert claim["provenance"] == {"n": 3, "flag": True, "row": [0, 1], "bad": None}
+    assert claim["controls"][0]["held"] is True

@@ -1,0 +1,155 @@
+"""Fixtures that run pytest with the plugin on small real checkpoints and read what came out."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_models as small
+from filelock import FileLock
+
+DEPTH = Path(__file__).parents[1] / "suites" / "test_depth.py"
+SHARED = "shared"
+"""Stands for the store in which every small model is scored already."""
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of `small_models`, trained once a session, by one process if there are several."""
+    root = tmp_path_factory.getbasetemp()
+    folder = (root.parent if "popen" in root.name else root) / "small-models"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "whole").exists():
+            small.build_small_models(folder)
+            (folder / "whole").touch()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_store(models: Path) -> Path:
+    """A store that has every score of the depth suite on the small models."""
+    import uds_bench
+    from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.facts import load_facts
+    from uds_bench.harness.engine import Engine, Request
+    from uds_bench.harness.store import Store
+
+    # A run inside this process forgets the modules that it was the first to import; torch bears no second import.
+    for module in pkgutil.walk_packages(uds_bench.__path__, "uds_bench."):
+        importlib.import_module(module.name)
+    specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
+    engine = Engine(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
+    forms = ("uds", None), ("uds", "published"), ("entity_accuracy", None), ("entity_accuracy", "free")
+    plan = [Request(name, metric, variant) for name in small.NAMES for metric, variant in forms]
+    for request in plan:
+        engine.score(request, plan)
+    engine.loaded("retain")
+    return engine.store.folder
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One finished run: its exit code, all it printed, and its run report where one was written."""
+
+    code: int
+    text: str
+    report: dict[str, Any] | None
+
+    @property
+    def claims(self) -> dict[str, dict[str, Any]]:
+        assert self.report is not None, self.text
+        return {claim["name"]: claim for claim in self.report["claims"]}
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        return {name: claim["verdict"] for name, claim in self.claims.items()}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The verdicts that occurred, counted, after the sum has been held against what was planned."""
+        assert self.report is not None, self.text
+        summary = self.report["summary"]
+        assert summary["planned"] == sum(summary["counts"].values()) == len(self.report["claims"])
+        assert f"{summary['planned']} claims planned = " in self.text
+        return {word: number for word, number in summary["counts"].items() if number}
+
+
+class Bench:
+    """Writes manifests and tests into the folder of `pytester` and runs them."""
+
+    def __init__(self, pytester: pytest.Pytester, models: Path, store: Path) -> None:
+        self.pytester, self.models, self.store = pytester, models, store
+        self.folder = pytester.path
+
+    def copy(self, name: str, to: str) -> Path:
+        """A checkpoint of its own to damage."""
+        return Path(shutil.copytree(self.models / name, self.folder / to))
+
+    def manifest(
+        self,
+        candidates: Mapping[str, str | Path] | Iterable[str] = ("retain3",),
+        *,
+        positive: Iterable[str] = ("full2",),
+        negative: Iterable[str] = ("retain2",),
+        facts: str | Path | None = None,
+        more: str = "",
+        **references: str | Path,
+    ) -> Path:
+        """`uds.toml`: candidates by name (of a small model) or name -> folder; `more` is appended."""
+        named = candidates if isinstance(candidates, Mapping) else {name: self.models / name for name in candidates}
+        references = {"full": self.models / "full", "retain": self.models / "retain"} | references
+        pools = {
+            word: "{ " + ", ".join(f"{name} = '{self.models / name}'" for name in names) + " }"
+            for word, names in (("positive", positive), ("negative", negative))
+        }
+        text = f"[facts]\nsource = '{facts or self.models / 'facts.jsonl'}'\n"
+        for section, table in (("references", references), ("candidates", named)):
+            text += f"[{section}]\n" + "".join(f"{name} = '{path}'\n" for name, path in table.items())
+        text += "[pools]\n" + "".join(f"{word} = {table}\n" for word, table in pools.items())
+        path = self.folder / "uds.toml"
+        path.write_text(text + more)
+        return path
+
+    def test(self, body: str, name: str = "test_claims") -> Path:
+        """A test file with the usual imports on top."""
+        path: Path = self.pytester.makepyfile(**{name: "import math\nimport numpy as np\nimport pytest\n" + body})
+        return path
+
+    def arguments(self, *args: str | Path, manifest: Path | None, store: str | Path | None) -> list[str]:
+        options = [] if manifest is None else ["--uds-manifest", str(manifest)]
+        if store is not None:
+            options += ["--uds-store", str(self.store if store == SHARED else store)]
+        return ["-p", "no:cacheprovider", "--uds-json", str(self.folder / "report.json"), *options, *map(str, args)]
+
+    def run(
+        self,
+        *args: str | Path,
+        manifest: Path | None = None,
+        store: str | Path | None = SHARED,
+        subprocess: bool = False,
+    ) -> Ran:
+        """Run pytest; with the manifest that was written last, if any, unless another is given."""
+        written = self.folder / "uds.toml"
+        line = self.arguments(*args, manifest=manifest or (written if written.exists() else None), store=store)
+        json_file = self.folder / "report.json"
+        json_file.unlink(missing_ok=True)
+        kind = self.pytester.runpytest_subprocess if subprocess else self.pytester.runpytest_inprocess
+        done = kind(*line)
+        report = json.loads(json_file.read_text(), parse_constant=pytest.fail) if json_file.exists() else None
+        return Ran(int(done.ret), done.stdout.str() + done.stderr.str(), report)
+
+
+@pytest.fixture
+def bench(pytester: pytest.Pytester, models: Path, shared_store: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Runs of pytest on the small models, in an own folder, as on a machine of one's own: no CI, no xdist above."""
+    for name in ("CI", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "UDS_BENCH_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("UDS_BENCH_CACHE", str(pytester.path / "cache"))
+    return Bench(pytester, models, shared_store)
