@@ -119,7 +119,7 @@ def decide_ordering(steps: Sequence[Step], unit: str) -> Decision:
     for step in steps:
         low, high = step.interval.low, step.interval.high
         part = f"{step.later} - {step.earlier} = {step.difference:+.3f} ({low:+.3f}..{high:+.3f})"
-        if not step.interval.decides:
+        if not (step.interval.decides and math.isfinite(step.difference)):
             verdict = verdict if verdict is Verdict.FAIL else Verdict.INCONCLUSIVE
             part += " decides nothing"
         elif high <= ROUNDING:

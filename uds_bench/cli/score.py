@@ -23,6 +23,7 @@ from uds_bench.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from uds_bench.harness.engine import Engine, Request
     from uds_bench.scores import Score, Scores
 
 EXAMPLE = "uds-bench score --manifest uds.toml --metrics uds,entity_accuracy --out scores.json"
@@ -79,8 +80,7 @@ def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str
             progress.update(bar, description=f"scoring {name}")
             for request in requests:
                 try:
-                    # The first computes all of this checkpoint's, so that it is loaded once.
-                    scores.append(engine.score(request, requests))
+                    scores.append(_score(engine, request, requests))
                 except UdsError as error:
                     message = " ".join(str(error).split())
                     address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
@@ -88,6 +88,20 @@ def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str
                 progress.advance(bar)
         progress.update(bar, description="scored")
     return scores, errors
+
+
+def _score(engine: Engine, request: Request, group: list[Request]) -> Score:
+    """One score; the first asked for computes the whole group, so that its checkpoint is loaded once."""
+    from uds_bench.errors import UdsError
+
+    try:
+        return engine.score(request, group)
+    except UdsError:
+        # Another of the group may be what failed: what was computed before it stands.
+        kept = engine.stored(request)
+        if kept is None:
+            raise
+        return kept
 
 
 def write_scores(path: Path, scores: Scores, errors: list[dict[str, str]]) -> None:

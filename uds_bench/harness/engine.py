@@ -77,12 +77,13 @@ class Engine:
         return found
 
     def loaded(self, name: str) -> Checkpoint:
-        """The checkpoint in memory. The references stay loaded; of the others only the last one does."""
+        """The checkpoint in memory. The full model stays loaded, as every other is patched into it; of the others
+        only the last one does."""
         if name not in self.specs:
             raise ConfigurationError(f"the manifest has no checkpoint {name!r}: it has {', '.join(self.specs)}")
         place = self._place(name)
         if place not in self._loaded:
-            for other in [n for n in self._loaded if n not in REFERENCES]:
+            for other in [n for n in self._loaded if n != "full"]:
                 del self._loaded[other]
             check_shapes(name, self.specs)
             self._on_load(name)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -115,6 +116,12 @@ def claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
     current = Claim(name, subject, request.node.nodeid, uds_run.rules)
     request.node.stash[CLAIM] = current
     return current
+
+
+def is_ours(name: str, definitions: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether `name` means this module's fixture to a test, and not a namesake of another project or a parameter."""
+    found = definitions.get(name)
+    return bool(found) and getattr(found[-1].func, "__module__", None) == __name__  # type: ignore[index]
 
 
 def claim_name(item: pytest.Item) -> tuple[str, str | None]:

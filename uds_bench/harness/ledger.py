@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from uds_bench.errors import UdsError
-from uds_bench.harness.fixtures import CLAIM, claim_name
-from uds_bench.harness.record import ClaimRecord, is_good
+from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.harness.fixtures import CLAIM, claim_name, is_ours
+from uds_bench.harness.record import ClaimRecord, decides_something, is_good
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Ledger:
         self.started = time.time()
         self.planned: dict[str, tuple[str, str | None]] = {}
         self.records: dict[str, ClaimRecord] = {}
+        self.died: dict[str, str] = {}
         self.problems: list[str] = []
         self.remarks: list[str] = []
         self.loads: Counter[str] = Counter()
@@ -59,13 +60,15 @@ class Ledger:
         chosen = [item for item in items if decides_claim(item)]
         self.planned = {item.nodeid: claim_name(item) for item in chosen}
         self.deselected = len(chosen) < len(before)
-        if not chosen:
+        if not chosen or self.config.option.collectonly:
+            self.planned = {}
             return
         try:
             self.run.prepare(chosen)
             if not self.is_worker and (unmatched := self.unmatched()):
-                raise pytest.UsageError("; ".join(unmatched))
+                raise ConfigurationError("; ".join(unmatched))
         except UdsError as error:
+            self.planned = {}  # nothing was run, so nothing is missing
             raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(wrapper=True)
@@ -110,6 +113,8 @@ class Ledger:
         row = getattr(report, "uds_claim", None)
         if row is not None:
             self.records[report.nodeid] = ClaimRecord.from_json(row)
+        elif report.when == "???":  # how xdist reports the test at which a worker died
+            self.died[report.nodeid] = " ".join(str(report.longrepr).split())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, Any] | None:
@@ -147,8 +152,12 @@ class Ledger:
         if not self.planned:
             return
         for node, (name, subject) in self.planned.items():
-            if node not in self.records:
+            if node in self.died:
+                self.records[node] = self.run.rules.crashed(name, subject, node, self.died[node], Verdict.CRASHED)
+            elif node not in self.records:
                 self.records[node] = self.run.rules.crashed(name, subject, node, "was never run", Verdict.MISSING)
+        if not decides_something(self.records.values()):
+            self.problems.append("no claim was decided: none of the selected ones applies to this manifest")
         self.problems += self.unmatched() if self.loads or self.records else []
         if not self.deselected:
             audits = {record.audit for record in self.records.values()}
@@ -186,8 +195,16 @@ class Ledger:
         return [
             f"{what} {name!r} matches no claim: correct or remove it"
             for name, what in names
-            if name.partition(".")[0] in audits and name not in known
+            if name.partition(".")[0] in audits and name not in known and not self._left_out(name)
         ]
+
+    def _left_out(self, name: str) -> bool:
+        """Whether a claim may well exist that this run was not asked to collect, as `FILE::TEST` names one test only."""
+        from uds_bench.harness.bounds import CLAIMS
+
+        claim, bracket, subject = name.rstrip("]").partition("[")
+        named = any("::" in argument for argument in self.config.args)
+        return named and claim in CLAIMS and (not bracket or subject in self.run.manifest.candidates)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.planned or self.records:
@@ -197,7 +214,9 @@ class Ledger:
 
 
 def decides_claim(item: pytest.Item) -> bool:
-    return "claim" in getattr(item, "fixturenames", ())
+    # Pytest has no public way to tell which fixture a name means to an item.
+    info = getattr(item, "_fixtureinfo", None)
+    return info is not None and "claim" in info.names_closure and is_ours("claim", info.name2fixturedefs)
 
 
 def label(name: str, subject: str | None) -> str:

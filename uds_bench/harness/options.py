@@ -92,7 +92,7 @@ def _file(config: pytest.Config, value: str, option: str) -> Path | None:
 
 
 def _output(path: Path | None, option: str) -> Path | None:
-    if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+    if path is not None and (path.is_dir() or not (path.parent.is_dir() and os.access(path.parent, os.W_OK))):
         raise ConfigurationError(f"{option}: {path} cannot be written: name a file in a folder that you may write")
     return path
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from uds_bench.errors import UdsError
-from uds_bench.harness.fixtures import RUN, candidate, claim, facts, full, goldens, manifest, retain, scores, uds_run
+from uds_bench.harness.fixtures import (
+    RUN,
+    candidate,
+    claim,
+    facts,
+    full,
+    goldens,
+    is_ours,
+    manifest,
+    retain,
+    scores,
+    uds_run,
+)
 from uds_bench.harness.options import add_options, read_settings
 
 __all__ = ["candidate", "claim", "facts", "full", "goldens", "manifest", "retain", "scores", "uds_run"]
@@ -39,8 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Ledger(config, run), "uds_bench_ledger")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "candidate" in metafunc.fixturenames:
+    if "candidate" in metafunc.fixturenames and is_ours("candidate", metafunc._arg2fixturedefs):
         names = list(metafunc.config.stash[RUN].manifest.candidates)
         metafunc.parametrize("candidate", names, ids=names, indirect=True)
 

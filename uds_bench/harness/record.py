@@ -102,8 +102,10 @@ def finite(value: Any) -> Any:
         return str(value)
     if isinstance(value, int):
         return int(value)
-    number = float(value)
-    return number if math.isfinite(number) else None
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    # Scalars, arrays and tensors have it; of anything else only the text can be kept.
+    return finite(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
 def count(records: Iterable[ClaimRecord]) -> dict[str, int]:
@@ -115,7 +117,12 @@ def count(records: Iterable[ClaimRecord]) -> dict[str, int]:
 def is_good(records: Iterable[ClaimRecord]) -> bool:
     """Whether a release may go on: something was decided, and nothing came out other than good."""
     listed = list(records)
-    return bool(listed) and all(record.verdict in GOOD for record in listed)
+    return all(record.verdict in GOOD for record in listed) and decides_something(listed)
+
+
+def decides_something(records: Iterable[ClaimRecord]) -> bool:
+    """Whether any claim applied at all: a run in which none does must not look like a release that passed."""
+    return any(record.verdict is not Verdict.NOT_APPLICABLE for record in records)
 
 
 def _interval(row: Mapping[str, Any] | None) -> Interval | None:

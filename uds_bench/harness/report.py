@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
+UNREAD = ("attacks", "bypass", "lmlm", "localization", "association")
+"""Sections of a manifest that no suite reads yet; a manifest that has one is told so."""
 
 
 def run_report(run: Run, ledger: Ledger) -> dict[str, Any]:
@@ -57,14 +59,16 @@ def environment(device: str) -> dict[str, str]:
 
 
 def notes(run: Run) -> list[str]:
-    """What a reader of the verdicts should know about their controls."""
-    pools = run.manifest.pools
-    if pools.positive and pools.negative:
-        return []
-    return [
-        "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
-        "the gates; add [pools] positive and negative"
-    ]
+    """What a reader of the verdicts should know: weak controls, and sections that decide nothing."""
+    manifest, found = run.manifest, []
+    if not (manifest.pools.positive and manifest.pools.negative):
+        found.append(
+            "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
+            "the gates; add [pools] positive and negative"
+        )
+    unread = [name for name in UNREAD if name in manifest.document.values]
+    found += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
+    return found
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

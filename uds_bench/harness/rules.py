@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ class Rules:
     waivers: Waivers
     goldens: Goldens
     evidence: str
-    manifest: str | None
+    reproduce: Callable[[str], str]
 
     def in_force(self, spec: ClaimSpec, subject: str | None) -> ClaimSpec:
         """The claim with the bound that the manifest gives it.
@@ -99,14 +99,20 @@ class Rules:
 
     def crashed(self, spec_id: str, subject: str | None, node: str, text: str, verdict: Verdict) -> ClaimRecord:
         """A claim that could not be decided: its test raised, was skipped, or never spoke."""
-        label = f"{spec_id} [{subject}]" if subject else spec_id
+        label, name = (f"{spec_id} [{subject}]", f"{spec_id}[{subject}]") if subject else (spec_id, spec_id)
+        expected = self._expectation(name)
+        if expected and expected["verdict"] == verdict.value:
+            verdict, text = _expected(verdict, text, expected)
         return ClaimRecord(
-            spec_id, subject, "none", verdict, f"{label}: {text}", reproduce=self.reproduce(node), node=node
+            spec_id,
+            subject,
+            "none",
+            verdict,
+            f"{label}: {text}",
+            expected=expected,
+            reproduce=self.reproduce(node),
+            node=node,
         )
-
-    def reproduce(self, node: str) -> str:
-        manifest = f" --uds-manifest '{self.manifest}'" if self.manifest else ""
-        return f"pytest '{node}'{manifest}"
 
     def _expectation(self, name: str) -> dict[str, Any] | None:
         entry = self.expect.get(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,6 +76,11 @@ class Run:
     def is_embedded(self) -> bool:
         return self.settings.manifest is None
 
+    @property
+    def speaks_of_zoo(self) -> bool:
+        """Whether every checkpoint is an embedded model."""
+        return all(spec.model.startswith("zoo:") for spec in self.manifest.checkpoints().values())
+
     @cached_property
     def manifest(self) -> Manifest:
         from uds_bench.harness.manifest import load_manifest
@@ -119,9 +126,18 @@ class Run:
             expect=self.manifest.expect,
             waivers=waivers,
             goldens=Goldens.read(self.settings.goldens) if compares else Goldens(),
-            evidence=EVIDENCE_ZOO if self.is_embedded else EVIDENCE_USER,
-            manifest=None if self.settings.manifest is None else str(self.settings.manifest),
+            evidence=EVIDENCE_ZOO if self.speaks_of_zoo else EVIDENCE_USER,
+            reproduce=self.command,
         )
+
+    def command(self, node: str) -> str:
+        """The command that decides the claim of one test again, in the folder that this run was started in."""
+        given = {name: self.config.getoption(f"--uds-{name}") for name in ("profile", "device", "waivers")}
+        given = {"manifest": self.settings.manifest} | given
+        file, test = node.partition("::")[0], "".join(node.partition("::")[1:])
+        place = os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir)
+        options = [f"--uds-{name} {shlex.quote(str(value))}" for name, value in given.items() if value]
+        return " ".join(["pytest", shlex.quote(place + test), *options])
 
     @contextmanager
     def uncaptured(self) -> Iterator[Console]:

@@ -1,0 +1,77 @@
+"""The command itself, and a small real release to run it on: random models that share one tokenizer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from typer.testing import CliRunner
+
+from uds_bench.cli import main
+
+MODELS = ("full", "retain", "npo")
+Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads or writes the user's own cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def command() -> Command:
+    """`command("plan", "--json", exit=0)` runs `uds-bench` in this process and returns stdout and stderr."""
+
+    def run(*words: object, exit: int = 0, input: str | None = None) -> Any:
+        result = CliRunner().invoke(main, [str(word) for word in words], input=input, prog_name="uds-bench")
+        assert result.exit_code == exit, (result.stdout, result.stderr, result.exception)
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def refused(command: Command) -> Callable[..., str]:
+    """Runs what must be refused with exit 4, and returns the one line that it says on stderr."""
+
+    def run(*words: object) -> str:
+        lines = command(*words, exit=4).stderr.strip().splitlines()
+        assert len(lines) == 1
+        assert lines[0].startswith("uds-bench: error: ")
+        return str(lines[0])
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def saved_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `init` leaves it, with its three checkpoints in place; to be read only."""
+    folder, tokenizer = tmp_path_factory.mktemp("release"), tiny_tokenizer()
+    CliRunner().invoke(main, ["init", str(folder)])
+    for seed, name in enumerate(MODELS):
+        save_checkpoint(folder / "runs" / name, FAMILIES["llama"](len(tokenizer), seed=seed), tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def scored(saved_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every score of the release: `scores.json`, and the store that they are in."""
+    folder = tmp_path_factory.mktemp("scored")
+    words = ["--manifest", saved_release / "uds.toml", "--store", folder / "store", "--out", folder / "scores.json"]
+    result = CliRunner().invoke(main, ["score", "--variants", *map(str, words)])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture
+def release(saved_release: Path, tmp_path: Path) -> Path:
+    """A copy of the release that the test may damage."""
+    return shutil.copytree(saved_release, tmp_path / "release")

@@ -1,0 +1,77 @@
+"""Help, errors and start-up time, which all commands share."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMANDS = ("init", "annotate", "plan", "score", "report", "compare")
+GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
+EVERY = [(), *[(name,) for name in (*COMMANDS, *GROUPS)], *[(g, name) for g in GROUPS for name in GROUPS[g]]]
+HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "sklearn", "pydantic", "matplotlib", "pytest")
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_help_ends_in_an_example_of_that_command(command: Callable[..., Any], words: tuple[str, ...]) -> None:
+    lines = command(*words, "--help").stdout.strip().splitlines()
+    assert lines[-2].strip() == "Example:"
+    assert " ".join(("uds-bench", *words)) in lines[-1]
+
+
+def test_help_names_every_command_and_no_other(command: Callable[..., Any]) -> None:
+    listed = command("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert {line.split()[0] for line in listed} == {*COMMANDS, *GROUPS}
+
+
+def test_nothing_heavy_is_imported_before_a_command_needs_it() -> None:
+    code = f"import sys, json, uds_bench.cli; print(json.dumps([n for n in {HEAVY} if n in sys.modules]))"
+    assert json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) == []
+
+
+def test_installed_command_answers_within_a_second() -> None:
+    script = shutil.which("uds-bench", path=sysconfig.get_path("scripts"))
+    assert script is not None
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    answer = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert answer.stdout.startswith("Usage: uds-bench")
+    # The time it works: the time it takes depends on what else the machine does.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("plan", "--manifest", "none.toml"), "none.toml: cannot be read"),
+        (("score", "--manifest", "none.toml", "--out", "s.json"), "none.toml: cannot be read"),
+        (("report", "none.json", "--out", "page"), "none.json: cannot be read"),
+        (("compare", "none.json", "none.json"), "none.json: cannot be read"),
+        (("annotate", "none.jsonl", "--out", "facts.jsonl"), "none.jsonl"),
+        (("goldens", "lint", "--folder", "none"), "there is no folder none"),
+        (("zoo", "path", "nopo"), "there is no 'nopo': choose from base, full"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_what_the_user_can_mend_is_one_line_and_exit_4(
+    refused: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(*words)
+    assert os.listdir(tmp_path) in ([], ["xdg"])  # noqa: PTH208
+
+
+@pytest.mark.parametrize("words", [("scroe",), ("plan", "--bogus"), ("score",), ("zoo",)], ids=" ".join)
+def test_wrong_usage_exits_as_pytest_does(command: Callable[..., Any], words: tuple[str, ...]) -> None:
+    command(*words, exit=4)

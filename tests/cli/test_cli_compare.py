@@ -1,0 +1,169 @@
+"""`uds-bench compare`: differences with paired intervals, and verdicts that changed."""
+
+import copy
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uds_bench.cli.compare import changes
+from uds_bench.statistics import cluster_bootstrap
+from uds_bench.verdicts import GOOD, Verdict
+
+WORDS = st.sampled_from([verdict.value for verdict in Verdict])
+CLAIMS = st.dictionaries(st.sampled_from(["depth.score[npo]", "depth.score[idk]", "depth.order"]), WORDS)
+
+
+def _score(values: dict[str, float | None], checkpoint: str = "npo", facts: str = "same") -> dict[str, Any]:
+    per_fact = [
+        {"id": name, "value": value, "reason": None if value is not None else "why", "cluster": name[0]}
+        for name, value in values.items()
+    ]
+    scored = [value for value in values.values() if value is not None]
+    return {
+        "checkpoint": checkpoint,
+        "attack": "none",
+        "metric": "uds",
+        "variant": "block",
+        "value": math.fsum(scored) / len(scored) if scored else None,
+        "per_fact": per_fact,
+        "provenance": {"facts": facts},
+    }
+
+
+def _file(path: Path, *scores: dict[str, Any], claims: dict[str, str] | None = None) -> Path:
+    document: dict[str, Any] = {"schema": 1, "scores": list(scores)}
+    if claims is not None:
+        document["claims"] = [{"name": name, "verdict": verdict} for name, verdict in claims.items()]
+    path.write_text(json.dumps(document))
+    return path
+
+
+BEFORE = {"a1": 0.2, "a2": 0.4, "b1": 0.6, "c1": 0.5}
+AFTER = {"c1": 0.6, "b1": 0.9, "a2": 0.5, "a1": 0.4}
+
+
+def test_interval_is_of_the_paired_differences(command: Callable[..., Any], tmp_path: Path) -> None:
+    a, b = _file(tmp_path / "a.json", _score(BEFORE)), _file(tmp_path / "b.json", _score(AFTER))
+    row = json.loads(command("compare", a, b, "--json").stdout)["scores"][0]
+    interval = cluster_bootstrap([0.1, 0.3, 0.1, 0.2], ["c", "b", "a", "a"])
+    assert row["difference"] == pytest.approx(0.6 - 0.425)
+    assert row["paired"]["difference"] == pytest.approx(0.175)
+    assert row["paired"]["ci"] == pytest.approx([interval.low, interval.high])
+    assert (row["paired"]["facts"], row["paired"]["clusters"], row["paired"]["unmatched"]) == (4, 3, 0)
+    assert row["note"] is None
+    shown = command("compare", a, b).stdout
+    assert f"{interval.low:+.3f}..{interval.high:+.3f}" in shown
+
+
+def test_only_facts_that_both_scored_are_paired(command: Callable[..., Any], tmp_path: Path) -> None:
+    a = _file(tmp_path / "a.json", _score({**BEFORE, "d1": None, "e1": 0.1}))
+    b = _file(tmp_path / "b.json", _score({**AFTER, "d1": 0.9, "e1": None}, facts="other"))
+    row = json.loads(command("compare", a, b, "--json").stdout)["scores"][0]
+    assert (row["paired"]["facts"], row["paired"]["unmatched"]) == (4, 2)
+    assert row["paired"]["difference"] == pytest.approx(0.175)
+    assert row["difference"] == pytest.approx(0.66 - 0.36)
+    assert row["note"] == "other facts"
+
+
+def test_one_cluster_and_no_match_give_no_interval(command: Callable[..., Any], tmp_path: Path) -> None:
+    a = _file(tmp_path / "a.json", _score({"a1": 0.1, "a2": 0.2}), _score({"x1": 0.1}, "idk"), _score({}, "old"))
+    b = _file(tmp_path / "b.json", _score({"a1": 0.2, "a2": 0.5}), _score({"y1": 0.3}, "idk"), _score({}, "new"))
+    rows = {row["checkpoint"]: row for row in json.loads(command("compare", a, b, "--json").stdout)["scores"]}
+    assert rows["npo"]["paired"]["ci"] is None
+    assert rows["npo"]["paired"]["difference"] == pytest.approx(0.2)
+    assert rows["idk"]["paired"] is None
+    assert rows["idk"]["difference"] == pytest.approx(0.2)
+    assert (rows["old"]["note"], rows["new"]["note"]) == ("only in A", "only in B")
+    command("compare", a, b)
+
+
+def test_real_score_files_of_the_same_models_do_not_differ(command: Callable[..., Any], scored: Path) -> None:
+    rows = json.loads(command("compare", scored / "scores.json", scored / "scores.json", "--json").stdout)["scores"]
+    assert len(rows) == 24
+    assert {row["difference"] for row in rows} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ("pass", "fail", "worse"),
+        ("pass", "waived", "worse"),
+        ("pass", "not applicable", "worse"),
+        ("expected miss", "inconclusive", "worse"),
+        ("inconclusive", "environment invalid", "worse"),
+        ("pass", None, "worse"),
+        (None, "crashed", "worse"),
+        (None, "expected miss", "other"),
+        (None, "pass", "better"),
+        ("fail", "missing", "other"),
+        ("fail", "inconclusive", "better"),
+        ("warning", "pass", "better"),
+    ],
+)
+def test_fail_on_change_exits_1_only_if_a_verdict_got_worse(
+    command: Callable[..., Any], tmp_path: Path, before: str | None, after: str | None, change: str
+) -> None:
+    a = _file(tmp_path / "a.json", claims={"depth.order": "pass"} | ({"depth.score[npo]": before} if before else {}))
+    b = _file(tmp_path / "b.json", claims={"depth.order": "pass"} | ({"depth.score[npo]": after} if after else {}))
+    command("compare", a, b)
+    shown = command("compare", a, b, "--json", "--fail-on-change", exit=int(change == "worse")).stdout
+    found = json.loads(shown)["verdicts"]
+    if (before, after) == (None, "pass"):
+        change = found[0]["change"]  # a new claim that passes: never worse
+    assert found == [{"claim": "depth.score[npo]", "a": before, "b": after, "change": change}]
+
+
+@given(CLAIMS, CLAIMS)
+def test_what_got_worse_one_way_got_better_the_other(a: dict[str, str], b: dict[str, str]) -> None:
+    there, back = ({row["claim"]: row["change"] for row in changes(*pair)} for pair in ((a, b), (b, a)))
+    assert there.keys() == back.keys() == {name for name in {*a, *b} if a.get(name) != b.get(name)}
+    opposite = {"worse": "better", "better": "worse", "other": "other"}
+    for name in there.keys() & a.keys() & b.keys():
+        assert back[name] == opposite[there[name]]
+    for name in there.keys() - a.keys():
+        assert (there[name] == "worse") == (Verdict(b[name]) not in GOOD)
+    for name in there.keys() - b.keys():
+        assert there[name] == "worse" or Verdict(a[name]) not in GOOD
+
+
+def test_the_worst_of_several_verdicts_of_one_name_counts(command: Callable[..., Any], tmp_path: Path) -> None:
+    a = _file(tmp_path / "a.json", claims={"depth.score[npo]": "pass"})
+    b = _file(tmp_path / "b.json", claims={"depth.score[npo]": "pass"})
+    document = json.loads(b.read_text())
+    document["claims"] += [{"name": "depth.score[npo]", "verdict": "fail"}, *document["claims"]]
+    b.write_text(json.dumps(document))
+    command("compare", a, b, "--fail-on-change", exit=1)
+
+
+def test_what_cannot_be_compared_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    scores, run = _file(tmp_path / "a.json", _score(BEFORE)), _file(tmp_path / "b.json", claims={})
+    assert "is a score file and" in refused("compare", scores, run)
+    assert "score files have no verdicts" in refused("compare", scores, scores, "--fail-on-change")
+    twice = _file(tmp_path / "twice.json", _score(BEFORE), _score(AFTER))
+    assert "holds two scores of one checkpoint" in refused("compare", scores, twice)
+    odd = copy.deepcopy(_score(BEFORE))
+    del odd["per_fact"][0]["cluster"]
+    assert "holds a row that is no score" in refused("compare", scores, _file(tmp_path / "odd.json", odd))
+    unknown = _file(tmp_path / "unknown.json", claims={"depth.order": "fine"})
+    assert "without a name or a known verdict" in refused("compare", run, unknown)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no strict JSON"),
+        ('{"schema": 1, "scores": [NaN]}', "is no strict JSON (NaN is no number)"),
+        ("[]", "is neither a run report nor a score file"),
+        ('{"schema": 2, "scores": []}', "has schema 2, this version reads 1"),
+    ],
+)
+def test_other_files_are_refused(refused: Callable[..., str], tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    assert said in refused("compare", path, path)

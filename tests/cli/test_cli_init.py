@@ -1,0 +1,64 @@
+"""`uds-bench init`: a manifest that the harness accepts, commented out or not, and nothing overwritten."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from uds_bench.cli.init import template
+from uds_bench.facts import read_facts
+from uds_bench.harness.manifest import load_manifest
+from uds_bench.harness.sections import Sections
+
+FILES = (
+    "canaries.jsonl",
+    "data/base.json",
+    "data/prompts/a.jsonl",
+    "runs/masks.safetensors",
+    "subjects.jsonl",
+)
+
+
+def _uncommented() -> str:
+    return re.sub(r"^#(?=\S)", "", template("uds.toml").decode(), flags=re.MULTILINE)
+
+
+def test_template_speaks_of_every_section_and_leaves_the_depth_ones_open() -> None:
+    assert set(tomllib.loads(_uncommented())) == set(Sections.model_fields)
+    assert set(tomllib.loads(template("uds.toml").decode())) == {"facts", "references", "candidates"}
+
+
+def test_what_init_writes_is_a_valid_manifest(saved_release: Path) -> None:
+    manifest = load_manifest(saved_release / "uds.toml")
+    assert list(manifest.checkpoints()) == ["full", "retain", "npo"]
+    assert [fact.split for fact in read_facts(saved_release / "facts.jsonl")] == ["forget", "forget", "retain"]
+
+
+def test_template_is_valid_with_every_line_uncommented(tmp_path: Path) -> None:
+    (tmp_path / "facts.jsonl").write_bytes(template("facts.jsonl"))
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for folder in re.findall(r'"\./(runs/[\w-]+)"', _uncommented()):
+        (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / "uds.toml").write_text(_uncommented())
+    manifest = load_manifest(tmp_path / "uds.toml")
+    assert manifest.attacks.nf4 is not None
+    assert manifest.lmlm is not None
+    assert len(manifest.checkpoints()) == 8
+
+
+def test_next_command_is_told_and_works_up_to_the_missing_models(
+    command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "new"
+    told = command("init", folder).stdout.splitlines()[-1].partition("then: uds-bench ")[2]
+    assert "line 14: references.full" in refused(*told.split())
+
+
+def test_nothing_is_overwritten(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "facts.jsonl").write_text("mine")
+    assert "facts.jsonl exists and is not overwritten" in refused("init", tmp_path)
+    assert (tmp_path / "facts.jsonl").read_text() == "mine"
+    assert not (tmp_path / "uds.toml").exists()

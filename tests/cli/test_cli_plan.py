@@ -1,0 +1,84 @@
+"""`uds-bench plan`: what is stored, missing, not built or unusable, without a model being loaded."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+
+from uds_bench.harness.engine import Engine
+
+
+@pytest.fixture(autouse=True)
+def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(engine: Engine, name: str) -> None:
+        raise AssertionError(f"{name} was loaded")
+
+    monkeypatch.setattr(Engine, "loaded", refuse)
+
+
+def _statuses(shown: str) -> dict[tuple[str, str, str], str]:
+    return {(c["checkpoint"], c["metric"], c["variant"]): c["status"] for c in json.loads(shown)["cells"]}
+
+
+def test_scores_are_missing_before_and_stored_after(
+    command: Callable[..., Any], saved_release: Path, scored: Path, tmp_path: Path
+) -> None:
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--variants", "--json")
+    before = _statuses(command(*words, "--store", tmp_path / "none").stdout)
+    after = _statuses(command(*words, "--store", scored / "store").stdout)
+    assert len(before) == 24
+    assert before.keys() == after.keys()
+    assert set(before.values()) == {"missing"}
+    assert set(after.values()) == {"stored"}
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_changed_fact_or_weight_makes_its_scores_missing(
+    command: Callable[..., Any], release: Path, scored: Path
+) -> None:
+    words = ("plan", "--manifest", release / "uds.toml", "--metrics", "uds", "--store", scored / "store", "--json")
+    assert set(_statuses(command(*words).stdout).values()) == {"stored"}
+    tokenizer = tiny_tokenizer()
+    save_checkpoint(release / "runs" / "npo", FAMILIES["llama"](len(tokenizer), seed=9), tokenizer)
+    assert _statuses(command(*words).stdout) == {
+        ("full", "uds", "block"): "stored",
+        ("retain", "uds", "block"): "stored",
+        ("npo", "uds", "block"): "missing",
+    }
+    facts = release / "facts.jsonl"
+    facts.write_text(facts.read_text().replace("Where was", "In which town was"))
+    assert set(_statuses(command(*words).stdout).values()) == {"missing"}
+
+
+def test_table_has_a_row_a_checkpoint_and_a_column_a_metric(
+    command: Callable[..., Any], saved_release: Path, scored: Path
+) -> None:
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--store", scored / "store")
+    lines = command(*words).stdout.splitlines()
+    assert lines[0].split() == ["checkpoint", "uds", "logit_lens", "entity_accuracy"]
+    assert [line.split() for line in lines[2:5]] == [[name, *["stored"] * 3] for name in ("full", "retain", "npo")]
+    assert "9 scores: 9 stored, 0 missing, 0 not built, 0 unusable" in lines
+
+
+def test_embedded_models_are_not_trained(command: Callable[..., Any], private_cache: Path) -> None:
+    document = json.loads(command("plan", "--json").stdout)
+    assert document["counts"] == {"stored": 0, "missing": 0, "not built": len(document["cells"]), "unusable": 0}
+    assert document["cells"]
+    assert not private_cache.exists()
+
+
+def test_unusable_checkpoints_are_told_with_the_reason(
+    command: Callable[..., Any], release: Path, tmp_path: Path
+) -> None:
+    tokenizer, npo = tiny_tokenizer(), release / "runs" / "npo"
+    for old in npo.iterdir():
+        old.unlink()
+    save_checkpoint(npo, FAMILIES["llama"](len(tokenizer), layers=2), tokenizer)
+    words = ("plan", "--manifest", release / "uds.toml", "--metrics", "uds", "--store", tmp_path / "store", "--json")
+    result = command(*words, exit=1)
+    assert _statuses(result.stdout)["npo", "uds", "block"] == "unusable"
+    assert _statuses(result.stdout)["full", "uds", "block"] == "missing"
+    assert "its layers is 2, the full model's is 3" in result.stderr

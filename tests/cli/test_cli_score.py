@@ -1,0 +1,137 @@
+"""`uds-bench score` on small real models: what it writes, keeps, refuses and survives."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uds_bench.metrics import METRICS
+from uds_bench.metrics.metric import Measured, Metric, Subject
+from uds_bench.scores import Scores
+
+SUITE = Path(__file__).parents[2] / "suites" / "test_depth.py"
+
+
+def _strict(text: str) -> Any:
+    def refuse(word: str) -> float:
+        raise AssertionError(f"{word} in strict JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_file_has_one_row_for_each_checkpoint_metric_and_variant(scored: Path) -> None:
+    document = _strict((scored / "scores.json").read_text())
+    assert document.keys() == {"schema", "scores", "errors"}
+    assert (document["schema"], document["errors"]) == (1, [])
+    found = [tuple(row[key] for key in ("checkpoint", "attack", "metric", "variant")) for row in document["scores"]]
+    wanted = [
+        (checkpoint, "none", metric.name, variant)
+        for checkpoint in ("full", "retain", "npo")
+        for metric in METRICS.values()
+        for variant in metric.variants
+    ]
+    assert found == wanted
+    assert Scores.from_json(document).to_json()["scores"] == document["scores"]
+
+
+def test_rows_keep_the_facts_ids_and_give_a_reason_for_every_null(scored: Path) -> None:
+    rows = _strict((scored / "scores.json").read_text())["scores"]
+    for row in rows:
+        assert [fact["id"] for fact in row["per_fact"]] == ["solheim/born", "kamau/genre"]
+        skipped = [fact for fact in row["per_fact"] if fact["value"] is None]
+        assert all(fact["reason"] for fact in skipped)
+        assert row["n_planned"] == 2
+        assert (row["n_scored"], row["n_invalid"]) == (2 - len(skipped), len(skipped))
+    values = {row["checkpoint"]: row["value"] for row in rows if (row["metric"], row["variant"]) == ("uds", "block")}
+    assert values["full"] == pytest.approx(0, abs=1e-5)
+    assert values["retain"] == pytest.approx(1, abs=1e-5)
+
+
+def test_pytest_finds_every_score_and_loads_no_model(saved_release: Path, scored: Path, tmp_path: Path) -> None:
+    report = tmp_path / "run.json"
+    words = ["--uds-manifest", saved_release / "uds.toml", "--uds-store", scored / "store", "--uds-json", report]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", SUITE, *words]
+    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert report.exists(), ran.stdout + ran.stderr
+    run = _strict(report.read_text())
+    assert run["loads"] == {}
+    written = {json.dumps(row, sort_keys=True) for row in _strict((scored / "scores.json").read_text())["scores"]}
+    assert run["scores"]
+    assert {json.dumps(row, sort_keys=True) for row in run["scores"]} <= written
+
+
+def test_only_what_is_asked_for_is_written(
+    command: Callable[..., Any], saved_release: Path, scored: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "new" / "scores.csv"
+    words = ("--manifest", saved_release / "uds.toml", "--store", scored / "store", "--out", out)
+    shown = command("score", *words, "--metrics", "uds, entity_accuracy,uds", "--checkpoints", "npo").stdout
+    rows = list(csv.DictReader(out.open()))
+    assert [(row["checkpoint"], row["metric"], row["variant"]) for row in rows] == [
+        ("npo", "uds", "block"),
+        ("npo", "entity_accuracy", "prefixed"),
+    ]
+    assert float(rows[0]["low"]) <= float(rows[0]["value"]) <= float(rows[0]["high"])
+    assert f"{float(rows[0]['value']):.3f}" in shown
+    assert [path.name for path in out.parent.iterdir()] == ["scores.csv"]
+
+
+def test_a_checkpoint_that_fails_is_listed_and_the_others_are_written(
+    command: Callable[..., Any], release: Path, tmp_path: Path
+) -> None:
+    weights = sorted((release / "runs" / "npo").glob("*.safetensors"))[0]
+    weights.write_bytes(weights.read_bytes()[:100])
+    words = ("--manifest", release / "uds.toml", "--store", tmp_path / "store", "--out", tmp_path / "scores.json")
+    said = command("score", *words, "--metrics", "uds", exit=1).stderr
+    document = _strict((tmp_path / "scores.json").read_text())
+    assert [row["checkpoint"] for row in document["scores"]] == ["full", "retain"]
+    error = document["errors"][0]
+    assert len(document["errors"]) == 1
+    assert (error["checkpoint"], error["metric"], error["variant"]) == ("npo", "uds", "block")
+    assert weights.name in error["message"]
+    assert f"could not score npo: {error['message']}" in said
+
+
+def test_what_was_computed_before_a_metric_failed_is_kept(
+    command: Callable[..., Any],
+    saved_release: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(subject: Subject, variant: str) -> Measured:
+        raise ValueError("no such thing")
+
+    broken = Metric("broken", 1, "knowledge", (0.0, 1.0), frozenset(), ("only",), "this test", fail)
+    monkeypatch.setitem(METRICS, "broken", broken)
+    words = ("--manifest", saved_release / "uds.toml", "--store", tmp_path / "store", "--out", tmp_path / "s.json")
+    command("score", *words, "--metrics", "entity_accuracy,broken", "--checkpoints", "npo", exit=1)
+    document = _strict((tmp_path / "s.json").read_text())
+    assert [row["metric"] for row in document["scores"]] == ["entity_accuracy"]
+    assert [row["metric"] for row in document["errors"]] == ["broken"]
+    assert "ValueError: no such thing" in document["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--attacks", "nf4"), "--attacks: there is no 'nf4': choose from none"),
+        (("--attacks", "none,relearn"), "--attacks: there is no 'relearn': choose from none"),
+        (("--metrics", "uds,udz"), "--metrics: there is no 'udz': choose from uds, logit_lens, entity_accuracy"),
+        (("--metrics", ","), "--metrics: ',' holds no name"),
+        (("--checkpoints", "nopo"), "--checkpoints: there is no 'nopo': choose from full, retain, npo"),
+        (("--device", "tpu"), "--device: there is no 'tpu': choose from auto, cpu, cuda"),
+        (("--out", "."), "--out: . is a folder: name a file"),
+        (("--store", "/dev/null/store"), "/dev/null/store is not writable"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_told_before_anything_is_computed(
+    refused: Callable[..., str], saved_release: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    out = tmp_path / "out" / "scores.json"
+    assert said in refused("score", "--manifest", saved_release / "uds.toml", "--out", out, *words)
+    assert not out.exists()
