@@ -90,7 +90,7 @@ def test_a_crash_while_writing_leaves_the_old_file(
         raise crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((os, "fsync") if moment == "fsync" else (Path, "replace")), fail)
+        patch.setattr(os if moment == "fsync" else Path, moment, fail)
         with pytest.raises(type(crash)):
             write_atomic(path, b"new")
     assert path.read_bytes() == b"old"

@@ -6,13 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from uds_bench.facts import FactSet
-from uds_bench.metrics.metric import Measured, Metric
 from uds_bench.statistics import Interval, cluster_bootstrap
+
+if TYPE_CHECKING:
+    from uds_bench.facts import FactSet
+    from uds_bench.metrics.metric import Measured, Metric
 
 SCHEMA = 1
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 
 from uds_bench.cli import main
 
+SUITE = Path(__file__).parents[2] / "suites" / "test_depth.py"
 MODELS = ("full", "retain", "npo")
 Command = Callable[..., Any]
 
@@ -69,6 +72,18 @@ def scored(saved_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     result = CliRunner().invoke(main, ["score", "--variants", *map(str, words)])
     assert result.exit_code == 0, result.output
     return folder
+
+
+@pytest.fixture(scope="session")
+def run_report(saved_release: Path, scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the depth suite on the release, whose scores are stored; claims fail, as the models are random."""
+    folder = tmp_path_factory.mktemp("run")
+    report = folder / "run.json"
+    words = ["--uds-manifest", saved_release / "uds.toml", "--uds-store", scored / "store", "--uds-json", report]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", SUITE, *words]
+    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder, check=False)
+    assert report.exists(), ran.stdout + ran.stderr
+    return report
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_installed_command_answers_within_a_second() -> None:
         (("compare", "none.json", "none.json"), "none.json: cannot be read"),
         (("annotate", "none.jsonl", "--out", "facts.jsonl"), "none.jsonl"),
         (("goldens", "lint", "--folder", "none"), "there is no folder none"),
-        (("zoo", "path", "nopo"), "there is no 'nopo': choose from base, full"),
+        (("zoo", "path", "nopo"), "zoo:nopo is not an embedded model: choose from base, full"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )

@@ -89,6 +89,20 @@ def test_real_score_files_of_the_same_models_do_not_differ(command: Callable[...
     assert {row["difference"] for row in rows} == {0.0}
 
 
+def test_a_real_run_compared_with_one_in_which_a_claim_passed(
+    command: Callable[..., Any], run_report: Path, tmp_path: Path
+) -> None:
+    assert "no verdict changed" in command("compare", run_report, run_report, "--fail-on-change").stdout
+    run = json.loads(run_report.read_text())
+    claim = next(claim for claim in run["claims"] if claim["name"] == "depth.score[npo]")
+    assert claim["verdict"] != "pass"
+    claim["verdict"] = "pass"
+    better = tmp_path / "better.json"
+    better.write_text(json.dumps(run))
+    assert "better" in command("compare", run_report, better, "--fail-on-change").stdout
+    assert "worse" in command("compare", better, run_report, "--fail-on-change", exit=1).stdout
+
+
 @pytest.mark.parametrize(
     ("before", "after", "change"),
     [
@@ -146,7 +160,7 @@ def test_what_cannot_be_compared_is_refused(refused: Callable[..., str], tmp_pat
     assert "is a score file and" in refused("compare", scores, run)
     assert "score files have no verdicts" in refused("compare", scores, scores, "--fail-on-change")
     twice = _file(tmp_path / "twice.json", _score(BEFORE), _score(AFTER))
-    assert "holds two scores of one checkpoint" in refused("compare", scores, twice)
+    assert "holds two different scores of npo, none, uds, block" in refused("compare", scores, twice)
     odd = copy.deepcopy(_score(BEFORE))
     del odd["per_fact"][0]["cluster"]
     assert "holds a row that is no score" in refused("compare", scores, _file(tmp_path / "odd.json", odd))

@@ -14,7 +14,7 @@ GOOD: dict[str, Any] = {
     "tolerance": 0.03,
     "n": 120,
     "spread": 0.01,
-    "seeds": [0, 1, 2],
+    "draws": [0.95, 0.945, 0.955],
     "versions": {"torch": "2.13.0"},
     "command": "pytest suites/ --uds-record 'first'",
     "reason": "first",
@@ -30,14 +30,14 @@ def _write(folder: Path, entries: dict[str, Any], audit: str = "depth") -> Path:
 
 
 def test_goldens_that_the_harness_writes_pass(command: Callable[..., Any], tmp_path: Path) -> None:
-    write_goldens(tmp_path, "depth", {"depth.score[npo]": GOOD, "depth.order": GOOD | {"value": 0.1, "seeds": 5}})
+    write_goldens(tmp_path, "depth", {"depth.score[npo]": GOOD, "depth.order": GOOD | {"value": 0.94}})
     (tmp_path / "depth" / "frozen.json").write_text('{"schema": 1, "facts": []}')
     (tmp_path / "published").mkdir()
     (tmp_path / "published" / "tables.json").write_text("{}")
     assert "2 goldens, 0 problems" in command("goldens", "lint", "--folder", tmp_path).stdout
     listed = json.loads(command("goldens", "list", "--folder", tmp_path, "--json").stdout)["goldens"]
     assert [(row["name"], row["audit"], row["value"]) for row in listed] == [
-        ("depth.order", "depth", 0.1),
+        ("depth.order", "depth", 0.94),
         ("depth.score[npo]", "depth", 0.95),
     ]
     assert "0.95" in command("goldens", "list", "--folder", tmp_path).stdout
@@ -53,9 +53,12 @@ def test_goldens_that_the_harness_writes_pass(command: Callable[..., Any], tmp_p
         ({"tolerance": float("inf")}, "tolerance is inf, no finite number"),
         ({"tolerance": -0.1}, "tolerance is -0.1, less than 0"),
         ({"spread": True}, "spread is True, no finite number"),
-        ({"n": 0}, "n is 0, not a number of facts"),
-        ({"seeds": 2}, "seeds are 2: a tolerance is calibrated from at least 3"),
-        ({"seeds": [1, 1, 1]}, "seeds are [1, 1, 1]"),
+        ({"n": 0}, "n is 0, not a number of units"),
+        ({"n": True}, "n is True, not a number of units"),
+        ({"draws": [0.95, 0.96]}, "draws are 2: a tolerance is calibrated from at least 3"),
+        ({"draws": [0.95, 0.96, "1"]}, "draws are [0.95, 0.96, '1'], not a list of finite numbers"),
+        ({"draws": 3}, "draws are 3, not a list"),
+        ({"draws": [0.95, 0.9, 0.96]}, "tolerance 0.03 does not cover its own draws"),
         *[({key: None}, f"{key} is missing") for key in GOOD],
         ({"reason": "", "versions": {}}, "reason is missing"),
     ],

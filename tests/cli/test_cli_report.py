@@ -1,19 +1,18 @@
 """`uds-bench report`: the page of a run report, and nothing for other files."""
 
+import html
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-CLAIM = {"id": "depth.score", "subject": "npo", "name": "depth.score[npo]", "audit": "depth", "verdict": "fail"}
 
-
-def test_page_shows_the_claim(command: Callable[..., Any], tmp_path: Path) -> None:
-    run = tmp_path / "run.json"
-    run.write_text(json.dumps({"schema": 1, "scores": [], "claims": [CLAIM]}))
-    shown = command("report", run, "--out", tmp_path / "page").stdout.strip()
+def test_page_shows_the_claims_of_a_real_run(command: Callable[..., Any], run_report: Path, tmp_path: Path) -> None:
+    shown = command("report", run_report, "--out", tmp_path / "page").stdout.strip()
     assert shown == str(tmp_path / "page" / "index.html")
-    assert "npo" in Path(shown).read_text()
+    page, claims = html.unescape(Path(shown).read_text()), json.loads(run_report.read_text())["claims"]
+    assert claims
+    assert all(claim["statement"] in page for claim in claims)
 
 
 def test_score_files_and_other_schemas_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,6 @@ import pytest
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured, Metric, Subject
 from uds_bench.scores import Scores
-
-SUITE = Path(__file__).parents[2] / "suites" / "test_depth.py"
 
 
 def _strict(text: str) -> Any:
@@ -52,13 +48,8 @@ def test_rows_keep_the_facts_ids_and_give_a_reason_for_every_null(scored: Path) 
     assert values["retain"] == pytest.approx(1, abs=1e-5)
 
 
-def test_pytest_finds_every_score_and_loads_no_model(saved_release: Path, scored: Path, tmp_path: Path) -> None:
-    report = tmp_path / "run.json"
-    words = ["--uds-manifest", saved_release / "uds.toml", "--uds-store", scored / "store", "--uds-json", report]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", SUITE, *words]
-    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert report.exists(), ran.stdout + ran.stderr
-    run = _strict(report.read_text())
+def test_pytest_finds_every_score_and_loads_no_model(scored: Path, run_report: Path) -> None:
+    run = _strict(run_report.read_text())
     assert run["loads"] == {}
     written = {json.dumps(row, sort_keys=True) for row in _strict((scored / "scores.json").read_text())["scores"]}
     assert run["scores"]

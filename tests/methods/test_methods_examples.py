@@ -114,7 +114,7 @@ def test_a_longer_neighbour_changes_no_score(student: Student) -> None:
 def test_an_example_is_the_question_prompt_then_the_answer_and_the_end(bos: bool) -> None:
     tokenizer = tiny_tokenizer(bos=bos)
     example = answer_example(tokenizer, "Where was Mira born?", "In Tromsø.")
-    prompt, answer = example.ids[: example.prompt_length], example.ids[example.prompt_length :]
+    prompt, answer = list(example.ids[: example.prompt_length]), list(example.ids[example.prompt_length :])
     assert prompt[0] == tokenizer.bos_token_id, "a model with a start token is trained with it"
     assert example.ids.count(tokenizer.bos_token_id) == 1
     assert tokenizer.decode(prompt[1:]) == "Question: Where was Mira born?\nAnswer:"
@@ -126,5 +126,5 @@ def test_a_tokenizer_without_special_tokens_gives_the_bare_texts() -> None:
     tokenizer = tiny_tokenizer(bos=False)
     tokenizer.bos_token = tokenizer.eos_token = None
     (example,) = pairs_to_examples(tokenizer, [("Who?", "Mira.")])
-    assert tokenizer.decode(example.ids) == "Question: Who?\nAnswer: Mira."
-    assert tokenizer.decode(example.ids[example.prompt_length :]) == " Mira."
+    assert tokenizer.decode(list(example.ids)) == "Question: Who?\nAnswer: Mira."
+    assert tokenizer.decode(list(example.ids[example.prompt_length :])) == " Mira."

@@ -102,8 +102,7 @@ def test_the_steps_foretold_are_the_steps_taken(root: Path, name: str) -> None:
     taken: list[int] = []
     for ancestor in recipes.lineage([name])[:-1]:
         cache.ensure(root, ancestor)
-    if name == "base":
-        shutil.rmtree(root)
+    shutil.rmtree(cache.folder(root, name), ignore_errors=True)
     place = cache.ensure(root, name, lambda step, _: taken.append(step))
     foretold = build.steps(recipes.find(name))
     assert taken == list(range(1, foretold + 1))

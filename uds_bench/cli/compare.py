@@ -52,16 +52,17 @@ def compare(
 
 
 def read_scores(document: Document) -> dict[Address, Score]:
-    """Scores by address. Raises ConfigurationError for a row that is no score, and for one that is there twice."""
+    """Scores by address. Raises ConfigurationError for a row that is no score, and for two that disagree."""
     from uds_bench.scores import Scores
 
+    scores: dict[Address, Score] = {}
     try:
-        found = Scores.from_json(document.values)
-        scores = {tuple(str(getattr(score, key)) for key in KEYS): score for score in found}
+        for score in Scores.from_json(document.values):
+            address = tuple(str(getattr(score, key)) for key in KEYS)
+            if scores.setdefault(address, score) != score:
+                raise document.error(f"holds two different scores of {', '.join(address)}: keep one")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise document.error(f"holds a row that is no score ({error}): write it again") from None
-    if len(scores) < len(found):
-        raise document.error("holds two scores of one checkpoint, attack, metric and variant: keep one")
     return scores
 
 

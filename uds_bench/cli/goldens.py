@@ -20,8 +20,8 @@ app = new_app(
 )
 PUBLISHED, FROZEN = "published", "frozen"
 """A folder of published tables, and files of frozen inputs: neither holds recorded scores."""
-REQUIRED = ("value", "tolerance", "n", "spread", "seeds", "versions", "command", "reason")
-SEEDS = 3
+REQUIRED = ("value", "tolerance", "n", "spread", "draws", "versions", "command", "reason")
+DRAWS = 3
 
 FolderOption = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Folder of goldens.")]
 
@@ -54,7 +54,7 @@ def list_goldens(folder: FolderOption = Path("goldens"), as_json: JsonOption = F
     if not goldens:
         typer.echo(f"no goldens in {folder}")
         return
-    shown = ("value", "tolerance", "n", "spread", "seeds", "reason")
+    shown = ("value", "tolerance", "n", "spread", "reason")
     show_table(
         {"golden": g.name, "platform": g.platform} | {key: _shown(g.entry.get(key)) for key in shown} for g in goldens
     )
@@ -64,9 +64,9 @@ def list_goldens(folder: FolderOption = Path("goldens"), as_json: JsonOption = F
 def lint(folder: FolderOption = Path("goldens")) -> None:
     """Check that every golden may stand; exits 1 if one may not, 5 if there is none.
 
-    A golden has finite numbers, at least three seeds, and says from how many facts, by which versions and
-    command, and why it was recorded. Its tolerance is less than half of the distance to its claim's bound, and
-    it belongs to a claim.
+    A golden has finite numbers, at least three draws that its tolerance covers, and says from how many units, by
+    which versions and command, and why it was recorded. Its tolerance is less than half of the distance to its
+    claim's bound, and it belongs to a claim.
     """
     goldens = read_goldens(folder)
     if not goldens:
@@ -115,10 +115,10 @@ def find_problems(golden: Golden) -> Iterator[str]:
     for key in ("tolerance", "spread"):
         if _is_finite(entry.get(key)) and entry[key] < 0:
             yield f"{key} is {entry[key]}, less than 0: record it anew"
-    if entry.get("n") is not None and not _count(entry["n"]) >= 1:
-        yield f"n is {entry['n']!r}, not a number of facts: record it anew"
-    if entry.get("seeds") is not None and _count(entry["seeds"]) < SEEDS:
-        yield f"seeds are {entry['seeds']!r}: a tolerance is calibrated from at least {SEEDS}"
+    if entry.get("n") is not None and (type(entry["n"]) is not int or entry["n"] < 1):
+        yield f"n is {entry['n']!r}, not a number of units: record it anew"
+    if entry.get("draws") not in (None, []):
+        yield from _problems_of_draws(entry)
     claim = CLAIMS.get(golden.name.partition("[")[0])
     if claim is None:
         yield "belongs to no claim: remove it"
@@ -134,15 +134,18 @@ def find_problems(golden: Golden) -> Iterator[str]:
             )
 
 
+def _problems_of_draws(entry: Mapping[str, Any]) -> Iterator[str]:
+    draws, value, tolerance = entry["draws"], entry.get("value"), entry.get("tolerance")
+    if not isinstance(draws, list) or not all(map(_is_finite, draws)):
+        yield f"draws are {draws!r}, not a list of finite numbers: record it anew"
+    elif len(draws) < DRAWS:
+        yield f"draws are {len(draws)}: a tolerance is calibrated from at least {DRAWS}"
+    elif _is_finite(value) and _is_finite(tolerance) and max(abs(draw - value) for draw in draws) > tolerance:
+        yield f"tolerance {tolerance:g} does not cover its own draws {draws}: record it anew"
+
+
 def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _count(value: Any) -> int:
-    """How many: a list's distinct items, or the number itself; 0 for anything else."""
-    if isinstance(value, list):
-        return len(set(map(str, value)))
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _shown(value: Any) -> str:

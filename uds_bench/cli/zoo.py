@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.cli.app import ABSENT, example, new_app, show_table
-from uds_bench.cli.options import chosen
 
 if TYPE_CHECKING:
     from uds_bench.zoo.recipes import Recipe
@@ -85,5 +84,6 @@ def _build(names: list[str]) -> dict[str, Path]:
     from uds_bench.storage import require_writable
     from uds_bench.zoo import recipes, runner
 
-    known = chosen(",".join(names), recipes.RECIPES, "NAME")
-    return runner.paths(known, require_writable(_root(), "UDS_BENCH_CACHE"))
+    for name in names:
+        recipes.find(name)
+    return runner.paths(names or recipes.RECIPES, require_writable(_root(), "UDS_BENCH_CACHE"))

@@ -70,9 +70,9 @@ class Engine:
         self._failures.raise_if(request.checkpoint)
         with FileLock(self.store.lock):
             self._compute([request, *plan])
-        self._failures.raise_if(request.checkpoint)
         found = self._find(request)
         if found is None:
+            self._failures.raise_if(request.checkpoint)
             raise UdsError(f"{request.checkpoint}: {request.metric} was computed but not stored in {self.store.folder}")
         return found
 

@@ -11,7 +11,7 @@ import pytest
 
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.fixtures import CLAIM, claim_name, is_ours
-from uds_bench.harness.record import ClaimRecord, decides_something, is_good
+from uds_bench.harness.record import ClaimRecord, decides_something, finite, is_good
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Ledger:
         self.planned: dict[str, tuple[str, str | None]] = {}
         self.records: dict[str, ClaimRecord] = {}
         self.died: dict[str, str] = {}
+        self.refusals: list[str] = []
         self.problems: list[str] = []
         self.remarks: list[str] = []
         self.loads: Counter[str] = Counter()
@@ -65,11 +66,14 @@ class Ledger:
             return
         try:
             self.run.prepare(chosen)
-            if not self.is_worker and (unmatched := self.unmatched()):
+            if unmatched := self.unmatched():
                 raise ConfigurationError("; ".join(unmatched))
         except UdsError as error:
-            self.planned = {}  # nothing was run, so nothing is missing
-            raise pytest.UsageError(str(error)) from None
+            self.planned = {}  # nothing is run, so nothing is missing
+            if not self.is_worker:
+                raise pytest.UsageError(str(error)) from None
+            # A worker cannot end the whole run: it takes no tests, and the process above it says why.
+            self.refusals, items[:] = [str(error)], []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -132,6 +136,7 @@ class Ledger:
         if sent is None:
             self.problems.append(f"worker {node.gateway.id} ended without a report")
             return
+        self.refusals += [refusal for refusal in sent["refusals"] if refusal not in self.refusals]
         self.planned.update({node_id: (name, subject) for node_id, name, subject in sent["planned"]})
         self.collected.update(sent["collected"])
         self.deselected = self.deselected or sent["deselected"]
@@ -145,11 +150,13 @@ class Ledger:
         if "engine" in self.run.__dict__:
             self.loads.update(self.run.engine.loads)
         if self.planned:
-            self.scores += [score.to_json() for score in self.run.scores()]
+            self.scores += [finite(score.to_json()) for score in self.run.scores()]
         if self.is_worker:
             self.config.workeroutput["uds_bench"] = self._sent()  # type: ignore[attr-defined]
             return
-        if not self.planned:
+        if self.refusals:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        if not self.planned or self.refusals:
             return
         for node, (name, subject) in self.planned.items():
             if node in self.died:
@@ -171,6 +178,7 @@ class Ledger:
 
     def _sent(self) -> dict[str, Any]:
         return {
+            "refusals": self.refusals,
             "planned": [(node, name, subject) for node, (name, subject) in self.planned.items()],
             "collected": sorted(self.collected),
             "deselected": self.deselected,
@@ -207,7 +215,9 @@ class Ledger:
         return named and claim in CLAIMS and (not bracket or subject in self.run.manifest.candidates)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.planned or self.records:
+        for refusal in self.refusals:
+            terminalreporter.write_line(f"ERROR: {refusal}", red=True)
+        if (self.planned or self.records) and not self.refusals:
             from uds_bench.harness.terminal import write_summary
 
             write_summary(terminalreporter, self)

@@ -99,19 +99,9 @@ class Rules:
 
     def crashed(self, spec_id: str, subject: str | None, node: str, text: str, verdict: Verdict) -> ClaimRecord:
         """A claim that could not be decided: its test raised, was skipped, or never spoke."""
-        label, name = (f"{spec_id} [{subject}]", f"{spec_id}[{subject}]") if subject else (spec_id, spec_id)
-        expected = self._expectation(name)
-        if expected and expected["verdict"] == verdict.value:
-            verdict, text = _expected(verdict, text, expected)
+        label = f"{spec_id} [{subject}]" if subject else spec_id
         return ClaimRecord(
-            spec_id,
-            subject,
-            "none",
-            verdict,
-            f"{label}: {text}",
-            expected=expected,
-            reproduce=self.reproduce(node),
-            node=node,
+            spec_id, subject, "none", verdict, f"{label}: {text}", reproduce=self.reproduce(node), node=node
         )
 
     def _expectation(self, name: str) -> dict[str, Any] | None:

@@ -134,10 +134,10 @@ class Run:
         """The command that decides the claim of one test again, in the folder that this run was started in."""
         given = {name: self.config.getoption(f"--uds-{name}") for name in ("profile", "device", "waivers")}
         given = {"manifest": self.settings.manifest} | given
-        file, test = node.partition("::")[0], "".join(node.partition("::")[1:])
+        file, colons, test = node.partition("::")
         place = os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir)
         options = [f"--uds-{name} {shlex.quote(str(value))}" for name, value in given.items() if value]
-        return " ".join(["pytest", shlex.quote(place + test), *options])
+        return " ".join(["pytest", shlex.quote(place + colons + test), *options])
 
     @contextmanager
     def uncaptured(self) -> Iterator[Console]:
@@ -207,8 +207,10 @@ class Run:
                     continue
                 if stored is not None:
                     found[request] = stored
+        # One request may name the default variant and another leave it out: the score is the same.
+        unique = {(s.checkpoint, s.attack, s.metric, s.variant): s for s in found.values()}
         # A metric's default variant comes before its others, for readers that take the first.
-        return Scores(sorted(found.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant))
+        return Scores(sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant))
 
 
 def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candidates: Iterable[str]) -> list[Request]:

@@ -1,0 +1,153 @@
+"""Input that cannot be judged: one line that says what is wrong and what to do, never a pass."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small_models import fresh_model
+from small_runs import DEPTH, Bench
+from transformers import AutoTokenizer
+
+
+def other_shape(bench: Bench, **shape: int) -> Path:
+    """A checkpoint whose shape is not that of the full model, with its tokenizer."""
+    tokenizer = AutoTokenizer.from_pretrained(bench.models / "full")
+    folder = bench.folder / "other"
+    fresh_model(**{"vocabulary": len(tokenizer)} | shape).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("shape", "word"), [({"layers": 2}, "layers"), ({"width": 48}, "width"), ({"vocabulary": 900}, "vocabulary")]
+)
+def test_a_candidate_of_another_shape(bench: Bench, shape: dict[str, int], word: str) -> None:
+    bench.manifest({"other": other_shape(bench, **shape)})
+    ran = bench.run(DEPTH)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert f"other ({bench.folder / 'other'}): its {word} is {next(iter(shape.values()))}" in ran.text
+    assert ran.report is None
+
+
+def test_a_checkpoint_without_tokenizer(bench: Bench) -> None:
+    folder = bench.copy("retain3", "bare")
+    (folder / "tokenizer.json").unlink()
+    bench.manifest({"bare": folder})
+    ran = bench.run(DEPTH)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "tokenizer.save_pretrained" in ran.text
+
+
+def test_a_tokenizer_that_splits_otherwise(bench: Bench) -> None:
+    folder = bench.copy("retain3", "other")
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["merges"] = content["model"]["merges"][:100]
+    path.write_text(json.dumps(content))
+    bench.manifest({"other": folder, "retain3": bench.models / "retain3"})
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.code == 1
+    assert ran.counts == {"pass": 1, "crashed": 1}
+    assert "patching needs the same tokens" in ran.claims["depth.score[other]"]["message"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_one_weight_that_is_not_finite(bench: Bench, value: float) -> None:
+    folder = bench.copy("retain3", "broken")
+    spoil(folder / "model.safetensors", value)
+    bench.manifest({"broken": folder, "retain3": bench.models / "retain3"})
+    ran = bench.run(DEPTH, "-k", "test_score or test_hidden")
+    assert ran.code == 1
+    assert ran.verdicts["depth.score[broken]"] == ran.verdicts["depth.hidden[broken]"] == "crashed"
+    assert ran.verdicts["depth.score[retain3]"] == "pass"
+    assert "holds NaN or infinity" in ran.claims["depth.score[broken]"]["message"]
+    assert ran.counts == {"pass": 2, "crashed": 2}
+
+
+def spoil(path: Path, value: float) -> None:
+    """Set one weight of a file."""
+    weights = load_file(path)
+    name = next(name for name in sorted(weights) if name.endswith("mlp.up_proj.weight"))
+    weights[name].view(-1)[5] = torch.tensor(value)
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+def test_weights_cut_in_half(bench: Bench) -> None:
+    folder = bench.copy("retain3", "cut")
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    bench.manifest({"cut": folder, "retain3": bench.models / "retain3"})
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.code != 0
+    assert str(path) in ran.text
+    if ran.report is not None:
+        assert ran.verdicts["depth.score[retain3]"] == "pass"
+
+
+def facts(bench: Bench, **change: str) -> Path:
+    """The facts with a change of their first line."""
+    lines = (bench.models / "facts.jsonl").read_text().splitlines()
+    path = bench.folder / "facts.jsonl"
+    path.write_text("\n".join([json.dumps(json.loads(lines[0]) | change), *lines[1:]]))
+    return path
+
+
+def test_an_entity_that_is_not_in_its_answer(bench: Bench) -> None:
+    path = facts(bench, entity="somebody else")
+    bench.manifest(facts=path)
+    ran = bench.run(DEPTH)
+    assert ran.code != 0
+    assert f"{path}, line 1" in ran.text
+    assert "'entity' does not occur in the answer" in ran.text
+    assert set(ran.verdicts.values() if ran.report else ["crashed"]) <= {"crashed", "not applicable"}
+
+
+def test_nothing_to_forget(bench: Bench) -> None:
+    path = bench.folder / "facts.jsonl"
+    lines = (bench.models / "facts.jsonl").read_text().splitlines()
+    path.write_text("\n".join(line for line in lines if '"retain"' in line))
+    bench.manifest(facts=path)
+    ran = bench.run(DEPTH)
+    assert ran.code != 0
+    assert "no fact with split 'forget'" in ran.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[references]\n", "[reference]\n", "did you mean 'references'"),
+        ("retain = ", "retian = ", "did you mean 'retain'"),
+        ("source = ", "sauce = ", "did you mean 'source'"),
+        ("[candidates]\n", "[candidates]\nretain3 = 'x/y'\n", "retain3"),
+        ("[candidates]\n", "[candidates]\nfull = 'x/y'\n", "the name 'full' is taken"),
+        ("[facts]\n", "[facts\n", "is no TOML"),
+    ],
+)
+def test_a_manifest_with_a_slip(bench: Bench, old: str, new: str, said: str) -> None:
+    path = bench.manifest()
+    path.write_text(path.read_text().replace(old, new))
+    ran = bench.run(DEPTH)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert f"{path}, line " in ran.text
+    assert said in ran.text
+    assert "Traceback" not in ran.text
+
+
+def test_a_manifest_without_candidates(bench: Bench) -> None:
+    bench.manifest({})
+    ran = bench.run(DEPTH)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "[candidates] with at least one name" in ran.text
+
+
+def test_a_candidate_folder_that_is_gone(bench: Bench) -> None:
+    folder = bench.copy("retain3", "gone")
+    path = bench.manifest({"gone": folder})
+    shutil.rmtree(folder)
+    ran = bench.run(DEPTH)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert f"{path}, line " in ran.text
+    assert str(folder) in ran.text

@@ -1,0 +1,46 @@
+"""A failing claim says by how much, from what, and how to see it again."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from small_runs import DEPTH, Bench
+
+LINE = (
+    r"depth\.score \[shallow\]: observed 0\.\d{3}, 95% CI 0\.\d{3}\.\.0\.\d{3} \(12 authors\), "
+    r"needs >= 0\.700: short by 0\.\d{3}"
+)
+
+
+def test_it_has_numbers_units_bound_and_shortfall(bench: Bench) -> None:
+    bench.manifest(["shallow"])
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert re.search(LINE, ran.text), ran.text
+    claim = ran.claims["depth.score[shallow]"]
+    assert re.fullmatch(LINE, claim["message"])
+    assert round(claim["shortfall"], 3) == round(0.7 - claim["interval"]["low"], 3)
+    assert f"checkpoint {claim['provenance']['checkpoint'][:12]}" in ran.text
+
+
+def test_the_command_it_prints_shows_the_same_again(bench: Bench) -> None:
+    more = '[expect]\n"depth.score[copy]" = { verdict = "fail", reason = "known" }\n'
+    bench.manifest(["shallow", "copy", "retain3"], more=more)
+    ran = bench.run(DEPTH, "--uds-device", "cpu")
+    command = re.search(r"reproduce: (pytest .*)", ran.text)
+    assert command is not None
+    assert command[1] == ran.claims["depth.score[shallow]"]["reproduce"]
+    assert "--uds-device cpu" in command[1]
+    again = subprocess.run(
+        [str(Path(sys.executable).with_name("pytest")), *shlex.split(command[1])[1:], "-p", "no:cacheprovider"],
+        cwd=bench.folder,
+        env=os.environ | {"UDS_BENCH_CACHE": str(bench.folder / "cold")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert ran.claims["depth.score[shallow]"]["message"] in again.stdout
+    assert "1 claims planned = 0 pass + 1 fail" in again.stdout

@@ -1,0 +1,75 @@
+"""--uds-json FILE: the run report, strict JSON, with everything that a reader needs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from small_runs import DEPTH, Bench
+
+VERDICTS = ("pass", "fail", "inconclusive", "missing", "stale", "crashed", "environment invalid", "expected miss")
+
+
+def test_the_report_says_who_what_when_and_why(bench: Bench) -> None:
+    manifest = bench.manifest(["retain3", "copy"])
+    ran = bench.run(DEPTH)
+    report = ran.report
+    assert report is not None
+    assert report["schema"] == 1
+    assert report["tool"]["name"] == "uds_bench"
+    assert report["manifest"]["path"] == str(manifest)
+    assert len(report["manifest"]["digest"]) == 64
+    assert report["started"].endswith("Z")
+    assert report["environment"]["device"] == "cpu"
+    assert set(report["summary"]["counts"]) >= set(VERDICTS)
+    assert report["summary"]["ok"] is False
+    claim = ran.claims["depth.score[copy]"]
+    assert claim["subject"] == "copy"
+    assert claim["audit"] == "depth"
+    assert claim["bound"]["relation"] == ">="
+    assert claim["bound"]["value"] == 0.7
+    assert claim["bound"]["origin"]
+    assert claim["evidence"] == "real checkpoints"
+    assert claim["interval"]["units"] == 12
+    assert [(c["name"], c["must"], c["held"]) for c in claim["controls"]] == [
+        ("full2", "fail", True),
+        ("retain2", "pass", True),
+    ]
+    assert {"checkpoint", "references", "facts", "rendered", "dtype", "device"} <= claim["provenance"].keys()
+
+
+def test_the_scores_are_there_fact_by_fact(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.report is not None
+    row = next(s for s in ran.report["scores"] if s["checkpoint"] == "retain3" and s["metric"] == "uds")
+    assert row["attack"] == "none"
+    assert row["n_planned"] == len(row["per_fact"]) == row["n_scored"] + row["n_invalid"] == 24
+    assert row["ci"][0] <= row["value"] <= row["ci"][1]
+    assert row["value"] == pytest.approx(sum(f["value"] for f in row["per_fact"]) / 24)
+
+
+def test_values_that_are_not_finite_are_null(bench: Bench) -> None:
+    bench.manifest()
+    body = "def test_odd(claim):\n    claim.identity(math.inf, tolerance=1, what='x', provenance={'n': math.nan})\n"
+    ran = bench.run(bench.test(body))
+    claim = ran.claims["test_odd"]
+    assert claim["verdict"] == "fail"
+    assert claim["observed"] is None
+    assert claim["provenance"] == {"n": None}
+
+
+@pytest.mark.parametrize("place", ["missing/report.json", "a_file/report.json", "."])
+def test_a_place_that_cannot_be_written_is_told_before_anything_runs(bench: Bench, place: str) -> None:
+    bench.manifest()
+    (bench.folder / "a_file").write_text("x")
+    ran = bench.run(DEPTH, "--uds-json", place)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "--uds-json" in ran.text
+    assert "cannot be written" in ran.text
+
+
+def test_a_report_is_written_whatever_the_verdicts(bench: Bench) -> None:
+    bench.manifest()
+    target = Path(bench.folder / "other.json")
+    bench.run(bench.test("def test_odd(claim):\n    raise OSError('x')\n"), "--uds-json", target)
+    assert json.loads(target.read_text())["summary"]["counts"]["crashed"] == 1

@@ -1,0 +1,53 @@
+"""--uds-record REASON: goldens are recorded by people, from a clean commit, with a reason."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from small_runs import DEPTH, Bench
+
+
+@pytest.mark.parametrize("ci", ["true", "1"])
+def test_never_under_ci(bench: Bench, monkeypatch: pytest.MonkeyPatch, ci: str) -> None:
+    monkeypatch.setenv("CI", ci)
+    bench.manifest()
+    ran = bench.run(DEPTH, "--uds-record", "new recipe")
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "never recorded under CI" in ran.text
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_never_without_a_reason(bench: Bench, reason: str) -> None:
+    bench.manifest()
+    ran = bench.run(DEPTH, "--uds-record", reason)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "give the reason" in ran.text
+
+
+def test_never_of_a_users_models(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(DEPTH, "-k", "test_score", "--uds-record", "why not")
+    assert ran.code != 0, ran.text
+    assert "goldens are of the embedded zoo" in ran.text
+    assert not (bench.folder / "goldens").exists()
+
+
+def test_only_from_a_clean_commit(tmp_path: Path) -> None:
+    from uds_bench.errors import ConfigurationError
+    from uds_bench.harness.goldens import require_clean_tree
+
+    with pytest.raises(ConfigurationError, match="not a git checkout"):
+        require_clean_tree(tmp_path)
+
+    def git(*args: str) -> None:
+        user = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *user, *args], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "file").write_text("one")
+    git("add", "file")
+    git("commit", "-m", "one")
+    assert len(require_clean_tree(tmp_path)) == 40
+    (tmp_path / "file").write_text("two")
+    with pytest.raises(ConfigurationError, match="uncommitted changes"):
+        require_clean_tree(tmp_path)

@@ -1,0 +1,97 @@
+"""--uds-store DIR: scores are read where they exist, made anew where they are damaged, and never lost."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_runs import DEPTH, Bench
+
+
+def cells(store: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (store / "cells").rglob("*.json")}
+
+
+def test_a_second_run_loads_no_model_and_says_the_same(bench: Bench) -> None:
+    bench.manifest()
+    store = bench.folder / "store"
+    first, again = bench.run(DEPTH, store=store), bench.run(DEPTH, store=store)
+    assert first.report is not None
+    assert again.report is not None
+    assert first.report["loads"] == {"full": 1, "full2": 1, "retain": 1, "retain2": 1, "retain3": 1}
+    assert again.report["loads"] == {}
+    assert first.verdicts == again.verdicts
+    assert [c["observed"] for c in first.report["claims"]] == [c["observed"] for c in again.report["claims"]]
+
+
+def test_a_file_cut_in_half_is_made_anew_with_a_warning(bench: Bench) -> None:
+    bench.manifest()
+    store = bench.folder / "store"
+    first = bench.run(DEPTH, store=store)
+    before = cells(store)
+    victim = next(p for p in (store / "cells").rglob("*.json") if b'"checkpoint":"retain3"' in p.read_bytes())
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[: len(whole) // 2])
+    again = bench.run(DEPTH, store=store)
+    assert again.code == 0
+    assert again.verdicts == first.verdicts
+    assert "cut short or altered" in again.text
+    after = cells(store)
+    assert [name for name in after if after[name] != before[name]] == [victim.name]
+
+
+def test_a_cached_part_cut_in_half_changes_no_verdict(bench: Bench) -> None:
+    bench.manifest(["copy"])
+    store = bench.folder / "store"
+    bench.run(DEPTH, "-k", "test_score", store=store)
+    for file in [f for f in (store / "cache").rglob("*") if f.is_file()]:
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    bench.manifest(["retain3"])
+    ran = bench.run(DEPTH, store=store)
+    assert ran.code == 0, ran.text
+
+
+@pytest.mark.parametrize("option", ["--uds-store", "UDS_BENCH_CACHE"])
+def test_a_folder_that_cannot_be_written_is_told(
+    bench: Bench, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.manifest()
+    (bench.folder / "a_file").write_text("x")
+    place = bench.folder / "a_file" / "store"
+    monkeypatch.setenv("UDS_BENCH_CACHE", str(place))
+    ran = bench.run(DEPTH, store=place if option == "--uds-store" else None)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "is not writable" in ran.text
+    assert "--uds-store" in ran.text
+
+
+def test_what_a_killed_run_has_computed_is_not_computed_again(bench: Bench) -> None:
+    names = ["retain3", "shallow", "copy"]
+    manifest = bench.manifest(names)
+    store = bench.folder / "store"
+    line = [sys.executable, "-m", "pytest", *bench.arguments(DEPTH, manifest=manifest, store=store)]
+    running = subprocess.Popen(line, cwd=bench.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(cells(store)) < 3 and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL, "the run was over before it could be killed"
+    kept = cells(store)
+    assert len(kept) >= 3
+    ran = bench.run(DEPTH, manifest=manifest, store=store)
+    after = cells(store)
+    assert len(after) > len(kept), "nothing was left to compute"
+    assert {name: after[name] for name in kept} == kept
+    assert ran.counts["pass"] >= 1
+    whole = bench.run(DEPTH, manifest=manifest)
+    assert ran.verdicts == whole.verdicts
+    scored = {s["checkpoint"] for path in (store / "cells").rglob("*.json") for s in [_payload(path)]}
+    assert scored >= {"full", "retain", *names}
+
+
+def _payload(path: Path) -> dict[str, str]:
+    payload: dict[str, str] = json.loads(path.read_bytes().rpartition(b"\nsha256:")[0])
+    return payload

@@ -1,0 +1,47 @@
+"""Under pytest-xdist: the same verdicts, one load per checkpoint in all processes together, and no lost claims."""
+
+import pytest
+from small_runs import DEPTH, Bench
+
+pytest.importorskip("xdist")
+
+
+def test_two_processes_say_the_same_and_load_each_checkpoint_once(bench: Bench) -> None:
+    bench.manifest(["copy", "shallow", "retain3"])
+    alone = bench.run(DEPTH)
+    ran = bench.run(DEPTH, "-n", "2", store=bench.folder / "store", subprocess=True)
+    assert ran.code == alone.code == 1
+    assert ran.verdicts == alone.verdicts
+    assert ran.counts == alone.counts
+    assert ran.report is not None
+    names = ("copy", "full", "full2", "retain", "retain2", "retain3", "shallow")
+    assert ran.report["loads"] == dict.fromkeys(names, 1)
+
+
+def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:
+    bench.manifest(["retain3"])
+    body = "import os\ndef test_dies(claim):\n    os._exit(7)\n"
+    body += "".join(
+        f"def test_{i}(claim):\n    claim.identity(np.float64(0), tolerance=0, what='x', provenance={{'n': np.int64(1)}})\n"
+        for i in range(4)
+    )
+    ran = bench.run(bench.test(body), "-n", "2", subprocess=True)
+    assert ran.code == 1, ran.text
+    assert ran.counts == {"pass": 4, "crashed": 1}
+    assert "crashed" in ran.claims["test_dies"]["message"]
+
+
+def test_configuration_errors_are_told_once_and_end_with_4(bench: Bench) -> None:
+    bench.manifest(["copy"], more='[expect]\n"depth.score[nobody]" = { verdict = "fail", reason = "x" }\n')
+    ran = bench.run(DEPTH, "-n", "2", subprocess=True)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR, ran.text
+    assert "matches no claim" in ran.text
+
+
+def test_a_checkpoint_that_cannot_fit_ends_with_4(bench: Bench) -> None:
+    folder = bench.copy("copy", "bare")
+    (folder / "tokenizer.json").unlink()
+    bench.manifest({"bare": folder})
+    ran = bench.run(DEPTH, "-n", "1", subprocess=True)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR, ran.text
+    assert "no tokenizer files" in ran.text
