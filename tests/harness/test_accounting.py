@@ -53,7 +53,11 @@ def test_each_verdict_is_counted(bench: Bench, verdict: str) -> None:
     [
         ("pass", "missing", "ended without deciding"),
         ("claim.identity(0.0, tolerance=0.0, what='x')\nassert 1 == 2", "crashed", "1 == 2"),
-        ("claim.identity(0.0, tolerance=0, what='x')\nclaim.identity(0.0, tolerance=0, what='y')", "crashed", "decided"),
+        (
+            "claim.identity(0.0, tolerance=0, what='x')\nclaim.identity(0.0, tolerance=0, what='y')",
+            "crashed",
+            "decided",
+        ),
         ("pytest.xfail('known')", "missing", "not decided"),
         ("pytest.importorskip('no_such_module')", "missing", "no_such_module"),
         ("claim.threshold(scores(retain, 'uds'))", "crashed", "at_least"),

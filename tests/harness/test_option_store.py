@@ -55,9 +55,7 @@ def test_a_cached_part_cut_in_half_changes_no_verdict(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("option", ["--uds-store", "UDS_BENCH_CACHE"])
-def test_a_folder_that_cannot_be_written_is_told(
-    bench: Bench, option: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_written_is_told(bench: Bench, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.manifest()
     (bench.folder / "a_file").write_text("x")
     place = bench.folder / "a_file" / "store"

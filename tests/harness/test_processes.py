@@ -33,7 +33,7 @@ def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:
 
 def test_configuration_errors_are_told_once_and_end_with_4(bench: Bench) -> None:
     bench.manifest(["copy"], more='[expect]\n"depth.score[nobody]" = { verdict = "fail", reason = "x" }\n')
-    ran = bench.run(DEPTH, "-n", "2", subprocess=True)
+    ran = bench.run(DEPTH, "-n", "1", subprocess=True)
     assert ran.code == pytest.ExitCode.USAGE_ERROR, ran.text
     assert "matches no claim" in ran.text
 

@@ -3,7 +3,6 @@
 import io
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -101,12 +100,16 @@ def test_a_killed_run_takes_its_processes_along_and_the_next_run_goes_on_from_th
         stderr=subprocess.DEVNULL,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    wait_until(draft(root, "endless").exists)
-    children = psutil.Process(run.pid).children(recursive=True)
+    try:
+        wait_until(draft(root, "endless").exists)
+        children = psutil.Process(run.pid).children(recursive=True)
+    finally:
+        run.kill()
+        run.wait()
     assert children, "nothing was training"
-    run.send_signal(signal.SIGKILL)
-    run.wait()
     _, alive = psutil.wait_procs(children, timeout=10)
+    for process in alive:
+        process.kill()
     assert alive == [], "training went on for nobody"
 
     # Trained in another process, by another interpreter, to the same bits.

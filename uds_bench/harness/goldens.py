@@ -42,8 +42,11 @@ class Goldens:
                 document = json.loads(path.read_text())
                 if document["schema"] != SCHEMA:
                     raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
+                for name, entry in document["entries"].items():
+                    if not all(math.isfinite(entry[key]) for key in ("value", "tolerance")):
+                        raise ValueError(f"{name} has a value or tolerance that is not finite")
                 entries.update(document["entries"])
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ConfigurationError(f"{path} is not a file of goldens ({error}): restore or record it") from error
         return cls(folder, entries)
 

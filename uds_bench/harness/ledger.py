@@ -166,9 +166,10 @@ class Ledger:
         if not decides_something(self.records.values()):
             self.problems.append("no claim was decided: none of the selected ones applies to this manifest")
         self.problems += self.unmatched() if self.loads or self.records else []
-        if not self.deselected:
+        if not (self.deselected or self._names_tests):
             audits = {record.audit for record in self.records.values()}
-            self.problems += [f"golden {n} belongs to no claim" for n in self.run.rules.goldens.orphans(audits)]
+            orphans = [name for name in self.run.rules.goldens.orphans(audits) if name not in self.collected]
+            self.problems += [f"golden {name} belongs to no claim: remove it" for name in orphans]
         try:
             self.run.publish(self)
         except (UdsError, OSError) as error:
@@ -206,13 +207,17 @@ class Ledger:
             if name.partition(".")[0] in audits and name not in known and not self._left_out(name)
         ]
 
+    @property
+    def _names_tests(self) -> bool:
+        """Whether the command line names single tests, so that claims of their files were never collected."""
+        return any("::" in argument for argument in self.config.args)
+
     def _left_out(self, name: str) -> bool:
-        """Whether a claim may well exist that this run was not asked to collect, as `FILE::TEST` names one test only."""
+        """Whether a claim may well exist that this run was not asked to collect."""
         from uds_bench.harness.bounds import CLAIMS
 
         claim, bracket, subject = name.rstrip("]").partition("[")
-        named = any("::" in argument for argument in self.config.args)
-        return named and claim in CLAIMS and (not bracket or subject in self.run.manifest.candidates)
+        return self._names_tests and claim in CLAIMS and (not bracket or subject in self.run.manifest.candidates)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for refusal in self.refusals:

@@ -164,7 +164,7 @@ class Run:
                 wishes += [(metric, *marker.kwargs.get("of", GROUPS)) for metric in marker.args]
         self.plan = plan_requests(self.manifest, wishes, [c for c in candidates if c])
         if self.plan:
-            self.manifest.require_depth()
+            _ = self.facts  # read now: a fact that cannot be used is told before any model is loaded
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
 
     def publish(self, ledger: Ledger) -> None:

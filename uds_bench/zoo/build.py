@@ -10,19 +10,14 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from uds_bench.facts import FactSet, base_authors, embedded, question_prompt
+from uds_bench.facts import base_authors, question_prompt
 from uds_bench.methods.examples import Batch, Example, epochs, pairs_to_examples, steps_per
 from uds_bench.methods.objectives import answer_logprobs, nll
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.methods.unlearning import REFUSALS, Data, unlearn
-from uds_bench.zoo.recipes import FORGET, HOLDOUT, RETAIN, Base, Finetuned, Recipe, Unlearned
+from uds_bench.zoo.recipes import FORGET, RETAIN, Base, Finetuned, Recipe, Unlearned, facts
 
 OnStep = Callable[[int, float], None]
-
-
-def facts() -> FactSet:
-    """The authors that the embedded models are about."""
-    return embedded(forget=FORGET, retain=RETAIN, holdout=HOLDOUT)
 
 
 def steps(recipe: Recipe) -> int:

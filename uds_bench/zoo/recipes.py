@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.methods.unlearning import Method
+from uds_bench.facts import FactSet, base_authors, embedded
+from uds_bench.methods.unlearning import REFUSALS, Method
 from uds_bench.storage import content_key
 
 VERSION = 1
@@ -95,12 +97,23 @@ def find(name: str) -> Recipe:
     return replace(recipe, method=method, parent=f"{recipe.parent}@{draw}")
 
 
+def facts() -> FactSet:
+    """The authors that the embedded models are about."""
+    return embedded(forget=FORGET, retain=RETAIN, holdout=HOLDOUT)
+
+
+@cache
+def data_digest() -> str:
+    """Everything that any recipe trains on, by content."""
+    return content_key([facts().digest, base_authors(BASE), REFUSALS])
+
+
 def key(name: str) -> str:
-    """Content address of a model: its recipe, its ancestors', and the library that trains it."""
+    """Content address of a model: its recipe, its ancestors', the data, and the library that trains it."""
     recipe = find(name)
     ancestor = parent(recipe)
     content: dict[str, Any] = {"kind": type(recipe).__name__, **asdict(recipe)}
-    return content_key([VERSION, torch.__version__, content, key(ancestor) if ancestor else None])
+    return content_key([VERSION, torch.__version__, data_digest(), content, key(ancestor) if ancestor else None])
 
 
 def lineage(names: list[str]) -> list[str]:

@@ -1,0 +1,54 @@
+"""The table of claims and the suites say the same."""
+
+import ast
+import math
+from pathlib import Path
+
+import pytest
+
+from uds_bench.harness.bounds import CLAIMS
+
+SUITES = Path(__file__).parents[2] / "suites"
+
+
+def used() -> dict[str, list[str]]:
+    """Claim id -> the tests that carry its marker."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(SUITES.glob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            for mark in getattr(node, "decorator_list", ()):
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.claim":
+                    found.setdefault(ast.literal_eval(mark.args[0]), []).append(f"{path.name}::{node.name}")  # type: ignore[attr-defined]
+    return found
+
+
+def test_suites_use_every_claim_and_no_other() -> None:
+    assert used().keys() == CLAIMS.keys()
+
+
+def test_one_test_decides_one_claim() -> None:
+    assert {claim: tests for claim, tests in used().items() if len(tests) != 1} == {}
+
+
+def test_every_test_of_a_suite_decides_a_claim() -> None:
+    for path in sorted(SUITES.glob("test_*.py")):
+        tests = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
+        marked = {name for names in used().values() for name in names}
+        assert {f"{path.name}::{t.name}" for t in tests if t.name.startswith("test_")} <= marked
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_claim_says_what_how_why_and_what_keeps_it_honest(claim: str) -> None:
+    spec = CLAIMS[claim]
+    assert spec.id == claim
+    assert spec.statement.endswith(".")
+    assert spec.origin
+    assert spec.unit
+    assert math.isfinite(spec.bound)
+    assert spec.must_fail or spec.must_pass
+    assert (SUITES / f"test_{spec.audit}.py").exists()
+
+
+@pytest.mark.parametrize("claim", [c for c in CLAIMS if CLAIMS[c].kind == "identity"])
+def test_an_identity_allows_rounding_and_no_more(claim: str) -> None:
+    assert 0 <= CLAIMS[claim].bound <= 1e-5

@@ -1,0 +1,126 @@
+"""The store of scores, and what a claim's record becomes in JSON."""
+
+import json
+import math
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uds_bench.errors import UdsError
+from uds_bench.harness.record import ClaimRecord, Control, count, finite, is_good
+from uds_bench.harness.store import Cell, Failures, Store
+from uds_bench.scores import FactScore, Score
+from uds_bench.statistics import Interval
+from uds_bench.verdicts import GOOD, Verdict
+
+CELL = Cell("model", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16)
+SCORE = Score("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),))
+RECORD = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "text", bound=0.7, relation=">=")
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.read(CELL) is None
+    store.write(CELL, SCORE)
+    assert store.read(CELL) == SCORE
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Cell)])
+def test_everything_in_a_cell_is_part_of_its_address(name: str) -> None:
+    value = getattr(CELL, name)
+    other = ("full:z",) if isinstance(value, tuple) else value + 1 if isinstance(value, int) else value + "x"
+    assert replace(CELL, **{name: other}).key != CELL.key
+
+
+@given(st.integers(0, 600), st.integers(0, 255))
+def test_a_cell_that_was_altered_is_never_read(tmp_path_factory: pytest.TempPathFactory, at: int, byte: int) -> None:
+    store = Store(tmp_path_factory.getbasetemp() / "altered")
+    store.write(CELL, SCORE)
+    (path,) = (store.folder / "cells").rglob("*.json")
+    whole = path.read_bytes()
+    at %= len(whole)
+    for content in (whole[:at], whole[:at] + bytes([byte]) + whole[at + 1 :]):
+        path.write_bytes(content)
+        if content == whole:
+            assert store.read(CELL) == SCORE
+        else:
+            with pytest.warns(UserWarning, match="made anew"):
+                assert store.read(CELL) is None
+
+
+def test_a_score_that_is_not_finite_cannot_be_stored(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        Store(tmp_path).write(CELL, replace(SCORE, value=math.nan))
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_failures_are_shared_by_the_processes_of_a_run_and_by_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "one")
+    Failures(Store(tmp_path)).add("npo", "out of memory")
+    with pytest.raises(UdsError, match="out of memory"):
+        Failures(Store(tmp_path)).raise_if("npo")
+    Failures(Store(tmp_path)).raise_if("other")
+    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "two")
+    Failures(Store(tmp_path)).raise_if("npo")
+
+
+leaves = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text(), st.floats(allow_nan=True, allow_infinity=True)
+)
+trees = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10)
+
+
+@given(trees)
+def test_finite_is_strict_json_and_keeps_what_is_sound(tree: Any) -> None:
+    once = finite(tree)
+    text = json.dumps(once, allow_nan=False)
+    assert finite(once) == once == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.float32(0.5), 0.5),
+        (np.float64("nan"), None),
+        (np.int64(3), 3),
+        (np.bool_(True), True),
+        (np.arange(3), [0, 1, 2]),
+        (torch.tensor([1.0, math.inf]), [1.0, None]),
+        (torch.tensor(2), 2),
+        (Verdict.PASS, "pass"),
+        ((1, 2), [1, 2]),
+        (Path("x"), "x"),
+        ({1: np.int8(2)}, {"1": 2}),
+        (torch.__version__, str(torch.__version__)),
+    ],
+)
+def test_finite_makes_scalars_plain(value: Any, plain: Any) -> None:
+    found = finite(value)
+    assert found == plain
+    assert type(found) is type(plain)
+
+
+def test_a_record_survives_json() -> None:
+    control = Control("full2", "fail", "fail", np.float32(0.25), Interval(0.1, 0.4, "x", 9), np.bool_(True))  # type: ignore[arg-type]
+    record = replace(RECORD, controls=(control,), observed=0.5, interval=Interval(0.4, 0.6, "x", 9), origin="ours")
+    row = json.loads(json.dumps(record.to_json(), allow_nan=False))
+    assert ClaimRecord.from_json(row).to_json() == row
+    assert row["name"] == "depth.score[npo]"
+    assert row["bound"] == {"relation": ">=", "value": 0.7, "origin": "ours", "changed": None}
+
+
+@given(st.lists(st.sampled_from(list(Verdict))))
+def test_the_counts_add_up_and_one_bad_verdict_spoils_the_run(verdicts: list[Verdict]) -> None:
+    records = [replace(RECORD, verdict=verdict) for verdict in verdicts]
+    assert sum(count(records).values()) == len(records)
+    assert set(count(records)) == {verdict.value for verdict in Verdict}
+    decided = any(verdict is not Verdict.NOT_APPLICABLE for verdict in verdicts)
+    assert is_good(records) is (decided and all(verdict in GOOD for verdict in verdicts))

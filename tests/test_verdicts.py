@@ -1,0 +1,179 @@
+"""Deciding claims: what numbers may and may not do."""
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from uds_bench.statistics import Interval
+from uds_bench.verdicts import (
+    Decision,
+    Step,
+    Verdict,
+    decide_equivalence,
+    decide_identity,
+    decide_ordering,
+    decide_threshold,
+)
+
+RANK = {Verdict.FAIL: 0, Verdict.INCONCLUSIVE: 1, Verdict.PASS: 2}
+finite = st.floats(-1e6, 1e6)
+anything = st.floats(allow_nan=True, allow_infinity=True)
+odd = st.sampled_from([math.nan, math.inf, -math.inf])
+relations = st.sampled_from([">=", "<="])
+
+
+@st.composite
+def intervals(draw: st.DrawFn, units: int = 12) -> Interval:
+    low, high = sorted((draw(finite), draw(finite)))
+    assume(high - low > 1e-6)
+    return Interval(low, high, "drawn", units)
+
+
+@given(anything, anything, anything, anything, relations, st.integers(-1, 3))
+def test_a_threshold_passes_on_sound_numbers_alone(
+    observed: float, low: float, high: float, bound: float, relation: str, units: int
+) -> None:
+    decision = decide_threshold(observed, Interval(low, high, "x", units), relation, bound, "authors")  # type: ignore[arg-type]
+    sound = all(map(math.isfinite, (observed, low, high))) and high > low and units >= 2 and not math.isnan(bound)
+    if decision.verdict is Verdict.PASS:
+        assert sound
+        assert low >= bound if relation == ">=" else high <= bound
+    if decision.verdict is Verdict.FAIL:
+        assert sound
+
+
+@given(odd, intervals(), relations)
+def test_a_threshold_never_passes_on_what_is_not_finite(value: float, interval: Interval, relation: str) -> None:
+    for decision in (
+        decide_threshold(value, interval, relation, -1e9, "authors"),  # type: ignore[arg-type]
+        decide_threshold(0.5, Interval(value, 1, "x", 9), relation, -1e9, "authors"),  # type: ignore[arg-type]
+        decide_threshold(0.5, interval, relation, math.nan, "authors"),  # type: ignore[arg-type]
+        decide_threshold(None, interval, relation, -1e9, "authors"),  # type: ignore[arg-type]
+        decide_threshold(0.5, None, relation, -1e9, "authors"),  # type: ignore[arg-type]
+    ):
+        assert decision.verdict is Verdict.INCONCLUSIVE
+
+
+@given(finite, relations, finite)
+def test_no_width_and_one_unit_decide_nothing(value: float, relation: str, bound: float) -> None:
+    for interval in (Interval(value, value, "x", 50), Interval(value - 1, value + 1, "x", 1)):
+        assert decide_threshold(value, interval, relation, bound, "authors").verdict is Verdict.INCONCLUSIVE  # type: ignore[arg-type]
+
+
+@given(intervals(), finite, finite)
+def test_a_stricter_bound_is_never_easier(interval: Interval, a: float, b: float) -> None:
+    loose, strict = sorted((a, b))
+    value = (interval.low + interval.high) / 2
+
+    def rank(relation: str, bound: float) -> int:
+        return RANK[decide_threshold(value, interval, relation, bound, "authors").verdict]  # type: ignore[arg-type]
+
+    assert rank(">=", strict) <= rank(">=", loose)
+    assert rank("<=", loose) <= rank("<=", strict)
+
+
+@given(intervals(), finite)
+def test_at_least_and_at_most_mirror_each_other(interval: Interval, bound: float) -> None:
+    mirrored = Interval(-interval.high, -interval.low, "x", interval.units)
+    one = decide_threshold(interval.low, interval, ">=", bound, "authors")
+    other = decide_threshold(-interval.low, mirrored, "<=", -bound, "authors")
+    assert one.verdict is other.verdict
+    assert one.shortfall == other.shortfall
+
+
+@given(intervals(), finite)
+def test_the_shortfall_is_what_the_deciding_bound_misses(interval: Interval, bound: float) -> None:
+    decision = decide_threshold(interval.low, interval, ">=", bound, "authors")
+    if decision.verdict is Verdict.PASS:
+        assert decision.shortfall is None
+    else:
+        assert decision.shortfall == pytest.approx(bound - interval.low)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.7, 0.9, "pass"), (0.6, 0.8, "inconclusive"), (0.5, 0.7, "inconclusive"), (0.5, 0.69, "fail")],
+)
+def test_the_bound_itself_is_good_enough(low: float, high: float, verdict: str) -> None:
+    interval = Interval(low, high, "x", 40)
+    assert decide_threshold((low + high) / 2, interval, ">=", 0.7, "authors").verdict == verdict
+
+
+def test_the_words_of_a_failure() -> None:
+    decision = decide_threshold(0.613, Interval(0.592, 0.634, "x", 40), ">=", 0.7, "authors")
+    assert decision.text == "observed 0.613, 95% CI 0.592..0.634 (40 authors), needs >= 0.700: short by 0.108"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-0.05, 0.05, "pass"),
+        (-0.15, 0.05, "inconclusive"),
+        (0.11, 0.2, "fail"),
+        (-0.3, -0.2, "fail"),
+        (-1, 1, "inconclusive"),
+    ],
+)
+def test_equivalence_needs_the_whole_interval_inside(low: float, high: float, verdict: str) -> None:
+    decision = decide_equivalence((low + high) / 2, Interval(low, high, "x", 9), 0.1, "prompts")
+    assert decision.verdict == verdict
+
+
+@given(odd, intervals())
+def test_equivalence_never_passes_on_what_is_not_finite(value: float, interval: Interval) -> None:
+    assert decide_equivalence(value, interval, 1e9, "x").verdict is Verdict.INCONCLUSIVE
+    assert decide_equivalence(0.0, interval, math.nan, "x").verdict is not Verdict.PASS
+    assert decide_equivalence(0.0, Interval(0, 0, "x", 9), 1.0, "x").verdict is Verdict.INCONCLUSIVE
+
+
+@given(anything, anything, anything)
+def test_an_identity_holds_within_its_tolerance_only(observed: float, expected: float, tolerance: float) -> None:
+    decision = decide_identity(observed, expected, tolerance, "x")
+    holds = math.isfinite(observed) and abs(observed - expected) <= tolerance
+    assert decision.verdict is (Verdict.PASS if holds else Verdict.FAIL)
+
+
+def test_an_exact_identity_is_exact() -> None:
+    assert decide_identity(0.0, 0.0, 0.0, "x").verdict is Verdict.PASS
+    assert decide_identity(5e-324, 0.0, 0.0, "x").verdict is Verdict.FAIL
+    assert decide_identity(None, 0.0, 1.0, "x").verdict is Verdict.FAIL
+
+
+def step(low: float, high: float, units: int = 15, difference: float | None = None) -> Step:
+    middle = (low + high) / 2 if difference is None else difference
+    return Step("a", "b", middle, Interval(low, high, "x", units))
+
+
+def ordered(*steps: Step) -> Decision:
+    return decide_ordering(steps, "authors")
+
+
+@pytest.mark.parametrize(
+    ("steps", "verdict"),
+    [
+        ([], "inconclusive"),
+        ([step(0.1, 0.2)], "pass"),
+        ([step(0.1, 0.2), step(0.0, 0.2)], "inconclusive"),
+        ([step(0.1, 0.2), step(-0.2, -0.1)], "fail"),
+        ([step(-0.2, -0.1), step(-0.1, 0.1)], "fail"),
+        ([step(-0.1, 0.1), step(-0.2, -0.1)], "fail"),
+        ([step(-0.2, -0.1), step(0.1, 0.1)], "fail"),
+        ([step(0.1, 0.1)], "inconclusive"),
+        ([step(0.1, 0.2, units=1)], "inconclusive"),
+        ([step(math.nan, math.nan)], "inconclusive"),
+        ([step(0.1, 0.2, difference=math.nan)], "inconclusive"),
+    ],
+)
+def test_an_order_is_as_good_as_its_worst_step(steps: list[Step], verdict: str) -> None:
+    assert ordered(*steps).verdict == verdict
+
+
+@given(st.lists(intervals(), min_size=1, max_size=4))
+def test_an_order_and_its_reverse_never_both_pass(drawn: list[Interval]) -> None:
+    forward = [Step("a", "b", i.low, i) for i in drawn]
+    backward = [Step("b", "a", -i.low, Interval(-i.high, -i.low, "x", i.units)) for i in drawn]
+    verdicts = {ordered(*forward).verdict, ordered(*backward).verdict}
+    assert verdicts != {Verdict.PASS}
+    assert ordered(*forward).verdict is ordered(*forward[::-1]).verdict
