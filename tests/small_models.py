@@ -1,8 +1,8 @@
 """Real checkpoints, trained in seconds: what the embedded zoo is for users, in a size for tests of the harness.
 
 Llamas of 3 layers x 32 on 12 forget and 6 retain authors, two facts each. `full` knows them all, `retain` only the
-latter; `full2`, `retain2` and `retain3` are the same from other seeds; `copy` is `full` in another folder; `shallow` has lost its
-answers in the last block alone, so that every activation below still knows.
+latter; `full2`, `retain2` and `retain3` are the same from other seeds; `copy` is `full` in another folder; `shallow`
+has lost its answers in the last block alone, so that every activation below still knows.
 """
 
 from __future__ import annotations

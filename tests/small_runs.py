@@ -117,7 +117,7 @@ class Bench:
         path.write_text(text + more)
         return path
 
-    def test(self, body: str, name: str = "test_claims") -> Path:
+    def test(self, body: str, name: str = "test_written") -> Path:
         """A test file with the usual imports on top."""
         path: Path = self.pytester.makepyfile(**{name: "import math\nimport numpy as np\nimport pytest\n" + body})
         return path

@@ -144,7 +144,8 @@ def test_numpy_scalars_and_arrays_become_plain_json(bench: Bench) -> None:
                 "notes = {'n': np.int64(3), 'flag': np.bool_(True), 'row': np.arange(2), 'bad': np.float32('nan')}\n"
                 "held = Control('c', 'fail', 'fail', np.float32(1), None, np.bool_(True))\n"
                 "from uds_bench.verdicts import Decision, Verdict\n"
-                "claim.decided(Decision(Verdict.PASS, np.float64(0.5), None, 'fine'), controls=[held], provenance=notes)"
+                "good = Decision(Verdict.PASS, np.float64(0.5), None, 'fine')\n"
+                "claim.decided(good, controls=[held], provenance=notes)"
             )
         )
     )

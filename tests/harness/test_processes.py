@@ -22,7 +22,8 @@ def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:
     bench.manifest(["retain3"])
     body = "import os\ndef test_dies(claim):\n    os._exit(7)\n"
     body += "".join(
-        f"def test_{i}(claim):\n    claim.identity(np.float64(0), tolerance=0, what='x', provenance={{'n': np.int64(1)}})\n"
+        f"def test_{i}(claim):\n"
+        "    claim.identity(np.float64(0), tolerance=0, what='x', provenance={'n': np.int64(1)})\n"
         for i in range(4)
     )
     ran = bench.run(bench.test(body), "-n", "2", subprocess=True)
