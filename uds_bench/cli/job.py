@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uds_bench.cli.options import chosen, resolve_device
+from uds_bench.cli.options import chosen
+from uds_bench.device import resolve_device
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,4 +80,4 @@ def read_job(
         for name in read.checkpoints()
         if name in names
     }
-    return Job(read, requests, store or default_cache() / "store", resolve_device(device))
+    return Job(read, requests, store or default_cache() / "store", resolve_device(device, "--device"))

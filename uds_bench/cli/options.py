@@ -46,20 +46,6 @@ def chosen(text: str, known: Iterable[str], option: str) -> list[str]:
     return list(dict.fromkeys(given)) or names
 
 
-def resolve_device(name: str) -> str:
-    """`cpu` or `cuda`. Raises ConfigurationError for another word, and for CUDA where there is none."""
-    chosen(name, ("auto", "cpu", "cuda"), "--device")
-    if name == "cpu":
-        return "cpu"
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    if name == "cuda":
-        raise ConfigurationError("--device cuda: this machine has no usable CUDA device: choose cpu or auto")
-    return "cpu"
-
-
 def require_file(path: Path, option: str) -> Path:
     """A path that a file can be written to, told before anything is computed for it."""
     from uds_bench.storage import require_writable

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.harness.findings import Findings
 from uds_bench.harness.fixtures import CLAIM, claim_name, is_ours
-from uds_bench.harness.record import ClaimRecord, decides_something, finite, is_good
+from uds_bench.harness.publishing import publish
+from uds_bench.harness.record import ClaimRecord, decides_something, finite
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
@@ -32,17 +32,10 @@ class Ledger:
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self.config = config
         self.run = run
-        self.started = time.time()
-        self.planned: dict[str, tuple[str, str | None]] = {}
-        self.records: dict[str, ClaimRecord] = {}
+        self.found = Findings()
         self.died: dict[str, str] = {}
         self.refusals: list[str] = []
-        self.problems: list[str] = []
-        self.remarks: list[str] = []
-        self.loads: Counter[str] = Counter()
-        self.scores: list[dict[str, Any]] = []
         self.collected: set[str] = set()
-        self.deselected = False
 
     @property
     def is_worker(self) -> bool:
@@ -59,17 +52,17 @@ class Ledger:
         self.collected = {label(*claim_name(item)) for item in before}
         yield
         chosen = [item for item in items if decides_claim(item)]
-        self.planned = {item.nodeid: claim_name(item) for item in chosen}
-        self.deselected = len(chosen) < len(before)
+        self.found.planned = {item.nodeid: claim_name(item) for item in chosen}
+        self.found.deselected = len(before) - len(chosen)
         if not chosen or self.config.option.collectonly:
-            self.planned = {}
+            self.found.planned = {}
             return
         try:
             self.run.prepare(chosen)
             if unmatched := self.unmatched():
                 raise ConfigurationError("; ".join(unmatched))
         except UdsError as error:
-            self.planned = {}  # nothing is run, so nothing is missing
+            self.found.planned = {}  # nothing is run, so nothing is missing
             if not self.is_worker:
                 raise pytest.UsageError(str(error)) from None
             # A worker cannot end the whole run: it takes no tests, and the process above it says why.
@@ -116,7 +109,7 @@ class Ledger:
     def pytest_runtest_logreport(self, report: Any) -> None:
         row = getattr(report, "uds_claim", None)
         if row is not None:
-            self.records[report.nodeid] = ClaimRecord.from_json(row)
+            self.found.records[report.nodeid] = ClaimRecord.from_json(row)
         elif report.when == "???":  # how xdist reports the test at which a worker died
             self.died[report.nodeid] = " ".join(str(report.longrepr).split())
 
@@ -134,63 +127,60 @@ class Ledger:
     def pytest_testnodedown(self, node: Any) -> None:
         sent = getattr(node, "workeroutput", {}).get("uds_bench")
         if sent is None:
-            self.problems.append(f"worker {node.gateway.id} ended without a report")
+            self.found.problems.append(f"worker {node.gateway.id} ended without a report")
             return
         self.refusals += [refusal for refusal in sent["refusals"] if refusal not in self.refusals]
-        self.planned.update({node_id: (name, subject) for node_id, name, subject in sent["planned"]})
+        self.found.planned.update({node_id: (name, subject) for node_id, name, subject in sent["planned"]})
         self.collected.update(sent["collected"])
-        self.deselected = self.deselected or sent["deselected"]
-        self.loads.update(sent["loads"])
-        known = {_address(score) for score in self.scores}
-        self.scores += [score for score in sent["scores"] if _address(score) not in known]
+        self.found.deselected = max(self.found.deselected, sent["deselected"])
+        self.found.loads.update(sent["loads"])
+        known = {_address(score) for score in self.found.scores}
+        self.found.scores += [score for score in sent["scores"] if _address(score) not in known]
         self.run.rules.goldens.seen.update(sent["goldens"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if "engine" in self.run.__dict__:
-            self.loads.update(self.run.engine.loads)
-        if self.planned:
-            self.scores += [finite(score.to_json()) for score in self.run.scores()]
+            self.found.loads.update(self.run.engine.loads)
+        if self.found.planned:
+            self.found.scores += [finite(score.to_json()) for score in self.run.scores()]
         if self.is_worker:
             self.config.workeroutput["uds_bench"] = self._sent()  # type: ignore[attr-defined]
             return
         if self.refusals:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        if not self.planned or self.refusals:
+        if not self.found.planned or self.refusals:
             return
-        for node, (name, subject) in self.planned.items():
+        for node, (name, subject) in self.found.planned.items():
             if node in self.died:
-                self.records[node] = self.run.rules.crashed(name, subject, node, self.died[node], Verdict.CRASHED)
-            elif node not in self.records:
-                self.records[node] = self.run.rules.crashed(name, subject, node, "was never run", Verdict.MISSING)
-        if not decides_something(self.records.values()):
-            self.problems.append("no claim was decided: none of the selected ones applies to this manifest")
-        self.problems += self.unmatched() if self.loads or self.records else []
-        if not (self.deselected or self._names_tests):
-            audits = {record.audit for record in self.records.values()}
+                self.found.records[node] = self.run.rules.crashed(name, subject, node, self.died[node], Verdict.CRASHED)
+            elif node not in self.found.records:
+                self.found.records[node] = self.run.rules.crashed(name, subject, node, "was never run", Verdict.MISSING)
+        if not decides_something(self.found.records.values()):
+            self.found.problems.append("no claim was decided: none of the selected ones applies to this manifest")
+        self.found.problems += self.unmatched() if self.found.loads or self.found.records else []
+        if not (self.found.deselected or self._names_tests):
+            audits = {record.audit for record in self.found.records.values()}
             orphans = [name for name in self.run.rules.goldens.orphans(audits) if name not in self.collected]
-            self.problems += [f"golden {name} belongs to no claim: remove it" for name in orphans]
+            self.found.problems += [f"golden {name} belongs to no claim: remove it" for name in orphans]
+        self.found.check_sum()
         try:
-            self.run.publish(self)
+            publish(self.run, self.found)
         except (UdsError, OSError) as error:
-            self.problems.append(f"the report was not written: {error}")
-        if session.exitstatus in (0, 5) and not self.is_green:
+            self.found.problems.append(f"the report was not written: {error}")
+        if session.exitstatus in (0, 5) and not self.found.is_green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _sent(self) -> dict[str, Any]:
         return {
             "refusals": self.refusals,
-            "planned": [(node, name, subject) for node, (name, subject) in self.planned.items()],
+            "planned": [(node, name, subject) for node, (name, subject) in self.found.planned.items()],
             "collected": sorted(self.collected),
-            "deselected": self.deselected,
-            "loads": dict(self.loads),
-            "scores": self.scores,
-            "goldens": sorted(self.run.rules.goldens.seen) if self.planned else [],
+            "deselected": self.found.deselected,
+            "loads": dict(self.found.loads),
+            "scores": self.found.scores,
+            "goldens": sorted(self.run.rules.goldens.seen) if self.found.planned else [],
         }
-
-    @property
-    def is_green(self) -> bool:
-        return not self.problems and is_good(self.records.values())
 
     def unmatched(self) -> list[str]:
         """Waivers and expectations of the audits at hand that speak of no claim: each is an error."""
@@ -222,10 +212,10 @@ class Ledger:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for refusal in self.refusals:
             terminalreporter.write_line(f"ERROR: {refusal}", red=True)
-        if (self.planned or self.records) and not self.refusals:
+        if (self.found.planned or self.found.records) and not self.refusals:
             from uds_bench.harness.terminal import write_summary
 
-            write_summary(terminalreporter, self)
+            write_summary(terminalreporter, self.run, self.found)
 
 
 def decides_claim(item: pytest.Item) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 
+from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError
 
 Profile = Literal["quick", "full"]
@@ -53,12 +54,13 @@ def read_settings(config: pytest.Config) -> Settings:
     from uds_bench.storage import default_cache, require_writable
 
     values = {name: _value(config, name) for name, _, _ in _OPTIONS}
-    store = require_writable(_path(config, values["store"]) or default_cache() / "store", "--uds-store")
+    store = _path(config, values["store"])
     html = _path(config, values["html"])
     return Settings(
         manifest=_file(config, values["manifest"], "--uds-manifest"),
         profile=_profile(values["profile"]),
-        store=store,
+        # The default store is looked into when it is first used, as `auto` is.
+        store=default_cache() / "store" if store is None else require_writable(store, "--uds-store"),
         device=_device(values["device"]),
         json=_output(_path(config, values["json"]), "--uds-json"),
         html=None if html is None else require_writable(html, "--uds-html"),
@@ -106,20 +108,8 @@ def _profile(value: str) -> Profile:
 
 
 def _device(value: str) -> str:
-    if value not in ("", "auto", "cpu", "cuda"):
-        raise ConfigurationError(f"--uds-device: {value!r} is not a device: choose auto, cpu or cuda")
-    if value == "cpu":
-        return "cpu"
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    if value == "cuda":
-        raise ConfigurationError(
-            "--uds-device cuda: this machine has no usable CUDA device (torch.cuda.is_available() is False): "
-            "choose cpu, or install a CUDA build of torch"
-        )
-    return "cpu"
+    # `auto` is looked into when a model is first wanted: pytest runs that judge none need not load torch for it.
+    return "auto" if value in ("", "auto") else resolve_device(value)
 
 
 def _record(config: pytest.Config) -> str | None:

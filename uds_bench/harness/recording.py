@@ -80,7 +80,7 @@ def _values(run: Run, claims: list[ClaimRecord], draw: int) -> dict[str, float]:
     needed = ["full", "retain", *dict.fromkeys(request.checkpoint for request in requests.values())]
     with run.uncaptured() as console:
         specs = resolve_zoo(specs, needed, default_cache(), console)
-    engine = Engine(specs, run.facts, Store(run.settings.store), run.settings.device)
+    engine = Engine(specs, run.facts, Store(run.settings.store), run.device)
     values = {}
     for name, request in requests.items():
         value = engine.score(request, requests.values()).value

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uds_bench
+from uds_bench.harness.findings import Findings
 from uds_bench.harness.goldens import platform_name
-from uds_bench.harness.record import count, finite
+from uds_bench.harness.record import finite
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
-    from uds_bench.harness.ledger import Ledger
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
@@ -24,9 +24,8 @@ UNREAD = ("attacks", "bypass", "lmlm", "localization", "association")
 """Sections of a manifest that no suite reads yet; a manifest that has one is told so."""
 
 
-def run_report(run: Run, ledger: Ledger) -> dict[str, Any]:
+def run_report(run: Run, found: Findings) -> dict[str, Any]:
     """See the README for the schema."""
-    records = list(ledger.records.values())
     return {
         "schema": SCHEMA,
         "tool": {"name": "uds_bench", "version": uds_bench.__version__},
@@ -35,19 +34,19 @@ def run_report(run: Run, ledger: Ledger) -> dict[str, Any]:
             "digest": run.manifest.digest,
         },
         "profile": run.settings.profile,
-        "started": datetime.fromtimestamp(ledger.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "seconds": round(time.time() - ledger.started, 2),
-        "environment": environment(run.settings.device),
+        "started": datetime.fromtimestamp(found.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "seconds": round(time.time() - found.started, 2),
+        "environment": environment(run.device),
         "summary": {
-            "planned": len(records),
-            "counts": count(records),
-            "ok": ledger.is_green,
-            "problems": ledger.problems,
-            "notes": notes(run),
+            "planned": len(found.planned),
+            "counts": found.counts,
+            "ok": found.is_green,
+            "problems": found.problems,
+            "notes": notes(run, found),
         },
-        "loads": dict(sorted(ledger.loads.items())),
-        "claims": [record.to_json() for record in records],
-        "scores": finite(ledger.scores),
+        "loads": dict(sorted(found.loads.items())),
+        "claims": [record.to_json() for record in found.records.values()],
+        "scores": finite(found.scores),
     }
 
 
@@ -58,17 +57,19 @@ def environment(device: str) -> dict[str, str]:
     return {"python": platform.python_version(), "platform": platform_name(), "device": device, **packages}
 
 
-def notes(run: Run) -> list[str]:
-    """What a reader of the verdicts should know: weak controls, and sections that decide nothing."""
-    manifest, found = run.manifest, []
+def notes(run: Run, found: Findings) -> list[str]:
+    """What a reader of the verdicts should know: claims left out, weak controls, sections that decide nothing."""
+    manifest, told = run.manifest, []
+    if found.deselected:
+        told.append(f"{found.deselected} claims were deselected: this run says nothing about them")
     if not (manifest.pools.positive and manifest.pools.negative):
-        found.append(
+        told.append(
             "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
             "the gates; add [pools] positive and negative"
         )
     unread = [name for name in UNREAD if name in manifest.document.values]
-    found += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
-    return found
+    told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
+    return told
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

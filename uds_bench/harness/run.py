@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uds_bench.device import resolve_device
 from uds_bench.harness.options import Settings
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.harness.engine import Engine, Request
-    from uds_bench.harness.ledger import Ledger
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.rules import Rules
     from uds_bench.scores import Score, Scores
@@ -76,6 +76,11 @@ class Run:
     def is_embedded(self) -> bool:
         return self.settings.manifest is None
 
+    @cached_property
+    def device(self) -> str:
+        """Where models run: `cpu` or `cuda`."""
+        return resolve_device(self.settings.device)
+
     @property
     def speaks_of_zoo(self) -> bool:
         """Whether every checkpoint is an embedded model."""
@@ -99,7 +104,7 @@ class Run:
     def engine(self) -> Engine:
         from uds_bench.harness.engine import Engine, resolve_zoo
         from uds_bench.harness.store import Store
-        from uds_bench.storage import default_cache
+        from uds_bench.storage import default_cache, require_writable
 
         self.manifest.require_depth()
         specs = self.manifest.checkpoints()
@@ -107,7 +112,8 @@ class Run:
         wanted = {"full", "retain", *(request.checkpoint for request in self.plan)} if self.plan else set(specs)
         with self.uncaptured() as console:
             specs = resolve_zoo(specs, [name for name in specs if name in wanted], default_cache(), console)
-        return Engine(specs, self.facts, Store(self.settings.store), self.settings.device)
+        store = require_writable(self.settings.store, "--uds-store")
+        return Engine(specs, self.facts, Store(store), self.device)
 
     @cached_property
     def rules(self) -> Rules:
@@ -157,6 +163,8 @@ class Run:
 
         Raises ConfigurationError for a manifest that lacks what the tests need, or names a checkpoint that cannot fit.
         """
+        from uds_bench.storage import require_writable
+
         wishes, candidates = [], []
         for item in items:
             callspec = getattr(item, "callspec", None)
@@ -166,26 +174,8 @@ class Run:
         self.plan = plan_requests(self.manifest, wishes, [c for c in candidates if c])
         if self.plan:
             _ = self.facts  # read now: a fact that cannot be used is told before any model is loaded
+            require_writable(self.settings.store, "--uds-store")
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
-
-    def publish(self, ledger: Ledger) -> None:
-        """Record goldens if asked to, and write the run report where the options want it."""
-        if self.settings.record is not None:
-            from uds_bench.harness.recording import record
-
-            named = record(self, ledger.records.values(), self.settings.record)
-            ledger.remarks.append(f"recorded {len(named)} goldens in {self.settings.goldens}")
-        if self.settings.json is None and self.settings.html is None:
-            return
-        from uds_bench.harness.report import run_report, write_json
-
-        report = run_report(self, ledger)
-        if self.settings.json is not None:
-            write_json(self.settings.json, report)
-        if self.settings.html is not None:
-            from uds_bench.report import write_report
-
-            write_report(report, self.settings.html)
 
     def score(self, request: Request) -> Score:
         """A score, with everything else that is planned computed while its checkpoints are loaded."""

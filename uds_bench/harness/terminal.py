@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from uds_bench.harness.record import ClaimRecord, count
+from uds_bench.harness.findings import Findings
+from uds_bench.harness.record import ClaimRecord
 from uds_bench.harness.report import notes
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
-    from uds_bench.harness.ledger import Ledger
+    from uds_bench.harness.run import Run
 
 NOTES = {
     Verdict.EXPECTED: "expected",
@@ -21,24 +22,25 @@ NOTES = {
 }
 
 
-def write_summary(reporter: Any, ledger: Ledger) -> None:
-    records = sorted(ledger.records.values(), key=lambda record: (record.audit, record.verdict in GOOD, record.node))
+def write_summary(reporter: Any, run: Run, found: Findings) -> None:
+    records = sorted(found.records.values(), key=lambda record: (record.audit, record.verdict in GOOD, record.node))
     reporter.section("uds_bench claims")
     rows = [_row(record) for record in records]
     reporter.write_line(tabulate(rows, headers=("claim", "verdict", "observed", "95% CI", "needs", "golden")))
     for record in records:
         if record.verdict in NOTES:
             reporter.write_line(f"{NOTES[record.verdict]}: {record.message}")
-    for note in notes(ledger.run):
+    for note in notes(run, found):
         reporter.write_line(f"note: {note}")
-    for remark in ledger.remarks:
+    for remark in found.remarks:
         reporter.write_line(remark)
-    for problem in ledger.problems:
+    for problem in found.problems:
         reporter.write_line(f"error: {problem}", red=True)
-    counted = count(records)
-    total = " + ".join(f"{number} {word}" for word, number in counted.items() if number or word in ("pass", "fail"))
-    line = f"{len(records)} claims planned = {total}"
-    reporter.write_line(line, bold=True, **({"green": True} if ledger.is_green else {"red": True}))
+    total = " + ".join(
+        f"{number} {word}" for word, number in found.counts.items() if number or word in ("pass", "fail")
+    )
+    line = f"{len(found.planned)} claims planned = {total}"
+    reporter.write_line(line, bold=True, **({"green": True} if found.is_green else {"red": True}))
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:

@@ -1,0 +1,43 @@
+"""What a run found, added up in one place: read by the terminal, the JSON report and the page."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from uds_bench.harness.record import ClaimRecord, count, is_good
+
+
+@dataclass
+class Findings:
+    """Keyed by the test's node id: `planned` claims as (claim, subject), and the `records` of those that ran.
+
+    `problems` make the run red whatever the claims say; `remarks` only tell. `loads`: how often each checkpoint was
+    loaded, over all processes. `deselected`: claims that were collected and then left out on request.
+    """
+
+    started: float = field(default_factory=time.time)
+    planned: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    records: dict[str, ClaimRecord] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    loads: Counter[str] = field(default_factory=Counter)
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    deselected: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Claims per verdict; they must add up to the claims planned."""
+        return count(self.records.values())
+
+    @property
+    def is_green(self) -> bool:
+        adds_up = sum(self.counts.values()) == len(self.planned)
+        return adds_up and not self.problems and is_good(self.records.values())
+
+    def check_sum(self) -> None:
+        """A sum that does not add up is a problem of its own."""
+        if sum(self.counts.values()) != len(self.planned):
+            self.problems.append(f"{len(self.planned)} claims were planned and {len(self.records)} accounted for")

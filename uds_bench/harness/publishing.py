@@ -1,0 +1,30 @@
+"""What a finished run leaves behind: goldens if asked to record, then the JSON report and the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uds_bench.harness.findings import Findings
+from uds_bench.harness.report import run_report, write_json
+
+if TYPE_CHECKING:
+    from uds_bench.harness.run import Run
+
+
+def publish(run: Run, found: Findings) -> None:
+    """Raises UdsError or OSError where something cannot be written."""
+    settings = run.settings
+    if settings.record is not None:
+        from uds_bench.harness.recording import record
+
+        named = record(run, found.records.values(), settings.record)
+        found.remarks.append(f"recorded {len(named)} goldens in {settings.goldens}")
+    if settings.json is None and settings.html is None:
+        return
+    report = run_report(run, found)
+    if settings.json is not None:
+        write_json(settings.json, report)
+    if settings.html is not None:
+        from uds_bench.report import write_report
+
+        write_report(report, settings.html)
