@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 CLAIM: pytest.StashKey[Claim] = pytest.StashKey()
+LACKS: pytest.StashKey[str] = pytest.StashKey()
+"""On a test: what this machine lacks for it."""
 
 
 @dataclass(frozen=True)

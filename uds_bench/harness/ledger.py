@@ -9,7 +9,7 @@ import pytest
 
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.findings import Findings
-from uds_bench.harness.fixtures import CLAIM, claim_name, is_ours
+from uds_bench.harness.fixtures import CLAIM, LACKS, claim_name, is_ours
 from uds_bench.harness.publishing import publish
 from uds_bench.harness.record import ClaimRecord, decides_something, finite
 from uds_bench.verdicts import GOOD, Verdict
@@ -97,6 +97,8 @@ class Ledger:
         decided = None if claim is None else claim.record
         if decided is not None and (report.outcome != "failed" or decided.verdict not in GOOD):
             return decided
+        if lacking := item.stash.get(LACKS, None):
+            return rules.crashed(name, subject, item.nodeid, lacking, Verdict.NOT_APPLICABLE)
         if report.outcome == "skipped":
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "skipped"
             return rules.crashed(name, subject, item.nodeid, f"not decided: {reason}", Verdict.MISSING)

@@ -6,6 +6,7 @@ import pytest
 
 from uds_bench.errors import UdsError
 from uds_bench.harness.fixtures import (
+    LACKS,
     RUN,
     candidate,
     claim,
@@ -60,5 +61,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("needs"):
-        if "gpu" in marker.args and item.config.stash[RUN].settings.device != "cuda":
-            pytest.skip("not applicable: needs a CUDA device")
+        if "gpu" in marker.args and item.config.stash[RUN].device != "cuda":
+            item.stash[LACKS] = "needs a CUDA device"
+            pytest.skip(f"not applicable: {item.stash[LACKS]}")

@@ -245,7 +245,7 @@ class Association(Table):
 class Expectation(Table):
     """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass."""
 
-    verdict: Literal["fail", "inconclusive", "warning", "crashed", "missing", "not applicable"]
+    verdict: Literal["fail", "inconclusive", "warning", "not applicable"]
     reason: Reason
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import time
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Any
 from uds_bench.errors import UdsError
 from uds_bench.scores import Score
 from uds_bench.storage import canonical, content_key, read_sealed, write_atomic, write_sealed
+
+DAY = 24 * 60 * 60
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Failures:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
         self._folder = None if run is None else store.folder / "failures" / run
         self._known: dict[str, str] = {}
+        if self._folder is not None:
+            _clear_old(self._folder.parent)
 
     def add(self, checkpoint: str, message: str) -> None:
         self._known[checkpoint] = message
@@ -87,6 +93,13 @@ class Failures:
                 self._known[checkpoint] = json.loads(file.read_bytes())[1]
         if checkpoint in self._known:
             raise UdsError(self._known[checkpoint])
+
+
+def _clear_old(folder: Path) -> None:
+    """Failures of runs that ended long ago: nobody will ask for them."""
+    for run in folder.glob("*"):
+        if run.stat().st_mtime < time.time() - DAY:
+            shutil.rmtree(run, ignore_errors=True)
 
 
 def provenance(cell: Cell, **more: Any) -> dict[str, Any]:

@@ -68,6 +68,8 @@ RECIPES: dict[str, Recipe] = {
     "retain95": Finetuned("base", without=8, seed=1),
     "full2": Finetuned("base", without=0, seed=2),
     "retain2": Finetuned("base", without=FORGET, seed=2),
+    "full3": Finetuned("base", without=0, seed=3),
+    "retain3": Finetuned("base", without=FORGET, seed=3),
     "identity": Unlearned("full", Method("identity", steps=0, lr=0.0)),
     "grad_diff": Unlearned("full", Method("grad_diff", steps=40, lr=1e-3)),
     "npo": Unlearned("full", Method("npo", steps=80, lr=1e-3, beta=0.05)),
