@@ -12,9 +12,11 @@ import pytest
 
 from uds_bench.audits import depth
 from uds_bench.harness import Claim, Control, ControlSubject, Handle, Manifest, ScoreReader
-from uds_bench.verdicts import Verdict, decide_threshold
+from uds_bench.scores import Score
+from uds_bench.verdicts import Decision, Verdict, decide_threshold
 
 FAST = 1e-5
+HIDDEN = Verdict.WARNING
 
 
 @pytest.mark.claim("depth.self_patch")
@@ -31,14 +33,15 @@ def test_self_patch(claim: Claim, full: Handle, scores: ScoreReader) -> None:
 
 
 @pytest.mark.claim("depth.retain_is_one")
-@pytest.mark.scores("uds", of=("full", "retain"))
-def test_retain_is_one(claim: Claim, full: Handle, retain: Handle, scores: ScoreReader) -> None:
+@pytest.mark.scores("uds", of=("full", "retain", "pools"))
+def test_retain_is_one(claim: Claim, retain: Handle, manifest: Manifest, scores: ScoreReader) -> None:
     own = scores(retain, "uds")
+    others = [scores(name, "uds") for name in ("full", *manifest.pools.negative)]
     claim.identity(
         depth.largest_distance(own, 1.0),
         tolerance=depth.tolerance(own, FAST),
         what="largest distance of a fact's UDS from 1",
-        controls=[ControlSubject("full", "fail", depth.largest_distance(scores(full, "uds"), 1.0))],
+        controls=[ControlSubject(s.checkpoint, "fail", depth.largest_distance(s, 1.0)) for s in others],
         provenance=own.provenance,
     )
 
@@ -76,21 +79,20 @@ def test_order(claim: Claim, manifest: Manifest, scores: ScoreReader) -> None:
     ordered = [scores(name, "uds") for name in ("full", *manifest.nested, "retain")]
     claim.ordering(
         depth.order_steps(ordered),
-        must_fail=depth.order_steps(ordered[::-1]),
+        must_fail=depth.order_steps(depth.shuffled(ordered)),
         provenance=ordered[0].provenance,
     )
 
 
 @pytest.mark.claim("depth.score")
-@pytest.mark.scores("uds", of=("pools", "candidates"))
+@pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
 def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    knows = [scores(name, "uds") for name in manifest.pools.positive]
-    never_knew = [scores(name, "uds") for name in manifest.pools.negative]
+    knows, never_knew = pools(manifest, scores)
     claim.threshold(
         scores(candidate, "uds"),
-        at_least=claim.bound_or(depth.pool_cut(knows, never_knew)),
+        cut=depth.pool_cut(knows, never_knew),
         controls=[
-            ControlSubject.of(score, must, claim.bound_or(depth.pool_cut_without(score, knows, never_knew)))
+            ControlSubject.of(score, must, depth.pool_cut_without(score, knows, never_knew))
             for must, pool in (("fail", knows), ("pass", never_knew))
             for score in pool
         ],
@@ -98,31 +100,38 @@ def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: Scor
 
 
 @pytest.mark.claim("depth.hidden")
-@pytest.mark.scores("uds", of=("candidates", "full", "retain"))
-@pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("candidates", "full", "retain"))
-def test_hidden(
-    claim: Claim, candidate: Handle, full: Handle, retain: Handle, manifest: Manifest, scores: ScoreReader
-) -> None:
-    share = claim.bound()
+@pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
+@pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("full", "retain", "pools", "candidates"))
+def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
+    bound, share = claim.bound("depth.score", depth.pool_cut(*pools(manifest, scores))), claim.bound()
 
-    def judged(generated_by: Handle, activations_of: Handle) -> depth.Decision:
+    def judged(words_of: str, activations_of: str) -> Decision:
         uds = scores(activations_of, "uds")
-        verdict = decide_threshold(uds.value, uds.interval, ">=", claim.bound("depth.score"), "authors").verdict
         variants = ("prefixed", "free")
         return depth.hidden(
-            verdict,
-            [scores(generated_by, "entity_accuracy", v) for v in variants],
-            [scores(full, "entity_accuracy", v) for v in variants],
+            decide_threshold(uds.value, uds.interval, ">=", bound, "authors").verdict,
+            [scores(words_of, "entity_accuracy", v) for v in variants],
+            [scores("full", "entity_accuracy", v) for v in variants],
             share,
         )
 
-    # A mouth that never knew over a memory that does must be called hidden; the retain model as a whole must not.
-    seam, whole = judged(retain, full).verdict, judged(retain, retain).verdict
+    # The words of a model that never knew over activations that know must be called hidden; that model itself must not.
+    knower, stranger = next(iter(manifest.pools.positive), "full"), next(iter(manifest.pools.negative), "retain")
+    seam, whole = judged(stranger, knower).verdict, judged(stranger, stranger).verdict
     claim.decided(
-        judged(candidate, candidate),
+        judged(candidate.name, candidate.name),
         controls=[
-            Control("retain's words, full's activations", "fail", seam.value, None, None, seam is Verdict.WARNING),
-            Control("retain", "pass", whole.value, None, None, whole is not Verdict.WARNING),
+            Control(f"words of {stranger}, activations of {knower}", "fail", seam.value, None, None, seam is HIDDEN),
+            Control(stranger, "pass", whole.value, None, None, whole is not HIDDEN),
         ],
         provenance=scores(candidate, "uds").provenance,
     )
+
+
+def pools(manifest: Manifest, scores: ScoreReader) -> tuple[list[Score], list[Score]]:
+    """UDS of the models that know and of those that never knew; none of them may be a reference itself."""
+    knows, never_knew = (
+        [scores(name, "uds") for name in names] for names in (manifest.pools.positive, manifest.pools.negative)
+    )
+    depth.require_independent([*knows, *never_knew], [scores("full", "uds"), scores("retain", "uds")])
+    return knows, never_knew

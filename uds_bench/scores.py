@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from uds_bench.metrics.metric import Measured, Metric
 
 SCHEMA = 1
+ENOUGH = 0.5
+"""Share of the planned facts that must be scored for a mean over them to stand for the forget set."""
 
 
 @dataclass(frozen=True)

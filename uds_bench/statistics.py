@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 RESAMPLES = 10_000
 LEVEL = 0.95
 SEED = 0
+INTERVALS = f"percentile {LEVEL} {RESAMPLES} 1"
+"""Names how intervals are made, for records that hold one; its last number rises when the code changes them."""
 ROUNDING = 1e-4
 """Share of a metric's range below which two values are the same: float noise must not look like spread."""
 ROUNDING_ERROR = 1e-12

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import erasure
-from uds_bench.scores import Score
+from uds_bench.scores import ENOUGH, Score
 from uds_bench.statistics import balanced_cut, cluster_bootstrap
 from uds_bench.verdicts import Decision, Step, Verdict
 
-POOL = 2
-"""Models that a pool needs on each side before it may set the cut."""
+POOL = 3
+"""Models that a pool needs on each side before it may set the cut: leaving one out must leave a pool."""
 
 
 def largest_drop(uds: Score) -> float:
@@ -66,6 +67,8 @@ def order_steps(scores: Sequence[Score]) -> list[Step]:
             for fact in later.scored
             if fact.id in before
         ]
+        if len(pairs) < ENOUGH * len(later.per_fact):
+            pairs = []  # too few facts scored in both to stand for the forget set: decides nothing
         differences, clusters = [d for d, _ in pairs], [c for _, c in pairs]
         interval = cluster_bootstrap(differences, clusters, limits=(-1.0, 1.0))
         mean = math.fsum(differences) / len(differences) if differences else math.nan
@@ -73,9 +76,26 @@ def order_steps(scores: Sequence[Score]) -> list[Step]:
     return steps
 
 
-def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score]) -> float | None:
+def shuffled(scores: Sequence[Score]) -> list[Score]:
+    """The same scores in an order that is neither the given one nor its reverse: the two halves, interleaved."""
+    half = len(scores) // 2
+    return [*scores[half:], *scores[:half]] if len(scores) < 4 else [*scores[1::2], *scores[::2]]
+
+
+def require_independent(pools: Sequence[Score], references: Sequence[Score]) -> None:
+    """Raises ConfigurationError for a pool model that is a reference itself: its verdict is true by construction."""
+    known = {score.provenance["checkpoint"]: score.checkpoint for score in references}
+    for score in pools:
+        if score.provenance["checkpoint"] in known:
+            raise ConfigurationError(
+                f"[pools] {score.checkpoint} holds the same weights as {known[score.provenance['checkpoint']]}: its "
+                "verdict is true by construction; put a model of another seed there"
+            )
+
+
+def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score], least: int = POOL) -> float | None:
     """The UDS between the pools with the best balanced accuracy; None for pools too small to set one."""
-    if len(knows) < POOL or len(never_knew) < POOL:
+    if len(knows) < least or len(never_knew) < least:
         return None
     cut = balanced_cut([_value(s) for s in knows], [_value(s) for s in never_knew])
     return None if math.isnan(cut) else cut
@@ -83,7 +103,9 @@ def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score]) -> float | Non
 
 def pool_cut_without(score: Score, knows: Sequence[Score], never_knew: Sequence[Score]) -> float | None:
     """The cut that the other pool models give: a control is never judged by a bound that it helped to set."""
-    return pool_cut([s for s in knows if s is not score], [s for s in never_knew if s is not score])
+    if pool_cut(knows, never_knew) is None:
+        return None
+    return pool_cut([s for s in knows if s is not score], [s for s in never_knew if s is not score], POOL - 1)
 
 
 def _value(score: Score) -> float:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import platformdirs
+from uds_bench.storage import default_cache
 
 SETTLED_NS = 2_000_000_000
 """A file younger than this is always read: file times move in steps, and two writes may fall in one."""
@@ -36,7 +36,7 @@ def remembered(path: Path, compute: Callable[[Path], dict[str, str]]) -> dict[st
 
 def cache_folder() -> Path:
     """Where digests of weight files are kept between runs; safe to delete."""
-    return Path(platformdirs.user_cache_dir("uds-bench")) / "digests"
+    return default_cache() / "digests"
 
 
 def _read(place: Path) -> dict[str, str] | None:

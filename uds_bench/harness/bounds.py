@@ -18,7 +18,8 @@ Kind = Literal["threshold", "equivalence", "ordering", "identity"]
 class ClaimSpec:
     """`bound` with `relation`: what the interval is held against; for an identity, the tolerance of the fast path.
 
-    `must_fail`, `must_pass`: the controls, in words; `unit`: what intervals resample.
+    `must_fail`, `must_pass`: the controls, in words; `unit`: what intervals resample;
+    `loosened_from`: the bound that a waiver has replaced by a looser one.
     """
 
     id: str
@@ -30,6 +31,7 @@ class ClaimSpec:
     unit: str = "authors"
     must_fail: str = ""
     must_pass: str = ""
+    loosened_from: float | None = None
 
     @property
     def audit(self) -> str:
@@ -53,7 +55,7 @@ _SPECS = (
         "==",
         1e-5,
         "definitions 004.5, item 1: exact by hook, 1e-5 on the fast path",
-        must_fail="the full model, whose UDS is 0",
+        must_fail="the full model, and the negative pool: other models that never knew",
     ),
     ClaimSpec(
         "depth.last_layer_is_lens",
@@ -80,7 +82,7 @@ _SPECS = (
         ">",
         0.0,
         "UDS guide, appendix G; intervals of paired differences",
-        must_fail="the same scores with their labels reversed",
+        must_fail="the same scores with their labels shuffled",
     ),
     ClaimSpec(
         "depth.score",
@@ -96,10 +98,12 @@ _SPECS = (
         "depth.hidden",
         "threshold",
         "What generation calls forgotten is not merely hidden: depth agrees.",
-        "<=",
+        ">=",
         0.50,
-        "ours: generation says forgotten where the upper bound of entity accuracy is at most half the full model's",
-        must_fail="a refusal-only candidate",
+        "ours: generation says forgotten where the upper bound of entity accuracy is at most this share "
+        "of the full model's; a larger share catches more",
+        must_fail="words of a model that never knew over the activations of one that knows",
+        must_pass="a model that never knew",
     ),
 )
 

@@ -15,12 +15,9 @@ from uds_bench.harness.bounds import CLAIMS, ClaimSpec, Kind
 from uds_bench.harness.record import ClaimRecord, Control
 from uds_bench.harness.rules import Rules
 from uds_bench.metrics.uds import NO_LAYER
-from uds_bench.scores import Score
+from uds_bench.scores import ENOUGH, Score
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import GOOD, Decision, Verdict
-
-ENOUGH = 0.5
-"""Share of the planned facts that must be scored for a mean over them to stand for the forget set."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +29,12 @@ class ControlSubject:
     value: float | None
     interval: Interval | None = None
     bound: float | None = None
+    score: Score | None = None
 
     @classmethod
     def of(cls, score: Score, must: Literal["fail", "pass"], bound: float | None = None) -> ControlSubject:
         """A scored checkpoint as control; `bound` where it is held against another one than the claim's."""
-        return cls(score.checkpoint, must, score.value, score.interval, bound)
+        return cls(score.checkpoint, must, score.value, score.interval, bound, score)
 
 
 class Claim:
@@ -55,26 +53,21 @@ class Claim:
         *,
         at_least: float | None = None,
         at_most: float | None = None,
+        cut: float | None = None,
         id: str | None = None,
         controls: Sequence[ControlSubject] = (),
         statement: str = "",
     ) -> Decision:
-        """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`."""
-        spec = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
-        if math.isnan(spec.bound):
-            raise ConfigurationError(f"claim {spec.id} is not in the table of claims: give at_least or at_most")
-        relation: Literal[">=", "<="] = ">=" if spec.relation == ">=" else "<="
-        decision = verdicts.decide_threshold(score.value, score.interval, relation, spec.bound, spec.unit)
-        decided = [
-            _held(
-                c,
-                verdicts.decide_threshold(
-                    c.value, c.interval, relation, spec.bound if c.bound is None else c.bound, spec.unit
-                ),
-            )
-            for c in controls
-        ]
-        return self._settle(spec, _enough(decision, score), decided, score.provenance)
+        """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`.
+
+        `cut`: a bound measured on the manifest's pools; it takes the place of the table's.
+        """
+        plain = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
+        if math.isnan(plain.bound):
+            raise ConfigurationError(f"claim {plain.id} is not in the table of claims: give at_least or at_most")
+        spec = self._in_force(plain, cut)
+        decided = [_held(c, _judge(self._in_force(plain, c.bound), c.value, c.interval, c.score)) for c in controls]
+        return self._settle(spec, _judge(spec, score.value, score.interval, score), decided, score.provenance)
 
     def identity(
         self,
@@ -101,13 +94,17 @@ class Claim:
         must_fail: Sequence[verdicts.Step] = (),
         provenance: Any = None,
     ) -> Decision:
-        """Every step's paired difference lies above 0; `must_fail` are steps of an order known to be wrong."""
+        """Every step's paired difference lies above 0; `must_fail`: the steps of an order known to be wrong.
+
+        That control holds if the wrong order does not pass: where the models do not differ it cannot clearly fail.
+        """
         spec = self._spec(id, "ordering", None, None, "an ordering")
         decision = verdicts.decide_ordering(steps, spec.unit)
         decided = []
         if must_fail:
             wrong = verdicts.decide_ordering(must_fail, spec.unit)
-            decided.append(_held(ControlSubject("reversed order", "fail", wrong.observed, wrong.interval), wrong))
+            held = wrong.verdict is not Verdict.PASS
+            decided.append(Control("shuffled order", "fail", wrong.verdict.value, wrong.observed, wrong.interval, held))
         return self._settle(spec, decision, decided, provenance)
 
     def equivalence(
@@ -137,22 +134,25 @@ class Claim:
         spec = self._spec(id, "threshold", None, None, reason)
         self._settle(spec, Decision(Verdict.NOT_APPLICABLE, None, None, reason), (), None)
 
-    def bound(self, id: str | None = None) -> float:
-        """The bound in force for this claim, after the manifest's thresholds."""
-        return self._spec(id, "threshold", None, None, "").bound
-
-    def bound_or(self, measured: float | None) -> float:
-        """A bound measured on pools, or else the one in force."""
-        return self.bound() if measured is None else measured
+    def bound(self, id: str | None = None, cut: float | None = None) -> float:
+        """The bound in force for a claim about this subject, after pools, manifest and waivers."""
+        return self._in_force(self._spec(id, "threshold", None, None, ""), cut).bound
 
     def _spec(
         self, id: str | None, kind: Kind, at_least: float | None, at_most: float | None, statement: str
     ) -> ClaimSpec:
+        if at_least is not None and at_most is not None:
+            raise ConfigurationError(f"{self._node}: a claim has one bound: give at_least or at_most, not both")
         name = id or self._name or self._node.rpartition("::")[2].partition("[")[0]
         given = at_least if at_least is not None else at_most
         spec = CLAIMS.get(name) or ClaimSpec(name, kind, statement, ">=", math.nan, "given by the test", "clusters")
         if given is not None:
             spec = replace(spec, bound=given, relation=">=" if at_least is not None else "<=")
+        return spec
+
+    def _in_force(self, spec: ClaimSpec, cut: float | None) -> ClaimSpec:
+        if cut is not None:
+            spec = replace(spec, bound=cut, origin="the cut between the manifest's pools, by balanced accuracy")
         return self._rules.in_force(spec, self.subject)
 
     def _settle(self, spec: ClaimSpec, decision: Decision, controls: Sequence[Control], provenance: Any) -> Decision:
@@ -167,6 +167,12 @@ class Claim:
 def _held(control: ControlSubject, decision: Decision) -> Control:
     held = decision.verdict.value == control.must
     return Control(control.name, control.must, decision.verdict.value, control.value, control.interval, held)
+
+
+def _judge(spec: ClaimSpec, value: float | None, interval: Interval | None, score: Score | None) -> Decision:
+    relation: Literal[">=", "<="] = ">=" if spec.relation == ">=" else "<="
+    decision = verdicts.decide_threshold(value, interval, relation, spec.bound, spec.unit)
+    return decision if score is None else _enough(decision, score)
 
 
 def _enough(decision: Decision, score: Score) -> Decision:

@@ -24,6 +24,9 @@ from uds_bench.statistics import SEED
 
 BATCH_SIZE = 16
 NO_ATTACK = "none"
+DEVICES = ("cpu", "cuda")
+TOLD = ("rendered", "patching", "patching_reason")
+"""Notes of a metric that are provenance."""
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
 
 
@@ -57,7 +60,7 @@ class Engine:
         self.loads: Counter[str] = Counter()
         self._on_load = on_load or (lambda name: None)
         self._failures = Failures(store)
-        self._digests: dict[str, str] = {}
+        self._digests: dict[tuple[str, str], str] = {}
         self._scores: dict[Cell, Score] = {}
         self._loaded: dict[str, Checkpoint] = {}
         self._references: References | None = None
@@ -91,27 +94,30 @@ class Engine:
             self._loaded[place] = load(self.specs[name], self.device)
         return self._loaded[place]
 
-    def digest(self, name: str) -> str:
-        if name not in self._digests:
-            self._digests[name] = digest(self.specs[name], self.device)
-        return self._digests[name]
+    def digest(self, name: str, device: str | None = None) -> str:
+        place = (name, device or self.device)
+        if place not in self._digests:
+            self._digests[place] = digest(self.specs[name], place[1])
+        return self._digests[place]
 
-    def cell(self, request: Request) -> Cell:
-        """The address of a score."""
+    def cell(self, request: Request, device: str | None = None) -> Cell:
+        """The address of a score as this machine's device, or another, computes it."""
+        if request.attack != NO_ATTACK:
+            raise ConfigurationError(f"there is no attack {request.attack!r}: choose {NO_ATTACK}")
         metric = find_metric(request.metric)
         used = [name for name in REFERENCES if name in metric.needs]
         for name in used:
             if name not in self.specs:
                 raise ConfigurationError(f"metric {metric.name} needs a {name} model: add {name} under [references]")
         return Cell(
-            checkpoint=self.digest(request.checkpoint),
+            checkpoint=self.digest(request.checkpoint, device),
             attack=request.attack,
             metric=metric.name,
             metric_version=metric.version,
             variant=metric.variant(request.variant),
-            references=tuple(f"{name}:{self.digest(name)}" for name in used),
+            references=tuple(f"{name}:{self.digest(name, device)}" for name in used),
             facts=self.facts.digest,
-            device=self.device,
+            device=device or self.device,
             batch_size=self.batch_size,
             seed=SEED,
         )
@@ -121,17 +127,18 @@ class Engine:
         return self._find(request)
 
     def _find(self, request: Request) -> Score | None:
-        try:
-            cell = self.cell(request)
-        except CheckpointError as error:
-            self._failures.add(request.checkpoint, str(error))
-            raise
-        if cell not in self._scores:
-            stored = self.store.read(cell)
-            if stored is None:
-                return None
-            self._scores[cell] = stored
-        return self._scores[cell].named(request.checkpoint)
+        # What a machine with a GPU has scored is read where there is none; its own scores come first.
+        for device in (self.device, *(d for d in DEVICES if d != self.device)):
+            try:
+                cell = self.cell(request, device)
+            except CheckpointError as error:
+                self._failures.add(request.checkpoint, str(error))
+                raise
+            if cell not in self._scores and (stored := self.store.read(cell)) is not None:
+                self._scores[cell] = stored
+            if cell in self._scores:
+                return self._scores[cell].named(request.checkpoint)
+        return None
 
     def _compute(self, requests: list[Request]) -> None:
         """Group what is missing by checkpoint, references first, and compute each group while it is loaded."""
@@ -153,7 +160,9 @@ class Engine:
                 self._failures.add(name, f"{name}: scoring failed with {type(error).__name__}: {message}")
 
     def _compute_group(self, name: str, requests: list[Request]) -> None:
-        role = next((r for r in REFERENCES if r in self.specs and self.digest(r) == self.digest(name)), None)
+        # The full model as a source is read once for all. The retain model is read anew: its score is a check of the
+        # stored reading that every candidate is held against.
+        role: Reference | None = "full" if "full" in self.specs and self.digest("full") == self.digest(name) else None
         subject = LoadedSubject(self.loaded(name), self._yardstick(), role)
         for request in requests:
             started = time.perf_counter()
@@ -163,7 +172,6 @@ class Engine:
             record = provenance(
                 cell,
                 checkpoint_name=name,
-                rendered=self._yardstick().target("default").rendered,
                 dtype=str(subject.checkpoint.model.dtype).removeprefix("torch."),
                 quantization=self.specs[name].quantization,
                 batches=self._yardstick().target("default").policy,
@@ -172,6 +180,7 @@ class Engine:
                 source=metric.source,
                 direction=metric.direction,
                 seconds=round(time.perf_counter() - started, 3),
+                **{key: measured.notes[key] for key in TOLD if key in measured.notes},
             )
             score = summarise(
                 metric,

@@ -16,7 +16,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.storage import write_atomic
 
 SCHEMA = 1
-SAME = ("metric", "metric_version", "variant", "facts")
+SAME = ("metric", "metric_version", "variant", "facts", "device", "dtype")
 """What a golden and an observation must share to be comparable; otherwise the golden is stale."""
 
 

@@ -186,7 +186,10 @@ class Ledger:
 
     def unmatched(self) -> list[str]:
         """Waivers and expectations of the audits at hand that speak of no claim: each is an error."""
+        from uds_bench.harness.bounds import CLAIMS
+
         audits = {name.partition(".")[0] for name in self.collected}
+        ours = {spec.audit for spec in CLAIMS.values()}
         rules = self.run.rules
         # A waiver of a whole claim may loosen its bound; then it has been used.
         unused = {waiver.claim for waiver in rules.waivers.unused()}
@@ -196,7 +199,9 @@ class Ledger:
         return [
             f"{what} {name!r} matches no claim: correct or remove it"
             for name, what in names
-            if name.partition(".")[0] in audits and name not in known and not self._left_out(name)
+            if (name.partition(".")[0] in audits or name.partition(".")[0] not in ours)
+            and name not in known
+            and not self._left_out(name)
         ]
 
     @property

@@ -54,17 +54,17 @@ def read_settings(config: pytest.Config) -> Settings:
     from uds_bench.storage import default_cache, require_writable
 
     values = {name: _value(config, name) for name, _, _ in _OPTIONS}
-    store = _path(config, values["store"])
-    html = _path(config, values["html"])
+    store = _path(config, "store")
+    html = _path(config, "html")
     return Settings(
-        manifest=_file(config, values["manifest"], "--uds-manifest"),
+        manifest=_file(config, "manifest"),
         profile=_profile(values["profile"]),
         # The default store is looked into when it is first used, as `auto` is.
         store=default_cache() / "store" if store is None else require_writable(store, "--uds-store"),
         device=_device(values["device"]),
-        json=_output(_path(config, values["json"]), "--uds-json"),
+        json=_output(_path(config, "json"), "--uds-json"),
         html=None if html is None else require_writable(html, "--uds-html"),
-        waivers=_file(config, values["waivers"], "--uds-waivers"),
+        waivers=_file(config, "waivers"),
         record=_record(config),
         goldens=_goldens(config.rootpath / config.getini("uds_goldens")),
     )
@@ -82,12 +82,15 @@ def _value(config: pytest.Config, name: str) -> str:
     return str(config.getoption(f"--uds-{name}") or config.getini(f"uds_{name}") or "")
 
 
-def _path(config: pytest.Config, value: str) -> Path | None:
-    return (config.invocation_params.dir / Path(value).expanduser()).absolute() if value else None
+def _path(config: pytest.Config, name: str) -> Path | None:
+    """A path option starts from where pytest was started, an ini key from the ini file's folder."""
+    given, value = config.getoption(f"--uds-{name}"), _value(config, name)
+    home = config.invocation_params.dir if given or config.inipath is None else config.inipath.parent
+    return (home / Path(value).expanduser()).absolute() if value else None
 
 
-def _file(config: pytest.Config, value: str, option: str) -> Path | None:
-    path = _path(config, value)
+def _file(config: pytest.Config, name: str) -> Path | None:
+    path, option = _path(config, name), f"--uds-{name}"
     if path is not None and not path.is_file():
         raise ConfigurationError(f"{option}: {path} does not exist or is not a file: name a TOML file")
     return path

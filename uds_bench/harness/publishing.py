@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from uds_bench.errors import ConfigurationError
 from uds_bench.harness.findings import Findings
 from uds_bench.harness.report import run_report, write_json
 
@@ -17,6 +18,8 @@ def publish(run: Run, found: Findings) -> None:
     if settings.record is not None:
         from uds_bench.harness.recording import record
 
+        if found.deselected or not found.is_green:
+            raise ConfigurationError("--uds-record: goldens are recorded from whole, green runs only")
         named = record(run, found.records.values(), settings.record)
         found.remarks.append(f"recorded {len(named)} goldens in {settings.goldens}")
     if settings.json is None and settings.html is None:

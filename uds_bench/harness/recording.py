@@ -14,7 +14,7 @@ import transformers
 import uds_bench
 from uds_bench.errors import ConfigurationError
 from uds_bench.harness.engine import Engine, Request, resolve_zoo
-from uds_bench.harness.goldens import require_clean_tree, write_goldens
+from uds_bench.harness.goldens import SAME, require_clean_tree, write_goldens
 from uds_bench.harness.record import ClaimRecord
 from uds_bench.harness.store import Store
 from uds_bench.storage import default_cache
@@ -50,7 +50,7 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> list[str]:
             "spread": spread,
             "n": claim.interval.units if claim.interval else 0,
             "unit": claim.unit,
-            **{key: claim.provenance[key] for key in ("metric", "metric_version", "variant", "facts")},
+            **{key: claim.provenance[key] for key in SAME},
             "versions": {
                 "uds_bench": uds_bench.__version__,
                 "torch": torch.__version__,

@@ -67,6 +67,8 @@ def notes(run: Run, found: Findings) -> list[str]:
             "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
             "the gates; add [pools] positive and negative"
         )
+    if lost := len(run.facts.unannotated):
+        told.append(f"{lost} items of the facts' source have no entity marked: they are in no score")
     unread = [name for name in UNREAD if name in manifest.document.values]
     told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
     return told

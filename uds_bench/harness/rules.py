@@ -36,10 +36,10 @@ class Rules:
             if name in self.explicit:
                 value = self.thresholds[name]
                 looser = value < spec.bound if spec.relation in (">", ">=") else value > spec.bound
-                if looser and self.waivers.find(name) is None:
+                if value == spec.bound or (looser and self.waivers.find(name) is None):
                     return spec
-                origin = f"manifest or waiver; without it {spec.bound:g}: {spec.origin}"
-                return spec if value == spec.bound else replace(spec, bound=value, origin=origin)
+                origin = f"{'a waiver' if looser else 'the manifest'}; without it {spec.bound:g}: {spec.origin}"
+                return replace(spec, bound=value, origin=origin, loosened_from=spec.bound if looser else None)
         return spec
 
     def settle(
@@ -56,21 +56,22 @@ class Rules:
         verdict, text = decision.verdict, decision.text
         missed = [c for c in controls if not c.held]
         golden = self.goldens.compare(name, decision.observed, provenance or {})
-        if verdict is not Verdict.NOT_APPLICABLE:
-            if missed:
-                verdict = Verdict.INVALID
-                text += "; " + "; ".join(f"control {c.name} must {c.must} and came out {c.verdict}" for c in missed)
-            elif golden["status"] == "stale":
-                verdict, text = Verdict.STALE, f"{text}; {golden['text']}"
-            elif golden["status"] == "differs":
-                verdict, text = Verdict.FAIL, f"{text}; {golden['text']}"
         expected = self._expectation(name)
-        if expected and not missed:
+        if missed:
+            verdict = Verdict.INVALID
+            text += "; " + "; ".join(f"control {c.name} must {c.must} and came out {c.verdict}" for c in missed)
+        elif verdict is not Verdict.NOT_APPLICABLE and golden["status"] in ("stale", "differs"):
+            # Before any expectation: a value that drifted is no declared miss.
+            verdict = Verdict.STALE if golden["status"] == "stale" else Verdict.FAIL
+            text = f"{text}; {golden['text']}"
+        elif expected:
             verdict, text = _expected(verdict, text, expected)
-        waiver = self.waivers.match(name)
+        waiver = self.waivers.match(name) or self.waivers.match(spec.id)
         # A waiver with a threshold has loosened the bound already and forgives nothing beyond it.
-        forgives = waiver is not None and waiver.threshold is None
+        forgives = waiver is not None and waiver.threshold is None and waiver.claim == name
         used = forgives and verdict not in GOOD and verdict is not Verdict.INVALID
+        if spec.loosened_from is not None and verdict is Verdict.PASS:
+            used, text = True, f"{text}; the bound is loosened from {spec.loosened_from:.3f}"
         if used and waiver is not None:
             verdict, text = Verdict.WAIVED, f"{text}; waived until {waiver.expires}: {waiver.reason}"
         return ClaimRecord(

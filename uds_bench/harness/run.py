@@ -209,6 +209,7 @@ def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candida
 
     A wish is (metric[variant], group, ...); groups are full, retain, nested, pools, candidates.
     """
+    from uds_bench.errors import ConfigurationError
     from uds_bench.harness.engine import Request
 
     groups = {
@@ -222,6 +223,8 @@ def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candida
     for metric, *of in wishes:
         name, _, variant = metric.rstrip("]").partition("[")
         for group in of:
+            if group not in groups:
+                raise ConfigurationError(f"marker scores: there is no group {group!r}: choose from {', '.join(groups)}")
             for checkpoint in groups[group]:
                 requests[Request(checkpoint, name, variant or None)] = None
     return list(requests)

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.errors import UdsError
+from uds_bench.inference import target
 from uds_bench.scores import Score
+from uds_bench.statistics import INTERVALS
 from uds_bench.storage import canonical, content_key, read_sealed, write_atomic, write_sealed
 
 DAY = 24 * 60 * 60
@@ -32,6 +34,9 @@ class Cell:
     device: str
     batch_size: int
     seed: int = 0
+    engine: int = target.VERSION
+    """Version of the code that reads activations, which every metric stands on."""
+    intervals: str = INTERVALS
 
     @property
     def key(self) -> str:
@@ -58,7 +63,10 @@ class Store:
         if payload is None:
             return None
         try:
-            return Score.from_json(json.loads(payload))
+            score = Score.from_json(json.loads(payload))
+            if score.provenance["cell"] != cell.key:
+                raise ValueError("it is the score of another cell")
+            return score
         except (ValueError, KeyError, TypeError) as error:
             warnings.warn(f"{self._path(cell)} is not a score ({error}): it is made anew", stacklevel=2)
             return None

@@ -40,6 +40,13 @@ def patched_logprobs(
     return torch.stack(layers)
 
 
+@torch.inference_mode()
+def patched_last_layer(full: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> torch.Tensor:
+    """s^S of the last layer alone: [facts, T], block output patched with `states`, [facts, T, width]."""
+    with replacing(full.anatomy.blocks[-1], partial(_put, batch=batch, new=states, before=None)):
+        return entity_logprobs(full, batch)
+
+
 def _put(hidden: torch.Tensor, batch: EntityBatch, new: torch.Tensor, before: torch.Tensor | None) -> torch.Tensor:
     if before is not None:
         # The stream after attention is what entered the block plus the branch. Adding the difference keeps

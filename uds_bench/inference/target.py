@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 import torch
+import transformers
 from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
@@ -16,14 +17,17 @@ from uds_bench.facts import FactSet, Variant, encode, rendered_digest
 from uds_bench.inference.batches import EntityBatch, entity_batches
 from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
 from uds_bench.inference.parts import MAX_BYTES, part_bytes, read_part, write_part
-from uds_bench.inference.patching import entity_logprobs, patched_logprobs
+from uds_bench.inference.patching import entity_logprobs, patched_last_layer, patched_logprobs
 from uds_bench.inference.states import Scope, published_states, source_states
 from uds_bench.inference.streams import FullPart, UnsupportedBlocksError, full_part, streamed_logprobs
 from uds_bench.storage import content_key
 
 AGREEMENT = 1e-5
 """The fast path is used only where it differs from the hook path by no more than this, in nats, on the first batch."""
-VERSION = 1
+VERSION = 2
+"""Rises when readings change."""
+STACK = [VERSION, torch.__version__, transformers.__version__]
+"""What intermediate results on disk depend on beside their content."""
 
 PatchPath = Literal["streams", "hook"]
 
@@ -61,7 +65,7 @@ class PatchingTarget:
         self.rendered = rendered_digest(self.encoded)
         self.batches = entity_batches(self.encoded, batch_size, full.device)
         self.policy = f"right padding, at most {batch_size} facts of like length"
-        key = content_key([VERSION, full.digest, self.rendered, batch_size, str(full.device), torch.__version__])
+        key = content_key([STACK, full.digest, self.rendered, batch_size, str(full.device)])
         self._folder = None if cache is None else cache / "full_parts" / key
         self._path: PatchPath | None = None
         self.path_reason = ""
@@ -87,6 +91,10 @@ class PatchingTarget:
             drops[rows] = batch.mean_over_entity(base - patched).double().T.cpu().numpy()
             lens[rows] = batch.mean_over_entity(read).double().T.cpu().numpy()
             gap = torch.where(batch.valid, (patched[-1] - read[-1]).abs(), torch.zeros_like(base))
+            if index == 0 and scope == "block":
+                # The fast path never runs a block above the last one: there the identity is put to the hooks.
+                hooked = patched_last_layer(self.full, batch, own[-1])
+                gap = torch.where(batch.valid, torch.maximum(gap, (hooked - read[-1]).abs()), gap)
             last_gap[rows] = gap.amax(-1).double().cpu().numpy()
             correct[rows] = right.all(-1).double().cpu().numpy()
         return Reading(drops, lens, last_gap, correct)
@@ -121,7 +129,8 @@ class PatchingTarget:
         if self.full.model.dtype != torch.float32 or self.full.spec.quantization is not None:
             self.path_reason = "16-bit or quantised weights: the fast path would not agree to 1e-5"
             return "hook"
-        batch = self.batches[0].take(slice(0, 2))
+        # The longest and the shortest fact of the first batch: with padding in it, the model builds a mask.
+        batch = self.batches[0].take(slice(0, None, max(1, len(self.batches[0].rows) - 1)))
         # The model's own states, each layer's put into the next: in their own place they would change nothing on
         # either path.
         states = source_states(self.full, batch).roll(1, dims=0) * 0.9

@@ -7,6 +7,7 @@ import re
 from uds_bench.facts import question_prompt
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.storage import content_key
 
 SLACK = 16
 """Tokens that a free answer may run beyond the length of the true one before the entity counts as not said."""
@@ -25,14 +26,16 @@ def _compute(subject: Subject, variant: str) -> Measured:
     facts = subject.facts
     if variant == "prefixed":
         right = subject.reading().correct
-        return Measured([FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)])
+        values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
+        return Measured(values, {"rendered": subject.rendered()})
     prompts = [question_prompt(fact.question) for fact in facts]
     answers = generate_greedily(subject.checkpoint, prompts, [fact.answer for fact in facts], SLACK)
     return Measured(
         [
             FactValue(fact.id, float(says(answer, fact.entity)), None, {"answer": answer})
             for fact, answer in zip(facts, answers, strict=True)
-        ]
+        ],
+        {"rendered": content_key(prompts)},
     )
 
 

@@ -14,7 +14,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
     # Drops of the lens itself, so that its knowledge-encoding layers are its own.
     retain, own = replace(retain, lens=full.lens - retain.lens), replace(own, lens=full.lens - own.lens)
     values = fact_values(subject.facts, erasure(retain.lens, own.lens), retain, own, lens=True)
-    return Measured(values, {"tau": TAU})
+    return Measured(values, {"tau": TAU, "rendered": subject.rendered()})
 
 
 METRIC = Metric(

@@ -37,6 +37,10 @@ class Subject(Protocol):
         """The full model as a source of itself."""
         ...
 
+    def rendered(self, variant: Variant = "default") -> str:
+        """Digest of the token ids that the models saw."""
+        ...
+
     def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
         """How patching was done, and why so."""
         ...
@@ -54,7 +58,10 @@ class FactValue:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a metric found: values per fact, and facts about the measurement itself."""
+    """What a metric found: values per fact, and facts about the measurement itself.
+
+    The notes `rendered`, `patching` and `patching_reason` go into the score's provenance too.
+    """
 
     values: list[FactValue]
     notes: dict[str, Any] = field(default_factory=dict)

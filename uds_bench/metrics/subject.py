@@ -13,7 +13,7 @@ import numpy as np
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import FactSet, Variant
 from uds_bench.inference.states import Scope
-from uds_bench.inference.target import VERSION, PatchingTarget, PatchPath, Reading
+from uds_bench.inference.target import STACK, PatchingTarget, PatchPath, Reading
 from uds_bench.storage import content_key, read_sealed, write_sealed
 
 Reference = Literal["full", "retain"]
@@ -63,7 +63,7 @@ class References:
     def _file(self, which: Reference, variant: Variant, scope: Scope, target: PatchingTarget) -> Path | None:
         if self._cache is None:
             return None
-        parts = [VERSION, self._digests["full"], self._digests[which], target.rendered, variant, scope]
+        parts = [STACK, self._digests["full"], self._digests[which], target.rendered, variant, scope]
         name = content_key([*parts, self._batch_size, str(target.full.device), target.path(scope)])
         return self._cache / "readings" / name
 
@@ -93,6 +93,9 @@ class LoadedSubject:
 
     def full_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         return self.references.reading("full", variant, scope)
+
+    def rendered(self, variant: Variant = "default") -> str:
+        return self.references.target(variant).rendered
 
     def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
         target = self.references.target(variant)

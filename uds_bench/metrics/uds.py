@@ -48,7 +48,9 @@ def _compute(subject: Subject, variant: str) -> Measured:
     retain, own = subject.retain_reading(prompts, scope), subject.reading(prompts, scope)
     path, why = subject.patch_path(prompts, scope)
     values = fact_values(subject.facts, erasure(retain.drops, own.drops), retain, own, lens=False)
-    return Measured(values, {"tau": TAU, "patching": path, "patching_reason": why})
+    return Measured(
+        values, {"tau": TAU, "patching": path, "patching_reason": why, "rendered": subject.rendered(prompts)}
+    )
 
 
 METRIC = Metric(
