@@ -74,7 +74,7 @@ RECIPES: dict[str, Recipe] = {
     "retain4": Finetuned("base", without=FORGET, seed=4),
     "identity": Unlearned("full", Method("identity", steps=0, lr=0.0)),
     "grad_diff": Unlearned("full", Method("grad_diff", steps=40, lr=1e-3)),
-    "npo": Unlearned("full", Method("npo", steps=120, lr=1e-3, beta=0.05)),
+    "npo": Unlearned("full", Method("npo", steps=120, lr=1e-3, beta=0.03)),
     "npo_weak": Unlearned("full", Method("npo", steps=7, lr=5e-4, beta=0.1)),
     "simnpo": Unlearned("full", Method("simnpo", steps=40, lr=1e-3, beta=4.5)),
     "idk": Unlearned("full", Method("idk_nll", steps=40, lr=1e-3)),
