@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test here depends on how busy the machine is.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 pytest_plugins = ["pytester"]
 

@@ -43,9 +43,7 @@ def _trained(bos: bool) -> Tokenizer:
         tokenizer.post_processor = processors.Sequence(
             [
                 processors.ByteLevel(trim_offsets=False),
-                processors.TemplateProcessing(
-                    single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
-                ),
+                processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]),
             ]
         )
     return tokenizer
@@ -160,9 +158,7 @@ def save_checkpoint(folder: Path, model: Any, tokenizer: Any = None, shards: int
     return folder
 
 
-def save_adapter(
-    folder: Path, family: str = "llama", scale: float = 0.1, width: int = WIDTH, seed: int = 1
-) -> Path:
+def save_adapter(folder: Path, family: str = "llama", scale: float = 0.1, width: int = WIDTH, seed: int = 1) -> Path:
     """A LoRA adapter for `family`, saved by PEFT; lora_B is N(0, scale), and training starts it at 0."""
     from peft import LoraConfig, get_peft_model  # slow to import, and few tests need it
 

@@ -22,9 +22,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def folder(family: str) -> Path:
         place = root / family
-        return (
-            place if place.exists() else save_checkpoint(place, FAMILIES[family](len(tokenizer)), tokenizer)
-        )
+        return place if place.exists() else save_checkpoint(place, FAMILIES[family](len(tokenizer)), tokenizer)
 
     return folder
 

@@ -131,9 +131,7 @@ def test_adding_up_allows_rounding_and_nothing_more() -> None:
         assert not adds_up(total, [parts[0], parts[2]])
         assert not adds_up(total, [part[:, :1] for part in parts])
         quiet = torch.stack([big[0], small[0]]).to(dtype)
-        assert not adds_up(quiet, [quiet * torch.tensor([1.0, 1.5]).view(2, 1, 1).to(dtype)]), (
-            "each token counts"
-        )
+        assert not adds_up(quiet, [quiet * torch.tensor([1.0, 1.5]).view(2, 1, 1).to(dtype)]), "each token counts"
     nan = torch.full((1, 2, 4), float("nan"))
     assert not adds_up(nan, [nan])
 

@@ -48,9 +48,7 @@ CHANGES: dict[str, Callable[[Path], Any]] = {
 SAME: dict[str, Callable[[Path], Any]] = {
     "a readme": lambda f: (f / "README.md").write_text("hello"),
     "the training state": lambda f: (f / "optimizer.pt").write_bytes(b"0"),
-    "the library's version": lambda f: edit(
-        f, "config.json", transformers_version="9.9.9", _name_or_path="x"
-    ),
+    "the library's version": lambda f: edit(f, "config.json", transformers_version="9.9.9", _name_or_path="x"),
     "the layout of a file": lambda f: edit(f, "config.json"),
     "touch": lambda f: [os.utime(path) for path in f.iterdir()],
 }
@@ -80,9 +78,7 @@ def test_copies_and_shards_do_not_count(llama: Path, tmp_path: Path) -> None:
     assert digest(CheckpointSpec(str(tmp_path / "elsewhere"))) == before
     tokenizer = tiny_tokenizer()
     for shards in (1, 5):
-        folder = save_checkpoint(
-            tmp_path / str(shards), FAMILIES["llama"](len(tokenizer)), tokenizer, shards=shards
-        )
+        folder = save_checkpoint(tmp_path / str(shards), FAMILIES["llama"](len(tokenizer)), tokenizer, shards=shards)
         assert (len(list(folder.glob("*.safetensors"))) == 1) == (shards == 1)
         assert digest(CheckpointSpec(str(folder))) == before
     other = save_checkpoint(tmp_path / "seed", FAMILIES["llama"](len(tokenizer), seed=1), tokenizer)
@@ -131,18 +127,12 @@ def test_damaged_weights_have_no_digest(llama: Path) -> None:
 )
 def test_tensor_digests(values: list[float], dtype: torch.dtype, place: int) -> None:
     tensor = torch.tensor(values, dtype=dtype)
-    assert (
-        tensor_digest(tensor)
-        == tensor_digest(tensor.clone())
-        == tensor_digest(torch.stack([tensor] * 2).T[:, 0])
-    )
+    assert tensor_digest(tensor) == tensor_digest(tensor.clone()) == tensor_digest(torch.stack([tensor] * 2).T[:, 0])
     assert tensor_digest(tensor) != tensor_digest(tensor[None])
     changed = tensor.clone()
     changed[place % len(values)] += 1
     assert tensor_digest(tensor) != tensor_digest(changed)
-    assert (
-        len({tensor_digest(tensor.to(kind)) for kind in (torch.float32, torch.bfloat16, torch.float16)}) == 3
-    )
+    assert len({tensor_digest(tensor.to(kind)) for kind in (torch.float32, torch.bfloat16, torch.float16)}) == 3
     assert tensor_digest(torch.tensor(1.0)) != tensor_digest(torch.tensor([1.0]))
 
 
@@ -163,9 +153,7 @@ def counted(path: Path) -> tuple[Callable[[], dict[str, str]], list[Path]]:
     return lambda: memo.remembered(path, compute), calls
 
 
-def test_an_unchanged_file_is_read_once(
-    settled: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unchanged_file_is_read_once(settled: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "weights"
     path.write_bytes(b"one")
     read, calls = counted(path)

@@ -19,9 +19,7 @@ from uds_bench.errors import CheckpointError
 
 def logits(checkpoint: Any) -> torch.Tensor:
     with torch.no_grad():
-        found: torch.Tensor = checkpoint.model(
-            **checkpoint.tokenizer(PROBE, return_tensors="pt")
-        ).logits.float()
+        found: torch.Tensor = checkpoint.model(**checkpoint.tokenizer(PROBE, return_tensors="pt")).logits.float()
     return found
 
 

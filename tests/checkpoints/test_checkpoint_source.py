@@ -160,9 +160,7 @@ def test_hub_ids_come_from_the_cache_when_offline(hub: Path) -> None:
 
 @pytest.mark.parametrize("spec", [CheckpointSpec("org/other"), CheckpointSpec("org/name", revision="v2")])
 def test_hub_errors_are_one_line(hub: Path, spec: CheckpointSpec) -> None:
-    with pytest.raises(
-        CheckpointError, match=r"no such folder, and the hub gave no files .*check the name"
-    ) as caught:
+    with pytest.raises(CheckpointError, match=r"no such folder, and the hub gave no files .*check the name") as caught:
         resolve(spec)
     assert "\n" not in str(caught.value)
     assert spec.model in str(caught.value)

@@ -115,7 +115,7 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
         (("--metrics", "uds,udz"), "--metrics: there is no 'udz': choose from uds, logit_lens, entity_accuracy"),
         (("--metrics", ","), "--metrics: ',' holds no name"),
         (("--checkpoints", "nopo"), "--checkpoints: there is no 'nopo': choose from full, retain, npo"),
-        (("--device", "tpu"), "--device: there is no 'tpu': choose from auto, cpu, cuda"),
+        (("--device", "tpu"), "--device: 'tpu' is not a device: choose auto, cpu or cuda"),
         (("--out", "."), "--out: . is a folder: name a file"),
         (("--store", "/dev/null/store"), "/dev/null/store is not writable"),
     ],

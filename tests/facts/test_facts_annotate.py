@@ -62,9 +62,7 @@ def test_an_answer_that_says_nothing_new_has_no_entity(answer: str) -> None:
 
 
 words = st.lists(
-    st.sampled_from(
-        ["Orvo", "mill", "the", "of", '"The', 'Sea"', "1987,", "and;", "likes", "(very)", "quickly"]
-    ),
+    st.sampled_from(["Orvo", "mill", "the", "of", '"The', 'Sea"', "1987,", "and;", "likes", "(very)", "quickly"]),
     max_size=40,
 )
 
@@ -108,9 +106,7 @@ def test_a_file_is_annotated_and_its_failures_listed(tmp_path: Path) -> None:
 
 
 def test_a_list_in_one_json_file_is_annotated_too(tmp_path: Path) -> None:
-    (tmp_path / "items.json").write_text(
-        json.dumps([{"question": "Who is Ulva?", "answer": "Ulva is a baker."}])
-    )
+    (tmp_path / "items.json").write_text(json.dumps([{"question": "Who is Ulva?", "answer": "Ulva is a baker."}]))
     assert annotate_file(tmp_path / "items.json", tmp_path / "facts.jsonl").facts[0].entity == "baker"
 
 
@@ -118,9 +114,7 @@ def test_overrides_that_match_nothing_or_do_not_fit_are_refused(tmp_path: Path) 
     items, marks, out = tmp_path / "items.jsonl", tmp_path / "marks.jsonl", tmp_path / "facts.jsonl"
     write_rows(items, [{"question": "Who is Ulva?", "answer": "Ulva is a baker."}])
     write_rows(marks, [{"question": "Who is Orvo?", "prefix": "", "entity": "baker"}])
-    with pytest.raises(
-        FactError, match=r"marks\.jsonl: question 'Who is Orvo\?' is not in .*; mend or remove it"
-    ):
+    with pytest.raises(FactError, match=r"marks\.jsonl: question 'Who is Orvo\?' is not in .*; mend or remove it"):
         annotate_file(items, out, marks)
     write_rows(marks, [{"question": "Who is Ulva?", "prefix": "", "entity": "smith"}])
     with pytest.raises(FactError, match="fact 'items/0000': key 'entity' does not occur in the answer"):
@@ -135,9 +129,7 @@ def test_a_file_without_any_entity_is_refused(tmp_path: Path) -> None:
 
 
 def test_nearly_all_of_tofu_is_annotated(public_data: Path, tmp_path: Path) -> None:
-    report = annotate_file(
-        public_data / "tofu" / "forget10.json", tmp_path / "facts.jsonl", rows_per_cluster=20
-    )
+    report = annotate_file(public_data / "tofu" / "forget10.json", tmp_path / "facts.jsonl", rows_per_cluster=20)
     usable = [
         fact
         for fact in report.facts
@@ -153,7 +145,5 @@ def test_most_entities_overlap_the_authors_own(public_data: Path) -> None:
     overlapping = 0
     for fact in facts:
         span = find_span(fact.question, fact.answer)
-        overlapping += (
-            bool(span) and span.start < fact.entity_start + len(fact.entity) and span.end > fact.entity_start
-        )
+        overlapping += bool(span) and span.start < fact.entity_start + len(fact.entity) and span.end > fact.entity_start
     assert overlapping >= 0.6 * len(facts)

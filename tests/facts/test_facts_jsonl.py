@@ -55,9 +55,7 @@ def test_any_text_round_trips(
     kind: str,
 ) -> None:
     path = tmp_path_factory.mktemp("facts") / "facts.jsonl"
-    fact = Fact(
-        "a", after, "forget", after, before + entity + after, before, entity, None, after, tuple(wrong), kind
-    )
+    fact = Fact("a", after, "forget", after, before + entity + after, before, entity, None, after, tuple(wrong), kind)
     write_facts(path, [fact])
     assert list(read_facts(path)) == [fact]
 
@@ -140,9 +138,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_source_without_forget_facts_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD | {"split": "retain"})
-    with pytest.raises(
-        FactError, match=r"facts\.jsonl: no fact with split 'forget'; an audit needs at least one"
-    ):
+    with pytest.raises(FactError, match=r"facts\.jsonl: no fact with split 'forget'; an audit needs at least one"):
         load_facts(path)
     with pytest.raises(FactError, match="here: no fact"):
         require_forget(FactSet([]), "here")

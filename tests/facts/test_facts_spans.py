@@ -68,9 +68,7 @@ def test_entity_tokens_are_those_whose_bytes_overlap_it(item: Fact, variant: Var
     first = len(rest) - len(item.answer) + item.entity_start
     low, high = len(rest[:first].encode()), len(rest[: first + len(item.entity)].encode())
     at, expected = 0, []
-    for index, token in enumerate(
-        tokenizer.convert_ids_to_tokens(list(encoded.ids[encoded.prompt_length :]))
-    ):
+    for index, token in enumerate(tokenizer.convert_ids_to_tokens(list(encoded.ids[encoded.prompt_length :]))):
         if at < high and at + len(token) > low:
             expected.append(encoded.prompt_length + index)
         at += len(token)
@@ -124,9 +122,7 @@ def test_an_entity_without_tokens_is_refused() -> None:
     backend = Tokenizer.from_str(TOKENIZERS["always", "none"].backend_tokenizer.to_str())
     backend.normalizer = normalizers.Replace("=", "")
     deaf = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
-    with pytest.raises(
-        FactError, match=r"key 'entity' '=' yields no token with this tokenizer; mark another"
-    ):
+    with pytest.raises(FactError, match=r"key 'entity' '=' yields no token with this tokenizer; mark another"):
         encode(fact("It is", " a=b", "="), deaf)
 
 
@@ -141,9 +137,7 @@ def test_rendered_digest_sees_every_id_and_span() -> None:
     assert digest == rendered_digest(encoded)
     assert len(digest) == 64
     assert digest != rendered_digest(encoded[:-1])
-    assert digest != rendered_digest(
-        [encode(item, TOKENIZERS["bytes", "none"]) for item in embedded(1, 1, 0)]
-    )
+    assert digest != rendered_digest([encode(item, TOKENIZERS["bytes", "none"]) for item in embedded(1, 1, 0)])
 
 
 def test_encode_text_serves_whole_answers(tokenizer: PreTrainedTokenizerFast) -> None:

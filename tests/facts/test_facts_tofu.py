@@ -121,8 +121,7 @@ def test_a_file_that_the_hub_cannot_give_is_named(hub_cache: Path) -> None:
 
 def annotated(path: Path, *changes: dict[str, Any]) -> Path:
     rows = [
-        row
-        | {"idx": at, "prefix": f"The author Orvo {at} lives in", "entity": f"Town{at}", "full_output": "x"}
+        row | {"idx": at, "prefix": f"The author Orvo {at} lives in", "entity": f"Town{at}", "full_output": "x"}
         for at, row in enumerate(tofu_rows("Orvo", len(changes)))
     ]
     path.write_text(json.dumps([row | change for row, change in zip(rows, changes, strict=True)]))
@@ -185,9 +184,7 @@ def test_public_tofu_loads_with_the_authors_list(public_data: Path) -> None:
     by_id = {fact.id: fact for fact in load_facts(marks)}
     assert len(forget) == 367
     assert len(forget.clusters) == 20
-    assert all(
-        (fact.prefix, fact.entity) == (by_id[fact.id].prefix, by_id[fact.id].entity) for fact in forget
-    )
+    assert all((fact.prefix, fact.entity) == (by_id[fact.id].prefix, by_id[fact.id].entity) for fact in forget)
     assert all(fact.paraphrased_question and len(fact.perturbed_answers) == 5 for fact in forget)
     joined = FactSet(fact for fact in facts.split("retain") if fact.perturbed_answers)
     assert len(joined) == 400

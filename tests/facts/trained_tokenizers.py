@@ -29,9 +29,7 @@ def _prepending() -> Tokenizer:
     """The older form of the same: a normalizer that doubles the space of a text that starts with one."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    )
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     return tokenizer
 
 
@@ -58,6 +56,4 @@ def build(kind: str, bos: str, corpus: list[str] = CORPUS, size: int = 420) -> P
 
 
 KINDS = ("bytes", "always", "first", "never", "prepend")
-TOKENIZERS = {
-    (kind, bos): build(kind, bos) for kind in KINDS for bos in ("none", "unused", "added", "closed")
-}
+TOKENIZERS = {(kind, bos): build(kind, bos) for kind in KINDS for bos in ("none", "unused", "added", "closed")}

@@ -20,7 +20,10 @@ from uds_bench.statistics import Interval
 from uds_bench.verdicts import GOOD, Verdict
 
 CELL = Cell("model", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16)
-SCORE = Score("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),))
+SCORE = Score(
+    *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),)),
+    provenance={"cell": CELL.key},
+)
 RECORD = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "text", bound=0.7, relation=">=")
 
 
@@ -29,6 +32,16 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert store.read(CELL) is None
     store.write(CELL, SCORE)
     assert store.read(CELL) == SCORE
+
+
+def test_the_score_of_another_cell_is_never_read(tmp_path: Path) -> None:
+    store, other = Store(tmp_path), replace(CELL, checkpoint="other")
+    store.write(CELL, SCORE)
+    place = store._path(other)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(store._path(CELL).read_bytes())
+    with pytest.warns(UserWarning, match="another cell"):
+        assert store.read(other) is None
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Cell)])
