@@ -86,8 +86,18 @@ def test_order(claim: Claim, manifest: Manifest, scores: ScoreReader) -> None:
 
 @pytest.mark.claim("depth.score")
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
+@pytest.mark.scores("entity_accuracy", of=("full", "retain"))
 def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    knows, never_knew = pools(manifest, scores)
+    knows, never_knew = pools(manifest, scores, candidate)
+    verdict, step = depth.full_knows(*(scores(name, "entity_accuracy") for name in ("full", "retain")))
+    told = Control(
+        "full says more of the facts than retain",
+        "pass",
+        verdict.value,
+        step.difference,
+        step.interval,
+        verdict is Verdict.PASS,
+    )
     claim.threshold(
         scores(candidate, "uds"),
         cut=depth.pool_cut(knows, never_knew),
@@ -96,6 +106,7 @@ def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: Scor
             for must, pool in (("fail", knows), ("pass", never_knew))
             for score in pool
         ],
+        preconditions=[told],
     )
 
 
@@ -103,7 +114,7 @@ def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: Scor
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
 @pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("full", "retain", "pools", "candidates"))
 def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    bound, share = claim.bound("depth.score", depth.pool_cut(*pools(manifest, scores))), claim.bound()
+    bound, share = claim.bound("depth.score", depth.pool_cut(*pools(manifest, scores, candidate))), claim.bound()
 
     def judged(words_of: str, activations_of: str) -> Decision:
         uds = scores(activations_of, "uds")
@@ -128,10 +139,10 @@ def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: Sco
     )
 
 
-def pools(manifest: Manifest, scores: ScoreReader) -> tuple[list[Score], list[Score]]:
-    """UDS of the models that know and of those that never knew; none of them may be a reference itself."""
+def pools(manifest: Manifest, scores: ScoreReader, candidate: Handle) -> tuple[list[Score], list[Score]]:
+    """UDS of the models that know and of those that never knew, each with weights of its own."""
     knows, never_knew = (
         [scores(name, "uds") for name in names] for names in (manifest.pools.positive, manifest.pools.negative)
     )
-    depth.require_independent([*knows, *never_knew], [scores("full", "uds"), scores("retain", "uds")])
+    depth.require_independent([*knows, *never_knew], [scores(n, "uds") for n in ("full", "retain", str(candidate))])
     return knows, never_knew

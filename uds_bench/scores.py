@@ -58,7 +58,7 @@ class Score:
 
     def named(self, checkpoint: str) -> Score:
         """The same content under the name that a manifest gives it."""
-        return replace(self, checkpoint=checkpoint)
+        return replace(self, checkpoint=checkpoint, provenance={**self.provenance, "checkpoint_name": checkpoint})
 
     def to_json(self) -> dict[str, Any]:
         interval = self.interval
@@ -136,6 +136,12 @@ def summarise(
         measured.notes,
         provenance,
     )
+
+
+def unscored(checkpoint: str, metric: str, variant: str, facts: FactSet, reason: str, attack: str = "none") -> Score:
+    """The record of a score that could not be computed: every planned fact, none of them scored, and why."""
+    rows = tuple(FactScore(fact.id, fact.cluster, None, reason, fact.kind) for fact in facts)
+    return Score(checkpoint, attack, metric, variant, None, None, rows, {}, {"checkpoint_name": checkpoint})
 
 
 class Scores(Sequence[Score]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from uds_bench.statistics import ROUNDING, Interval
+from uds_bench.statistics import FEWEST, ROUNDING, Interval
 
 Relation = Literal[">=", "<=", ">", "<", "=="]
 
@@ -48,7 +48,7 @@ def decide_threshold(
 ) -> Decision:
     """PASS if the near bound of the interval clears the threshold, FAIL if the far bound misses it, else INCONCLUSIVE.
 
-    An interval that is missing, not finite, without width or over fewer than two units decides nothing.
+    An interval that is missing, not finite, without width or over fewer than `FEWEST` units decides nothing.
     """
     if observed is None or not math.isfinite(observed) or interval is None:
         return Decision(Verdict.INCONCLUSIVE, None, None, f"no finite value was observed, needs {relation} {bound:.3f}")
@@ -57,7 +57,7 @@ def decide_threshold(
         f"({interval.units} {unit}), needs {relation} {bound:.3f}"
     )
     if not interval.decides:
-        why = "one unit" if interval.units < 2 else "an interval without width"
+        why = f"fewer than {FEWEST} {unit}" if interval.units < FEWEST else "an interval without width"
         return Decision(Verdict.INCONCLUSIVE, observed, interval, f"{text}: {why} decides nothing")
     sign = 1.0 if relation == ">=" else -1.0
     near, far = (interval.low, interval.high) if relation == ">=" else (interval.high, interval.low)

@@ -1,4 +1,4 @@
-"""The depth audit on the real TOFU text: small models trained on forget10 and a part of retain90, 367 annotated items."""
+"""The depth audit on the real TOFU text: small models trained on forget10 and some of retain90, 367 annotated items."""
 
 from __future__ import annotations
 

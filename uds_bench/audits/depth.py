@@ -13,7 +13,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import erasure
 from uds_bench.scores import ENOUGH, Score
 from uds_bench.statistics import balanced_cut, cluster_bootstrap
-from uds_bench.verdicts import Decision, Step, Verdict
+from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
 
 POOL = 3
 """Models that a pool needs on each side before it may set the cut: leaving one out must leave a pool."""
@@ -82,15 +82,25 @@ def shuffled(scores: Sequence[Score]) -> list[Score]:
     return [*scores[half:], *scores[:half]] if len(scores) < 4 else [*scores[1::2], *scores[::2]]
 
 
-def require_independent(pools: Sequence[Score], references: Sequence[Score]) -> None:
-    """Raises ConfigurationError for a pool model that is a reference itself: its verdict is true by construction."""
-    known = {score.provenance["checkpoint"]: score.checkpoint for score in references}
+def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None:
+    """Raises ConfigurationError for a pool model with the weights of a reference, a candidate or another pool model.
+
+    Its verdict would be true by construction, or it would help to set the bound that it is judged by.
+    """
+    known = {score.provenance["checkpoint"]: score.checkpoint for score in others}
     for score in pools:
-        if score.provenance["checkpoint"] in known:
+        same = known.setdefault(score.provenance["checkpoint"], score.checkpoint)
+        if same != score.checkpoint:
             raise ConfigurationError(
-                f"[pools] {score.checkpoint} holds the same weights as {known[score.provenance['checkpoint']]}: its "
-                "verdict is true by construction; put a model of another seed there"
+                f"[pools] {score.checkpoint} holds the same weights as {same}: pools need models of their own; "
+                "put one of another seed there"
             )
+
+
+def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
+    """Whether the full model says more of the facts than the retain model: else there is nothing to forget."""
+    (step,) = order_steps([retain, full])
+    return decide_ordering([step], "authors").verdict, step
 
 
 def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score], least: int = POOL) -> float | None:

@@ -58,16 +58,17 @@ def score(
     show_table(map(_row, scores))
     for name, message in dict.fromkeys((error["checkpoint"], error["message"]) for error in errors):
         typer.echo(f"uds-bench: could not score {name}: {message}", err=True)
-    typer.echo(f"{len(scores)} scores written to {out}, {len(errors)} could not be computed", err=True)
+    typer.echo(f"{len(scores) - len(errors)} scores written to {out}, {len(errors)} could not be computed", err=True)
     raise typer.Exit(1 if errors else 0)
 
 
 def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
-    """Every score of the job, and for each that could not be computed its address and why."""
+    """Every score of the job; one that could not be computed has no value, and is listed with the reason as well."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from transformers.utils import logging
 
     from uds_bench.errors import UdsError
+    from uds_bench.scores import unscored
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     engine = job.engine(job.trained_specs(console))
@@ -85,6 +86,7 @@ def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str
                     message = " ".join(str(error).split())
                     address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
                     errors.append(address | {"message": message})
+                    scores.append(unscored(**address, facts=engine.facts, reason=message))
                 progress.advance(bar)
         progress.update(bar, description="scored")
     return scores, errors

@@ -17,7 +17,7 @@ from uds_bench.harness.rules import Rules
 from uds_bench.metrics.uds import NO_LAYER
 from uds_bench.scores import ENOUGH, Score
 from uds_bench.statistics import Interval
-from uds_bench.verdicts import GOOD, Decision, Verdict
+from uds_bench.verdicts import GOOD, Decision, Relation, Verdict
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,21 @@ class Claim:
         cut: float | None = None,
         id: str | None = None,
         controls: Sequence[ControlSubject] = (),
+        preconditions: Sequence[Control] = (),
         statement: str = "",
     ) -> Decision:
         """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`.
 
-        `cut`: a bound measured on the manifest's pools; it takes the place of the table's.
+        `cut`: a bound measured on the manifest's pools; it takes the place of the table's. `preconditions`: controls
+        that were decided by a rule of their own.
         """
         plain = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
         if math.isnan(plain.bound):
             raise ConfigurationError(f"claim {plain.id} is not in the table of claims: give at_least or at_most")
         spec = self._in_force(plain, cut)
         decided = [_held(c, _judge(self._in_force(plain, c.bound), c.value, c.interval, c.score)) for c in controls]
-        return self._settle(spec, _judge(spec, score.value, score.interval, score), decided, score.provenance)
+        decision = _judge(spec, score.value, score.interval, score)
+        return self._settle(spec, decision, [*preconditions, *decided], score.provenance)
 
     def identity(
         self,
@@ -147,7 +150,15 @@ class Claim:
         given = at_least if at_least is not None else at_most
         spec = CLAIMS.get(name) or ClaimSpec(name, kind, statement, ">=", math.nan, "given by the test", "clusters")
         if given is not None:
-            spec = replace(spec, bound=given, relation=">=" if at_least is not None else "<=")
+            relation: Relation = ">=" if at_least is not None else "<="
+            if name in CLAIMS and (
+                relation != spec.relation or (given - spec.bound) * (1 if relation == ">=" else -1) < 0
+            ):
+                raise ConfigurationError(
+                    f"{self._node}: claim {name} has the bound {spec.relation} {spec.bound:g}, which a test may only "
+                    "tighten: give the claim another name, or loosen it by a waiver"
+                )
+            spec = replace(spec, bound=given, relation=relation)
         return spec
 
     def _in_force(self, spec: ClaimSpec, cut: float | None) -> ClaimSpec:

@@ -139,7 +139,7 @@ class Run:
 
     def command(self, node: str) -> str:
         """The command that decides the claim of one test again, in the folder that this run was started in."""
-        given = {name: self.config.getoption(f"--uds-{name}") for name in ("profile", "device", "waivers")}
+        given = {name: self.config.getoption(f"--uds-{name}") for name in ("profile", "device", "waivers", "store")}
         given = {"manifest": self.settings.manifest} | given
         file, colons, test = node.partition("::")
         place = os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir)

@@ -1,0 +1,1 @@
+"""The claims, one function each: run them with pytest."""
