@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,7 +74,9 @@ def test_intervals_resample_authors() -> None:
 def test_a_name_is_not_content() -> None:
     score = summarised([0.5] * 6)
     assert score.named("new").checkpoint == "new"
-    assert score.named("new").named("npo") == score
+    back = score.named("new").named("npo")
+    assert replace(back, provenance=score.provenance) == score
+    assert back.provenance["checkpoint_name"] == "npo"
 
 
 def test_the_table_has_a_row_a_score() -> None:

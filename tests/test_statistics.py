@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uds_bench.statistics import Interval, auc, balanced_cut, cluster_bootstrap, harmonic_mean, wilson
+from uds_bench.statistics import FEWEST, Interval, auc, balanced_cut, cluster_bootstrap, harmonic_mean, wilson
 
 SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12)
 NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))
@@ -160,7 +160,7 @@ def test_all_at_one_end_gives_the_exact_bound(clusters: int, value: float, limit
     assert stats.binom.pmf(0, clusters, away) == pytest.approx(0.025)
     exact = stats.binomtest(0, clusters).proportion_ci(0.95, method="exact")
     assert away == pytest.approx(exact.high, rel=1e-6)
-    assert interval.decides == (clusters >= 2)
+    assert interval.decides == (clusters >= FEWEST)
 
 
 def test_no_mean_in_the_range_beats_the_exact_bound() -> None:
@@ -195,9 +195,9 @@ def test_nothing_to_resample_never_decides() -> None:
     assert not cluster_bootstrap([0.1, 0.2, 0.3], ["a", "b"]).decides, "a value without a cluster"
 
 
-@given(low=st.floats(), high=st.floats(), units=st.integers(0, 5))
+@given(low=st.floats(), high=st.floats(), units=st.integers(0, 9))
 def test_what_may_decide(low: float, high: float, units: int) -> None:
-    fine = math.isfinite(low) and math.isfinite(high) and high > low and units > 1
+    fine = math.isfinite(low) and math.isfinite(high) and high > low and units >= 5
     assert Interval(low, high, "any", units).decides == fine
 
 

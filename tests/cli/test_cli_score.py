@@ -80,7 +80,11 @@ def test_a_checkpoint_that_fails_is_listed_and_the_others_are_written(
     words = ("--manifest", release / "uds.toml", "--store", tmp_path / "store", "--out", tmp_path / "scores.json")
     said = command("score", *words, "--metrics", "uds", exit=1).stderr
     document = _strict((tmp_path / "scores.json").read_text())
-    assert [row["checkpoint"] for row in document["scores"]] == ["full", "retain"]
+    assert [row["checkpoint"] for row in document["scores"]] == ["full", "retain", "npo"]
+    lost = document["scores"][-1]
+    assert (lost["value"], lost["ci"], lost["n_scored"]) == (None, None, 0)
+    assert lost["n_planned"] == lost["n_invalid"] == document["scores"][0]["n_planned"]
+    assert {(row["value"], row["reason"]) for row in lost["per_fact"]} == {(None, document["errors"][0]["message"])}
     error = document["errors"][0]
     assert len(document["errors"]) == 1
     assert (error["checkpoint"], error["metric"], error["variant"]) == ("npo", "uds", "block")
@@ -102,7 +106,7 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
     words = ("--manifest", saved_release / "uds.toml", "--store", tmp_path / "store", "--out", tmp_path / "s.json")
     command("score", *words, "--metrics", "entity_accuracy,broken", "--checkpoints", "npo", exit=1)
     document = _strict((tmp_path / "s.json").read_text())
-    assert [row["metric"] for row in document["scores"]] == ["entity_accuracy"]
+    assert [row["metric"] for row in document["scores"] if row["n_scored"]] == ["entity_accuracy"]
     assert [row["metric"] for row in document["errors"]] == ["broken"]
     assert "ValueError: no such thing" in document["errors"][0]["message"]
 
