@@ -72,6 +72,7 @@ class Rules:
         used = forgives and verdict not in GOOD and verdict is not Verdict.INVALID
         if spec.loosened_from is not None and verdict is Verdict.PASS:
             used, text = True, f"{text}; the bound is loosened from {spec.loosened_from:.3f}"
+            verdict = Verdict.FAIL  # unless the waiver that loosened it is at hand
         if used and waiver is not None:
             verdict, text = Verdict.WAIVED, f"{text}; waived until {waiver.expires}: {waiver.reason}"
         return ClaimRecord(

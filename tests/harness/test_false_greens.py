@@ -1,0 +1,157 @@
+"""Ways in which a run could come out green that it must not: each was possible once, or nearly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+import small_models as small
+from small_runs import DEPTH, Bench
+from transformers import GenerationConfig
+
+from uds_bench.audits import depth
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.errors import ConfigurationError
+from uds_bench.facts import load_facts, question_prompt
+from uds_bench.harness.bounds import CLAIMS
+from uds_bench.harness.goldens import Goldens
+from uds_bench.harness.rules import Rules
+from uds_bench.harness.sections import Expectation
+from uds_bench.harness.waivers import Waiver, Waivers
+from uds_bench.inference.generation import generate_greedily
+from uds_bench.scores import FactScore, Score
+from uds_bench.statistics import Interval, cluster_bootstrap
+from uds_bench.verdicts import Decision, Verdict
+
+
+def score(name: str, digest: str, values: list[float], clusters: int = 8) -> Score:
+    facts = tuple(FactScore(f"f{i}", f"a{i % clusters}", value) for i, value in enumerate(values))
+    interval = cluster_bootstrap(values, [fact.cluster for fact in facts], limits=(0.0, 1.0))
+    mean = sum(values) / len(values)
+    return Score(name, "none", "uds", "block", mean, interval, facts, {}, {"checkpoint": digest})
+
+
+def test_a_pool_may_hold_no_reference_no_candidate_and_nothing_twice() -> None:
+    full, pool = score("full", "f", [0.1] * 8), score("p", "p", [0.2] * 8)
+    depth.require_independent([pool], [full])
+    with pytest.raises(ConfigurationError, match=r"\[pools\] q holds the same weights as full"):
+        depth.require_independent([score("q", "f", [0.1] * 8)], [full])
+    with pytest.raises(ConfigurationError, match=r"\[pools\] q holds the same weights as p"):
+        depth.require_independent([pool, score("q", "p", [0.2] * 8)], [full])
+
+
+def test_facts_that_the_full_model_never_knew_cannot_be_forgotten() -> None:
+    retain = score("retain", "r", [0.0, 1.0] * 8)
+    assert depth.full_knows(score("full", "f", [1.0] * 16), retain)[0] is Verdict.PASS
+    assert depth.full_knows(score("full", "f", [0.0, 1.0] * 8), retain)[0] is not Verdict.PASS
+
+
+def test_the_shuffled_order_is_neither_the_order_nor_its_reverse() -> None:
+    scores = [score(str(i), str(i), [i / 10] * 8) for i in range(5)]
+    for count in (2, 3, 4, 5):
+        found = [s.checkpoint for s in depth.shuffled(scores[:count])]
+        assert sorted(found) == [str(i) for i in range(count)]
+        assert found != sorted(found)
+        assert count < 3 or found != sorted(found, reverse=True)
+
+
+def rules(golden: float, expect: str | None = None) -> Rules:
+    entry = {"value": golden, "tolerance": 0.01}
+    declared = {} if expect is None else {"depth.score[npo]": Expectation(verdict=expect, reason="known")}
+    goldens = Goldens(None, {"depth.score[npo]": entry})
+    return Rules({}, frozenset(), declared, Waivers(), goldens, "here", lambda node: node)
+
+
+def test_a_value_that_drifted_from_its_golden_is_no_declared_miss() -> None:
+    interval = Interval(0.85, 0.95, "any", 15)
+    decision = Decision(Verdict.PASS, 0.90, interval, "observed 0.900")
+    settled = rules(0.233, "fail").settle(CLAIMS["depth.score"], "npo", "node", decision, [], {})
+    assert settled.verdict is Verdict.FAIL
+    assert "golden" in settled.message
+
+
+def test_an_expectation_that_does_not_come_true_is_a_failure() -> None:
+    decision = Decision(Verdict.PASS, 0.90, Interval(0.85, 0.95, "any", 15), "observed 0.900")
+    settled = rules(0.90, "fail").settle(CLAIMS["depth.score"], "npo", "node", decision, [], {})
+    assert settled.verdict is Verdict.FAIL
+
+
+def test_clearing_only_a_loosened_bound_is_no_plain_pass() -> None:
+    loose = replace(CLAIMS["depth.score"], bound=0.3, loosened_from=0.7)
+    decision = Decision(Verdict.PASS, 0.45, Interval(0.4, 0.5, "any", 15), "observed 0.450")
+    waiver = Waiver("depth.score[npo]", "agreed", date(2999, 1, 1), "waivers.toml:1", threshold=0.3)
+    for waivers, verdict in ((Waivers([waiver]), Verdict.WAIVED), (Waivers(), Verdict.FAIL)):
+        known = Rules({}, frozenset(), {}, waivers, Goldens(), "here", lambda node: node)
+        assert known.settle(loose, "npo", "node", decision, [], {}).verdict is verdict
+
+
+def test_a_users_test_may_not_loosen_a_claim_of_the_table(bench: Bench) -> None:
+    bench.manifest()
+    bench.test(
+        """
+@pytest.mark.claim("depth.score")
+def test_score(claim, candidate, scores):
+    claim.threshold(scores(candidate, "uds"), at_least=0.05)
+"""
+    )
+    ran = bench.run()
+    assert ran.code == 1, ran.text
+    assert "a test may only tighten" in ran.text
+
+
+def test_attacks_that_do_not_exist_are_not_scored_as_if_they_did(bench: Bench) -> None:
+    bench.manifest()
+    bench.test(
+        """
+def test_attacked(claim, candidate, scores):
+    claim.threshold(scores(candidate, "uds", attack="nf4"), at_least=0.7)
+"""
+    )
+    ran = bench.run()
+    assert ran.code == 1, ran.text
+    assert "there is no attack 'nf4'" in ran.text
+
+
+def test_a_checkpoints_own_generation_settings_do_not_silence_it(models: Path) -> None:
+    full = load(CheckpointSpec(str(models / "full")))
+    facts = load_facts(models / "facts.jsonl").split("forget")
+    prompts, answers = [question_prompt(f.question) for f in facts], [f.answer for f in facts]
+    free = generate_greedily(full, prompts, answers, 8)
+    ids = sorted({i for answer in answers for i in full.tokenizer(" " + answer)["input_ids"]})
+    full.model.generation_config = GenerationConfig(suppress_tokens=ids[3:], repetition_penalty=3.0)
+    assert generate_greedily(full, prompts, answers, 8) == free
+    assert full.model.generation_config.repetition_penalty == 3.0
+
+
+def test_a_longer_neighbour_gives_an_answer_no_more_room(models: Path) -> None:
+    full = load(CheckpointSpec(str(models / "full")))
+    facts = load_facts(models / "facts.jsonl").split("forget")[:4]
+    prompts, answers = [question_prompt(f.question) for f in facts], ["x"] * 3 + ["x " * 60]
+    together = generate_greedily(full, prompts, answers, 4)
+    assert together[:3] == generate_greedily(full, prompts[:3], answers[:3], 4)
+
+
+def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_path: Path) -> None:
+    """Another retain model's reading in the place of the right one: UDS of retain is then not 1."""
+    from uds_bench.harness.engine import Engine, Request
+    from uds_bench.harness.store import Store
+
+    specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
+    engine = Engine(specs, load_facts(models / "facts.jsonl"), Store(tmp_path))
+    honest = engine.score(Request("retain", "uds"))
+    assert depth.largest_distance(honest, 1.0) <= 1e-5
+    wrong = Engine(specs | {"retain": specs["retain2"]}, load_facts(models / "facts.jsonl"), Store(tmp_path / "b"))
+    reading = wrong._yardstick().reading("retain", "default", "block")
+    engine._yardstick()._readings["retain", "default", "block"] = reading
+    (tmp_path / "cells").rename(tmp_path / "gone")
+    engine._scores.clear()
+    assert depth.largest_distance(engine.score(Request("retain", "uds")), 1.0) > 1e-3
+
+
+def test_the_controls_of_a_verdict_are_printed_with_it(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(DEPTH, "-k", "test_score")
+    controls = next(c for c in ran.report["claims"] if c["id"] == "depth.score")["controls"]
+    assert {c["name"] for c in controls} >= {"full says more of the facts than retain"}
