@@ -1,5 +1,7 @@
 """A user's own claims and tests, with the public fixtures."""
 
+from pathlib import Path
+
 import pytest
 from small_runs import Bench
 
@@ -15,6 +17,13 @@ def test_unsaid(claim, candidate, scores):
     claim.threshold(said, at_most=0.34)
 '''
 """The example of the README."""
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_readme_shows_it() -> None:
+    assert f"```python\n{OWN_CLAIM}```" in README.read_text()
+
 
 ALL_FIXTURES = """
 def test_everything(manifest, facts, full, retain, candidate, scores, claim, uds_run):
