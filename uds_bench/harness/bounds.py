@@ -45,7 +45,7 @@ _SPECS = (
         "Patching the full model with its own states changes nothing, at any layer.",
         "==",
         1e-5,
-        "definitions 004.5, item 2: exact by hook, 1e-5 on the fast path",
+        "follows from the definition (UDS guide, section 3.2): exact by hook, 1e-5 on the fast path",
         must_fail="the published variant: a hidden state taken after the final norm",
     ),
     ClaimSpec(
@@ -54,7 +54,7 @@ _SPECS = (
         "The retain model, as its own yardstick, counts as fully erased: UDS is 1 for every fact.",
         "==",
         1e-5,
-        "definitions 004.5, item 1: exact by hook, 1e-5 on the fast path",
+        "follows from the definition (UDS guide, section 3.3): exact by hook, 1e-5 on the fast path",
         must_fail="the full model, and the negative pool: other models that never knew",
     ),
     ClaimSpec(
@@ -63,7 +63,7 @@ _SPECS = (
         "Patching the last layer gives what the logit lens reads there.",
         "==",
         1e-5,
-        "definitions 004.5, item 4: exact by hook, 1e-5 on the fast path",
+        "follows from the definition (UDS guide, section 3.2): exact by hook, 1e-5 on the fast path",
         must_fail="the published variant: a hidden state taken after the final norm",
     ),
     ClaimSpec(

@@ -21,7 +21,7 @@ def source_states(source: Checkpoint, batch: EntityBatch, scope: Scope = "block"
     `block`: the block's output (default); `attention`, `mlp`: what that branch adds to the residual stream;
     `attention_residual`: the stream after the attention branch was added. Taken by hook from the modules themselves:
     the `hidden_states` that transformers returns hold, for the last layer, the state AFTER the final norm
-    (UDS guide, section 3.2; definitions 004.5, item 2).
+    (UDS guide, section 3.2).
     """
     anatomy = source.anatomy
 
@@ -49,6 +49,6 @@ def published_states(source: Checkpoint, states: torch.Tensor) -> torch.Tensor:
     """The released code's variant of block states: the last layer's is taken after the source's final norm.
 
     Kept for comparability only: patched into the full model it is normed twice, so that patching a model with its
-    own states changes its output (definitions 004.5, item 2).
+    own states changes its output.
     """
     return torch.cat([states[:-1], source.anatomy.norm(states[-1]).unsqueeze(0)])

@@ -51,6 +51,6 @@ def npo(logp: Tensor, reference: Tensor, beta: float) -> Tensor:
 def simnpo(logp: Tensor, tokens: Tensor, beta: float, delta: float = 0.0) -> Tensor:
     """SimNPO: -(2/beta) log sigma(-(beta/|y|) log pi - delta), mean over items; no reference model.
 
-    Its gradient is that of mean log pi weighted by 2p / (e^-delta + p), p = pi^(beta/|y|) (definitions 001.5, item 10).
+    Its gradient is that of mean log pi weighted by 2p / (e^-delta + p), p = pi^(beta/|y|).
     """
     return -(2 / beta) * logsigmoid(-beta * logp / tokens - delta).mean()
