@@ -291,3 +291,15 @@ def test_balanced_cut_of_nothing(pools: tuple[list[float], list[float]]) -> None
 
 def test_balanced_cut_of_a_single_value() -> None:
     assert balanced_cut([0.5, 0.5], [0.5]) == 0.5
+
+
+def test_few_units_would_pass_too_often() -> None:
+    """Why there is a `FEWEST`: the true mean is .69, the bound .70; how often does the interval clear it?"""
+    random = np.random.default_rng(0)
+
+    def cleared(units: int) -> float:
+        runs = [random.uniform(0.39, 0.99, units) for _ in range(400)]
+        return float(np.mean([cluster_bootstrap(run, range(units), resamples=400).low >= 0.70 for run in runs]))
+
+    assert cleared(2) > 4 * 0.025
+    assert cleared(15) < 2.5 * 0.025

@@ -15,7 +15,3 @@ class CheckpointError(UdsError):
 
 class FactError(UdsError):
     """A fact, or a source of facts, that cannot be used."""
-
-
-class ScoreError(UdsError):
-    """A score that could not be computed or is not finite."""

@@ -17,8 +17,8 @@ SEED = 0
 INTERVALS = f"percentile {LEVEL} {RESAMPLES} 1"
 """Names how intervals are made, for records that hold one; its last number rises when the code changes them."""
 FEWEST = 5
-"""Units below which a percentile bootstrap is far too narrow: with a mean just short of its bound, two authors clear it
-in one run of five, five in one of twelve, where one in forty is meant."""
+"""Units below which a percentile bootstrap is far too narrow: a mean just short of its bound clears it several times as
+often as is meant (`test_few_units_would_pass_too_often`)."""
 ROUNDING = 1e-4
 """Share of a metric's range below which two values are the same: float noise must not look like spread."""
 ROUNDING_ERROR = 1e-12

@@ -11,6 +11,7 @@ import numpy as np
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import erasure
+from uds_bench.metrics.uds import NO_LAYER
 from uds_bench.scores import ENOUGH, Score
 from uds_bench.statistics import balanced_cut, cluster_bootstrap
 from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
@@ -26,7 +27,9 @@ def largest_drop(uds: Score) -> float:
 
 
 def largest_distance(uds: Score, expected: float) -> float:
-    """Largest |value - expected| over the scored facts; NaN if none is scored."""
+    """Largest |value - expected| over the scored facts; NaN if none is scored or one could not be computed."""
+    if set(uds.reasons) - {NO_LAYER}:
+        return math.nan
     return max((abs(fact.value - expected) for fact in uds.scored if fact.value is not None), default=math.nan)
 
 

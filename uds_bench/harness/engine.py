@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -50,7 +50,6 @@ class Engine:
         store: Store,
         device: str = "cpu",
         batch_size: int = BATCH_SIZE,
-        on_load: Callable[[str], None] | None = None,
     ) -> None:
         self.specs = specs
         self.facts = require_forget(facts, "the manifest's facts").split("forget")
@@ -58,7 +57,6 @@ class Engine:
         self.device = device
         self.batch_size = batch_size
         self.loads: Counter[str] = Counter()
-        self._on_load = on_load or (lambda name: None)
         self._failures = Failures(store)
         self._digests: dict[tuple[str, str], str] = {}
         self._scores: dict[Cell, Score] = {}
@@ -89,7 +87,6 @@ class Engine:
             for other in [n for n in self._loaded if n != "full"]:
                 del self._loaded[other]
             check_shapes(name, self.specs)
-            self._on_load(name)
             self.loads[name] += 1
             self._loaded[place] = load(self.specs[name], self.device)
         return self._loaded[place]

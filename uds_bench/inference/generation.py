@@ -65,7 +65,7 @@ def _plain_decoding(model: Any) -> Iterator[None]:
         model.generation_config = own
 
 
-def _with_bos(tokenizer: object, prompt: str) -> list[int]:
-    ids: list[int] = tokenizer(prompt)["input_ids"]  # type: ignore[operator]
-    bos: int | None = tokenizer.bos_token_id  # type: ignore[attr-defined]
+def _with_bos(tokenizer: Any, prompt: str) -> list[int]:
+    ids: list[int] = tokenizer(prompt)["input_ids"]
+    bos: int | None = tokenizer.bos_token_id
     return ids if bos is None or ids[:1] == [bos] else [bos, *ids]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -11,13 +11,11 @@ from torch import nn
 
 from uds_bench.checkpoints import block_hidden
 
-Edit = Callable[[torch.Tensor], torch.Tensor]
+Keep = Callable[[torch.Tensor], torch.Tensor]
 
 
 @contextmanager
-def reading(
-    modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]
-) -> Iterator[dict[str, torch.Tensor]]:
+def reading(modules: dict[str, nn.Module], keep: Keep) -> Iterator[dict[str, torch.Tensor]]:
     """While open, `keep(output)` of each named module's next forward lands in the yielded dict."""
     kept: dict[str, torch.Tensor] = {}
 
@@ -27,18 +25,14 @@ def reading(
 
         return hook
 
-    handles = [module.register_forward_hook(reader(name)) for name, module in modules.items()]
-    try:
+    with ExitStack() as stack:
+        for name, module in modules.items():
+            stack.callback(module.register_forward_hook(reader(name)).remove)
         yield kept
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
-def reading_inputs(
-    modules: dict[str, nn.Module], keep: Callable[[torch.Tensor], torch.Tensor]
-) -> Iterator[dict[str, torch.Tensor]]:
+def reading_inputs(modules: dict[str, nn.Module], keep: Keep) -> Iterator[dict[str, torch.Tensor]]:
     """As `reading`, for the hidden state that enters each module."""
     kept: dict[str, torch.Tensor] = {}
 
@@ -48,16 +42,14 @@ def reading_inputs(
 
         return hook
 
-    handles = [module.register_forward_pre_hook(reader(name), with_kwargs=True) for name, module in modules.items()]
-    try:
+    with ExitStack() as stack:
+        for name, module in modules.items():
+            stack.callback(module.register_forward_pre_hook(reader(name), with_kwargs=True).remove)
         yield kept
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
-def replacing(module: nn.Module, edit: Edit) -> Iterator[None]:
+def replacing(module: nn.Module, edit: Keep) -> Iterator[None]:
     """While open, the module's output is `edit(output)`."""
 
     def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
