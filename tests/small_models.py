@@ -96,6 +96,7 @@ def fit(model: Any, examples: Sequence[Any], steps: int, seed: int, batch: int =
     import torch
 
     from uds_bench.methods.examples import forever
+    from uds_bench.methods.forward import answer_logits
     from uds_bench.methods.objectives import answer_logprobs, nll
     from uds_bench.methods.training import Optimisation, train
 
@@ -103,7 +104,7 @@ def fit(model: Any, examples: Sequence[Any], steps: int, seed: int, batch: int =
     return train(
         model,
         batches,
-        lambda current, items: nll(*answer_logprobs(current(**items.inputs()).logits, items.labels)),
+        lambda current, items: nll(*answer_logprobs(*answer_logits(current, items))),
         Optimisation(1e-2, schedule="cosine", warmup=0.1),
         steps,
     )

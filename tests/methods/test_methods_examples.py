@@ -21,6 +21,7 @@ from uds_bench.methods.examples import (
     pairs_to_examples,
     steps_per,
 )
+from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs
 
 unhurried = settings(deadline=None, max_examples=50)
@@ -105,7 +106,7 @@ def test_a_longer_neighbour_changes_no_score(student: Student) -> None:
     def score(*examples: Example) -> float:
         batch = pad(examples)
         with torch.no_grad():
-            return float(answer_logprobs(student.model(**batch.inputs()).logits, batch.labels)[0][0])
+            return float(answer_logprobs(*answer_logits(student.model, batch))[0][0])
 
     assert score(short, long) == pytest.approx(score(short), abs=1e-5)
 

@@ -152,9 +152,9 @@ def test_answer_logprobs_is_a_plain_loop(case: tuple[torch.Tensor, torch.Tensor]
     sums, counts = answer_logprobs(*case)
     for row in range(len(labels)):
         total, n = 0.0, 0
-        for t in range(1, labels.shape[1]):
+        for t in range(labels.shape[1]):
             if (label := int(labels[row, t])) != -100:
-                values = logits[row, t - 1].double().tolist()
+                values = logits[row, t].double().tolist()
                 top = max(values)
                 total += values[label] - top - math.log(sum(math.exp(v - top) for v in values))
                 n += 1
@@ -168,18 +168,16 @@ def test_only_positions_that_predict_a_label_have_a_gradient(case: tuple[torch.T
     logits, labels = case
     logits.requires_grad_(True)
     (gradient,) = torch.autograd.grad(answer_logprobs(logits, labels)[0].sum(), logits)
-    predicts = torch.zeros(labels.shape, dtype=torch.bool)
-    predicts[:, :-1] = labels[:, 1:] != -100
+    predicts = labels != -100
     assert torch.equal(gradient[~predicts], torch.zeros_like(gradient[~predicts]))
-    wanted = torch.nn.functional.one_hot(labels[:, 1:].clamp(min=0), logits.shape[-1]) - logits[:, :-1].softmax(-1)
-    torch.testing.assert_close(gradient[:, :-1][predicts[:, :-1]], wanted.detach()[predicts[:, :-1]])
+    wanted = torch.nn.functional.one_hot(labels.clamp(min=0), logits.shape[-1]) - logits.softmax(-1)
+    torch.testing.assert_close(gradient[predicts], wanted.detach()[predicts])
 
 
 @unhurried
 @given(logits_and_labels(), st.integers(1, 4), st.sampled_from(["left", "right"]))
 def test_padding_on_either_side_changes_nothing(case: tuple[torch.Tensor, torch.Tensor], extra: int, side: str) -> None:
     logits, labels = case
-    labels[:, 0] = -100  # a first token has nothing before it that predicts it
     more = torch.randn(len(logits), extra, logits.shape[-1]), torch.full((len(labels), extra), -100)
     parts = [(logits, labels), more] if side == "right" else [more, (logits, labels)]
     padded = torch.cat([p[0] for p in parts], 1), torch.cat([p[1] for p in parts], 1)

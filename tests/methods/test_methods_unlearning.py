@@ -13,6 +13,7 @@ import torch
 from tiny_student import Knowledge, Student
 
 from uds_bench.methods.examples import pad
+from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs
 from uds_bench.methods.unlearning import Data, Method, unlearn
 
@@ -103,7 +104,7 @@ def test_the_first_loss_is_the_formula_on_the_untouched_model(student: Student) 
     data, known = student.data, student.measure(student.model)
     batch = pad(data.forget)
     with torch.no_grad():
-        logp, tokens = answer_logprobs(student.model(**batch.inputs()).logits, batch.labels)
+        logp, tokens = answer_logprobs(*answer_logits(student.model, batch))
     mean = [math.log(1 + math.exp(4.5 * float(p) / int(n))) for p, n in zip(logp, tokens, strict=True)]
     own = {
         "grad_diff": -known.forget,

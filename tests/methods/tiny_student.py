@@ -9,6 +9,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from uds_bench.methods.examples import Batch, Example, epochs, pad
+from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs, nll
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.methods.unlearning import Data, Method, unlearn
@@ -45,7 +46,7 @@ def drawn(seed: int, count: int) -> list[Example]:
 
 
 def answer_nll(model: Any, batch: Batch) -> torch.Tensor:
-    return nll(*answer_logprobs(model(**batch.inputs()).logits, batch.labels))
+    return nll(*answer_logprobs(*answer_logits(model, batch)))
 
 
 @dataclass(frozen=True)

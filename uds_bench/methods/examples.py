@@ -11,6 +11,8 @@ import torch
 from uds_bench.facts import question_prompt
 
 IGNORED = -100
+LOOK_AHEAD = 4
+"""Batches that are dealt out together: more would save little padding and make every epoch's batches alike."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,31 @@ def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
 def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.Generator) -> Iterator[Batch]:
     """`count` passes over the examples, each in a new order drawn from `generator`."""
     for _ in range(count):
-        order = torch.randperm(len(examples), generator=generator).tolist()
-        for i in range(0, len(order), size):
-            yield pad([examples[j] for j in order[i : i + size]])
+        yield from _dealt(examples, _drawn(examples, generator), size, generator)
 
 
 def forever(examples: Sequence[Example], size: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Endless epochs of batches of exactly min(size, all) examples."""
+    """Endless epochs of batches of exactly min(size, all) examples; what is over sits an epoch out, by chance."""
     if not examples or size < 1:
         raise ValueError(f"cannot draw batches of {size} from {len(examples)} examples: give at least one of each")
+    size = min(size, len(examples))
     while True:
-        yield from (b for b in epochs(examples, size, 1, generator) if len(b.ids) == min(size, len(examples)))
+        order = _drawn(examples, generator)
+        yield from _dealt(examples, order[: len(order) - len(order) % size], size, generator)
+
+
+def _drawn(examples: Sequence[Example], generator: torch.Generator) -> list[int]:
+    return torch.randperm(len(examples), generator=generator).tolist()
+
+
+def _dealt(examples: Sequence[Example], order: list[int], size: int, generator: torch.Generator) -> Iterator[Batch]:
+    """Of every few batches' worth of the order the examples are dealt out by length: little of a batch is padding."""
+    batches = []
+    for start in range(0, len(order), LOOK_AHEAD * size):
+        ranked = sorted(order[start : start + LOOK_AHEAD * size], key=lambda row: len(examples[row].ids))
+        batches += [ranked[i : i + size] for i in range(0, len(ranked), size)]
+    for place in torch.randperm(len(batches), generator=generator).tolist():
+        yield pad([examples[row] for row in batches[place]])
 
 
 def steps_per(examples: Sequence[Example], size: int, count: int) -> int:

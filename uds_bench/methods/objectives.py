@@ -12,15 +12,14 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 
-def answer_logprobs(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum of log p over the labelled tokens of each item, and their number: ([items], [items]).
+def answer_logprobs(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Sum of log p over the target tokens of each item, and their number: ([items], [items]).
 
-    `logits`: [items, length, vocabulary]; `labels`: [items, length], -100 where nothing is scored; label t is
-    predicted at position t-1.
+    `logits`: [items, answer, vocabulary], each the prediction of the token at its own place in `targets`: [items,
+    answer], -100 where nothing is scored (`forward.answer_logits`).
     """
-    targets = labels[:, 1:]
     scored = targets != -100
-    logp = torch.log_softmax(logits[:, :-1].float(), dim=-1)
+    logp = torch.log_softmax(logits.float(), dim=-1)
     picked = logp.gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
     # Masked, not multiplied: an infinite log-probability at an unscored position would turn into NaN.
     return picked.masked_fill(~scored, 0.0).sum(-1), scored.sum(-1)

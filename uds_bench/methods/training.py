@@ -52,7 +52,7 @@ def train(
             parameter.requires_grad_(True)
     model.train()
     optimizer = torch.optim.AdamW(
-        parameters, lr=optimisation.lr, weight_decay=optimisation.weight_decay, betas=(0.9, 0.999)
+        parameters, lr=optimisation.lr, weight_decay=optimisation.weight_decay, betas=(0.9, 0.999), fused=True
     )
     losses: list[float] = []
     for step, batch in zip(range(steps), batches, strict=False):

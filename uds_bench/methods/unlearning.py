@@ -10,6 +10,7 @@ from typing import Any, Literal
 import torch
 
 from uds_bench.methods.examples import Batch, Example, forever
+from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs, grad_ascent, nll, npo, simnpo
 from uds_bench.methods.training import Optimisation, train
 
@@ -62,7 +63,7 @@ def unlearn(model: Any, data: Data, method: Method, on_step: Callable[[int, floa
     def loss(current: Any, batch: tuple[Batch, Batch]) -> torch.Tensor:
         forget, retain = batch
         return method.gamma * _forget_loss(current, reference, forget, method) + method.alpha * nll(
-            *answer_logprobs(current(**retain.inputs()).logits, retain.labels)
+            *answer_logprobs(*answer_logits(current, retain))
         )
 
     device = next(model.parameters()).device
@@ -71,7 +72,7 @@ def unlearn(model: Any, data: Data, method: Method, on_step: Callable[[int, floa
 
 
 def _forget_loss(model: Any, reference: Any, batch: Batch, method: Method) -> torch.Tensor:
-    logp, tokens = answer_logprobs(model(**batch.inputs()).logits, batch.labels)
+    logp, tokens = answer_logprobs(*answer_logits(model, batch))
     if method.name == "grad_diff":
         return grad_ascent(logp, tokens)
     if method.name == "idk_nll":
@@ -79,7 +80,7 @@ def _forget_loss(model: Any, reference: Any, batch: Batch, method: Method) -> to
     if method.name == "simnpo":
         return simnpo(logp, tokens, method.beta, method.delta)
     with torch.no_grad():
-        before, _ = answer_logprobs(reference(**batch.inputs()).logits, batch.labels)
+        before, _ = answer_logprobs(*answer_logits(reference, batch))
     return npo(logp, before, method.beta)
 
 

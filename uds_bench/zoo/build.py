@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, Llama
 
 from uds_bench.facts import base_authors, question_prompt
 from uds_bench.methods.examples import Batch, Example, epochs, pairs_to_examples, steps_per
+from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs, nll
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.methods.unlearning import REFUSALS, Data, unlearn
@@ -93,7 +94,7 @@ def _fit(
 
 
 def _answer_nll(model: Any, batch: Batch) -> torch.Tensor:
-    return nll(*answer_logprobs(model(**batch.inputs()).logits, batch.labels))
+    return nll(*answer_logprobs(*answer_logits(model, batch)))
 
 
 def _data(tokenizer: Any) -> Data:

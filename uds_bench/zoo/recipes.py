@@ -13,7 +13,7 @@ from uds_bench.facts import FactSet, base_authors, embedded
 from uds_bench.methods.unlearning import REFUSALS, Method
 from uds_bench.storage import content_key
 
-VERSION = 1
+VERSION = 2
 """Raise it when the training code changes what a recipe gives."""
 
 SCHEME = "zoo:"

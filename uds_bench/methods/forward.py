@@ -1,0 +1,38 @@
+"""What a model says at the labelled tokens of a batch: the vocabulary is read out there and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from uds_bench.methods.examples import IGNORED, Batch
+
+
+def answer_logits(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Logits that predict the labelled tokens, and those tokens: [items, answer, vocabulary], [items, answer].
+
+    Rows with fewer labels than the longest are padded at the end with -100. Prompts and padding never reach the head,
+    whose table over the vocabulary is a large part of a small model's work and most of a large one's memory.
+    """
+    at, targets = _labelled(batch.labels)
+
+    def keep(_head: Any, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        hidden = args[0]
+        return (hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])), *args[1:])
+
+    handle = model.get_output_embeddings().register_forward_pre_hook(keep)
+    try:
+        # No cache: nobody continues from a training batch.
+        return model(**batch.inputs(), use_cache=False).logits, targets
+    finally:
+        handle.remove()
+
+
+def _labelled(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Where each label is predicted, one position before it, and the label: [items, answer] both."""
+    following = labels[:, 1:]
+    scored = following != IGNORED
+    order = torch.argsort((~scored).long(), dim=1, stable=True)[:, : int(scored.sum(1).max())]
+    return order, following.gather(1, order)
