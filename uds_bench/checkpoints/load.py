@@ -91,7 +91,11 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     if spec.quantization:
         for path in files:  # NF4 would hide a NaN in its codes
             check_finite(path)
-        from uds_bench.checkpoints.quantization import check_quantized, nf4  # slow to import, like PEFT
+        from uds_bench.checkpoints.quantization import (
+            check_quantized,
+            compute_plainly,
+            nf4,
+        )  # slow to import, like PEFT
 
         options["quantization_config"] = nf4(dtype)
     try:
@@ -126,6 +130,7 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     if hasattr(model, "hf_device_map"):
         del model.hf_device_map  # one device: nothing to dispatch again when an adapter is attached
     if spec.quantization:
+        compute_plainly(model)
         check_quantized(find_anatomy(model))
     return model
 

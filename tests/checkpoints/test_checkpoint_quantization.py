@@ -1,0 +1,50 @@
+"""NF4 on a CPU stands for the weights that its definition gives, whatever the processor and the width."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from bitsandbytes import functional
+from bitsandbytes.nn.modules import Linear4bit
+
+from uds_bench.checkpoints.quantization import compute_plainly, dequantized
+
+BLOCK = 64
+
+
+def nearest_codes(weight: torch.Tensor) -> torch.Tensor:
+    """NF4 by definition: each block of 64 scaled by its largest magnitude, each weight to the nearest of 16 codes."""
+    code = functional.get_4bit_type("nf4", device="cpu").tolist()
+    found = []
+    flat = weight.flatten().tolist()
+    for start in range(0, len(flat), BLOCK):
+        block = flat[start : start + BLOCK]
+        scale = max(map(abs, block))
+        found += [scale * min(code, key=lambda c: abs(c - value / scale)) for value in block]
+    return torch.tensor(found).reshape(weight.shape)
+
+
+def quantized(weight: torch.Tensor, nested: bool) -> Linear4bit:
+    out, width = weight.shape
+    layer = Linear4bit(width, out, bias=False, quant_type="nf4", compress_statistics=nested)
+    layer.load_state_dict({"weight": weight})
+    return layer.to("cpu")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("shape", [(32, 32), (64, 96), (48, 64), (96, 256)])
+def test_weights_are_those_of_the_definition(shape: tuple[int, int], nested: bool) -> None:
+    weight = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    layer, wanted = quantized(weight, nested), nearest_codes(weight)
+    # The scales themselves are rounded to 8 bits in double quantization.
+    torch.testing.assert_close(dequantized(layer), wanted, rtol=0.02 if nested else 1e-6, atol=0.02 if nested else 0)
+    assert 0.05 < (dequantized(layer) - weight).norm() / weight.norm() < 0.12
+
+
+def test_a_layer_computes_with_those_weights() -> None:
+    weight = torch.randn(64, 96, generator=torch.Generator().manual_seed(1))
+    layer = quantized(weight, nested=True).eval()
+    compute_plainly(layer)
+    x = torch.randn(5, 96, generator=torch.Generator().manual_seed(2))
+    torch.testing.assert_close(layer(x), x @ dequantized(layer).T)
+    torch.testing.assert_close(layer(x), layer(x), rtol=0, atol=0)
