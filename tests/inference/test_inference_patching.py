@@ -8,6 +8,7 @@ from families import FAMILIES
 from references import depth
 from references.depth_cases import (
     TOLERANCE,
+    VOCABULARY,
     Case,
     checkpoint,
     encoded_fact,
@@ -99,6 +100,30 @@ def test_patched_with_itself_in_bfloat16(family: str, scope: Scope) -> None:
     full, batch = loaded(FAMILIES[family]().bfloat16()), whole("left")
     patched = patched_logprobs(full, batch, source_states(full, batch, scope), scope)
     assert gap(patched - entity_logprobs(full, batch), batch) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("family", ["llama", "gemma3", "gpt_neox", "gpt2"])
+def test_a_source_of_fewer_bits_is_cast_to_the_full_model(family: str, dtype: torch.dtype) -> None:
+    full, batch = checkpoint(family), whole("left")
+    source = loaded(FAMILIES[family](VOCABULARY, seed=1).to(dtype))
+    states = source_states(source, batch)
+    assert states.dtype == dtype
+    by_hand = patched_logprobs(full, batch, states.float())
+    assert gap(by_hand - entity_logprobs(full, batch), batch) > 0.1
+    assert gap(patched_logprobs(full, batch, states) - by_hand, batch) <= TOLERANCE
+    assert gap(streamed_logprobs(full, batch, full_part(full, batch), states) - by_hand, batch) <= TOLERANCE
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("bits", ["source", "full"])
+def test_mixed_dtypes_are_cast_by_hand_at_every_scope(scope: Scope, bits: str) -> None:
+    low = loaded(FAMILIES["llama"](VOCABULARY, seed=2).bfloat16())
+    full, source = (checkpoint("llama"), low) if bits == "source" else (low, checkpoint("llama"))
+    batch = whole()
+    states = source_states(source, batch, scope)
+    by_hand = patched_logprobs(full, batch, states.to(full.model.dtype), scope)
+    assert gap(patched_logprobs(full, batch, states, scope) - by_hand, batch) <= TOLERANCE
 
 
 def test_streams_patched_with_itself(case: Case) -> None:

@@ -1,5 +1,6 @@
 """Whole readings of trained models, from the facts' text to UDS, against the plain reference."""
 
+from copy import copy, deepcopy
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +11,13 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 from references import depth
 from references.depth_cases import TOLERANCE, loaded, span_of
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
 
-from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints import CheckpointSpec, find_anatomy
 from uds_bench.facts import Fact, FactSet, Variant, encode
+from uds_bench.inference import patching
 from uds_bench.inference.states import SCOPES, Scope
 from uds_bench.inference.target import PatchingTarget, Reading
 from uds_bench.metrics.erasure import erasure
@@ -94,3 +99,51 @@ def test_the_full_model_has_lost_nothing_and_knows_all() -> None:
     reading = PatchingTarget(full, FACTS).read(full)
     assert np.abs(reading.drops).max() <= TOLERANCE
     assert reading.correct.tolist() == [1.0] * 4
+
+
+def altered(checkpoint: Any, change: Any) -> Any:
+    """A copy of a checkpoint whose model went through `change`."""
+    twin = copy(checkpoint)
+    twin.model = deepcopy(checkpoint.model)
+    twin.model = change(twin.model) or twin.model
+    twin.anatomy = find_anatomy(twin.model)
+    return twin
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_a_source_of_fewer_bits_reads_as_the_same_weights_in_32(family: str, dtype: torch.dtype) -> None:
+    full, source = taught(family, 4), altered(taught(family, 3), lambda model: model.to(dtype))
+    target = PatchingTarget(full, FACTS)
+    low = target.read(source)
+    high = target.read(altered(source, lambda model: model.float()))
+    assert target.path() == "streams"
+    assert low.last_gap.max() <= TOLERANCE
+    assert low.correct.tolist() == high.correct.tolist()
+    spread = np.abs(high.drops).max()
+    np.testing.assert_allclose(low.drops, high.drops, rtol=0, atol=0.05 * spread)
+
+
+def test_a_model_on_which_the_fast_path_is_wrong_is_patched_by_hook() -> None:
+    """An attention whose scale depends on how many tokens run at once: alone, the entity's give other numbers."""
+
+    def by_length(module: Any, query: Any, key: Any, value: Any, mask: Any, **options: Any) -> Any:
+        found, weights = sdpa_attention_forward(module, query, key, value, mask, **options)
+        return found * (1 + 0.02 * query.shape[2]), weights
+
+    AttentionInterface.register("by_length", by_length)
+    AttentionMaskInterface.register("by_length", sdpa_mask)
+    full = altered(taught("llama", 4), lambda model: model.set_attn_implementation("by_length"))
+    target = PatchingTarget(full, FACTS)
+    assert target.path() == "hook"
+    assert "fast path differs from hooks by" in target.path_reason
+    assert np.abs(target.read(full).drops).max() == 0.0
+
+
+def test_hooks_that_stop_working_show_in_the_last_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fast path needs no hook there: without the check its own last layer would be compared with itself."""
+    target, source = PatchingTarget(taught("llama", 4), FACTS), taught("llama", 2)
+    assert target.path() == "streams"
+    assert target.read(source).last_gap.max() <= TOLERANCE
+    monkeypatch.setattr(patching, "_put", lambda hidden, **_: hidden)
+    assert target.read(source).last_gap.max() > 0.1

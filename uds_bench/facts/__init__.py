@@ -2,6 +2,7 @@
 
 from uds_bench.facts.annotate import AnnotationReport, annotate_all, annotate_file
 from uds_bench.facts.authors import base_authors, embedded, training_pairs
+from uds_bench.facts.dialogue import EncodedAnswer, Form, answers_of, encode_answer, encode_question, stop_tokens
 from uds_bench.facts.entity import find_span, split_answer
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated, require_forget
 from uds_bench.facts.jsonl import read_facts, write_facts
@@ -14,19 +15,24 @@ from uds_bench.facts.tokens import EncodedText, encode_text
 __all__ = [
     "SPLITS",
     "AnnotationReport",
+    "EncodedAnswer",
     "EncodedFact",
     "EncodedText",
     "Fact",
     "FactSet",
+    "Form",
     "Split",
     "Unannotated",
     "Variant",
     "annotate_all",
     "annotate_file",
+    "answers_of",
     "base_authors",
     "continuation",
     "embedded",
     "encode",
+    "encode_answer",
+    "encode_question",
     "encode_text",
     "find_span",
     "load_annotated",
@@ -39,6 +45,7 @@ __all__ = [
     "rendered_digest",
     "require_forget",
     "split_answer",
+    "stop_tokens",
     "training_pairs",
     "write_facts",
 ]

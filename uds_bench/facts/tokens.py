@@ -1,6 +1,6 @@
 """Text to token ids: prompt and continuation encoded apart, together still the plain text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -39,14 +39,17 @@ def encode_text(tokenizer: "PreTrainedTokenizerBase", prompt: str, continuation:
     Raises FactError for tokenizers without character offsets, and where no encoding of the continuation
     joins the prompt to the same text as both encoded at once.
     """
+    require_plain(tokenizer, prompt + continuation)
+    return encode_after(tokenizer, prompt, encode_prompt(tokenizer, prompt), continuation)
+
+
+def encode_after(
+    tokenizer: "PreTrainedTokenizerBase", prompt: str, prompt_ids: Sequence[int], continuation: str
+) -> EncodedText:
+    """`continuation` behind a prompt that is encoded already; see `encode_text`."""
     if not tokenizer.is_fast:
         raise FactError(f"tokenizer {type(tokenizer).__name__} gives no character offsets; load the fast version of it")
-    whole = tokenizer(prompt + continuation, add_special_tokens=False)["input_ids"]
-    if found := _special_ids(tokenizer).intersection(whole):
-        token = tokenizer.convert_ids_to_tokens(min(found))
-        raise FactError(f"the text {prompt + continuation!r} holds the special token {token!r}; take it out")
-    prompt_ids = _encode_prompt(tokenizer, prompt)
-    expected = _decode(tokenizer, whole)
+    expected = _decode(tokenizer, tokenizer(prompt + continuation, add_special_tokens=False)["input_ids"])
     for ids, offsets in _readings(tokenizer, continuation):
         if _decode(tokenizer, [*prompt_ids, *ids]) == expected:
             return EncodedText(tuple(prompt_ids), tuple(ids), tuple(offsets))
@@ -56,13 +59,21 @@ def encode_text(tokenizer: "PreTrainedTokenizerBase", prompt: str, continuation:
     )
 
 
+def require_plain(tokenizer: "PreTrainedTokenizerBase", text: str) -> None:
+    """FactError where the text holds a special token: it would be read as a turn's end, not as text."""
+    if found := _special_ids(tokenizer).intersection(tokenizer(text, add_special_tokens=False)["input_ids"]):
+        token = tokenizer.convert_ids_to_tokens(min(found))
+        raise FactError(f"the text {text!r} holds the special token {token!r}; take it out")
+
+
 def _special_ids(tokenizer: "PreTrainedTokenizerBase") -> set[int]:
     """Ids that stand for no text. The unknown token stands for text, unless it is BOS or EOS as well."""
-    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    added = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
+    special = (added | set(tokenizer.all_special_ids)) - {tokenizer.unk_token_id}
     return (special | {tokenizer.bos_token_id, tokenizer.eos_token_id}) - {None}
 
 
-def _encode_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> list[int]:
+def encode_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> list[int]:
     """Ids of the prompt behind its leading special tokens: BOS once, whatever `add_bos_token` says."""
     special = _special_ids(tokenizer)
     leading = list(dict.fromkeys(takewhile(special.__contains__, tokenizer(prompt)["input_ids"])))

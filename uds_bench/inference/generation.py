@@ -1,9 +1,10 @@
-"""Greedy answers to plain prompts, in padded batches."""
+"""Greedy answers to encoded prompts, in padded batches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -16,41 +17,51 @@ BATCH = 32
 
 @torch.inference_mode()
 def generate_greedily(
-    model: Checkpoint, prompts: Sequence[str], expected: Sequence[str], slack: int, batch_size: int = BATCH
+    model: Checkpoint,
+    prompts: Sequence[Sequence[int]],
+    limit: int,
+    batch_size: int = BATCH,
+    stops: Sequence[int] = (),
 ) -> list[str]:
-    """The model's greedy continuation of each prompt, as text without special tokens.
+    """The model's greedy continuation of each prompt, at most `limit` tokens, as text without special tokens.
 
-    It may run `slack` tokens beyond the expected answer. Prompts are padded on the left, so that every continuation
-    starts at the same column.
+    `prompts` are token ids; a continuation ends before the end-of-text token or any of `stops` (`stop_tokens`: a chat
+    template's end of turn). Prompts are padded on the left, so that every continuation starts at the same column; those
+    of like length stand together, and batch size changes no text but where two tokens are equally likely within
+    rounding.
     """
     answers: dict[int, str] = {}
     tokenizer = model.tokenizer
-    order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i]))
+    ends = sorted({*stops, tokenizer.eos_token_id} - {None})
+    order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        encoded = [_with_bos(tokenizer, prompts[i]) for i in rows]
-        length = max(map(len, encoded))
-        ids = torch.zeros(len(rows), length, dtype=torch.long)
-        mask = torch.zeros_like(ids)
-        for row, tokens in enumerate(encoded):
-            ids[row, length - len(tokens) :] = torch.tensor(tokens)
-            mask[row, length - len(tokens) :] = 1
-        limits = [slack + len(tokenizer(expected[i], add_special_tokens=False)["input_ids"]) for i in rows]
+        length = max(len(prompts[i]) for i in rows)
+        ids, mask = torch.zeros(2, len(rows), length, dtype=torch.long)
+        for row, i in enumerate(rows):
+            ids[row, length - len(prompts[i]) :] = torch.tensor(prompts[i])
+            mask[row, length - len(prompts[i]) :] = 1
         with _plain_decoding(model.model):
             produced = model.model.generate(
                 input_ids=ids.to(model.device),
                 attention_mask=mask.to(model.device),
-                max_new_tokens=max(limits),
+                max_new_tokens=limit,
                 do_sample=False,
                 num_beams=1,
                 pad_token_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
-                eos_token_id=tokenizer.eos_token_id,
+                eos_token_id=ends or None,
             )
-        # Each answer is cut at its own limit: what stands beside it in the batch must not give it more room.
-        own = [row[length : length + limit] for row, limit in zip(produced, limits, strict=True)]
-        texts = [tokenizer.decode(row, skip_special_tokens=True) for row in own]
+        texts = [_text(tokenizer, row[length:].tolist(), ends) for row in produced]
         answers.update(zip(rows, texts, strict=True))
     return [answers[i] for i in range(len(prompts))]
+
+
+def _text(tokenizer: Any, ids: list[int], ends: Sequence[int]) -> str:
+    # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
+    said = list(takewhile(lambda token: token not in ends, ids))
+    text = tokenizer.decode(said, skip_special_tokens=True)
+    assert isinstance(text, str)
+    return text
 
 
 @contextmanager
@@ -63,9 +74,3 @@ def _plain_decoding(model: Any) -> Iterator[None]:
         yield
     finally:
         model.generation_config = own
-
-
-def _with_bos(tokenizer: Any, prompt: str) -> list[int]:
-    ids: list[int] = tokenizer(prompt)["input_ids"]
-    bos: int | None = tokenizer.bos_token_id
-    return ids if bos is None or ids[:1] == [bos] else [bos, *ids]

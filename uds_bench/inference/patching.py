@@ -9,17 +9,14 @@ import torch
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.batches import EntityBatch, gather_positions
 from uds_bench.inference.hooks import reading, reading_inputs, replacing
-from uds_bench.inference.logprobs import token_logprobs
+from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
 from uds_bench.inference.states import Scope, run_body
 
 
 @torch.inference_mode()
 def entity_logprobs(full: Checkpoint, batch: EntityBatch) -> torch.Tensor:
     """s^full: [facts, T], the full model's log-probability of each entity token, teacher forced."""
-    last = full.anatomy.blocks[-1]
-    with reading({"last": last}, lambda hidden: gather_positions(hidden, batch.predicting)) as kept:
-        run_body(full, batch)
-    return token_logprobs(full.anatomy.readout, kept["last"], batch.targets)
+    return token_logprobs(full.anatomy.readout, _last_states(full, batch), batch.targets)
 
 
 @torch.inference_mode()
@@ -28,8 +25,9 @@ def patched_logprobs(
 ) -> torch.Tensor:
     """s^S: [layers, facts, T], the entity's log-probabilities with layer l of the full model patched.
 
-    `states`: [layers, facts, T, width] from `source_states` with the same scope. Patching a model with its own states
-    changes nothing, bit for bit: replaced values equal the ones they replace, and every other operation is the same.
+    `states`: [layers, facts, T, width] from `source_states` with the same scope; they are cast to the full model's
+    dtype. Patching a model with its own states changes nothing, bit for bit: replaced values equal the ones they
+    replace, and every other operation is the same.
     """
     branches = {"block": full.anatomy.blocks, "mlp": full.anatomy.mlp}.get(scope, full.anatomy.attention)
     entering = _entering(full, batch) if scope == "attention_residual" else [None] * len(branches)
@@ -47,14 +45,32 @@ def patched_last_layer(full: Checkpoint, batch: EntityBatch, states: torch.Tenso
         return entity_logprobs(full, batch)
 
 
+@torch.inference_mode()
+def patched_greedy(full: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> torch.Tensor:
+    """[layers, facts, T]: the full model's most likely token at each place with block l's output patched."""
+    layers = []
+    for block, new in zip(full.anatomy.blocks, states, strict=True):
+        with replacing(block, partial(_put, batch=batch, new=new, before=None)):
+            layers.append(greedy_tokens(full.anatomy.readout, _last_states(full, batch)))
+    return torch.stack(layers)
+
+
+def _last_states(full: Checkpoint, batch: EntityBatch) -> torch.Tensor:
+    last = full.anatomy.blocks[-1]
+    with reading({"last": last}, lambda hidden: gather_positions(hidden, batch.predicting)) as kept:
+        run_body(full, batch)
+    return kept["last"]
+
+
 def _put(hidden: torch.Tensor, batch: EntityBatch, new: torch.Tensor, before: torch.Tensor | None) -> torch.Tensor:
+    new = new.to(hidden.dtype)
     if before is not None:
         # The stream after attention is what entered the block plus the branch. Adding the difference keeps
         # a model's own states exact: the difference is then 0, where (entered + branch) - entered rounds.
         own = gather_positions(hidden, batch.predicting)
         new = own + (new - (before + own))
     where = batch.predicting.unsqueeze(-1).expand_as(new)
-    return hidden.scatter(1, where, new.to(hidden.dtype))
+    return hidden.scatter(1, where, new)
 
 
 def _entering(full: Checkpoint, batch: EntityBatch) -> list[torch.Tensor]:

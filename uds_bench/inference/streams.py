@@ -144,6 +144,7 @@ def _visible(mask: Any, batch: EntityBatch, prefix: int) -> tuple[torch.Tensor, 
 @torch.inference_mode()
 def streamed_logprobs(full: Checkpoint, batch: EntityBatch, part: FullPart, states: torch.Tensor) -> torch.Tensor:
     """s^S: [layers, facts, T], as `patched_logprobs` for block outputs, in one pass over the entity positions."""
+    states = states.to(full.model.dtype)
     rows = max(1, batch.ids.numel() // (len(part.layers) * batch.predicting.shape[1]))
     steps = [slice(i, i + rows) for i in range(0, len(batch.rows), rows)]  # no more positions at once than a plain pass
     return torch.cat([_streams(full, batch.take(s), [p.take(s) for p in part.layers], states[:, s]) for s in steps], 1)

@@ -24,7 +24,7 @@ from uds_bench.storage import content_key
 
 AGREEMENT = 1e-5
 """The fast path is used only where it differs from the hook path by no more than this, in nats, on the first batch."""
-VERSION = 2
+VERSION = 3
 """Rises when readings change."""
 STACK = [VERSION, torch.__version__, transformers.__version__]
 """What intermediate results on disk depend on beside their content."""
@@ -86,7 +86,9 @@ class PatchingTarget:
             elif self.variant == "published":
                 own = published_states(source, states)
             base, patched = self._patch(index, batch, own, scope)
-            read = token_logprobs(self.full.anatomy.readout, states, batch.targets.expand(layers, -1, -1))
+            # The source's own words are read in its own dtype; what the full model reads is in the full model's.
+            seen = states.to(self.full.model.dtype)
+            read = token_logprobs(self.full.anatomy.readout, seen, batch.targets.expand(layers, -1, -1))
             right = (greedy_tokens(source.anatomy.readout, states[-1]) == batch.targets) | ~batch.valid
             drops[rows] = batch.mean_over_entity(base - patched).double().T.cpu().numpy()
             lens[rows] = batch.mean_over_entity(read).double().T.cpu().numpy()

@@ -1,0 +1,87 @@
+"""Greedy answers: the plain loop's, whatever the batch, and over where the text or the turn is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, PROBE, tiny_tokenizer
+from references import layered
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from uds_bench.checkpoints import find_anatomy
+from uds_bench.inference.generation import generate_greedily
+
+TOKENIZER = tiny_tokenizer()
+TEXTS = (PROBE, "Answer:", "Question: Where does Lena Duarte live?\nAnswer:", "x")
+PROMPTS = [TOKENIZER(text)["input_ids"] for text in TEXTS]
+LIMIT, FLIP = 10, 1e-5
+
+
+def loaded(model: Any, tokenizer: Any = TOKENIZER) -> Any:
+    return SimpleNamespace(
+        model=model.requires_grad_(False), anatomy=find_anatomy(model), tokenizer=tokenizer, device=torch.device("cpu")
+    )
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 4])
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_answers_are_those_of_the_plain_loop(family: str, batch_size: int) -> None:
+    """Prompts of unequal length: padding on the left reaches no answer."""
+    checkpoint = loaded(FAMILIES[family](len(TOKENIZER), seed=3))
+    found = generate_greedily(checkpoint, PROMPTS, LIMIT, batch_size)
+    flips = 0
+    for prompt, said in zip(PROMPTS, found, strict=True):
+        ids, lead = layered.greedy(checkpoint.model, prompt, LIMIT, [TOKENIZER.eos_token_id])
+        expected = TOKENIZER.decode(ids, skip_special_tokens=True)
+        if said != expected:
+            assert lead <= FLIP
+            flips += 1
+    assert flips <= 1
+
+
+def test_an_answer_ends_before_a_stop() -> None:
+    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    whole = [layered.greedy(checkpoint.model, prompt, LIMIT, [])[0] for prompt in PROMPTS]
+    stop = whole[0][4]
+    assert stop not in whole[0][:4]
+    found = generate_greedily(checkpoint, PROMPTS, LIMIT, stops=[stop])
+    for ids, said in zip(whole, found, strict=True):
+        kept = ids[: ids.index(stop)] if stop in ids else ids
+        assert said == TOKENIZER.decode(kept, skip_special_tokens=True)
+
+
+def test_an_answer_that_stops_at_once_is_empty() -> None:
+    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    first = layered.greedy(checkpoint.model, PROMPTS[0], 1, [])[0]
+    assert generate_greedily(checkpoint, PROMPTS[:1], LIMIT, stops=first) == [""]
+
+
+def test_what_fills_up_a_batch_is_no_answer() -> None:
+    """Without a padding token of its own, id 0 fills rows up, and it may be a word."""
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer, raw.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    raw.train_from_iterator([PROBE], trainers.BpeTrainer(initial_alphabet=alphabet, show_progress=False))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="</s>")
+    assert tokenizer.pad_token_id is None
+    assert tokenizer.decode([0]).strip()
+    checkpoint = loaded(FAMILIES["llama"](len(tokenizer), seed=3), tokenizer)
+    prompts = [tokenizer(text)["input_ids"] for text in ("Answer:", PROBE)]
+    whole = [layered.greedy(checkpoint.model, prompt, LIMIT, [])[0] for prompt in prompts]
+    stop = next(token for token in whole[0] if token not in whole[1])
+    short = whole[0][: whole[0].index(stop)]
+    expected = [tokenizer.decode(short), tokenizer.decode(whole[1])]
+    assert generate_greedily(checkpoint, prompts, LIMIT, stops=[stop]) == expected
+
+
+def test_a_checkpoints_own_settings_decide_nothing() -> None:
+    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    plain = generate_greedily(checkpoint, PROMPTS, LIMIT)
+    own = checkpoint.model.generation_config
+    own.update(repetition_penalty=5.0, suppress_tokens=layered.greedy(checkpoint.model, PROMPTS[0], 3, [])[0])
+    assert generate_greedily(checkpoint, PROMPTS, LIMIT) == plain
+    assert checkpoint.model.generation_config is own
