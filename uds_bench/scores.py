@@ -31,6 +31,7 @@ class FactScore:
     reason: str | None = None
     kind: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
+    label: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Score:
                     "reason": f.reason,
                     "cluster": f.cluster,
                     "kind": f.kind,
+                    "label": f.label,
                     "detail": dict(f.detail),
                 }
                 for f in self.per_fact
@@ -114,28 +116,43 @@ def summarise(
     variant: str,
     provenance: Mapping[str, Any],
 ) -> Score:
-    """A metric's per-fact values as a score; values that are not finite count as not scored."""
+    """A metric's per-fact values over its splits as a score; values that are not finite count as not scored.
+
+    The score's own value is the mean over facts, unless the metric summed them up itself.
+    """
     by_id = {fact.id: fact for fact in facts}
     rows = []
-    for value in measured.values:
-        fact = by_id.pop(value.id)
-        finite = value.value is not None and math.isfinite(value.value)
-        reason = value.reason if finite or value.value is None else f"the value is {value.value}"
-        rows.append(FactScore(fact.id, fact.cluster, value.value if finite else None, reason, fact.kind, value.detail))
+    for found in measured.values:
+        fact = by_id.pop(found.id)
+        finite = found.value is not None and math.isfinite(found.value)
+        reason = found.reason if finite or found.value is None else f"the value is {found.value}"
+        number = found.value if finite else None
+        rows.append(FactScore(fact.id, fact.cluster, number, reason, fact.kind, found.detail, found.label))
     rows += [FactScore(f.id, f.cluster, None, "the metric returned nothing", f.kind) for f in by_id.values()]
-    scored = [(row.value, row.cluster) for row in rows if row.value is not None]
-    values, clusters = [v for v, _ in scored], [c for _, c in scored]
+    value, interval = _summed_up(measured, metric, rows)
     return Score(
         checkpoint,
         attack,
         metric.name,
         variant,
-        math.fsum(values) / len(values) if values else None,
-        cluster_bootstrap(values, clusters, limits=metric.limits) if values else None,
+        value,
+        interval,
         tuple(rows),
         measured.notes,
         provenance,
     )
+
+
+def _summed_up(measured: Measured, metric: Metric, rows: list[FactScore]) -> tuple[float | None, Interval | None]:
+    if measured.summary is not None:
+        value = measured.summary.value
+        finite = value is not None and math.isfinite(value)
+        return (value, measured.summary.interval) if finite else (None, None)
+    scored = [(row.value, row.cluster) for row in rows if row.value is not None]
+    if not scored:
+        return None, None
+    values, clusters = [v for v, _ in scored], [c for _, c in scored]
+    return math.fsum(values) / len(values), cluster_bootstrap(values, clusters, limits=metric.limits)
 
 
 def unscored(checkpoint: str, metric: str, variant: str, facts: FactSet, reason: str, attack: str = "none") -> Score:

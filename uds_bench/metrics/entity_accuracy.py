@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from uds_bench.facts import question_prompt
-from uds_bench.inference.generation import generate_greedily
+from uds_bench.facts import encode_question
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 from uds_bench.storage import content_key
 
@@ -28,20 +28,30 @@ def _compute(subject: Subject, variant: str) -> Measured:
         right = subject.reading().correct
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
         return Measured(values, {"rendered": subject.rendered()})
-    prompts = [question_prompt(fact.question) for fact in facts]
-    answers = generate_greedily(subject.checkpoint, prompts, [fact.answer for fact in facts], SLACK)
+    tokenizer = subject.checkpoint.tokenizer
+    answers = [
+        opening(tokenizer, said, len(tokenizer(fact.answer, add_special_tokens=False)["input_ids"]) + SLACK)
+        for fact, said in zip(facts, subject.generations(), strict=True)
+    ]
     return Measured(
         [
-            FactValue(fact.id, float(says(answer, fact.entity)), None, {"answer": answer})
+            FactValue(fact.id, float(says(answer, fact.entity)), detail={"answer": answer})
             for fact, answer in zip(facts, answers, strict=True)
         ],
-        {"rendered": content_key(prompts)},
+        {"rendered": content_key([encode_question(tokenizer, fact.question) for fact in facts])},
     )
+
+
+def opening(tokenizer: Any, text: str, tokens: int) -> str:
+    """The text up to so many of its tokens: a model that names everything in the end has not answered."""
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    offsets = encoded["offset_mapping"]
+    return text if len(offsets) <= tokens else text[: offsets[tokens][0]]
 
 
 METRIC = Metric(
     name="entity_accuracy",
-    version=1,
+    version=2,
     direction="knowledge",
     limits=(0.0, 1.0),
     needs=frozenset({"full", "generations"}),

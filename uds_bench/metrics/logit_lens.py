@@ -13,7 +13,9 @@ def _compute(subject: Subject, variant: str) -> Measured:
     full, retain, own = subject.full_reading(), subject.retain_reading(), subject.reading()
     # Drops of the lens itself, so that its knowledge-encoding layers are its own.
     retain, own = replace(retain, lens=full.lens - retain.lens), replace(own, lens=full.lens - own.lens)
-    values = fact_values(subject.facts, erasure(retain.lens, own.lens), retain, own, lens=True)
+    values = fact_values(
+        subject.facts, erasure(retain.lens, own.lens), retain, own, lens=True, tokens=subject.entity_lengths()
+    )
     return Measured(values, {"tau": TAU, "rendered": subject.rendered()})
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.facts import FactSet, Variant
+from uds_bench.facts import FactSet, Form, Split, Variant
+from uds_bench.inference.answers import AnswerScores
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import PatchPath, Reading
+from uds_bench.statistics import Interval
 
-Direction = Literal["knowledge", "erasure"]
+Direction = Literal["knowledge", "erasure", "utility"]
 Need = Literal["full", "retain", "holdout", "generations", "internals"]
+Reference = Literal["full", "retain"]
+Arrays = Mapping[str, NDArray[np.float64]]
 
 
 class Subject(Protocol):
@@ -21,8 +28,40 @@ class Subject(Protocol):
     @property
     def checkpoint(self) -> Checkpoint: ...
     @property
+    def batch_size(self) -> int:
+        """How many facts go through the model at a time."""
+        ...
+
+    @property
     def facts(self) -> FactSet:
         """The facts that are scored: the forget split."""
+        ...
+
+    def split(self, name: Split) -> FactSet:
+        """The facts of any split; empty where the facts have none."""
+        ...
+
+    def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
+        """Teacher-forced answers to each fact's question, one list a fact; one pass, shared by metrics.
+
+        A fact that lacks the form (no paraphrase, no wrong answers) has an empty list.
+        """
+        ...
+
+    def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
+        """The greedy answer to each fact's question, at most 200 tokens; `opening`: words put into its mouth."""
+        ...
+
+    def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
+        """What another metric found on the retain model; the metric must declare it in `reads`."""
+        ...
+
+    def of_reference(self, which: Reference, name: str, compute: Callable[[Checkpoint], Arrays]) -> Arrays:
+        """Arrays taken from a reference model: computed once for its content, then kept; `name` says what they are."""
+        ...
+
+    def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
+        """As `of_reference`, of the full and the retain model together, in this order."""
         ...
 
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
@@ -41,6 +80,10 @@ class Subject(Protocol):
         """Digest of the token ids that the models saw."""
         ...
 
+    def entity_lengths(self, variant: Variant = "default") -> Sequence[int]:
+        """How many tokens each fact's entity has."""
+        ...
+
     def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
         """How patching was done, and why so."""
         ...
@@ -54,6 +97,19 @@ class FactValue:
     value: float | None
     reason: str | None = None
     detail: dict[str, Any] = field(default_factory=dict)
+    label: int | None = None
+    """Which side of a comparison of two splits the fact stands on: forget 0, holdout 1."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A checkpoint's value and its interval, where they are not the mean over facts and its bootstrap.
+
+    `value` is None where it is undefined; the reason is then the note `undefined`.
+    """
+
+    value: float | None
+    interval: Interval | None
 
 
 @dataclass(frozen=True)
@@ -65,14 +121,17 @@ class Measured:
 
     values: list[FactValue]
     notes: dict[str, Any] = field(default_factory=dict)
+    summary: Summary | None = None
 
 
 @dataclass(frozen=True)
 class Metric:
-    """`direction`: whether a higher value means more knowledge or more erasure. `version` rises with its formula.
+    """`direction`: whether a higher value means more knowledge or more erasure; `reversed` names the variants that mean
+    the opposite. `version` rises with its formula.
 
-    `variants`: named forms, the first is the default. `limits`: the smallest and largest possible value per fact.
-    `source`: paper and section.
+    `variants`: named forms, the first is the default. `limits`: the smallest and largest possible value, of a
+    checkpoint and, where that is the mean over facts, of a fact. `source`: paper and section. `splits`: whose facts
+    the values are of. `reads`: metrics whose values on the retain model it uses.
     """
 
     name: str
@@ -83,6 +142,15 @@ class Metric:
     variants: tuple[str, ...]
     source: str
     compute: Callable[[Subject, str], Measured]
+    splits: tuple[Split, ...] = ("forget",)
+    reads: tuple[str, ...] = ()
+    reversed: frozenset[str] = frozenset()
+
+    def direction_of(self, variant: str) -> Direction:
+        """What a higher value of this variant means."""
+        if variant not in self.reversed:
+            return self.direction
+        return "erasure" if self.direction == "knowledge" else "knowledge"
 
     def variant(self, name: str | None) -> str:
         """The variant asked for, or the default; a clear error for a name that does not exist."""

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.facts import FactSet, Variant
+from uds_bench.facts import FactSet, Form, Split, Variant, answers_of, encode_answer, encode_question, stop_tokens
+from uds_bench.inference.answers import AnswerScores, score_answers
+from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import STACK, PatchingTarget, PatchPath, Reading
+from uds_bench.metrics.metric import Arrays, FactValue, Reference
 from uds_bench.storage import content_key, read_sealed, write_sealed
 
-Reference = Literal["full", "retain"]
 Loader = Callable[[Reference], Checkpoint]
+Recorded = Callable[[str, str | None], Sequence[FactValue]]
+LONGEST = 200
+"""New tokens of a generated answer (UDS guide, appendix I, type 3)."""
 
 
 class References:
     """The full and retain models as every candidate's yardstick.
 
-    `load` gives a reference when it is needed; `digests` names their content, so that a reading of the retain model
-    (stage 1 of UDS) is found on disk without loading it.
+    `load` gives a reference when it is needed; `digests` names their content, so that what was read of them (stage 1
+    of UDS) is found on disk without loading them. `facts` are those of all splits; `recorded` gives what a metric
+    found on the retain model.
     """
 
     def __init__(
@@ -34,8 +39,13 @@ class References:
         facts: FactSet,
         cache: Path | None = None,
         batch_size: int = 16,
+        recorded: Recorded | None = None,
     ) -> None:
-        self.facts = facts
+        self.all_facts = facts
+        self.facts = facts.split("forget")
+        self.batch_size = batch_size
+        self._recorded = recorded
+        self._arrays: dict[tuple[tuple[Reference, ...], str], Arrays] = {}
         self._load, self._digests, self._cache, self._batch_size = load, digests, cache, batch_size
         self._targets: dict[Variant, PatchingTarget] = {}
         self._readings: dict[tuple[Reference, Variant, Scope], Reading] = {}
@@ -52,13 +62,33 @@ class References:
         if place not in self._readings:
             target = self.target(variant)
             file = self._file(which, variant, scope, target)
-            found = None if file is None else _read(file)
+            arrays = None if file is None else _read(file)
+            if arrays is None:
+                arrays = asdict(target.read(self._load(which), scope))
+                if file is not None:
+                    _write(file, arrays)
+            self._readings[place] = Reading(**arrays)
+        return self._readings[place]
+
+    def arrays(self, which: Sequence[Reference], name: str, compute: Callable[..., Arrays]) -> Arrays:
+        """What a metric takes from references, by its name: from memory, from disk, or computed now."""
+        place = (tuple(which), name)
+        if place not in self._arrays:
+            digests = [self._digests[reference] for reference in which]
+            parts = [STACK, digests, self.facts.digest, name, self.batch_size]
+            file = None if self._cache is None else self._cache / "arrays" / content_key(parts)
+            found: Arrays | None = None if file is None else _read(file)
             if found is None:
-                found = target.read(self._load(which), scope)
+                found = compute(*map(self._load, which))
                 if file is not None:
                     _write(file, found)
-            self._readings[place] = found
-        return self._readings[place]
+            self._arrays[place] = found
+        return self._arrays[place]
+
+    def retain_values(self, metric: str, variant: str | None) -> Sequence[FactValue]:
+        if self._recorded is None:
+            raise ValueError(f"{metric} of the retain model is not at hand: give References what was recorded")
+        return self._recorded(metric, variant)
 
     def _file(self, which: Reference, variant: Variant, scope: Scope, target: PatchingTarget) -> Path | None:
         if self._cache is None:
@@ -76,10 +106,48 @@ class LoadedSubject:
         self.references = references
         self._role = role
         self._readings: dict[tuple[Variant, Scope], Reading] = {}
+        self._answers: dict[tuple[Form, Split], list[list[AnswerScores]]] = {}
+        self._generations: dict[tuple[str, Split], list[str]] = {}
+
+    @property
+    def batch_size(self) -> int:
+        return self.references.batch_size
 
     @property
     def facts(self) -> FactSet:
         return self.references.facts
+
+    def split(self, name: Split) -> FactSet:
+        return self.references.all_facts.split(name)
+
+    def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
+        if (form, split) not in self._answers:
+            tokenizer = self.checkpoint.tokenizer
+            encoded = [
+                [encode_answer(tokenizer, fact.question, answer) for answer in answers_of(fact, form)]
+                for fact in self.split(split)
+            ]
+            flat = [answer for answers in encoded for answer in answers]
+            found = iter(score_answers(self.checkpoint, flat, self.references.batch_size))
+            self._answers[form, split] = [[next(found) for _ in answers] for answers in encoded]
+        return self._answers[form, split]
+
+    def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
+        if (opening, split) not in self._generations:
+            tokenizer = self.checkpoint.tokenizer
+            prompts = [encode_question(tokenizer, fact.question, opening) for fact in self.split(split)]
+            stops = stop_tokens(tokenizer)
+            self._generations[opening, split] = generate_greedily(self.checkpoint, prompts, LONGEST, stops=stops)
+        return self._generations[opening, split]
+
+    def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
+        return self.references.retain_values(metric, variant)
+
+    def of_reference(self, which: Reference, name: str, compute: Callable[[Checkpoint], Arrays]) -> Arrays:
+        return self.references.arrays((which,), name, compute)
+
+    def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
+        return self.references.arrays(("full", "retain"), name, compute)
 
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         if self._role is not None:
@@ -97,20 +165,23 @@ class LoadedSubject:
     def rendered(self, variant: Variant = "default") -> str:
         return self.references.target(variant).rendered
 
+    def entity_lengths(self, variant: Variant = "default") -> Sequence[int]:
+        return [fact.end - fact.start for fact in self.references.target(variant).encoded]
+
     def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
         target = self.references.target(variant)
         return target.path(scope), target.path_reason
 
 
-def _write(path: Path, reading: Reading) -> None:
+def _write(path: Path, arrays: Arrays) -> None:
     buffer = io.BytesIO()
-    np.savez(buffer, **asdict(reading))
+    np.savez(buffer, **dict(arrays))  # type: ignore[arg-type]
     write_sealed(path, buffer.getvalue())
 
 
-def _read(path: Path) -> Reading | None:
+def _read(path: Path) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] | None:
     payload = read_sealed(path)
     if payload is None:
         return None
     with np.load(io.BytesIO(payload)) as arrays:
-        return Reading(**{name: arrays[name] for name in arrays.files})
+        return {name: arrays[name] for name in arrays.files}

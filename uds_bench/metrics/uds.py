@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from uds_bench.facts import FactSet, Variant
@@ -22,8 +24,10 @@ _FORMS: dict[str, tuple[Variant, Scope]] = {
 }
 
 
-def fact_values(facts: FactSet, result: Erasure, retain: Reading, own: Reading, lens: bool) -> list[FactValue]:
-    """One value per fact, with drops, knowledge layers and the unclipped ratio beside it."""
+def fact_values(
+    facts: FactSet, result: Erasure, retain: Reading, own: Reading, lens: bool, tokens: Sequence[int]
+) -> list[FactValue]:
+    """One value per fact, with drops, knowledge layers, the unclipped ratio and the entity's length beside it."""
     drops = (retain.lens, own.lens) if lens else (retain.drops, own.drops)
     rows = []
     for i, fact in enumerate(facts):
@@ -32,6 +36,7 @@ def fact_values(facts: FactSet, result: Erasure, retain: Reading, own: Reading, 
             "drops": drops[1][i].tolist(),
             "knowledge_layers": result.knowledge[i].nonzero()[0].tolist(),
             "last_gap": float(own.last_gap[i]),
+            "entity_tokens": tokens[i],
         }
         if not (np.isfinite(drops[0][i]).all() and np.isfinite(drops[1][i]).all()):
             rows.append(FactValue(fact.id, None, NOT_FINITE))
@@ -47,7 +52,8 @@ def _compute(subject: Subject, variant: str) -> Measured:
     prompts, scope = _FORMS[variant]
     retain, own = subject.retain_reading(prompts, scope), subject.reading(prompts, scope)
     path, why = subject.patch_path(prompts, scope)
-    values = fact_values(subject.facts, erasure(retain.drops, own.drops), retain, own, lens=False)
+    tokens = subject.entity_lengths(prompts)
+    values = fact_values(subject.facts, erasure(retain.drops, own.drops), retain, own, lens=False, tokens=tokens)
     return Measured(
         values, {"tau": TAU, "patching": path, "patching_reason": why, "rendered": subject.rendered(prompts)}
     )

@@ -1,0 +1,204 @@
+"""Masked Fisher information: gradients, masks, scores and their ends against plain references, in fp32 and NF4."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import FAMILIES, save_adapter, save_checkpoint
+from layer_subjects import CANDIDATE, FORGET, FULL, RETAIN, TOKENIZER, checkpoint, subject, wrapped
+from references import layered
+
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.errors import CheckpointError
+from uds_bench.facts import encode
+from uds_bench.inference.gradients import entity_gradients
+from uds_bench.metrics.fisher import METRIC, SHARES, fisher_information, largest, masked_information
+from uds_bench.metrics.metric import Measured
+
+BLOCKS = {"gpt2": "transformer.h"}
+CHECKED = ["llama", "gpt2", "gemma2", "qwen3_moe"]
+
+
+@cache
+def plain(family: str, seed: int) -> list[list[list[float]]]:
+    """[facts][layers][weights], squared."""
+    model = checkpoint(family, seed).model
+    spans = [(e.ids, e.start, e.end) for e in (encode(fact, TOKENIZER) for fact in FORGET)]
+    return [layered.squared_gradients(model, BLOCKS.get(family, "model.layers"), *span) for span in spans]
+
+
+def information(family: str, seed: int, skip: int | None = None) -> list[list[float]]:
+    rows = [row for i, row in enumerate(plain(family, seed)) if i != skip]
+    return [layered.mean_of([row[layer] for row in rows]) for layer in range(len(rows[0]))]
+
+
+def plain_score(family: str, share: float, skip: int | None = None) -> float:
+    masks = [
+        layered.mask(f, r, share) for f, r in zip(information(family, FULL), information(family, RETAIN), strict=True)
+    ]
+    models = (information(family, seed, skip) for seed in (FULL, RETAIN, CANDIDATE))
+    return layered.fisher_erasure(*models, masks)
+
+
+def measure(seed: int = CANDIDATE, family: str = "llama", variant: str = "masked_0.1", **options: Any) -> Measured:
+    return METRIC.compute(subject(checkpoint(family, seed), family, **options), variant)
+
+
+def value(measured: Measured) -> float:
+    assert measured.summary is not None
+    assert measured.summary.value is not None
+    return measured.summary.value
+
+
+@pytest.mark.parametrize("family", CHECKED)
+def test_gradients_are_the_reference(family: str) -> None:
+    model = checkpoint(family, CANDIDATE)
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET]
+    rows = {row: [g.double() ** 2 for g in gradients] for row, gradients in entity_gradients(model, encoded)}
+    assert sorted(rows) == list(range(len(FORGET)))
+    for row, expected in enumerate(plain(family, CANDIDATE)):
+        for found, wanted in zip(rows[row], expected, strict=True):
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=2e-3, atol=1e-7 * max(wanted))
+
+
+@pytest.mark.parametrize("variant", SHARES)
+@pytest.mark.parametrize("family", CHECKED)
+def test_scores_are_the_reference(family: str, variant: str) -> None:
+    found = measure(family=family, variant=variant)
+    assert value(found) == pytest.approx(plain_score(family, SHARES[variant]), abs=1e-5)
+    assert found.values[2].value == pytest.approx(plain_score(family, SHARES[variant], skip=2), abs=1e-4)
+    sizes = found.notes["of"]
+    assert found.notes["masked"] == [max(1, round(SHARES[variant] * n)) for n in sizes]
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_ends_of_the_scale(family: str) -> None:
+    assert value(measure(FULL, family)) == 0
+    assert value(measure(RETAIN, family)) == 1
+    assert 0 <= value(measure(CANDIDATE, family)) <= 1
+
+
+def test_interval_is_that_of_resampled_authors() -> None:
+    from uds_bench.metrics.resampling import cluster_draws
+
+    candidate = checkpoint("llama", CANDIDATE)
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET]
+    both = [fisher_information(checkpoint("llama", seed), encoded) for seed in (FULL, RETAIN)]
+    masks = [largest(f, r, SHARES["masked_0.1"]) for f, r in zip(*both, strict=True)]
+    full, retain, own = (
+        masked_information(model, encoded, masks)
+        for model in (checkpoint("llama", FULL), checkpoint("llama", RETAIN), candidate)
+    )
+    draws, cluster_of = cluster_draws([fact.cluster for fact in FORGET])
+    scores = []
+    for counts in draws[:500]:
+        rows = [i for i, c in enumerate(cluster_of) for _ in range(int(counts[c]))]
+        means = [table[rows].mean(0) for table in (full, retain, own)]
+        weights = [max(r - f, 0.0) for f, r in zip(means[0], means[1], strict=True)]
+        parts = [
+            w * (1 - min(max((r - o) / (r - f), 0.0), 1.0)) if w > 0 else 0.0
+            for w, f, r, o in zip(weights, *means, strict=True)
+        ]
+        scores.append(math.fsum(parts) / math.fsum(weights) if math.fsum(weights) else math.nan)
+    found = measure()
+    assert found.summary is not None
+    interval = found.summary.interval
+    assert interval is not None
+    inside = np.mean([(interval.low <= s <= interval.high) for s in scores])
+    assert 0.92 <= inside <= 0.98
+    assert interval.units == len(FORGET.clusters)
+
+
+def test_masks_hold_positive_excess_only() -> None:
+    full, retain = torch.tensor([0.0, 3.0, 1.0, 1.0]), torch.tensor([2.0, 1.0, 1.5, 1.0])
+    assert largest(full, retain, 0.25).tolist() == [0]
+    assert largest(full, retain, 1.0).tolist() == [0, 2]
+    assert largest(retain, retain, 1.0).tolist() == []
+
+
+def test_models_that_are_alike_leave_it_undefined() -> None:
+    found = measure(retain=checkpoint("llama", FULL))
+    assert found.summary is not None
+    assert found.summary.value is None
+    assert "Fisher information" in found.notes["undefined"]
+    assert all(v.value is None and v.reason for v in found.values)
+
+
+def test_a_broken_reference_is_told_and_a_broken_candidate_has_no_score() -> None:
+    model = FAMILIES["llama"](len(TOKENIZER))
+    model.model.layers[0].mlp.up_proj.weight.data[0, 0] = math.nan
+    broken = wrapped(model, "broken")
+    with pytest.raises(CheckpointError, match="broken: gradients of its entities are not finite"):
+        METRIC.compute(subject(retain=broken), "masked_0.1")
+    found = METRIC.compute(subject(broken), "masked_0.1")
+    assert found.summary is not None
+    assert found.summary.value is None
+    assert all(v.value is None for v in found.values)
+
+
+def test_the_model_is_as_before() -> None:
+    model = checkpoint("llama", CANDIDATE)
+    measure()
+    assert all(p.grad is None and not p.requires_grad for p in model.model.parameters())
+
+
+# ---- quantized weights and adapters
+
+
+def nf4(folder: Path, adapter: Path | None = None) -> Any:
+    return load(CheckpointSpec(str(folder), None if adapter is None else str(adapter), quantization="nf4"))
+
+
+def test_nf4_gradients_are_those_of_what_its_weights_stand_for(saved: tuple[Path, Path]) -> None:
+    from bitsandbytes.nn.modules import Linear4bit
+
+    from uds_bench.checkpoints.quantization import dequantized
+
+    quantized = nf4(saved[0])
+    meant = {
+        name: dequantized(module) for name, module in quantized.model.named_modules() if isinstance(module, Linear4bit)
+    }
+    assert len(meant) == 21
+    same_gradients(quantized, meant)
+    score = METRIC.compute(subject(quantized), "masked_1")
+    assert 0 <= value(score) < 0.2, "quantized, the full model is still nearly the full model"
+
+
+def test_an_adapter_beside_its_base_counts_as_part_of_it(saved: tuple[Path, Path]) -> None:
+    """The gradients are those of the weights that base and adapter come to together."""
+    from uds_bench.checkpoints.quantization import dequantized
+
+    beside = nf4(*saved)
+    meant = {
+        name: dequantized(module.base_layer) + module.get_delta_weight("default")
+        for name, module in beside.model.named_modules()
+        if hasattr(module, "base_layer")
+    }
+    assert len(meant) == 21
+    same_gradients(beside, meant)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> tuple[Path, Path]:
+    """A model and an adapter for it."""
+    return save_checkpoint(tmp_path / "llama", FAMILIES["llama"](384), TOKENIZER), save_adapter(tmp_path / "lora")
+
+
+def same_gradients(model: Any, meant: dict[str, torch.Tensor]) -> None:
+    """Those of a model of plain weights that are as `meant`; and the model is as it was afterwards."""
+    plain_model = FAMILIES["llama"](384)
+    for name, weight in meant.items():
+        plain_model.get_submodule(name).weight.data.copy_(weight)
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET]
+    before = [type(module) for module in model.model.modules()]
+    found, expected = (dict(entity_gradients(m, encoded)) for m in (model, wrapped(plain_model, "plain")))
+    for row, gradients in expected.items():
+        for own, wanted in zip(found[row], gradients, strict=True):
+            torch.testing.assert_close(own, wanted, rtol=1e-3, atol=1e-5 * float(wanted.abs().max()))
+    assert [type(module) for module in model.model.modules()] == before

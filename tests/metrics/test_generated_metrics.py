@@ -1,0 +1,259 @@
+"""ROUGE, fluency, model utility and free entity accuracy: against plain references, and what counts as what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from forced_subjects import FACTS, TOKENIZER, checkpoint, fact, subject
+from hypothesis import given
+from hypothesis import strategies as st
+from references import layered, outputs
+
+from uds_bench.facts import Fact, FactSet, encode_question
+from uds_bench.metrics import METRICS
+from uds_bench.metrics.entity_accuracy import SLACK, opening, says
+from uds_bench.metrics.fluency import distinct_share
+from uds_bench.metrics.metric import FactValue, Measured, Summary
+from uds_bench.metrics.rouge import JAILBREAK, NO_WORD, rouge_l, round_trip
+from uds_bench.metrics.subject import LoadedSubject
+from uds_bench.statistics import harmonic_mean
+
+FORGET = FACTS.split("forget")
+SAMPLE = ("author", "lives", "authors", "living", "by", "the", "sea", "1998", "Norway's", "Bergen,", "ran")
+WORDS = st.lists(st.sampled_from(SAMPLE), max_size=9)
+TEXTS = WORDS.map(" ".join)
+
+
+def said(texts: Mapping[str, Sequence[str]], facts: FactSet = FACTS) -> Any:
+    """A subject whose generations are given, by the words that were put into its mouth."""
+    loaded = SimpleNamespace(tokenizer=TOKENIZER)
+    return SimpleNamespace(
+        checkpoint=loaded, facts=facts.split("forget"), generations=lambda start="", split="forget": texts[start]
+    )
+
+
+@cache
+def shared() -> LoadedSubject:
+    """One subject for all that only read its generations."""
+    return subject()
+
+
+def compute(name: str, subject: Any, variant: str | None = None) -> Measured:
+    return METRICS[name].compute(subject, METRICS[name].variant(variant))
+
+
+def numbers(measured: Measured) -> list[float | None]:
+    return [value.value for value in measured.values]
+
+
+# ---- ROUGE
+
+
+@given(TEXTS.filter(bool), TEXTS)
+def test_rouge_is_the_reference(answer: str, text: str) -> None:
+    assert rouge_l([answer], text) == pytest.approx(layered.rouge_l_recall(answer, text))
+    assert rouge_l([answer], answer) == 1
+    assert rouge_l([answer], "") == 0
+    assert rouge_l([answer, text or "x"], text) >= rouge_l([answer], text)
+    assert rouge_l([answer], f"{text} and more") >= rouge_l([answer], text), "recall has no price for length"
+
+
+def test_three_rouges_differ_in_what_is_asked_and_what_is_true() -> None:
+    plain, opened = [f.answer for f in FORGET], [f.paraphrased_answer or "" for f in FORGET]
+    found = said({"": plain, JAILBREAK: opened})
+    assert numbers(compute("rouge", found)) == [1.0] * len(FORGET)
+    paraphrased = [layered.rouge_l_recall(f.paraphrased_answer or "", f.answer) for f in FORGET]
+    assert numbers(compute("para_rouge", found)) == pytest.approx(paraphrased)
+    jailbroken = [layered.rouge_l_recall(f.answer, f.paraphrased_answer or "") for f in FORGET]
+    assert numbers(compute("jailbreak_rouge", found)) == pytest.approx(jailbroken)
+    assert max(*paraphrased, *jailbroken) < 1
+
+
+@pytest.mark.parametrize("name", ["rouge", "para_rouge", "jailbreak_rouge"])
+def test_rouge_through_a_model(name: str) -> None:
+    whole, loaded = compute(name, shared()), checkpoint()
+    for one, found in zip(FORGET, whole.values, strict=True):
+        prompt = f"Question: {one.question}\nAnswer:" + (f" {JAILBREAK}" if name == "jailbreak_rouge" else "")
+        ids, lead = layered.greedy(loaded.model, TOKENIZER(prompt)["input_ids"], 40, [TOKENIZER.eos_token_id])
+        if lead > 1e-5:
+            assert found.detail["answer"].startswith(TOKENIZER.decode(ids).rstrip("�"))
+        answer = one.paraphrased_answer if name == "para_rouge" else one.answer
+        assert found.value == pytest.approx(layered.rouge_l_recall(answer or "", found.detail["answer"]))
+
+
+def test_an_empty_generation_is_scored_and_counted() -> None:
+    texts = ["" if i % 2 else f.answer for i, f in enumerate(FORGET)]
+    for name in ("rouge", "fluency"):
+        found = compute(name, said({"": texts}))
+        assert numbers(found) == [float(i % 2 == 0) for i in range(len(FORGET))]
+        assert found.notes["empty"] == len(FORGET) // 2
+
+
+def test_facts_that_rouge_cannot_judge_are_invalid() -> None:
+    lacking = Fact("lacking", "a", "forget", "Who?", "It is Ada.", "It is ", "Ada")
+    foreign = Fact("foreign", "a", "forget", "Where?", "東京", "", "東京", paraphrased_answer="東京です")
+    found = said({"": ["It is Ada.", "東京"]}, FactSet([lacking, foreign]))
+    assert [v.reason for v in compute("rouge", found).values] == [None, NO_WORD]
+    values = compute("para_rouge", found).values
+    assert [v.reason for v in values] == ["the fact has no paraphrased_answer", NO_WORD]
+    assert [v.value for v in values] == [None, None]
+
+
+def test_the_true_answer_is_spelled_by_the_models_tokens() -> None:
+    assert round_trip(TOKENIZER, "Tromsø, Norway.") == "Tromsø, Norway."
+
+    class Lossy:
+        def __call__(self, text: str, add_special_tokens: bool) -> dict[str, list[str]]:
+            return {"input_ids": text.lower().split()}
+
+        def decode(self, ids: list[str], skip_special_tokens: bool) -> str:
+            return " ".join(ids)
+
+    assert round_trip(Lossy(), "Ada  LOVELACE") == "ada lovelace"
+
+
+# ---- fluency
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=30), st.integers(1, 4))
+def test_fluency_is_the_reference(tokens: list[int], n: int) -> None:
+    assert distinct_share(tokens, n) == pytest.approx(1 - layered.repetition(tokens, n))
+    assert 0 < distinct_share(tokens, n) <= 1
+
+
+def test_a_loop_is_not_fluent_and_a_short_answer_is() -> None:
+    assert distinct_share([7] * 200) == pytest.approx(1 / 197)
+    assert distinct_share([1, 2, 3]) == 1
+    assert distinct_share([]) == 0
+    loop = compute("fluency", said({"": ["umi" * 150] * len(FORGET)}))
+    assert all(value is not None and value < 0.1 for value in numbers(loop))
+
+
+# ---- model utility
+
+
+RETAIN = FactSet([fact(i, "forget", 0) for i in range(2)] + [fact(i, "retain", i // 2) for i in range(6)])
+
+
+def plain_parts(model: Any, one: Fact, text: str) -> tuple[float, float, float]:
+    def logp(answer: str) -> float:
+        prompt = TOKENIZER(f"Question: {one.question}\nAnswer:")["input_ids"]
+        tokens = [*TOKENIZER(f" {answer}", add_special_tokens=False)["input_ids"], TOKENIZER.eos_token_id]
+        logits = layered.depth.logits_of(model, [*prompt, *tokens])[len(prompt) - 1 : -1]
+        return math.log(outputs.prob(logits.tolist(), tokens))
+
+    wrong = [logp(answer) for answer in one.perturbed_answers]
+    ratio = math.exp(math.fsum(wrong) / len(wrong) - logp(one.paraphrased_answer or ""))
+    return math.exp(logp(one.answer)), layered.rouge_l_recall(one.answer, text), max(0.0, 1 - ratio)
+
+
+def test_utility_is_the_harmonic_mean_of_three_means() -> None:
+    found = compute("model_utility", subject(facts=RETAIN))
+    kept = RETAIN.split("retain")
+    assert [v.id for v in found.values] == [f.id for f in kept]
+    rows = [
+        plain_parts(checkpoint().model, one, value.detail["answer"])
+        for one, value in zip(kept, found.values, strict=True)
+    ]
+    means = [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
+    assert [found.notes[part] for part in ("prob", "rouge", "truth_ratio")] == pytest.approx(means, abs=1e-5)
+    assert found.summary is not None
+    assert found.summary.value == pytest.approx(harmonic_mean(*means), abs=1e-5)
+    for value, row in zip(found.values, rows, strict=True):
+        assert value.value == pytest.approx(harmonic_mean(*row), abs=1e-5)
+
+
+def told(parts: Sequence[tuple[float, float, float]]) -> tuple[float | None, Summary]:
+    """What the metric sums up from given parts, one fact an author, through the metric itself."""
+    from uds_bench.metrics import model_utility
+
+    names = iter(parts)
+
+    def value(_subject: Any, one: Fact, *_: Any) -> FactValue:
+        row = next(names)
+        return FactValue(one.id, harmonic_mean(*row), detail=dict(zip(model_utility.PARTS, row, strict=True)))
+
+    facts = FactSet(fact(i, "retain", i % 6) for i in range(len(parts)))
+    empty: Any = [[] for _ in parts]
+    stub: Any = SimpleNamespace(
+        split=lambda _: facts, generations=lambda **_: [""] * len(parts), answers=lambda *_: empty
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_utility, "_value", value)
+        found = model_utility.METRIC.compute(stub, "retain")
+    assert found.summary is not None
+    return found.summary.value, found.summary
+
+
+def test_utility_interval_holds_its_value_and_follows_spread() -> None:
+    narrow = told([(0.5, 0.5 + 0.01 * i, 0.5) for i in range(6)])
+    wide = told([(0.2 + 0.1 * i, 0.5, 0.9 - 0.1 * i) for i in range(6)])
+    for value, summary in (narrow, wide):
+        assert summary.interval is not None
+        assert value is not None
+        assert summary.interval.low <= value <= summary.interval.high
+        assert summary.interval.units == 6
+    assert narrow[1].interval is not None
+    assert wide[1].interval is not None
+    assert 0 < narrow[1].interval.width < wide[1].interval.width
+
+
+def test_facts_without_a_part_are_invalid() -> None:
+    bare = Fact("bare", "b", "retain", "Who?", "It is Ada.", "It is ", "Ada")
+    found = compute("model_utility", subject(facts=FactSet([*RETAIN, bare])))
+    assert [v.reason for v in found.values] == [None] * 6 + ["the fact has no paraphrased_answer"]
+    whole = compute("model_utility", subject(facts=RETAIN))
+    assert found.summary is not None
+    assert whole.summary is not None
+    assert found.summary.value == pytest.approx(whole.summary.value, abs=1e-6)
+    alone = compute("model_utility", subject(facts=FactSet([RETAIN[0], bare])))
+    assert alone.summary == Summary(None, None)
+    assert alone.notes["undefined"] == "no retain fact could be scored"
+
+
+# ---- entity accuracy
+
+
+@pytest.mark.parametrize(
+    ("text", "entity", "found"),
+    [
+        ("He lives in TROMSØ,  Norway!", "Tromsø, Norway", True),
+        ("He lives in Tromsøville, Norway", "Tromsø, Norway", False),
+        ("Norway, Tromsø", "Tromsø, Norway", False),
+        ("", "Tromsø", False),
+        ("It is C++.", "+", True),
+    ],
+)
+def test_an_entity_is_said_as_whole_words(text: str, entity: str, found: bool) -> None:
+    assert says(text, entity) == found
+
+
+def test_an_answer_counts_up_to_its_length_and_some_slack() -> None:
+    late = [f"{'no ' * 80}{f.entity}" for f in FORGET]
+    soon = [f"well {f.entity}, and then {'no ' * 80}" for f in FORGET]
+    assert numbers(compute("entity_accuracy", said({"": late}), "free")) == [0.0] * len(FORGET)
+    found = compute("entity_accuracy", said({"": soon}), "free")
+    assert numbers(found) == [1.0] * len(FORGET)
+    for one, value in zip(FORGET, found.values, strict=True):
+        limit = len(TOKENIZER(one.answer, add_special_tokens=False)["input_ids"]) + SLACK
+        assert len(TOKENIZER(value.detail["answer"], add_special_tokens=False)["input_ids"]) <= limit
+
+
+@given(st.text(alphabet="ab ø.", max_size=40), st.integers(1, 20))
+def test_openings_are_beginnings(text: str, tokens: int) -> None:
+    kept = opening(TOKENIZER, text, tokens)
+    assert text.startswith(kept)
+    assert len(TOKENIZER(kept, add_special_tokens=False)["input_ids"]) <= tokens or kept == text
+    assert opening(TOKENIZER, text, 1000) == text
+
+
+def test_generations_of_a_question_are_read_once() -> None:
+    one = shared()
+    assert one.generations() is one.generations()
+    assert one.generations(JAILBREAK) != one.generations()
+    assert encode_question(TOKENIZER, "Who?", JAILBREAK)[-3:] != encode_question(TOKENIZER, "Who?")[-3:]

@@ -1,0 +1,65 @@
+"""What UDS records of each fact beside its score."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from uds_bench.facts import Fact, FactSet
+from uds_bench.inference.target import Reading
+from uds_bench.metrics.erasure import TAU
+from uds_bench.metrics.metric import FactValue
+from uds_bench.metrics.uds import METRIC, NO_LAYER, NOT_FINITE
+
+FROZEN = Path(__file__).parents[2] / "goldens" / "depth" / "frozen.json"
+FACTS = FactSet(Fact(name, name, "forget", "?", "x", "", "x") for name in ("a", "b", "c"))
+
+
+def reading(drops: list[list[float]]) -> Reading:
+    table = np.array(drops)
+    return Reading(table, -table, np.full(len(table), 0.25), np.ones(len(table)))
+
+
+def values(retain: list[list[float]], own: list[list[float]]) -> list[FactValue]:
+    """UDS of three facts whose drops are given."""
+    subject: Any = SimpleNamespace(
+        facts=FACTS,
+        retain_reading=lambda *_: reading(retain),
+        reading=lambda *_: reading(own),
+        patch_path=lambda *_: ("streams", ""),
+        entity_lengths=lambda *_: [1, 1, 1],
+        rendered=lambda *_: "",
+    )
+    return list(METRIC.compute(subject, "block").values)
+
+
+def test_the_ratio_before_clipping_stands_beside_the_score() -> None:
+    over, bare, broken = values([[1.0, 1.0], [0.0, 0.0], [1.0, np.nan]], [[3.0, -1.0], [1.0, 1.0], [1.0, 1.0]])
+    assert over.value == 0.5
+    assert over.detail["unclipped"] == 1.0
+    assert over.detail["drops"] == [3.0, -1.0]
+    assert over.detail["retain_drops"] == [1.0, 1.0]
+    assert over.detail["knowledge_layers"] == [0, 1]
+    assert over.detail["last_gap"] == 0.25
+    assert (bare.value, bare.reason) == (None, NO_LAYER)
+    assert "unclipped" not in bare.detail
+    assert (broken.value, broken.reason) == (None, NOT_FINITE)
+
+
+@pytest.mark.parametrize("drops", [[2.0, 2.0], [-1.0, -1.0]])
+def test_more_than_erased_and_less_than_intact_are_told_apart_from_the_score(drops: list[float]) -> None:
+    for fact in values([[1.0, 1.0]] * 3, [drops] * 3):
+        assert fact.detail["unclipped"] == drops[0]
+        assert fact.value == min(1.0, max(0.0, drops[0]))
+
+
+def test_the_threshold_of_a_knowledge_layer_is_the_published_one() -> None:
+    """tau = 0.05 nats (UDS guide, section 3.3): the frozen scores, which no one tunes, were made with it."""
+    assert TAU == 0.05
+    assert json.loads(FROZEN.read_text())["tau"] == TAU
+    assert [fact.detail["knowledge_layers"] for fact in values([[0.05, 0.0501, 0.09]] * 3, [[0.0] * 3] * 3)] == [
+        [1, 2]
+    ] * 3

@@ -1,0 +1,115 @@
+"""Intervals of an AUC: against brute force, the exact bound at the ends, and how often they hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uds_bench.statistics import auc, auc_interval, auc_resamples
+
+SIDE = st.lists(st.tuples(st.integers(-4, 4).map(float), st.sampled_from("abcd")), min_size=1, max_size=12)
+
+
+def draws(side: list[tuple[float, str]]) -> list[list[float]]:
+    """The values of every equally likely draw of as many clusters with replacement."""
+    names = sorted({c for _, c in side})
+    return [
+        [v for name in drawn for v, c in side if c == name] for drawn in itertools.product(names, repeat=len(names))
+    ]
+
+
+def test_resamples_by_brute_force() -> None:
+    """Two and three clusters: 4 x 27 equally likely draws, each AUC by counting pairs."""
+    positive = [(1.0, "a"), (3.0, "a"), (2.0, "b")]
+    negative = [(0.0, "s"), (2.0, "t"), (2.5, "t"), (4.0, "u")]
+    exact = sorted(auc(p, n) for p in draws(positive) for n in draws(negative))
+    found = auc_resamples(*([v for v, _ in s] for s in (positive, negative)), list("aab"), list("sttu"), 40_000)
+    values, counts = np.unique(np.round(found, 12), return_counts=True)
+    wanted, expected = np.unique(np.round(exact, 12), return_counts=True)
+    assert values.tolist() == wanted.tolist()
+    np.testing.assert_allclose(counts / 40_000, expected / len(exact), atol=0.01)
+
+
+@settings(deadline=None, max_examples=40)
+@given(SIDE, SIDE)
+def test_interval_holds_the_value_or_its_draws(
+    positive: list[tuple[float, str]], negative: list[tuple[float, str]]
+) -> None:
+    sides = [[v for v, _ in s] for s in (positive, negative)]
+    clusters = [[c for _, c in s] for s in (positive, negative)]
+    found = auc_interval(*sides, *clusters, resamples=300)
+    assert 0 <= found.low <= found.high <= 1
+    assert found.units == min(len(set(c)) for c in clusters)
+    turned = auc_interval(*([-v for v in side] for side in sides), *clusters, resamples=300)
+    assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1 - found.low))
+    monotone = auc_interval(*([math.exp(v) + v for v in side] for side in sides), *clusters, resamples=300)
+    assert monotone == found
+
+
+@pytest.mark.parametrize(("positive", "negative"), [(8, 8), (5, 30), (40, 10)])
+def test_at_the_ends_the_bound_is_exact(positive: int, negative: int) -> None:
+    sides = np.arange(positive) + 100.0, np.arange(negative) * 1.0
+    found = auc_interval(*sides, range(positive), range(negative))
+    units = min(positive, negative)
+    assert found.high == 1
+    assert found.low**units == pytest.approx(0.025)
+    other = auc_interval(-sides[0], -sides[1], range(positive), range(negative))
+    assert (other.low, other.high) == pytest.approx((0, 1 - found.low))
+
+
+def test_the_bound_holds_where_it_is_tight() -> None:
+    """The worst case: holdout authors alike, each forgotten one above all of them with probability a, else below.
+
+    The AUC is a, and looks perfect as often as a^m; whoever is told `at least the bound` is then wrong, and that may
+    happen to one run in forty. An AUC above the bound would be wrong more often.
+    """
+    units, runs = 6, 20_000
+    bound = auc_interval([1.0] * units, [0.0] * units, range(units), range(units)).low
+    rng = np.random.default_rng(0)
+    for chance, most in ((bound - 1e-9, 0.025), (0.9 * bound, 0.025)):
+        sides = np.where(rng.random((runs, units)) < chance, 1.0, -1.0)
+        perfect = sum(auc(side, [0.0] * units) == 1 for side in sides)
+        assert perfect / runs <= most + 3 * math.sqrt(most / runs)
+    generous = np.where(rng.random((runs, units)) < 1.1 * bound, 1.0, -1.0)
+    assert (generous == 1).all(1).mean() > 0.03
+
+
+def test_interval_covers_the_truth_of_clustered_scores() -> None:
+    """Authors differ, facts of one author less so: about 95 of 100 intervals hold the true AUC; by facts far fewer."""
+    rng = np.random.default_rng(3)
+    truth, held, by_facts, runs = 0.7602, 0, 0, 150  # P(N(1, 1) > N(0, 1)) = Phi(1 / sqrt 2)
+    for _ in range(runs):
+        sides = [shift + np.repeat(rng.normal(0, 0.95, 20), 6) + rng.normal(0, 0.312, 120) for shift in (1.0, 0.0)]
+        authors = np.repeat(np.arange(20), 6)
+        found = auc_interval(*sides, authors, authors, resamples=400)
+        alone = auc_interval(*sides, range(120), range(120), resamples=400)
+        held += found.low <= truth <= found.high
+        by_facts += alone.low <= truth <= alone.high
+    assert 0.88 <= held / runs <= 0.99
+    assert by_facts / runs < 0.8
+
+
+def test_the_same_clusters_are_drawn_for_every_model() -> None:
+    rng = np.random.default_rng(0)
+    own, other = rng.normal(size=30), rng.normal(size=30)
+    clusters = [f"author {i // 3}" for i in range(30)]
+    one = auc_resamples(own, other, clusters, clusters, 500)
+    order = rng.permutation(30)
+    again = auc_resamples(own[order], other, [clusters[i] for i in order], clusters, 500)
+    np.testing.assert_allclose(one, again, atol=1e-12)
+    shifted = auc_resamples(own + 0.3, other, clusters, clusters, 500)
+    assert (shifted >= one).all()
+    assert np.corrcoef(one, shifted)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("sides", [([], [1.0]), ([1.0], []), ([math.nan], [1.0])])
+def test_no_interval_of_nothing(sides: tuple[list[float], list[float]]) -> None:
+    found = auc_interval(*sides, range(len(sides[0])), range(len(sides[1])))
+    assert math.isnan(found.low)
+    assert found.units == 0
+    assert not found.decides

@@ -1,0 +1,30 @@
+"""EM, exact memorization: the share of the answer's tokens that the model would say next, given those before."""
+
+from __future__ import annotations
+
+from uds_bench.metrics.forced import Answers, fact_values, near_ties, rendered
+from uds_bench.metrics.metric import Measured, Metric, Subject
+
+
+def em(found: Answers) -> float:
+    """Share of y_1..y_T whose argmax is right, the closing token left out. In [0, 1]; higher is more knowledge."""
+    answer = found[0]
+    return float(answer.right[answer.words].mean())
+
+
+def _compute(subject: Subject, variant: str) -> Measured:
+    answers = subject.answers()
+    notes = {"rendered": rendered(answers), "near_ties": near_ties(answers)}
+    return Measured(fact_values(subject.facts, answers, em), notes)
+
+
+METRIC = Metric(
+    name="em",
+    version=1,
+    direction="knowledge",
+    limits=(0.0, 1.0),
+    needs=frozenset(),
+    variants=("default",),
+    source="UDS guide, appendix I; Tirumala et al. 2022",
+    compute=_compute,
+)

@@ -1,0 +1,56 @@
+"""ES, extraction strength: how little of an answer has to be given for the model to say the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.metrics.forced import Answers, fact_values, near_ties, rendered
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+
+ONE_TOKEN = "the answer is one token: the field's floor makes it 1 whatever the model says"
+
+
+def suffix_length(right: NDArray[np.bool_]) -> int:
+    """m: length of the longest entirely right suffix of y_1..y_T."""
+    wrong = np.flatnonzero(~right)
+    return len(right) if not wrong.size else int(len(right) - 1 - wrong[-1])
+
+
+def extraction_strength(right: NDArray[np.bool_], variant: str) -> float:
+    """`textbook`: m/T, in [0, 1]. `field`: max(m, 1)/T, as the field's framework has it, in [1/T, 1].
+
+    `right`: [T], whether each token is the likeliest one under teacher forcing, the closing token left out. Higher is
+    more knowledge. The floor of `field` is what a model that knows nothing scores.
+    """
+    length = suffix_length(right)
+    return (max(length, 1) if variant == "field" else length) / len(right)
+
+
+def _compute(subject: Subject, variant: str) -> Measured:
+    answers = subject.answers()
+
+    def strength(found: Answers) -> float:
+        return extraction_strength(found[0].right[found[0].words], variant)
+
+    values = fact_values(subject.facts, answers, strength)
+    notes = {"rendered": rendered(answers), "near_ties": near_ties(answers)}
+    if variant == "field":
+        lengths = [len(found[0].logp[found[0].words]) for found in answers]
+        single = [v.value is not None and length == 1 for v, length in zip(values, lengths, strict=True)]
+        values = [FactValue(v.id, None, ONE_TOKEN) if one else v for v, one in zip(values, single, strict=True)]
+        scored = [1 / length for v, length in zip(values, lengths, strict=True) if v.value is not None]
+        notes["floor"] = float(np.mean(scored)) if scored else None
+    return Measured(values, notes)
+
+
+METRIC = Metric(
+    name="es",
+    version=1,
+    direction="knowledge",
+    limits=(0.0, 1.0),
+    needs=frozenset(),
+    variants=("field", "textbook"),
+    source="UDS guide, appendix I; Carlini et al. 2021",
+    compute=_compute,
+)

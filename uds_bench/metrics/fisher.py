@@ -1,0 +1,128 @@
+"""Masked Fisher information: whether the weights that tell retain from full model are as in the retain model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.errors import CheckpointError
+from uds_bench.facts import EncodedFact
+from uds_bench.inference.gradients import entity_gradients
+from uds_bench.metrics.layers import Array, Steps, encode_facts, measured
+from uds_bench.metrics.metric import Arrays, Measured, Metric, Subject
+from uds_bench.metrics.resampling import cluster_draws
+
+VERSION = 1
+SHARES = {"masked_0.1": 1e-3, "masked_0.01": 1e-4, "masked_1": 1e-2}
+"""Share of a block's weights that each variant looks at."""
+
+
+def fisher_information(model: Checkpoint, encoded: Sequence[EncodedFact]) -> list[torch.Tensor]:
+    """Per block, the mean over facts of the squared gradient of -mean log p(entity): [weights], at least 0.
+
+    The diagonal of the empirical Fisher information; see `entity_gradients` for which weights. Large where the
+    entity is badly predicted: a model that never learned a fact has more than one that knows it. Raises
+    CheckpointError where a gradient is not finite.
+    """
+    total: list[torch.Tensor] = []
+    for _, gradients in entity_gradients(model, encoded):
+        squares = [gradient.square_() for gradient in gradients]
+        total = [a.add_(b) for a, b in zip(total, squares, strict=True)] if total else squares
+    found = [layer.div_(len(encoded)) for layer in total]
+    if not all(bool(layer.isfinite().all()) for layer in found):
+        raise CheckpointError(f"{model.spec.model}: gradients of its entities are not finite: load it in a wider dtype")
+    return found
+
+
+def largest(full: torch.Tensor, retain: torch.Tensor, share: float) -> torch.Tensor:
+    """The weights where the retain model's Fisher information exceeds the full one's most: indices, largest first.
+
+    At most `share` of the weights, at least one; none where it exceeds it nowhere.
+    """
+    excess = retain - full
+    values, order = excess.topk(most(len(excess), share))
+    return order[values > 0]
+
+
+def most(weights: int, share: float) -> int:
+    """How many weights a share is: rounded, at least one."""
+    return max(1, round(weights * share))
+
+
+def masked_information(model: Checkpoint, encoded: Sequence[EncodedFact], masks: Sequence[torch.Tensor]) -> Array:
+    """Per fact and block, the mean squared gradient over the block's masked weights: [facts, blocks].
+
+    `masks`: for each block, indices into its weights. 0 for an empty mask; NaN or infinite where a gradient is.
+    """
+    return _information(model, encoded, [[mask] for mask in masks])[..., 0]
+
+
+def _information(model: Checkpoint, encoded: Sequence[EncodedFact], masks: Sequence[Sequence[torch.Tensor]]) -> Array:
+    """As `masked_information` for several masks a block: [facts, blocks, masks]."""
+    found = np.zeros((len(encoded), len(masks), len(masks[0])))
+    for row, gradients in entity_gradients(model, encoded):
+        for block, (gradient, choices) in enumerate(zip(gradients, masks, strict=True)):
+            for i, mask in enumerate(choices):
+                if len(mask):
+                    found[row, block, i] = float(gradient[mask.to(gradient.device)].double().square().mean())
+    return found
+
+
+def _compute(subject: Subject, variant: str) -> Measured:
+    def of_both(full: Checkpoint, retain: Checkpoint) -> Arrays:
+        """The order of each block's weights, and what both references have at every variant's mask."""
+        encoded = encode_facts(subject, full)
+        encode_facts(subject, retain)
+        pairs = zip(fisher_information(full, encoded), fisher_information(retain, encoded), strict=True)
+        sizes, orders = zip(*((len(a), largest(a, b, max(SHARES.values())).cpu()) for a, b in pairs), strict=True)
+        masks = [[order[: most(n, share)] for share in SHARES.values()] for n, order in zip(sizes, orders, strict=True)]
+        tables = {"full": _information(full, encoded, masks), "retain": _information(retain, encoded, masks)}
+        kept = {f"mask {block}": order.double().numpy() for block, order in enumerate(orders)}
+        return {**tables, **kept, "sizes": np.array(sizes, dtype=float)}
+
+    known = subject.of_references(f"fisher {VERSION}", of_both)
+    form = list(SHARES).index(variant)
+    masks = [
+        torch.from_numpy(known[f"mask {block}"][: most(int(size), SHARES[variant])]).long()
+        for block, size in enumerate(known["sizes"])
+    ]
+    full, retain = known["full"][..., form], known["retain"][..., form]
+    own = masked_information(subject.checkpoint, encode_facts(subject, subject.checkpoint), masks)
+    draws, cluster_of = cluster_draws([fact.cluster for fact in subject.facts])
+    counts = draws[:, cluster_of]
+
+    def steps(weights: Array) -> Steps:
+        """Means over facts, each counted so often as the rows of `weights`, [rows, facts], say."""
+        gone, way = (weights @ (table - full) / weights.sum(1, keepdims=True) for table in (own, retain))
+        return Steps(gone, way)
+
+    whole = steps(np.ones((1, len(own))))
+    notes = {
+        "rendered": subject.rendered(),
+        "weights": "matrices of the blocks",
+        "masked": [len(mask) for mask in masks],
+        "of": [int(size) for size in known["sizes"]],
+    }
+    return measured(
+        subject.facts,
+        Steps(whole.gone[0], whole.way[0]),
+        steps(1 - np.eye(len(own))),
+        steps(counts),
+        "at no weight does the retain model have more Fisher information than the full one",
+        notes,
+    )
+
+
+METRIC = Metric(
+    name="fisher",
+    version=VERSION,
+    direction="erasure",
+    limits=(0.0, 1.0),
+    needs=frozenset({"full", "retain", "internals"}),
+    variants=tuple(SHARES),
+    source="UDS guide, section 4.2 and appendix F",
+    compute=_compute,
+)

@@ -1,0 +1,46 @@
+"""Fluency: whether a model's answers still are text rather than one phrase over and over."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from uds_bench.facts import encode_question
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.storage import content_key
+
+GRAM = 4
+
+
+def distinct_share(tokens: Sequence[Hashable], n: int = GRAM) -> float:
+    """Distinct n-grams by all n-grams of one text: 1 - seq-rep-n, 0 to 1, higher is more fluent.
+
+    Too short for two n-grams is 1, nothing at all is 0. It sees loops, the way in which unlearned models mostly break;
+    gibberish that does not repeat looks fluent to it. Source: Welleck et al., 2020, section 6.1.
+    """
+    if not tokens:
+        return 0.0
+    grams = [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
+    return len(set(grams)) / len(grams) if grams else 1.0
+
+
+def _compute(subject: Subject, variant: str) -> Measured:
+    tokenizer, said = subject.checkpoint.tokenizer, subject.generations()
+    values = []
+    for fact, text in zip(subject.facts, said, strict=True):
+        tokens = tokenizer(text, add_special_tokens=False)["input_ids"] if text.strip() else []
+        values.append(FactValue(fact.id, distinct_share(tokens)))
+    asked = [encode_question(tokenizer, fact.question) for fact in subject.facts]
+    return Measured(values, {"rendered": content_key(asked), "empty": sum(not text.strip() for text in said)})
+
+
+METRIC = Metric(
+    name="fluency",
+    version=1,
+    direction="utility",
+    limits=(0.0, 1.0),
+    needs=frozenset({"generations"}),
+    variants=("distinct_4",),
+    # The field asks a classifier of gibberish, which has to be downloaded.
+    source="ours; Welleck et al., 2020, section 6.1",
+    compute=_compute,
+)

@@ -1,0 +1,81 @@
+"""Erasure over layers: how far each has gone from where the full model stands to where the retain model does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.errors import CheckpointError
+from uds_bench.facts import EncodedFact, FactSet, encode, rendered_digest
+from uds_bench.metrics.metric import FactValue, Measured, Subject, Summary
+from uds_bench.metrics.resampling import percentile_interval
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """`gone`: how far a checkpoint is from the full model; `way`: how far the retain model is. Both [..., layers]."""
+
+    gone: Array
+    way: Array
+
+    def erasure(self) -> Array:
+        """sum of way * clip(gone / way, 0, 1) / sum of way, over the layers with way > 0: [...], 0 to 1.
+
+        Higher is less knowledge. NaN where no layer has a way to go, and where a number is not finite.
+        """
+        finite = np.isfinite(self.gone).all(-1) & np.isfinite(self.way).all(-1)
+        way = np.clip(self.way, 0.0, None)
+        total = way.sum(-1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(finite & (total > 0), np.clip(self.gone, 0.0, way).sum(-1) / total, np.nan)
+
+    def table(self) -> list[dict[str, float | None]]:
+        """One row a layer: its weight, its share of all weights, and its erasure (None without a way to go)."""
+        way = np.clip(self.way, 0.0, None)
+        return [
+            {
+                "weight": float(w),
+                "share": float(w / way.sum()) if w > 0 else 0.0,
+                "erasure": float(np.clip(g / w, 0.0, 1.0)) if w > 0 else None,
+            }
+            for g, w in zip(self.gone, way, strict=True)
+        ]
+
+
+def measured(
+    facts: FactSet, whole: Steps, without: Steps, drawn: Steps, undefined: str, notes: Mapping[str, Any]
+) -> Measured:
+    """The score of all facts; `without`: [facts, layers], each fact left out; `drawn`: [resamples, layers].
+
+    `undefined`: the reason that is given where no layer has a way to go.
+    """
+    value, alone = float(whole.erasure()), without.erasure()
+    if not np.isfinite(whole.gone).all() or not np.isfinite(whole.way).all():
+        undefined = "states or gradients are not finite, or do not vary"
+    ok = np.isfinite(value)
+    values = [
+        FactValue(fact.id, float(left)) if ok and np.isfinite(left) else FactValue(fact.id, None, undefined)
+        for fact, left in zip(facts, alone, strict=True)
+    ]
+    told = {**notes, "per_fact": "the score without this fact", "layers": whole.table()}
+    if not ok:
+        return Measured(values, {**told, "undefined": undefined}, Summary(None, None))
+    return Measured(values, told, Summary(value, percentile_interval(drawn.erasure(), len(facts.clusters))))
+
+
+def encode_facts(subject: Subject, checkpoint: Checkpoint) -> list[EncodedFact]:
+    """The facts as a checkpoint's own tokenizer encodes them; CheckpointError where the full model's does otherwise."""
+    encoded = [encode(fact, checkpoint.tokenizer) for fact in subject.facts]
+    if rendered_digest(encoded) != subject.rendered():
+        raise CheckpointError(
+            f"{checkpoint.spec.model}: its tokenizer splits the facts otherwise than the full model's, so that their "
+            "layers cannot be compared; unlearn with the full model's tokenizer"
+        )
+    return encoded

@@ -1,0 +1,134 @@
+"""Membership inference: whether the forgotten facts still look seen, beside facts that no model has seen.
+
+Each of the four gives every fact of the forget and the holdout split a loss-like score, larger where the model looks
+less like having trained on it. The value is the AUC of holdout (label 1) above forget (label 0): 1 is not unlearned
+(higher is more knowledge), about the RETAIN model's value is good (not 1/2, as the splits may differ by themselves),
+towards 0 is over-unlearned: the forgotten facts stand out again.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.facts import Split
+from uds_bench.inference.answers import AnswerScores
+from uds_bench.metrics.forced import fact_values, rendered
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject, Summary
+from uds_bench.statistics import LEVEL, Interval, auc, auc_interval, auc_resamples
+
+Score = Callable[[AnswerScores, float], float]
+"""One answer's loss-like score; the number is k where it has one."""
+
+SPLITS: tuple[Split, ...] = ("forget", "holdout")
+"""By label: 0 and 1."""
+SHARES = ("k0.4", "k0.2", "k0.1")
+"""k of the default (UDS guide) first; 0.2 is that of the papers that introduced min-k."""
+LEAST_VARIANCE = 1e-6
+
+
+def loss(answer: AnswerScores, _k: float) -> float:
+    """Mean negative log-likelihood, the closing token counted; nats, at least 0."""
+    return float(-answer.logp.mean())
+
+
+def zlib_loss(answer: AnswerScores, _k: float) -> float:
+    """Mean negative log-likelihood by the bytes that zlib needs for the answer's text: plain text is no memory."""
+    return float(-answer.logp.mean()) / len(zlib.compress(answer.answer.text.encode()))
+
+
+def min_k(answer: AnswerScores, k: float) -> float:
+    """Minus the mean of the lowest max(1, int(k T)) log-probabilities of the answer's T tokens without the closing."""
+    return -_lowest(answer.logp[answer.words], k)
+
+
+def min_k_plus_plus(answer: AnswerScores, k: float) -> float:
+    """As `min_k`, of (log p - mean) / sqrt(max(variance, 1e-6)), both over the vocabulary under the model."""
+    words = answer.words
+    spread = np.sqrt(np.maximum(answer.variance[words], LEAST_VARIANCE))
+    return -_lowest((answer.logp[words] - answer.mean[words]) / spread, k)
+
+
+def _lowest(values: NDArray[np.float64], k: float) -> float:
+    return float(np.sort(values)[: max(1, int(k * len(values)))].mean())
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Scores and clusters of the two splits; `holdout` is the positive side."""
+
+    holdout: Sequence[float]
+    forget: Sequence[float]
+    holdout_clusters: Sequence[str]
+    forget_clusters: Sequence[str]
+
+    @classmethod
+    def of(cls, values: Iterable[FactValue], clusters: Mapping[str, str]) -> Sides:
+        """The facts that have a value, by their label."""
+        scored: tuple[list[tuple[float, str]], ...] = ([], [])
+        for found in values:
+            if found.value is not None and math.isfinite(found.value) and found.label is not None:
+                scored[found.label].append((found.value, clusters[found.id]))
+        forget, holdout = scored
+        return cls([v for v, _ in holdout], [v for v, _ in forget], [c for _, c in holdout], [c for _, c in forget])
+
+    @property
+    def auc(self) -> float:
+        return auc(self.holdout, self.forget)
+
+    @property
+    def resamples(self) -> NDArray[np.float64]:
+        """The AUCs of resampled clusters: the same draws for every model on the same facts."""
+        return auc_resamples(self.holdout, self.forget, self.holdout_clusters, self.forget_clusters)
+
+    def interval(self, level: float = LEVEL) -> Interval:
+        return auc_interval(self.holdout, self.forget, self.holdout_clusters, self.forget_clusters, level=level)
+
+
+def clusters_of(subject: Subject) -> dict[str, str]:
+    """The author of each fact of both splits."""
+    return {fact.id: fact.cluster for split in SPLITS for fact in subject.split(split)}
+
+
+def share(variant: str) -> float:
+    """k in `kX`; variants without a k do not ask."""
+    return float(variant.removeprefix("k")) if variant in SHARES else math.nan
+
+
+def _metric(name: str, score: Score, variants: tuple[str, ...], source: str) -> Metric:
+    def compute(subject: Subject, variant: str) -> Measured:
+        k = share(variant)
+        values: list[FactValue] = []
+        for label, split in enumerate(SPLITS):
+            answers = subject.answers("original", split)
+            values += fact_values(subject.split(split), answers, lambda found: score(found[0], k), label=label)
+        sides = Sides.of(values, clusters_of(subject))
+        notes: dict[str, Any] = {"rendered": rendered(*(subject.answers("original", s) for s in SPLITS))}
+        if math.isnan(sides.auc):
+            return Measured(values, notes | {"undefined": "a split has no scored fact"}, Summary(None, None))
+        return Measured(values, notes, Summary(sides.auc, sides.interval()))
+
+    return Metric(
+        name=name,
+        version=1,
+        direction="knowledge",
+        limits=(0.0, 1.0),
+        needs=frozenset({"holdout"}),
+        variants=variants,
+        source=f"UDS guide, appendix I; {source}",
+        compute=compute,
+        splits=SPLITS,
+    )
+
+
+MIA_LOSS = _metric("mia_loss", loss, ("default",), "Yeom et al. 2018")
+MIA_ZLIB = _metric("mia_zlib", zlib_loss, ("default",), "Carlini et al. 2021")
+MIA_MIN_K = _metric("mia_min_k", min_k, SHARES, "Shi et al. 2024")
+MIA_MIN_K_PLUS_PLUS = _metric("mia_min_k_plus_plus", min_k_plus_plus, SHARES, "Zhang et al. 2025")
+METRICS = (MIA_LOSS, MIA_ZLIB, MIA_MIN_K, MIA_MIN_K_PLUS_PLUS)

@@ -1,0 +1,35 @@
+"""Intervals of values that are no mean over facts: the value is computed again for each resample of clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval
+
+Array = NDArray[np.float64]
+
+
+def cluster_draws(
+    clusters: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[Array, NDArray[np.intp]]:
+    """How often each cluster is drawn, [resamples, clusters], and which cluster each fact belongs to, [facts].
+
+    The same for every model on the same facts.
+    """
+    names, index = np.unique(np.asarray(clusters), return_inverse=True)
+    units = len(names)
+    draws = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)
+    return draws.astype(float), index
+
+
+def percentile_interval(values: Array, units: int) -> Interval:
+    """The interval between the percentiles of a value's resamples; no bounds where a resample is undefined."""
+    if not len(values) or not np.isfinite(values).all():
+        return Interval(math.nan, math.nan, "undefined in some resamples", units)
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    method = f"percentile bootstrap over clusters, B={len(values)}, seed {SEED}"
+    return Interval(float(low), float(high), method, units)
