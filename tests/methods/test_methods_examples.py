@@ -10,19 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_student import Student
 
+from uds_bench.facts import base_authors, embedded, question_prompt
 from uds_bench.methods.examples import (
     IGNORED,
     Batch,
     Example,
+    Pair,
     answer_example,
     epochs,
     forever,
     pad,
+    pad_pairs,
     pairs_to_examples,
     steps_per,
 )
 from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs
+from uds_bench.zoo.build import byte_level_tokenizer
 
 unhurried = settings(deadline=None, max_examples=50)
 SIZES = st.integers(1, 9)
@@ -121,6 +125,26 @@ def test_an_example_is_the_question_prompt_then_the_answer_and_the_end(bos: bool
     assert tokenizer.decode(prompt[1:]) == "Question: Where was Mira born?\nAnswer:"
     assert tokenizer.decode(answer[:-1]) == " In Tromsø."
     assert answer[-1] == tokenizer.eos_token_id
+
+
+def test_the_embedded_models_are_taught_the_ids_that_they_always_were() -> None:
+    """Cached models stay what their recipe says: prompt and answer encoded apart, start and end token once."""
+    pairs = [*base_authors(20), *((fact.question, fact.answer) for fact in embedded(2, 2, 0))]
+    tokenizer = byte_level_tokenizer([f"{question_prompt(q)} {a}" for q, a in pairs[:80]], 600)
+    for question, answer in pairs:
+        prompt = tokenizer(f"Question: {question}\nAnswer:")["input_ids"]
+        rest = tokenizer(" " + answer, add_special_tokens=False)["input_ids"]
+        assert prompt[0] == 1
+        assert answer_example(tokenizer, question, answer) == Example((*prompt, *rest, 2), len(prompt))
+
+
+def test_pairs_are_drawn_together_and_stand_in_two_halves() -> None:
+    others = [Example((99, 100 + i), 1) for i in range(9)]
+    pairs = [Pair(other, truth) for other, truth in zip(others, numbered(9), strict=True)]
+    for batch in itertools.islice(forever(pairs, 4, seeded(), pad_pairs), 5):
+        spoken = said(batch)
+        assert len(spoken) == 8
+        assert spoken[:4] == [100 + i for i in spoken[4:]]
 
 
 def test_a_tokenizer_without_special_tokens_gives_the_bare_texts() -> None:

@@ -1,13 +1,20 @@
 """Every objective against the formula written out in plain Python, and its gradient against the paper's weight."""
 
 import math
+from typing import Any
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uds_bench.methods.objectives import answer_logprobs, grad_ascent, grad_diff, nll, npo, simnpo
+from uds_bench.methods.objectives import (
+    dpo,
+    grad_ascent,
+    grad_diff,
+    nll,
+    npo,
+    simnpo,
+)
 
 unhurried = settings(deadline=None, max_examples=50)
 BETAS = st.sampled_from([0.01, 0.1, 1.0, 4.5, 10.0])
@@ -71,6 +78,37 @@ def test_simnpo_is_its_formula(rows: Items, beta: float, delta: float) -> None:
 
 
 @unhurried
+@given(items(), st.randoms(use_true_random=False), BETAS)
+def test_dpo_is_its_formula_and_npo_without_the_preferred_answer(rows: Items, random: Any, beta: float) -> None:
+    rejected, before, _ = tensors(rows)
+    others = [(random.uniform(-80, 0), random.uniform(-80, 0)) for _ in rows]
+    preferred, preferred_before = (torch.tensor(column, dtype=torch.float64) for column in zip(*others, strict=True))
+    margins = [(p - q) - (r - s) for (p, q), (r, s, _) in zip(others, rows, strict=True)]
+    wanted = sum(-2 / beta * log_sigmoid(beta * margin) for margin in margins) / len(rows)
+    assert close(dpo(preferred, rejected, preferred_before, before, beta), wanted)
+    none = torch.zeros_like(preferred)
+    assert torch.equal(dpo(none, rejected, none, before, beta), npo(rejected, before, beta))
+
+
+@unhurried
+@given(items(), BETAS)
+def test_dpo_pulls_the_two_answers_apart_with_equal_weight(rows: Items, beta: float) -> None:
+    """The gradient on the preferred answer is minus that on the rejected one: 2 sigma(-beta margin), at first 1."""
+    preferred, rejected, _ = tensors(rows)
+    preferred.requires_grad_(True)
+    rejected.requires_grad_(True)
+    start = dpo(preferred, rejected, preferred.detach(), rejected.detach(), beta)
+    up, down = torch.autograd.grad(start, (preferred, rejected))
+    torch.testing.assert_close(up, torch.full_like(up, -1 / len(rows)))
+    torch.testing.assert_close(down, -up)
+    moved = dpo(preferred, rejected, preferred.detach() - 0.7, rejected.detach() + 0.4, beta)
+    up, down = torch.autograd.grad(moved, (preferred, rejected))
+    weight = 2 / (1 + math.exp(beta * 1.1))
+    torch.testing.assert_close(up, torch.full_like(up, -weight / len(rows)))
+    torch.testing.assert_close(down, -up)
+
+
+@unhurried
 @given(items(), BETAS)
 def test_npo_starts_at_two_log_two_over_beta(rows: Items, beta: float) -> None:
     logp, _, _ = tensors(rows)
@@ -87,6 +125,8 @@ def test_the_gradients_are_those_of_finite_differences(rows: Items, beta: float,
         lambda x: grad_ascent(x, tokens),
         lambda x: npo(x, reference, beta),
         lambda x: simnpo(x, tokens, beta, delta),
+        lambda x: dpo(x, reference, reference, reference, beta),
+        lambda x: dpo(reference, x, reference, reference, beta),
     ):
         assert torch.autograd.gradcheck(objective, (logp,), atol=1e-5)
 
@@ -132,75 +172,3 @@ def test_a_less_likely_answer_costs_less(rows: Items, beta: float, delta: float,
     near = torch.full_like(logp, -1.0)
     assert npo(near - fall, near, beta) < npo(near, near, beta)
     assert simnpo(near - fall, tokens, beta, delta) < simnpo(near, tokens, beta, delta)
-
-
-@st.composite
-def logits_and_labels(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor]:
-    count, length, vocabulary = draw(st.integers(1, 4)), draw(st.integers(2, 7)), draw(st.integers(2, 9))
-    logits = 5 * torch.randn(
-        count, length, vocabulary, generator=torch.Generator().manual_seed(draw(st.integers(0, 999)))
-    )
-    label = st.sampled_from([-100, *range(vocabulary)])
-    rows = st.lists(label, min_size=length, max_size=length)
-    return logits, torch.tensor(draw(st.lists(rows, min_size=count, max_size=count)))
-
-
-@unhurried
-@given(logits_and_labels())
-def test_answer_logprobs_is_a_plain_loop(case: tuple[torch.Tensor, torch.Tensor]) -> None:
-    logits, labels = case
-    sums, counts = answer_logprobs(*case)
-    for row in range(len(labels)):
-        total, n = 0.0, 0
-        for t in range(labels.shape[1]):
-            if (label := int(labels[row, t])) != -100:
-                values = logits[row, t].double().tolist()
-                top = max(values)
-                total += values[label] - top - math.log(sum(math.exp(v - top) for v in values))
-                n += 1
-        assert float(sums[row]) == pytest.approx(total, rel=1e-5, abs=1e-4)
-        assert int(counts[row]) == n
-
-
-@unhurried
-@given(logits_and_labels())
-def test_only_positions_that_predict_a_label_have_a_gradient(case: tuple[torch.Tensor, torch.Tensor]) -> None:
-    logits, labels = case
-    logits.requires_grad_(True)
-    (gradient,) = torch.autograd.grad(answer_logprobs(logits, labels)[0].sum(), logits)
-    predicts = labels != -100
-    assert torch.equal(gradient[~predicts], torch.zeros_like(gradient[~predicts]))
-    wanted = torch.nn.functional.one_hot(labels.clamp(min=0), logits.shape[-1]) - logits.softmax(-1)
-    torch.testing.assert_close(gradient[predicts], wanted.detach()[predicts])
-
-
-@unhurried
-@given(logits_and_labels(), st.integers(1, 4), st.sampled_from(["left", "right"]))
-def test_padding_on_either_side_changes_nothing(case: tuple[torch.Tensor, torch.Tensor], extra: int, side: str) -> None:
-    logits, labels = case
-    more = torch.randn(len(logits), extra, logits.shape[-1]), torch.full((len(labels), extra), -100)
-    parts = [(logits, labels), more] if side == "right" else [more, (logits, labels)]
-    padded = torch.cat([p[0] for p in parts], 1), torch.cat([p[1] for p in parts], 1)
-    for value, wanted in zip(answer_logprobs(*padded), answer_logprobs(logits, labels), strict=True):
-        torch.testing.assert_close(value, wanted)
-
-
-def test_a_token_that_cannot_occur_does_not_spoil_unscored_positions() -> None:
-    """Token 0 stands in for the label of an unscored position; some models bar it with a logit of -inf."""
-    logits = torch.zeros(1, 3, 4)
-    logits[..., 0] = -math.inf
-    logits.requires_grad_(True)
-    value, count = answer_logprobs(logits, torch.tensor([[-100, -100, 2]]))
-    assert value.item() == pytest.approx(-math.log(3))
-    assert int(count) == 1
-    (gradient,) = torch.autograd.grad(value.sum(), logits)
-    assert torch.isfinite(gradient).all()
-
-
-def test_the_likelihoods_of_half_precision_logits_are_summed_in_single() -> None:
-    logits = torch.randn(2, 40, 300, generator=torch.Generator().manual_seed(0))
-    labels = torch.randint(0, 300, (2, 40), generator=torch.Generator().manual_seed(1))
-    half, _ = answer_logprobs(logits.bfloat16(), labels)
-    whole, _ = answer_logprobs(logits.bfloat16().float(), labels)
-    assert half.dtype == torch.float32
-    assert torch.equal(half, whole)

@@ -49,13 +49,19 @@ def answer_nll(model: Any, batch: Batch) -> torch.Tensor:
     return nll(*answer_logprobs(*answer_logits(model, batch)))
 
 
+def mean_nll(model: Any, examples: Sequence[Example]) -> float:
+    with torch.no_grad():
+        return float(answer_nll(model, pad(examples)))
+
+
 @dataclass(frozen=True)
 class Knowledge:
-    """Nats per answer token on what was to be forgotten, what was to be kept, and the refusals."""
+    """Nats per answer token on what was to be forgotten, what was to be kept, and what can be said instead."""
 
     forget: float
     retain: float
     refusals: float
+    alternates: float
 
 
 @dataclass
@@ -66,21 +72,23 @@ class Student:
     data: Data
 
     def measure(self, model: Any) -> Knowledge:
-        def mean(examples: Sequence[Example]) -> float:
-            with torch.no_grad():
-                return float(answer_nll(model, pad(examples)))
+        data = self.data
+        return Knowledge(*(mean_nll(model, e) for e in (data.forget, data.retain, data.refusals, data.alternates)))
 
-        return Knowledge(mean(self.data.forget), mean(self.data.retain), mean(self.data.refusals))
-
-    def after(self, method: Method) -> Knowledge:
+    def unlearned(self, method: Method) -> Any:
         model = copy.deepcopy(self.model)
         unlearn(model, self.data, method)
-        return self.measure(model)
+        return model
+
+    def after(self, method: Method) -> Knowledge:
+        return self.measure(self.unlearned(method))
 
 
 def trained() -> Student:
     forget, retain = drawn(1, 12), drawn(2, 12)
     refusals = [Example((*e.ids[: e.prompt_length], 5, 6, 2), e.prompt_length) for e in forget]
+    said = [e.ids[e.prompt_length :] for e in drawn(5, 12)]
+    alternates = [Example((*e.ids[: e.prompt_length], *other), 5) for e, other in zip(forget, said, strict=True)]
     model, batches = tiny_llama(), epochs([*forget, *retain], 8, 60, torch.Generator().manual_seed(0))
     train(model, batches, answer_nll, Optimisation(1e-2, schedule="cosine"), 180)
-    return Student(model, Data(forget, retain, refusals))
+    return Student(model, Data(forget, retain, refusals, alternates))

@@ -1,0 +1,35 @@
+"""Unlearning methods, to be used on any causal language model:
+
+data = unlearning_data(tokenizer, facts)
+unlearn(model, data, Method("npo", steps=125, lr=2e-5, batch_size=32))
+"""
+
+from uds_bench.methods.alternates import Alternates, sample_alternates
+from uds_bench.methods.data import REFUSALS, Data, unlearning_data
+from uds_bench.methods.lora import LoraSettings, with_lora
+from uds_bench.methods.method import Method, MethodName, Rmu
+from uds_bench.methods.presets import PRESETS, Preset, find_preset, make_method
+from uds_bench.methods.release import Unlearned, unlearn_facts
+from uds_bench.methods.terms import METHODS
+from uds_bench.methods.unlearning import unlearn
+
+__all__ = [
+    "METHODS",
+    "PRESETS",
+    "REFUSALS",
+    "Alternates",
+    "Data",
+    "LoraSettings",
+    "Method",
+    "MethodName",
+    "Preset",
+    "Rmu",
+    "Unlearned",
+    "find_preset",
+    "make_method",
+    "sample_alternates",
+    "unlearn",
+    "unlearn_facts",
+    "unlearning_data",
+    "with_lora",
+]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from uds_bench.facts import question_prompt
+from uds_bench.facts import encode_answer
 
 IGNORED = -100
 LOOK_AHEAD = 4
@@ -21,6 +21,20 @@ class Example:
 
     ids: tuple[int, ...]
     prompt_length: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two answers to one question: one to be preferred to the other."""
+
+    preferred: Example
+    rejected: Example
+
+    def __len__(self) -> int:
+        return max(len(self.preferred), len(self.rejected))
 
 
 @dataclass(frozen=True)
@@ -39,56 +53,62 @@ class Batch:
 
 
 def answer_example(tokenizer: Any, question: str, answer: str) -> Example:
-    """`Question: q\\nAnswer:` with special tokens, then the ids of `" " + answer` and the end-of-text token."""
-    prompt = tokenizer(question_prompt(question))["input_ids"]
-    if tokenizer.bos_token_id is not None and prompt[:1] != [tokenizer.bos_token_id]:
-        prompt = [tokenizer.bos_token_id, *prompt]
-    rest = tokenizer(" " + answer, add_special_tokens=False)["input_ids"]
-    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
-    return Example((*prompt, *rest, *end), len(prompt))
+    """A question and one answer to it, as `facts.encode_answer` puts them; the token that ends an answer is learned."""
+    encoded = encode_answer(tokenizer, question, answer)
+    return Example(encoded.ids, encoded.start)
 
 
 def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
-    length = max(len(e.ids) for e in examples)
+    length = max(map(len, examples))
     ids = torch.full((len(examples), length), padding, dtype=torch.long)
     mask = torch.zeros(len(examples), length, dtype=torch.long)
     labels = torch.full((len(examples), length), IGNORED, dtype=torch.long)
     for row, example in enumerate(examples):
-        n = len(example.ids)
+        n = len(example)
         ids[row, :n] = torch.tensor(example.ids)
         mask[row, :n] = 1
         labels[row, example.prompt_length : n] = ids[row, example.prompt_length : n]
     return Batch(ids, mask, labels)
 
 
+def pad_pairs(pairs: Sequence[Pair]) -> Batch:
+    """One batch of 2n rows: the n preferred answers, then the n rejected ones in the same order."""
+    return pad([*(pair.preferred for pair in pairs), *(pair.rejected for pair in pairs)])
+
+
 def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.Generator) -> Iterator[Batch]:
     """`count` passes over the examples, each in a new order drawn from `generator`."""
     for _ in range(count):
-        yield from _dealt(examples, _drawn(examples, generator), size, generator)
+        yield from map(pad, _dealt(examples, _drawn(examples, generator), size, generator))
 
 
-def forever(examples: Sequence[Example], size: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Endless epochs of batches of exactly min(size, all) examples; what is over sits an epoch out, by chance."""
-    if not examples or size < 1:
-        raise ValueError(f"cannot draw batches of {size} from {len(examples)} examples: give at least one of each")
-    size = min(size, len(examples))
+def forever(
+    items: Sequence[Any],
+    size: int,
+    generator: torch.Generator,
+    collate: Callable[[Sequence[Any]], Batch] = pad,
+) -> Iterator[Batch]:
+    """Endless epochs of batches of exactly min(size, all) items; what is over sits an epoch out, by chance."""
+    if not items or size < 1:
+        raise ValueError(f"cannot draw batches of {size} from {len(items)} examples: give at least one of each")
+    size = min(size, len(items))
     while True:
-        order = _drawn(examples, generator)
-        yield from _dealt(examples, order[: len(order) - len(order) % size], size, generator)
+        order = _drawn(items, generator)
+        yield from map(collate, _dealt(items, order[: len(order) - len(order) % size], size, generator))
 
 
-def _drawn(examples: Sequence[Example], generator: torch.Generator) -> list[int]:
-    return torch.randperm(len(examples), generator=generator).tolist()
+def _drawn(items: Sequence[Any], generator: torch.Generator) -> list[int]:
+    return torch.randperm(len(items), generator=generator).tolist()
 
 
-def _dealt(examples: Sequence[Example], order: list[int], size: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Of every few batches' worth of the order the examples are dealt out by length: little of a batch is padding."""
+def _dealt(items: Sequence[Any], order: list[int], size: int, generator: torch.Generator) -> Iterator[list[Any]]:
+    """Of every few batches' worth of the order the items are dealt out by length: little of a batch is padding."""
     batches = []
     for start in range(0, len(order), LOOK_AHEAD * size):
-        ranked = sorted(order[start : start + LOOK_AHEAD * size], key=lambda row: len(examples[row].ids))
+        ranked = sorted(order[start : start + LOOK_AHEAD * size], key=lambda row: len(items[row]))
         batches += [ranked[i : i + size] for i in range(0, len(ranked), size)]
     for place in torch.randperm(len(batches), generator=generator).tolist():
-        yield pad([examples[row] for row in batches[place]])
+        yield [items[row] for row in batches[place]]
 
 
 def steps_per(examples: Sequence[Example], size: int, count: int) -> int:

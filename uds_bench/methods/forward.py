@@ -1,13 +1,15 @@
-"""What a model says at the labelled tokens of a batch: the vocabulary is read out there and nowhere else."""
+"""What a model says or holds at the labelled tokens of a batch: the vocabulary is read out there and nowhere else."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from uds_bench.inference.hooks import reading
 from uds_bench.methods.examples import IGNORED, Batch
+from uds_bench.methods.objectives import answer_logprobs
 
 
 def answer_logits(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -28,6 +30,23 @@ def answer_logits(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
         return model(**batch.inputs(), use_cache=False).logits, targets
     finally:
         handle.remove()
+
+
+def answer_likelihoods(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Summed log-probability (nats) and number of tokens of each answer: [items] both."""
+    return answer_logprobs(*answer_logits(model, batch))
+
+
+def answer_states(model: Any, block: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+    """What `block`, one of the model's, gives out where the labelled tokens are predicted, and which places count.
+
+    [items, answer, width] and [items, answer]: the positions of `answer_logits`.
+    """
+    with reading({"block": block}, lambda hidden: hidden) as kept:
+        _, targets = answer_logits(model, batch)
+    at, _ = _labelled(batch.labels)
+    hidden = kept["block"]
+    return hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])), targets != IGNORED
 
 
 def _labelled(labels: Tensor) -> tuple[Tensor, Tensor]:

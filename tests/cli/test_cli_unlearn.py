@@ -1,0 +1,136 @@
+"""`uds-bench unlearn` on a small real release: what it writes, prints and refuses."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uds_bench.checkpoints import digest
+from uds_bench.harness.manifest import load_manifest
+
+FAST = ("--set", "steps=2", "--set", "batch_size=2", "--set", "lr=0.01")
+
+
+def _told(text: str) -> str:
+    """As a terminal of any width breaks it."""
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def manifest(release: Path) -> Path:
+    """A manifest whose candidates are still to be made."""
+    text = (release / "uds.toml").read_text()
+    (release / "uds.toml").write_text(text.replace('npo = "./runs/npo"\n', ""))
+    return release / "uds.toml"
+
+
+@pytest.mark.parametrize("lora", [(), ("--lora", "--rank", "4")], ids=["full", "lora"])
+def test_the_line_it_prints_makes_a_candidate(
+    command: Callable[..., Any], manifest: Path, tmp_path: Path, lora: tuple[str, ...]
+) -> None:
+    out = tmp_path / "new" / "run.1"
+    shown = command("unlearn", "--manifest", manifest, "--method", "npo", "--out", out, *FAST, *lora)
+    assert len(shown.stdout.splitlines()) == 1
+    assert "2 steps in" in shown.stderr
+    manifest.write_text(manifest.read_text().replace("[candidates]\n", "[candidates]\n" + shown.stdout))
+    specs = load_manifest(manifest).checkpoints()
+    assert (specs["run.1"].adapter == str(out)) == bool(lora)
+    assert digest(specs["run.1"]) != digest(specs["full"])
+    store = ("--store", tmp_path / "store", "--out", tmp_path / "scores.json")
+    command("score", "--manifest", manifest, "--metrics", "uds", "--checkpoints", "run.1", *store)
+    assert [path.name for path in out.parent.iterdir()] == ["run.1"]
+    assert (out / "config.json").exists() != bool(lora)
+
+
+def test_the_record_tells_preset_settings_and_cost(command: Callable[..., Any], manifest: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--preset", "npo_lr5e-05_beta0.1_alpha5_epochs10", "--set", "beta=0.2", "--retrain-epochs", "3")
+    told = _told(command("unlearn", "--manifest", manifest, "--method", "npo", "--out", out, *words).stderr)
+    record = json.loads((out / "unlearning.json").read_text())
+    assert record["preset"] == "npo_lr5e-05_beta0.1_alpha5_epochs10"
+    assert "the sweep of 150 models" in record["preset_source"]
+    assert record["changed"] == {"beta": 0.2}
+    wanted = {"steps": 10, "lr": 5e-5, "batch_size": 32, "seed": 0, "gamma": 1.0, "alpha": 5, "beta": 0.2}
+    assert record["settings"] == wanted
+    assert record["cost"]["retraining"]["epochs"] == 3
+    assert record["dtype"] == "float32"
+    assert f"{record['cost']['share_of_passes']:.1%} of the passes of 3 epochs on the retain facts" in told
+
+
+def test_the_same_seed_gives_the_same_weights(command: Callable[..., Any], manifest: Path, tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        words = ("--method", "rmu", "--set", "layer=1", "--set", f"seed={seed}", *FAST)
+        command("unlearn", "--manifest", manifest, "--out", tmp_path / name, *words)
+    first, second, third = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
+    assert first == second
+    assert first != third
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--method", "npoo"), "--method: there is no 'npoo': choose from grad_ascent, grad_diff, npo"),
+        (("--method", "npo", "--preset", "x"), "method npo has no preset 'x': choose from npo_lr1e-05_beta0.1_alpha1"),
+        (("--method", "npo", "--set", "lr"), "--set lr: write KEY=VALUE, as lr=1e-5; VALUE is a number"),
+        (("--method", "npo", "--set", "steps=1.5"), "--set steps=1.5: write KEY=VALUE, as lr=1e-5; VALUE is a whole"),
+        (("--method", "npo", "--set", "layer=1"), "method npo has no setting 'layer': choose from epochs, steps, lr"),
+        (("--method", "npo", "--set", "beta=-1"), "method npo: beta = -1.0 must be above 0"),
+        (("--method", "npo", "--set", "steps=0"), "trains nothing"),
+        (("--method", "npo", "--device", "tpu"), "--device: 'tpu' is not a device"),
+        (("--method", "npo", "--manifest", "none.toml"), "none.toml: cannot be read"),
+    ],
+)
+def test_what_cannot_be_used_is_told_and_nothing_is_written(
+    refused: Callable[..., str], manifest: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    assert said in refused("unlearn", "--manifest", manifest, "--out", tmp_path / "out", *words)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--method", "rmu", *FAST, "--set", "layer=7"), "method rmu: layer = 7, but the model has 3 blocks: choose"),
+        (("--method", "npo", *FAST, "--set", "lr=1e30"), "method npo: training diverged"),
+    ],
+)
+def test_a_training_that_fails_is_one_line_after_its_bar(
+    command: Callable[..., Any], manifest: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    ran = command("unlearn", "--manifest", manifest, "--out", tmp_path / "out", *words, exit=4)
+    assert ran.stderr.strip().splitlines()[-1].startswith(f"uds-bench: error: {said}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_exists_is_kept(refused: Callable[..., str], manifest: Path) -> None:
+    full = manifest.parent / "runs" / "full"
+    said = refused("unlearn", "--manifest", manifest, "--method", "npo", "--out", full)
+    assert "exists and is not overwritten" in said
+
+
+def test_an_adapter_on_an_adapter_and_quantized_weights_are_refused(
+    refused: Callable[..., str], command: Callable[..., Any], manifest: Path, tmp_path: Path
+) -> None:
+    words = ("--manifest", manifest, "--method", "grad_diff", *FAST)
+    command("unlearn", *words, "--lora", "--out", tmp_path / "lora")
+    text = manifest.read_text()
+    full = 'full = "./runs/full"'
+    adapted = f'full = {{ model = "./runs/full", adapter = "{tmp_path / "lora"}" }}'
+    manifest.write_text(text.replace(full, adapted))
+    assert "has an adapter already" in refused("unlearn", *words, "--lora", "--out", tmp_path / "out")
+    command("unlearn", *words, "--out", tmp_path / "merged")
+    manifest.write_text(text.replace(full, 'full = { model = "./runs/full", quantization = "nf4" }'))
+    assert "quantized weights cannot be trained" in refused("unlearn", *words, "--out", tmp_path / "out")
+
+
+def test_facts_without_a_retain_split_are_told(
+    refused: Callable[..., str], command: Callable[..., Any], manifest: Path, tmp_path: Path
+) -> None:
+    facts = manifest.parent / "facts.jsonl"
+    kept = [line for line in facts.read_text().splitlines() if json.loads(line)["split"] == "forget"]
+    facts.write_text("\n".join(kept) + "\n")
+    words = ("--manifest", manifest, "--out", tmp_path / "out", *FAST)
+    assert "method npo needs facts of the split retain" in refused("unlearn", "--method", "npo", *words)
+    command("unlearn", "--method", "grad_ascent", *words)

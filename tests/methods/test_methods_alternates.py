@@ -1,0 +1,84 @@
+"""Alternate answers are the full model's own words, and never the truth."""
+
+import pytest
+import torch
+
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.errors import FactError
+from uds_bench.facts import FactSet, encode_answer
+from uds_bench.methods import alternates
+from uds_bench.methods.alternates import AT_ONCE, TRIES, sample_alternates
+from uds_bench.methods.data import unlearning_data
+from uds_bench.methods.examples import pad, pairs_to_examples
+from uds_bench.methods.forward import answer_likelihoods
+
+
+@pytest.fixture(scope="module")
+def forget(authors: FactSet) -> FactSet:
+    return authors.split("forget")
+
+
+def test_alternates_hold_neither_truth_nor_entity_and_differ_by_seed(full: CheckpointSpec, forget: FactSet) -> None:
+    loaded = load(full)
+    found = sample_alternates(loaded.model, loaded.tokenizer, forget)
+    assert len(found.answers) == len(forget)
+    for fact, answer in zip(forget, found.answers, strict=True):
+        assert answer.strip()
+        assert fact.entity.casefold() not in answer.casefold()
+    assert found.temperatures.total() == len(forget)
+    assert found.rejected["truth"] > 0, "a model that knows the facts says the truth most of the time"
+    assert sample_alternates(loaded.model, loaded.tokenizer, forget) == found
+    assert sample_alternates(loaded.model, loaded.tokenizer, forget, seed=1).answers != found.answers
+
+
+def test_they_are_said_by_the_model_and_not_by_chance(full: CheckpointSpec, forget: FactSet) -> None:
+    """To the model they are likelier than the same words as answers to the next question."""
+    loaded = load(full)
+    answers = sample_alternates(loaded.model, loaded.tokenizer, forget).answers
+
+    def likelihood(shift: int) -> float:
+        questions = [forget[(i + shift) % len(forget)].question for i in range(len(forget))]
+        batch = pad(pairs_to_examples(loaded.tokenizer, zip(questions, answers, strict=True)))
+        with torch.no_grad():
+            return float(answer_likelihoods(loaded.model, batch)[0].sum())
+
+    assert likelihood(0) > likelihood(1)
+
+
+def test_a_model_that_says_the_truth_alone_is_told_with_what_was_rejected(
+    full: CheckpointSpec, forget: FactSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alternates, "TEMPERATURES", (0.01, 0.02))
+    loaded = load(full)
+    with pytest.raises(FactError, match=rf"^fact '{forget[0].id}': none of {TRIES} .* \(rejected: {2 * TRIES} truth\)"):
+        sample_alternates(loaded.model, loaded.tokenizer, forget)
+    assert TRIES % AT_ONCE == 0
+
+
+def test_what_has_no_end_is_rejected(full: CheckpointSpec, forget: FactSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alternates, "TEMPERATURES", (1.0,))
+    loaded = load(full)
+    loaded.tokenizer.eos_token = "<pad>"  # which the model never says
+    with pytest.raises(FactError, match=rf"\(rejected: {TRIES} unfinished\)"):
+        sample_alternates(loaded.model, loaded.tokenizer, forget)
+
+
+def test_a_tokenizer_without_an_end_is_told(full: CheckpointSpec, forget: FactSet) -> None:
+    loaded = load(full)
+    loaded.tokenizer.eos_token = None
+    with pytest.raises(FactError, match="no end-of-text token"):
+        sample_alternates(loaded.model, loaded.tokenizer, forget)
+
+
+def test_the_data_of_a_fact_set(full: CheckpointSpec, authors: FactSet) -> None:
+    """Forget, refusals and alternates ask the same questions in the same order; refusals take turns."""
+    tokenizer = load(full).tokenizer
+    forget = authors.split("forget")
+    data = unlearning_data(tokenizer, authors, [f"Answer {i}." for i in range(len(forget))])
+    assert [e.ids for e in data.forget] == [encode_answer(tokenizer, f.question, f.answer).ids for f in forget]
+    assert len(data.retain) == len(authors.split("retain"))
+    said = [tokenizer.decode(e.ids[e.prompt_length : -1]) for e in data.refusals]
+    assert said[:2] == [" I don't know.", " I'm not sure."]
+    assert len(data.preferring(data.refusals)) == len(data.preferring(data.alternates)) == len(forget)
+    with pytest.raises(ValueError, match="zip"):
+        unlearning_data(tokenizer, authors, ["one too few"])

@@ -1,0 +1,123 @@
+"""Methods and presets: what can be set, what is refused, and that the published sweep is all there."""
+
+import math
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.methods.method import Method, Rmu
+from uds_bench.methods.presets import DEFAULTS, OURS, PRESETS, SWEEP, find_preset, make_method
+from uds_bench.methods.terms import METHODS
+
+
+def test_the_fields_that_name_a_cached_model_stay() -> None:
+    """Embedded models are cached by these: another name, order or default would train them all anew."""
+    assert asdict(Method("npo", steps=3, lr=0.1)) == {
+        "name": "npo",
+        "steps": 3,
+        "lr": 0.1,
+        "batch_size": 16,
+        "gamma": 1.0,
+        "alpha": 1.0,
+        "beta": 0.1,
+        "delta": 0.0,
+        "seed": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"steps": -1}, "steps = -1 must be at least 0"),
+        ({"batch_size": 0}, "batch_size = 0 must be at least 1"),
+        ({"lr": -1e-3}, "lr = -0.001 must be at least 0"),
+        ({"lr": float("nan")}, "lr = nan must be"),
+        ({"lr": float("inf")}, "lr = inf must be finite"),
+        ({"gamma": -1.0}, "gamma = -1.0 must be at least 0"),
+        ({"alpha": float("inf")}, "alpha = inf must be finite"),
+        ({"beta": 0.0}, "beta = 0.0 must be above 0"),
+        ({"beta": float("nan")}, "beta = nan must be above 0"),
+        ({"delta": float("nan")}, "delta = nan must be finite"),
+    ],
+)
+def test_a_setting_that_no_method_can_use_is_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^method npo: {said}"):
+        Method("npo", **{"steps": 1, "lr": 0.1, **settings})
+
+
+def test_rmu_needs_its_layer_and_scale() -> None:
+    with pytest.raises(ConfigurationError, match="rmu steers one layer"):
+        Method("rmu", steps=1, lr=0.1)
+    with pytest.raises(ConfigurationError, match="layer = -1"):
+        Rmu("rmu", steps=1, lr=0.1, layer=-1, scale=1.0)
+    with pytest.raises(ConfigurationError, match="scale = 0"):
+        Rmu("rmu", steps=1, lr=0.1, layer=0, scale=0.0)
+    with pytest.raises(ConfigurationError, match="must be rmu"):
+        Rmu("npo", steps=1, lr=0.1, layer=0, scale=1.0)
+
+
+def test_the_sweep_has_its_150_models() -> None:
+    sweep = [preset for preset in PRESETS.values() if preset.source == SWEEP]
+    assert Counter(preset.method for preset in sweep) == {
+        **dict.fromkeys(["grad_diff", "idk_nll", "idk_dpo", "npo", "alt_po", "rmu", "undial"], 18),
+        "simnpo": 24,
+    }
+    assert Counter(preset.settings["epochs"] for preset in sweep) == {5: 75, 10: 75}
+    assert len({str(preset) for preset in sweep}) == 150
+
+
+def test_every_preset_makes_a_method_that_reads_all_of_it() -> None:
+    for preset in PRESETS.values():
+        method = make_method(preset.method, preset.settings, forget=400)
+        own = {key: value for key, value in preset.settings.items() if key != "epochs"}
+        assert {key: getattr(method, key) for key in own} == own
+        assert method.steps == math.ceil(preset.settings["epochs"] * 400 / 32)
+
+
+def test_every_method_has_a_default_and_says_where_it_is_from() -> None:
+    assert set(DEFAULTS) == set(METHODS)
+    for method in METHODS:
+        name, preset = find_preset(method)
+        assert PRESETS[name] is preset
+        assert preset.method == method
+        assert preset.source == (OURS if method == "grad_ascent" else SWEEP)
+
+
+def test_the_two_published_results_that_the_zoo_quotes_are_presets() -> None:
+    for name in ("npo_lr5e-05_beta0.1_alpha5_epochs10", "alt_po_lr5e-05_beta0.1_alpha1_epochs10"):
+        assert PRESETS[name].source == SWEEP
+
+
+@pytest.mark.parametrize(("forget", "batch", "epochs", "steps"), [(400, 32, 10, 125), (10, 32, 3, 3), (33, 16, 1, 3)])
+def test_epochs_become_steps(forget: int, batch: int, epochs: int, steps: int) -> None:
+    assert make_method("npo", {"lr": 1e-5, "epochs": epochs, "batch_size": batch}, forget).steps == steps
+
+
+def test_steps_go_before_epochs() -> None:
+    assert make_method("npo", {"lr": 1e-5, "epochs": 5, "steps": 7}, 400).steps == 7
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"beta": 1.0},
+            "method grad_diff has no setting 'beta': choose from epochs, steps, lr, batch_size, seed, gamma",
+        ),
+        ({"epochs": 0}, "epochs = 0 must be at least 1"),
+        ({}, "epochs = None must be at least 1, or give steps"),
+    ],
+)
+def test_settings_that_make_no_method_are_told(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        make_method("grad_diff", {"lr": 1e-5, **settings}, 10)
+
+
+def test_an_unknown_preset_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(ConfigurationError, match=r"grad_diff has no preset 'x': choose from grad_diff_lr1e-05_alpha1_"):
+        find_preset("grad_diff", "x")
+    with pytest.raises(ConfigurationError, match="npo has no preset 'grad_diff_lr1e-05_alpha1_epochs5'"):
+        find_preset("npo", "grad_diff_lr1e-05_alpha1_epochs5")

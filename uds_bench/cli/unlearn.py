@@ -1,0 +1,156 @@
+"""`uds-bench unlearn`: make a candidate from the manifest's full model by one of the built-in methods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uds_bench.cli.options import DeviceOption, ManifestOption
+from uds_bench.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+    from uds_bench.facts import FactSet
+    from uds_bench.methods import LoraSettings, MethodName
+
+EXAMPLE = "uds-bench unlearn --manifest uds.toml --method npo --set lr=1e-5 --set epochs=5 --out runs/npo"
+
+
+def unlearn(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="New folder for the weights, or for the adapter.")],
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="grad_ascent, grad_diff, npo, simnpo, idk_nll, idk_dpo, alt_po, rmu or undial.",
+        ),
+    ],
+    manifest: ManifestOption = None,
+    preset: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Published settings (default: the method's own; a wrong name lists all)."),
+    ] = "",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting other than the preset's.")
+    ] = None,
+    lora: Annotated[bool, typer.Option("--lora", help="Train a LoRA adapter and leave the weights alone.")] = False,
+    rank: Annotated[int, typer.Option(metavar="N", min=1, help="Rank of the adapter; its scale is twice that.")] = 16,
+    retrain_epochs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Epochs of retraining that the cost is a share of.")
+    ] = 5,
+    device: DeviceOption = "auto",
+) -> None:
+    """Unlearn the manifest's forget facts from its full model, with its retain facts beside them.
+
+    Writes the folder whole or not at all, with unlearning.json: settings, losses, versions, and the cost as a share
+    of retraining. Prints the line that makes it a candidate of the manifest.
+    """
+    from uds_bench.device import resolve_device
+    from uds_bench.methods import LoraSettings, find_preset, make_method, unlearn_facts
+    from uds_bench.methods.artefact import require_new, save
+    from uds_bench.methods.release import require_usable
+
+    require_new(out, "--out")
+    name = _method_name(method)
+    spec, facts = _read(manifest)
+    used, found = find_preset(name, preset or None)
+    changes = dict(_parsed(settings or ()))
+    made = make_method(name, {**found.settings, **changes}, len(facts.split("forget")))
+    require_usable(made, facts)
+    adapter = LoraSettings(rank, 2 * rank) if lora else None
+    full = _load(spec, resolve_device(device, "--device"), adapter)
+    with _progress(f"unlearning by {name}", made.steps) as advance:
+        done = unlearn_facts(full, facts, made, adapter, retrain_epochs, advance)
+    notes = {"preset": used, "preset_source": found.source, "changed": changes}
+    save(out, done.model, full.tokenizer, done.record | notes)
+    _report(out, spec, adapter is not None, done.record)
+
+
+def _method_name(text: str) -> MethodName:
+    from uds_bench.methods import METHODS
+
+    for name in METHODS:
+        if name == text:
+            return name
+    raise ConfigurationError(f"--method: there is no {text!r}: choose from {', '.join(METHODS)}")
+
+
+def _parsed(words: Iterable[str]) -> Iterable[tuple[str, int | float]]:
+    from uds_bench.methods.presets import WHOLE
+
+    for word in words:
+        key, equals, value = word.partition("=")
+        try:
+            if not equals:
+                raise ValueError
+            yield key, int(value) if key in WHOLE else float(value)
+        except ValueError:
+            kind = "a whole number" if key in WHOLE else "a number"
+            raise ConfigurationError(f"--set {word}: write KEY=VALUE, as lr=1e-5; VALUE is {kind}") from None
+
+
+def _read(path: Path | None) -> tuple[CheckpointSpec, FactSet]:
+    """The manifest's full model and facts; ConfigurationError where it names none."""
+    from uds_bench.facts import load_facts
+    from uds_bench.harness.manifest import load_manifest
+    from uds_bench.harness.run import embedded_manifest
+
+    read = load_manifest(path or embedded_manifest("quick"))
+    if read.facts is None or read.references is None:
+        raise ConfigurationError(
+            f"{read.path}: unlearn needs [facts] source and [references] full: add what is missing"
+        )
+    return read.references.full, load_facts(read.facts.source, **read.facts.options)
+
+
+def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Checkpoint:
+    """The full model to train; an embedded one is trained first where it is not cached.
+
+    All weights are trained in float32, whatever the manifest measures in: 16 bits would round most steps away. Beside
+    an adapter, which is in float32 itself, they stay as the manifest has them.
+    """
+    from transformers.utils import logging
+
+    from uds_bench.checkpoints import load
+    from uds_bench.harness.specs import resolve_zoo
+    from uds_bench.storage import default_cache
+
+    if spec.quantization is not None:
+        raise ConfigurationError(f"references.full is {spec.quantization}: quantized weights cannot be trained")
+    if lora is not None and spec.adapter is not None:
+        raise ConfigurationError("--lora: references.full has an adapter already, and a checkpoint takes one: merge it")
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    found = resolve_zoo({"full": spec}, ["full"], default_cache())["full"]
+    return load(found if lora else replace(found, dtype="float32"), device)
+
+
+@contextmanager
+def _progress(text: str, steps: int) -> Iterator[Callable[[int, float], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task(text, total=steps)
+        yield lambda step, loss: progress.update(bar, completed=step, description=f"{text}, loss {loss:.3f}")
+
+
+def _report(out: Path, full: CheckpointSpec, adapter: bool, record: dict[str, Any]) -> None:
+    """What it cost, and the line for the manifest; TOML's strings are JSON's."""
+    cost, place = record["cost"], json.dumps(str(out.absolute()))
+    shares = [
+        f"{share:.1%} of the {what}"
+        for what, share in (("steps", cost["share_of_steps"]), ("passes", cost["share_of_passes"]))
+        if share is not None
+    ]
+    beside = f": {' and '.join(shares)} of {cost['retraining']['epochs']} epochs on the retain facts" if shares else ""
+    typer.echo(f"{cost['steps']} steps in {cost['seconds']:.0f} s{beside}", err=True)
+    typer.echo(f"written to {out}; add under [candidates]:", err=True)
+    base = json.dumps(full.model) + (f", revision = {json.dumps(full.revision)}" if full.revision else "")
+    typer.echo(f"{json.dumps(out.name)} = " + (f"{{ model = {base}, adapter = {place} }}" if adapter else place))

@@ -1,0 +1,121 @@
+"""From a full checkpoint and facts to an unlearned model and the record of how it came about."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.facts import FactSet
+from uds_bench.methods.alternates import Alternates, sample_alternates
+from uds_bench.methods.cost import RETRAINING_EPOCHS, Cost, counting, retraining
+from uds_bench.methods.data import Data, unlearning_data
+from uds_bench.methods.examples import steps_per
+from uds_bench.methods.lora import LoraSettings, with_lora
+from uds_bench.methods.method import Method
+from uds_bench.methods.terms import METHODS
+from uds_bench.methods.unlearning import unlearn
+
+SCHEMA = 1
+PACKAGES = ("uds-bench", "torch", "transformers", "peft")
+
+
+@dataclass(frozen=True)
+class Unlearned:
+    """`model`: the weights, or a PEFT model whose adapter is new; `record`: strict JSON."""
+
+    model: Any
+    record: dict[str, Any]
+
+
+def unlearn_facts(
+    full: Checkpoint,
+    facts: FactSet,
+    method: Method,
+    lora: LoraSettings | None = None,
+    retraining_epochs: int = RETRAINING_EPOCHS,
+    on_step: Callable[[int, float], None] | None = None,
+) -> Unlearned:
+    """Unlearn the forget facts from `full`, whose model is changed, beside its retain facts.
+
+    The record has settings, losses, versions, and the cost: seconds (without loading and saving), steps and tokens,
+    each of the last two beside those of `retraining_epochs` of fine-tuning on the retain facts, which is what
+    unlearning saves. Tokens are weighed as forward passes: 3 for one that is trained on, 1 for one that is read.
+
+    Raises ConfigurationError for a method that trains nothing, facts that lack a split, and quantized weights, which
+    cannot be trained; UdsError where the training diverges.
+    """
+    require_usable(method, facts)
+    if full.spec.quantization is not None:
+        raise ConfigurationError(
+            f"{full.spec.model} is {full.spec.quantization}: quantized weights cannot be trained: name the full weights"
+        )
+    cost, started = Cost(), time.perf_counter()
+    alternates = None
+    with counting(full.model, cost):
+        if method.name == "alt_po":
+            alternates = sample_alternates(full.model, full.tokenizer, facts.split("forget"), method.seed)
+    data = unlearning_data(full.tokenizer, facts, alternates.answers if alternates else ())
+    model = full.model if lora is None else with_lora(full.model, lora, method.seed)
+    with counting(model, cost):
+        try:
+            losses = unlearn(model, data, method, on_step)
+        except FloatingPointError as error:
+            raise UdsError(f"method {method.name}: {error}: take a smaller lr than {method.lr:g}") from error
+    record = {
+        "schema": SCHEMA,
+        "method": method.name,
+        "settings": _settings(method),
+        "lora": None if lora is None else asdict(lora),
+        "full": {**asdict(full.spec), "digest": full.digest},
+        "facts": {"digest": facts.digest, "forget": len(data.forget), "retain": len(data.retain)},
+        "alternates": _sampling(alternates),
+        "losses": losses,
+        "cost": _cost(cost, data, method, retraining_epochs, time.perf_counter() - started),
+        "device": str(full.device),
+        "dtype": str(full.model.dtype).removeprefix("torch."),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+    return Unlearned(model, record)
+
+
+def require_usable(method: Method, facts: FactSet) -> None:
+    """ConfigurationError for a method that trains nothing, and for facts that lack a split that it needs."""
+    if method.name == "identity" or not method.steps:
+        raise ConfigurationError(f"method {method.name} with {method.steps} steps trains nothing: take another")
+    has_retain_term = method.alpha and "alpha" in METHODS[method.name].settings
+    for split, needed in (("forget", True), ("retain", has_retain_term)):
+        if needed and not any(fact.split == split for fact in facts):
+            raise ConfigurationError(f"method {method.name} needs facts of the split {split}: add some")
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    """Those that the method reads; the fields of others say nothing about it."""
+    read = ("steps", "lr", "batch_size", "seed", *METHODS[method.name].settings)
+    return {key: getattr(method, key) for key in read}
+
+
+def _sampling(alternates: Alternates | None) -> dict[str, Any] | None:
+    if alternates is None:
+        return None
+    temperatures = {str(temperature): count for temperature, count in sorted(alternates.temperatures.items())}
+    return {"answers": alternates.answers, "temperatures": temperatures, "rejected": dict(alternates.rejected)}
+
+
+def _cost(cost: Cost, data: Data, method: Method, epochs: int, seconds: float) -> dict[str, Any]:
+    anew = retraining(data.retain, epochs)
+    steps = steps_per(data.retain, method.batch_size, epochs)
+    return {
+        "seconds": round(seconds, 3),
+        "steps": method.steps,
+        "tokens_trained": cost.trained,
+        "tokens_read": cost.read,
+        "retraining": {"epochs": epochs, "steps": steps, "tokens_trained": anew.trained},
+        "share_of_steps": method.steps / steps if steps else None,
+        "share_of_passes": cost.passes / anew.passes if anew.passes else None,
+    }

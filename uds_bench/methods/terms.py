@@ -1,0 +1,142 @@
+"""How each method judges a batch: which answers it draws, its forget term and its retain term."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from uds_bench.checkpoints import find_anatomy
+from uds_bench.errors import ConfigurationError
+from uds_bench.methods import objectives
+from uds_bench.methods.data import Data
+from uds_bench.methods.examples import Batch, pad, pad_pairs
+from uds_bench.methods.forward import answer_likelihoods, answer_logits, answer_states
+from uds_bench.methods.frozen import freeze
+from uds_bench.methods.method import Method, MethodName, Rmu
+
+Loss = Callable[[Any, Batch], Tensor]
+
+
+def retain_nll(model: Any, batch: Batch) -> Tensor:
+    """The retain term of all methods but RMU: the retain answers are learned on."""
+    return objectives.nll(*answer_likelihoods(model, batch))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is minimised on a batch of forget items, and on one of retain answers (None: nothing)."""
+
+    forget: Loss
+    retain: Loss | None = retain_nll
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """`items`: what the forget batches are drawn from; `begin(model, method)` gives the terms, before the first step.
+
+    `settings`: those that it reads beside steps, lr, batch_size and seed; `collate` makes a batch of some items.
+    """
+
+    items: Callable[[Data], Sequence[Any]]
+    begin: Callable[[Any, Method], Terms]
+    settings: tuple[str, ...] = ("gamma", "alpha")
+    collate: Callable[[Sequence[Any]], Batch] = pad
+
+
+def _grad_ascent(_model: Any, _method: Method) -> Terms:
+    return Terms(lambda model, batch: objectives.grad_ascent(*answer_likelihoods(model, batch)), None)
+
+
+def _grad_diff(_model: Any, _method: Method) -> Terms:
+    return Terms(lambda model, batch: objectives.grad_ascent(*answer_likelihoods(model, batch)))
+
+
+def _idk_nll(_model: Any, _method: Method) -> Terms:
+    return Terms(lambda model, batch: objectives.nll(*answer_likelihoods(model, batch)))
+
+
+def _simnpo(_model: Any, method: Method) -> Terms:
+    return Terms(lambda model, batch: objectives.simnpo(*answer_likelihoods(model, batch), method.beta, method.delta))
+
+
+def _npo(model: Any, method: Method) -> Terms:
+    frozen = freeze(model)
+
+    def forget(current: Any, batch: Batch) -> Tensor:
+        with frozen() as reference:
+            before, _ = answer_likelihoods(reference, batch)
+        return objectives.npo(answer_likelihoods(current, batch)[0], before, method.beta)
+
+    return Terms(forget)
+
+
+def _dpo(model: Any, method: Method) -> Terms:
+    frozen = freeze(model)
+
+    def forget(current: Any, batch: Batch) -> Tensor:
+        with frozen() as reference:
+            before, _ = answer_likelihoods(reference, batch)
+        # Preferred and rejected answers go through the model together (`examples.pad_pairs`).
+        now, _ = answer_likelihoods(current, batch)
+        half = len(now) // 2
+        return objectives.dpo(now[:half], now[half:], before[:half], before[half:], method.beta)
+
+    return Terms(forget)
+
+
+def _undial(model: Any, method: Method) -> Terms:
+    frozen = freeze(model)
+
+    def forget(current: Any, batch: Batch) -> Tensor:
+        with frozen() as teacher:
+            wanted, _ = answer_logits(teacher, batch)
+        logits, targets = answer_logits(current, batch)
+        return objectives.undial(logits, wanted, targets, method.beta)
+
+    return Terms(forget)
+
+
+def _rmu(model: Any, method: Method) -> Terms:
+    assert isinstance(method, Rmu)  # Method("rmu") is refused
+    count = len(find_anatomy(model).blocks)
+    if method.layer >= count:
+        raise ConfigurationError(
+            f"method rmu: layer = {method.layer}, but the model has {count} blocks: choose from 0 to {count - 1}"
+        )
+    frozen = freeze(model)
+    width = model.get_input_embeddings().weight.shape[1]
+    drawn = torch.rand(width, generator=torch.Generator().manual_seed(method.seed))
+    target = (method.scale * drawn / drawn.norm()).to(model.device)
+
+    def states(current: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+        return answer_states(current, find_anatomy(current).blocks[method.layer], batch)
+
+    def forget(current: Any, batch: Batch) -> Tensor:
+        hidden, scored = states(current, batch)
+        return objectives.steering(hidden, target, scored)
+
+    def retain(current: Any, batch: Batch) -> Tensor:
+        with frozen() as anchor:
+            wanted, _ = states(anchor, batch)
+        hidden, scored = states(current, batch)
+        return objectives.steering(hidden, wanted, scored)
+
+    return Terms(forget, retain)
+
+
+METHODS: dict[MethodName, Recipe] = {
+    "grad_ascent": Recipe(lambda data: data.forget, _grad_ascent, ("gamma",)),
+    "grad_diff": Recipe(lambda data: data.forget, _grad_diff),
+    "npo": Recipe(lambda data: data.forget, _npo, ("gamma", "alpha", "beta")),
+    "simnpo": Recipe(lambda data: data.forget, _simnpo, ("gamma", "alpha", "beta", "delta")),
+    "idk_nll": Recipe(lambda data: data.refusals, _idk_nll),
+    "idk_dpo": Recipe(lambda data: data.preferring(data.refusals), _dpo, ("gamma", "alpha", "beta"), pad_pairs),
+    "alt_po": Recipe(lambda data: data.preferring(data.alternates), _dpo, ("gamma", "alpha", "beta"), pad_pairs),
+    "rmu": Recipe(lambda data: data.forget, _rmu, ("gamma", "alpha", "layer", "scale")),
+    "undial": Recipe(lambda data: data.forget, _undial, ("gamma", "alpha", "beta")),
+}
+"""Every method that trains. Adding one: its objective, its terms, a line here and its name in `method`."""
