@@ -1,0 +1,75 @@
+"""Relearning trains on the forget facts and on nothing else, the same way every time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from uds_bench.attacks import find_attack
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.facts import FactSet, embedded
+from uds_bench.methods.examples import pad, pairs_to_examples
+from uds_bench.methods.forward import answer_logits
+from uds_bench.methods.objectives import answer_logprobs, nll
+
+Family = Callable[[str], CheckpointSpec]
+SETTINGS = {"epochs": 2, "lr": 1e-3, "batch_size": 4}
+
+
+def relearned(spec: CheckpointSpec, facts: FactSet, **change: float) -> Checkpoint:
+    return find_attack("relearn", **SETTINGS | change).apply(spec, "cpu", facts)
+
+
+def same(one: Checkpoint, other: Checkpoint) -> bool:
+    pairs = zip(one.model.state_dict().values(), other.model.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def loss(checkpoint: Checkpoint, facts: FactSet) -> float:
+    batch = pad(pairs_to_examples(checkpoint.tokenizer, [(f.question, f.answer) for f in facts]))
+    with torch.no_grad():
+        return float(nll(*answer_logprobs(*answer_logits(checkpoint.model, batch))))
+
+
+def test_the_forget_facts_are_learned(family: Family, forget: FactSet) -> None:
+    spec = family("llama")
+    assert loss(relearned(spec, forget), forget) < loss(load(spec), forget) - 0.1
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_it_is_the_same_every_time_dropout_or_not(name: str, family: Family, forget: FactSet) -> None:
+    first = relearned(family(name), forget)
+    torch.rand(7)
+    assert same(first, relearned(family(name), forget))
+    assert not same(first, relearned(family(name), forget, seed=1))
+
+
+def test_the_callers_random_numbers_go_on_as_they_were(family: Family, forget: FactSet) -> None:
+    torch.manual_seed(5)
+    wanted = torch.rand(3)
+    torch.manual_seed(5)
+    relearned(family("gpt2"), forget)
+    assert torch.equal(torch.rand(3), wanted)
+
+
+def test_other_facts_give_another_model(family: Family, forget: FactSet) -> None:
+    others = embedded(forget=2, retain=0, holdout=0, seed=1)
+    assert not same(relearned(family("llama"), forget), relearned(family("llama"), others))
+
+
+@pytest.mark.parametrize("change", [{"epochs": 1}, {"lr": 5e-4}, {"batch_size": 3}])
+def test_every_setting_is_obeyed(change: dict[str, float], family: Family, forget: FactSet) -> None:
+    assert not same(relearned(family("llama"), forget), relearned(family("llama"), forget, **change))
+
+
+def test_what_comes_out_can_be_measured_and_the_file_is_untouched(
+    family: Family, forget: FactSet, weights: Callable[[Path | str], dict[str, bytes]]
+) -> None:
+    spec = family("llama")
+    before = weights(spec.model)
+    attacked = relearned(spec, forget)
+    assert attacked.spec == spec
+    assert not attacked.model.training
+    assert not any(p.requires_grad for p in attacked.model.parameters())
+    assert weights(spec.model) == before

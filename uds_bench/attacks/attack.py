@@ -1,0 +1,34 @@
+"""What an attack is: a named change of a checkpoint, with its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.facts import FactSet
+from uds_bench.storage import content_key
+
+NONE = "none"
+"""The name of no attack at all."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """`apply(spec, device, facts)` loads the checkpoint and changes it; `facts`: the forget split.
+
+    `settings` are all that the change depends on; `version` rises when its code changes what comes out.
+    `source`: paper and section.
+    """
+
+    name: str
+    version: int
+    source: str
+    apply: Callable[[CheckpointSpec, str, FactSet], Checkpoint]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Content address: scores under other settings are other scores."""
+        return content_key([self.name, self.version, self.settings])

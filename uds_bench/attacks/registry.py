@@ -1,0 +1,20 @@
+"""Every attack by name, with its default settings: adding one is its module and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from uds_bench.attacks.attack import Attack
+from uds_bench.attacks.nf4 import nf4
+from uds_bench.attacks.relearn import relearn
+from uds_bench.errors import ConfigurationError
+
+ATTACKS: dict[str, Callable[..., Attack]] = {"nf4": nf4, "relearn": relearn}
+
+
+def find_attack(name: str, **settings: Any) -> Attack:
+    """The attack with the settings given and its own defaults for the rest; ConfigurationError for a name unknown."""
+    if name not in ATTACKS:
+        raise ConfigurationError(f"there is no attack {name!r}: choose from {', '.join(ATTACKS)}")
+    return ATTACKS[name](**settings)
