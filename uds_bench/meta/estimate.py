@@ -1,0 +1,43 @@
+"""An estimate: a number taken from a sample of models, with its interval at any level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from uds_bench.statistics import LEVEL, Interval, cluster_bootstrap, harmonic_mean
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`value` is NaN where there was nothing to take it from; `at(level)` gives its two-sided interval."""
+
+    value: float
+    at: Callable[[float], Interval]
+
+    @property
+    def interval(self) -> Interval:
+        return self.at(LEVEL)
+
+
+def mean_over_models(values: Mapping[str, float], limits: tuple[float, float] = (0.0, 1.0)) -> Estimate:
+    """Mean of one number a model; percentile bootstrap over models, exact where all sit at one end of `limits`."""
+    numbers, names = list(values.values()), list(values)
+    value = math.fsum(numbers) / len(numbers) if numbers else math.nan
+    return Estimate(value, lambda level: cluster_bootstrap(numbers, names, limits=limits, level=level))
+
+
+def harmonic(*parts: Estimate) -> Estimate:
+    """Harmonic mean of estimates in [0, 1].
+
+    It rises with each part, so the box of the parts' intervals bounds it. Each part's interval misses with at most its
+    share of 1 - level, which holds whether or not the parts come from the same models.
+    """
+
+    def at(level: float) -> Interval:
+        bounds = [part.at(1 - (1 - level) / len(parts)) for part in parts]
+        low, high = harmonic_mean(*(b.low for b in bounds)), harmonic_mean(*(b.high for b in bounds))
+        return Interval(low, high, f"box of the parts' intervals ({bounds[0].method})", min(b.units for b in bounds))
+
+    return Estimate(harmonic_mean(*(part.value for part in parts)), at)
