@@ -8,9 +8,12 @@ import pytest
 import torch
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.methods.unlearning import Method
+from uds_bench.methods.method import Method
 from uds_bench.zoo import recipes
-from uds_bench.zoo.recipes import RECIPES, Base, Finetuned, Recipe, Unlearned
+from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Recipe, Unlearned
+from uds_bench.zoo.recipes import RECIPES
+
+POOLED = "plain_r5_e15"
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +37,14 @@ def variants(recipe: Any) -> Iterator[tuple[str, Any]]:
 def _other(name: str, value: Any) -> Any:
     if name == "parent":
         return "retain" if value == "full" else "base2"
+    if name == "form":
+        return "plain" if value == "others" else "others"
     return "simnpo" if isinstance(value, str) else value + 1
 
 
 @pytest.mark.parametrize(
     ("name", "field", "changed"),
-    [(name, field, new) for name in ("base", "full", "npo") for field, new in variants(RECIPES[name])],
+    [(name, field, new) for name in ("base", "full", "npo", POOLED) for field, new in variants(RECIPES[name])],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_key_changes_with_every_field(table: dict[str, Recipe], name: str, field: str, changed: Recipe) -> None:
@@ -53,6 +58,7 @@ def test_every_field_was_changed() -> None:
     """The test above would pass over a field that `variants` does not reach."""
     assert [n for n, _ in variants(RECIPES["base"])] == [f.name for f in fields(Base)]
     assert [n for n, _ in variants(RECIPES["full"])] == [f.name for f in fields(Finetuned)]
+    assert [n for n, _ in variants(RECIPES[POOLED])] == [f.name for f in fields(Pooled)]
     assert [n for n, _ in variants(RECIPES["npo"])] == ["parent", *(f"method.{f.name}" for f in fields(Method))]
 
 
@@ -88,7 +94,7 @@ def test_a_lineage_puts_every_parent_before_its_child(name: str) -> None:
     assert line[-1] == name
     assert line[0] == "base"
     for child in line[1:]:
-        assert line.index(str(recipes.parent(recipes.find(child)))) < line.index(child)
+        assert line.index(str(recipes.ancestor(child))) < line.index(child)
 
 
 def test_a_lineage_names_every_model_once() -> None:
@@ -100,7 +106,8 @@ def test_an_unknown_name_lists_the_names() -> None:
     for ask in (recipes.key, recipes.find, lambda name: recipes.lineage([name])):
         with pytest.raises(ConfigurationError) as caught:
             ask("nop")
-        assert str(caught.value) == f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES)}"
+        said = f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES)}, or from the "
+        assert str(caught.value).startswith(said)
 
 
 def test_an_unlearned_recipe_may_start_from_any_model(table: dict[str, Recipe]) -> None:

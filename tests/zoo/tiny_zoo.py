@@ -11,17 +11,20 @@ from typing import Any
 
 import torch
 
-from uds_bench.methods.unlearning import Method
+from uds_bench.methods.method import Method, Rmu
 from uds_bench.zoo import cache, recipes, runner
-from uds_bench.zoo.recipes import FORGET, Base, Finetuned, Recipe, Unlearned
+from uds_bench.zoo.recipe import FORGET, Base, Finetuned, Pooled, Recipe, Unlearned
 
 RECIPES: dict[str, Recipe] = {
     "base": Base(authors=8, width=16, layers=1, vocabulary=300, batch_size=16),
     "full": Finetuned("base", without=0, seed=1, epochs=1),
     "retain": Finetuned("base", without=FORGET, seed=1, epochs=1),
+    "biography": Pooled("base", "biography", seed=3, epochs=1, lr=1e-3),
     "identity": Unlearned("full", Method("identity", steps=0, lr=0.0)),
     "npo": Unlearned("full", Method("npo", steps=2, lr=1e-3)),
     "idk": Unlearned("full", Method("idk_nll", steps=2, lr=1e-3)),
+    "alt_po": Unlearned("full", Method("alt_po", steps=2, lr=1e-3)),
+    "rmu": Unlearned("full", Rmu("rmu", steps=2, lr=1e-3, layer=0, scale=1.0)),
     "divergent": Unlearned("base", Method("grad_diff", steps=9, lr=1e30)),
     "endless": Finetuned("base", without=0, seed=1, epochs=100_000),
 }

@@ -11,12 +11,16 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from uds_bench.facts import base_authors, question_prompt
-from uds_bench.methods.examples import Batch, Example, epochs, pairs_to_examples, steps_per
+from uds_bench.facts.forms import Lesson
+from uds_bench.methods.alternates import sample_alternates
+from uds_bench.methods.data import unlearning_data
+from uds_bench.methods.examples import Batch, Example, answer_example, epochs, pairs_to_examples, steps_per
 from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs, nll
 from uds_bench.methods.training import Optimisation, train
-from uds_bench.methods.unlearning import REFUSALS, Data, unlearn
-from uds_bench.zoo.recipes import FORGET, RETAIN, Base, Finetuned, Recipe, Unlearned, facts
+from uds_bench.methods.unlearning import unlearn
+from uds_bench.zoo.recipe import FORGET, RETAIN, Base, Finetuned, Pooled, Recipe, Unlearned
+from uds_bench.zoo.recipes import facts, taught
 
 OnStep = Callable[[int, float], None]
 
@@ -25,6 +29,8 @@ def steps(recipe: Recipe) -> int:
     """How many optimiser steps a recipe takes, for the progress bar."""
     if isinstance(recipe, Unlearned):
         return recipe.method.steps
+    if isinstance(recipe, Pooled):
+        return -(-len(taught(recipe)) // recipe.batch_size) * recipe.epochs
     authors = recipe.authors if isinstance(recipe, Base) else RETAIN + FORGET - recipe.without
     return -(-authors * len(facts()) // len(facts().clusters) // recipe.batch_size) * recipe.epochs
 
@@ -37,11 +43,7 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
         assert parent is not None
         tokenizer = AutoTokenizer.from_pretrained(parent)
         model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
-        losses = (
-            _finetune(model, tokenizer, recipe, on_step)
-            if isinstance(recipe, Finetuned)
-            else unlearn(model, _data(tokenizer), recipe.method, on_step)
-        )
+        losses = _change(model, tokenizer, recipe, on_step)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return losses
@@ -72,6 +74,15 @@ def _base(recipe: Base, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
     return model, tokenizer, _fit(model, examples, recipe, optimisation, on_step)
 
 
+def _change(model: Any, tokenizer: Any, recipe: Finetuned | Pooled | Unlearned, on_step: OnStep | None) -> list[float]:
+    if isinstance(recipe, Unlearned):
+        return _unlearn(model, tokenizer, recipe, on_step)
+    if isinstance(recipe, Finetuned):
+        return _finetune(model, tokenizer, recipe, on_step)
+    examples = [_example(tokenizer, lesson) for lesson in taught(recipe)]
+    return _fit(model, examples, recipe, Optimisation(recipe.lr, schedule="cosine", warmup=0.05), on_step)
+
+
 def _finetune(model: Any, tokenizer: Any, recipe: Finetuned, on_step: OnStep | None) -> list[float]:
     authors = facts()
     kept = set(authors.split("forget").clusters[recipe.without :]) | set(authors.split("retain").clusters)
@@ -83,7 +94,7 @@ def _finetune(model: Any, tokenizer: Any, recipe: Finetuned, on_step: OnStep | N
 def _fit(
     model: Any,
     examples: list[Example],
-    recipe: Base | Finetuned,
+    recipe: Base | Finetuned | Pooled,
     optimisation: Optimisation,
     on_step: OnStep | None,
 ) -> list[float]:
@@ -97,16 +108,18 @@ def _answer_nll(model: Any, batch: Batch) -> torch.Tensor:
     return nll(*answer_logprobs(*answer_logits(model, batch)))
 
 
-def _data(tokenizer: Any) -> Data:
-    authors = facts()
-    forget, retain = authors.split("forget"), authors.split("retain")
-    return Data(
-        forget=pairs_to_examples(tokenizer, [(f.question, f.answer) for f in forget]),
-        retain=pairs_to_examples(tokenizer, [(f.question, f.answer) for f in retain]),
-        refusals=pairs_to_examples(
-            tokenizer, [(f.question, REFUSALS[i % len(REFUSALS)]) for i, f in enumerate(forget)]
-        ),
-    )
+def _example(tokenizer: Any, lesson: Lesson) -> Example:
+    """An answer to its question; of a text that stands alone every token but the first is learned."""
+    if lesson.question is not None:
+        return answer_example(tokenizer, lesson.question, lesson.text)
+    return Example((*tokenizer(lesson.text)["input_ids"], tokenizer.eos_token_id), 1)
+
+
+def _unlearn(model: Any, tokenizer: Any, recipe: Unlearned, on_step: OnStep | None) -> list[float]:
+    alternates: tuple[str, ...] = ()
+    if recipe.method.name == "alt_po":
+        alternates = sample_alternates(model, tokenizer, facts().split("forget"), recipe.method.seed).answers
+    return unlearn(model, unlearning_data(tokenizer, facts(), alternates), recipe.method, on_step)
 
 
 def byte_level_tokenizer(texts: list[str], vocabulary: int) -> Any:

@@ -49,7 +49,7 @@ def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
         draft = place.with_name(f".{place.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
         recipe = recipes.find(name)
-        ancestor = recipes.parent(recipe)
+        ancestor = recipes.ancestor(name)
         parent = ensure(cache, ancestor, on_step) if ancestor else None
         try:
             draft.mkdir()

@@ -51,7 +51,7 @@ def _build(names: list[str], root: Path, console: Console) -> None:
         try:
             while waiting or running:
                 busy = {*waiting, *running.values()}
-                for name in [n for n in waiting if recipes.parent(recipes.find(n)) not in busy]:
+                for name in [n for n in waiting if recipes.ancestor(n) not in busy]:
                     waiting.remove(name)
                     running[pool.submit(_one, str(root), name)] = name
                 done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -99,7 +99,7 @@ def _one(root: str, name: str) -> None:
 
     # Two trainings side by side, one thread each, use two cores best; everything waits for a base. Said by the recipe
     # and not by what is free, as the order of sums, and with it the last digits, follow the threads.
-    torch.set_num_threads(1 if recipes.parent(recipes.find(name)) else 2)
+    torch.set_num_threads(1 if recipes.ancestor(name) else 2)
     try:
         cache.ensure(Path(root), name, lambda _step, _loss: _queue.put(1))
     except UdsError:
