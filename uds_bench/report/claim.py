@@ -12,12 +12,13 @@ from uds_bench.report.words import Word, word
 
 @dataclass(frozen=True)
 class Bound:
-    """What the interval is held against, and who chose it."""
+    """What the interval is held against, and who chose it; `needs` is it in words, where it takes words."""
 
     relation: str
     value: float | None
     origin: str
     changed: str
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class Claim:
         """The bound in words; for an identity, how far off it may be, for an equivalence, how far from 0."""
         if self.bound.value is None:
             return ABSENT
+        if self.bound.needs:
+            return self.bound.needs
         value = spell(self.bound.value)
         if self.kind == "identity":
             return f"equal within {value}" if self.bound.value else "exactly equal"
@@ -107,6 +110,7 @@ def _bound(value: Any) -> Bound:
         number(found.get("value")),
         text(found.get("origin")),
         text(found.get("changed")),
+        text(found.get("needs")),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -23,7 +24,8 @@ class Figure:
 @dataclass(frozen=True)
 class Audit:
     """`measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw;
-    `limits` and `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores."""
+    `limits` and `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores; `judge`: figures
+    from the run's meta-evaluation."""
 
     name: str
     title: str
@@ -32,3 +34,4 @@ class Audit:
     limits: tuple[float, float] | None = None
     ends: tuple[str, str] = ("", "")
     draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []
+    judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda meta: []

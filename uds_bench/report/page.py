@@ -34,14 +34,15 @@ class Section:
     figures: tuple[Figure, ...]
 
 
-def _sections(claims: Sequence[Claim], scores: Sequence[Score]) -> list[Section]:
+def _sections(claims: Sequence[Claim], scores: Sequence[Score], meta: Mapping[str, Any]) -> list[Section]:
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
         groups.setdefault(claim.audit, []).append(claim)
     found = []
     for name in {**groups, **AUDITS}:
         entry, group = audit(name), groups.get(name, [])
-        section = Section(entry, tuple(group), tuple(lineups(entry, group)), tuple(entry.draw(scores)))
+        figures = (*entry.draw(scores), *entry.judge(meta))
+        section = Section(entry, tuple(group), tuple(lineups(entry, group)), figures)
         found += [section] if section.claims or section.figures else []
     return found
 
@@ -73,7 +74,7 @@ def render(run: Mapping[str, Any]) -> str:
     return environment.get_template("page.html.j2").render(
         headline=headline(run, claims),
         stopping=[claim for claim in claims if claim.stops],
-        sections=_sections(claims, scores),
+        sections=_sections(claims, scores, table(run.get("meta"))),
         claims=claims,
         scores=scores,
         pivot=pivot(scores),

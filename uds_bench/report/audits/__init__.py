@@ -1,9 +1,11 @@
 """The table of audits that have words and figures of their own; any other is shown by its claims alone."""
 
-from uds_bench.report.audits import depth
+from uds_bench.report.audits import depth, diagnostics, faithfulness, published, ranking, robustness
 from uds_bench.report.figure import Audit
 
-AUDITS: dict[str, Audit] = {audit.name: audit for audit in (depth.AUDIT,)}
+AUDITS: dict[str, Audit] = {
+    module.AUDIT.name: module.AUDIT for module in (depth, faithfulness, robustness, ranking, diagnostics, published)
+}
 
 
 def audit(name: str) -> Audit:

@@ -1,0 +1,59 @@
+"""A table with an interval drawn in some of its cells, all of a column on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from uds_bench.report.reading import ABSENT, Interval, interval, number, spell
+from uds_bench.report.svg import Scale, element, line, picture
+
+WIDTH, HEIGHT, EDGE = 190.0, 26.0, 6.0
+
+Cell = str | Markup
+
+
+def estimate(row: Mapping[str, Any], name: str) -> tuple[float | None, Interval | None]:
+    """A value with its interval, as columns `name`, `name_low` and `name_high` have them."""
+    return number(row.get(name)), interval([row.get(f"{name}_low"), row.get(f"{name}_high")])
+
+
+def track(what: str, value: float | None, span: Interval | None, mark: float | None = None) -> Markup:
+    """A dot and its interval between 0 and 1; `mark`: a value to compare with, dashed."""
+    x, middle = Scale(0, 1, EDGE, WIDTH - EDGE), HEIGHT / 2
+    parts = [line(EDGE, middle, WIDTH - EDGE, middle, "rule")]
+    parts += [line(x(end), middle - 4, x(end), middle + 4, "rule") for end in (0, 1)]
+    parts += [] if mark is None else [line(x(mark), 0, x(mark), HEIGHT, "bound")]
+    if span is not None:
+        low, high = x(span.low), x(span.high)
+        parts.append(element("rect", x=low, y=middle - 5, width=high - low, height=10.0, rx=2.0, class_="bar"))
+    parts += [] if value is None else [element("circle", cx=x(value), cy=middle, r=3.5, class_="dot")]
+    words = f"{what}: {spell(value)}" + (f", 95% interval {span}" if span else "")
+    return element("td", picture(WIDTH, HEIGHT, words, *parts, class_="axis"), class_="track")
+
+
+def figures(value: float | None, span: Interval | None = None) -> Markup:
+    """A number and, below it, its interval."""
+    below = (element("br"), element("small", str(span))) if span else ()
+    return element("td", element("b", spell(value)), *below, class_="figure" if value is not None else "absent")
+
+
+def cell(content: Cell | float | None) -> Markup:
+    """A `td` as it is; words and numbers in one of their own."""
+    if isinstance(content, Markup):
+        return content
+    if isinstance(content, str):
+        return element("td", content)
+    return element("td", spell(content), class_="figure" if content is not None else "absent")
+
+
+def ledger(head: Sequence[str], body: Sequence[tuple[Cell, Sequence[Cell | float | None]]]) -> tuple[Markup, ...]:
+    """One panel: a column of names and the cells beside them; none where there is no row."""
+    if not body:
+        return ()
+    top = element("tr", *(element("th", name or ABSENT, scope="col") for name in head))
+    rows = [element("tr", element("th", name, scope="row"), *map(cell, cells)) for name, cells in body]
+    grid = element("table", element("thead", top), element("tbody", *rows), class_="ledger")
+    return (element("div", grid, class_="scroll", tabindex="0"),)
