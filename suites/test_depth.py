@@ -12,11 +12,11 @@ import pytest
 
 from uds_bench.audits import depth
 from uds_bench.harness import Claim, Control, ControlSubject, Handle, Manifest, ScoreReader
+from uds_bench.harness.bounds import CLAIMS
 from uds_bench.scores import Score
-from uds_bench.verdicts import Decision, Verdict, decide_threshold
+from uds_bench.verdicts import Decision, Verdict
 
 FAST = 1e-5
-HIDDEN = Verdict.WARNING
 
 
 @pytest.mark.claim("depth.self_patch")
@@ -101,12 +101,13 @@ def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: Scor
     claim.threshold(
         scores(candidate, "uds"),
         cut=depth.pool_cut(knows, never_knew),
-        controls=[
+        pools=[
             ControlSubject.of(score, must, depth.pool_cut_without(score, knows, never_knew))
             for must, pool in (("fail", knows), ("pass", never_knew))
             for score in pool
         ],
         preconditions=[told],
+        remark=depth.by_construction(scores(candidate, "uds"), [scores(name, "uds") for name in ("full", "retain")]),
     )
 
 
@@ -114,26 +115,32 @@ def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: Scor
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
 @pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("full", "retain", "pools", "candidates"))
 def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    bound, share = claim.bound("depth.score", depth.pool_cut(*pools(manifest, scores, candidate))), claim.bound()
+    cut = depth.pool_cut(*pools(manifest, scores, candidate))
 
     def judged(words_of: str, activations_of: str) -> Decision:
-        uds = scores(activations_of, "uds")
         variants = ("prefixed", "free")
         return depth.hidden(
-            decide_threshold(uds.value, uds.interval, ">=", bound, "authors").verdict,
+            claim.judge(scores(activations_of, "uds"), "depth.score", cut),
             [scores(words_of, "entity_accuracy", v) for v in variants],
             [scores("full", "entity_accuracy", v) for v in variants],
-            share,
+            claim.bound(),
+            CLAIMS["depth.hidden"].bound,
         )
 
-    # The words of a model that never knew over activations that know must be called hidden; that model itself must not.
+    def control(words_of: str, activations_of: str, must: str, *held: Verdict) -> Control:
+        found = judged(words_of, activations_of)
+        name = words_of if words_of == activations_of else f"words of {words_of}, activations of {activations_of}"
+        return Control(name, must, found.verdict.value, None, found.interval, found.verdict in held)
+
+    # Words that never knew over activations that know must be called hidden, words that know over activations that
+    # never knew a contradiction; a model whose words and activations never knew is neither.
     knower, stranger = next(iter(manifest.pools.positive), "full"), next(iter(manifest.pools.negative), "retain")
-    seam, whole = judged(stranger, knower).verdict, judged(stranger, stranger).verdict
     claim.decided(
         judged(candidate.name, candidate.name),
         controls=[
-            Control(f"words of {stranger}, activations of {knower}", "fail", seam.value, None, None, seam is HIDDEN),
-            Control(stranger, "pass", whole.value, None, None, whole is not HIDDEN),
+            control(stranger, knower, "fail", Verdict.WARNING),
+            control(knower, stranger, "fail", Verdict.FAIL),
+            control(stranger, stranger, "pass", Verdict.PASS, Verdict.NOT_APPLICABLE),
         ],
         provenance=scores(candidate, "uds").provenance,
     )

@@ -14,9 +14,13 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from typer.testing import CliRunner
 
 from uds_bench.cli import main
+from uds_bench.metrics import METRICS
+from uds_bench.metrics.metric import Metric
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_depth.py"
 MODELS = ("full", "retain", "npo")
+FED = [metric for metric in METRICS.values() if "holdout" not in metric.splits]
+"""The metrics that the facts of `init`, which have no such split, can feed."""
 Command = Callable[..., Any]
 
 
@@ -26,6 +30,11 @@ def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
+def fed() -> list[Metric]:
+    return FED
 
 
 @pytest.fixture

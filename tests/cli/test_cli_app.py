@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-COMMANDS = ("init", "annotate", "plan", "score", "report", "compare")
+COMMANDS = ("init", "annotate", "unlearn", "plan", "score", "meta", "report", "compare")
 GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
 EVERY = [(), *[(name,) for name in (*COMMANDS, *GROUPS)], *[(g, name) for g in GROUPS for name in GROUPS[g]]]
 HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "sklearn", "pydantic", "matplotlib", "pytest")

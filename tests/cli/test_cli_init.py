@@ -54,7 +54,7 @@ def test_next_command_is_told_and_works_up_to_the_missing_models(
 ) -> None:
     folder = tmp_path / "new"
     told = command("init", folder).stdout.splitlines()[-1].partition("then: uds-bench ")[2]
-    assert "line 14: references.full" in refused(*told.split())
+    assert "line 15: references.full" in refused(*told.split())
 
 
 def test_nothing_is_overwritten(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.harness.engine import Engine
+from uds_bench.metrics.metric import Metric
 
 
 @pytest.fixture(autouse=True)
@@ -24,16 +25,30 @@ def _statuses(shown: str) -> dict[tuple[str, str, str], str]:
 
 
 def test_scores_are_missing_before_and_stored_after(
-    command: Callable[..., Any], saved_release: Path, scored: Path, tmp_path: Path
+    command: Callable[..., Any], fed: list[Metric], saved_release: Path, scored: Path, tmp_path: Path
 ) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--variants", "--json")
     before = _statuses(command(*words, "--store", tmp_path / "none").stdout)
     after = _statuses(command(*words, "--store", scored / "store").stdout)
-    assert len(before) == 24
+    assert {name for name, _, _ in before} == {"full", "retain", "npo"}
+    assert len(before) == 3 * sum(len(metric.variants) for metric in fed)
     assert before.keys() == after.keys()
     assert set(before.values()) == {"missing"}
     assert set(after.values()) == {"stored"}
     assert not (tmp_path / "none").exists()
+
+
+def test_metrics_that_the_facts_cannot_feed_are_left_out_and_named(
+    command: Callable[..., Any], saved_release: Path, tmp_path: Path
+) -> None:
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--store", tmp_path / "none", "--json")
+    asked_for_all = command(*words)
+    assert "left out, as the facts have no split holdout: mia_loss, mia_zlib" in asked_for_all.stderr
+    assert not [cell for cell in json.loads(asked_for_all.stdout)["cells"] if cell["metric"].startswith("mia_")]
+    by_name = command(*words, "--metrics", "mia_loss", exit=1)
+    assert "left out" not in by_name.stderr
+    assert "mia_loss needs facts of the split holdout" in by_name.stderr
+    assert {cell["status"] for cell in json.loads(by_name.stdout)["cells"]} == {"unusable"}
 
 
 def test_a_changed_fact_or_weight_makes_its_scores_missing(
@@ -54,13 +69,14 @@ def test_a_changed_fact_or_weight_makes_its_scores_missing(
 
 
 def test_table_has_a_row_a_checkpoint_and_a_column_a_metric(
-    command: Callable[..., Any], saved_release: Path, scored: Path
+    command: Callable[..., Any], fed: list[Metric], saved_release: Path, scored: Path
 ) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--store", scored / "store")
     lines = command(*words).stdout.splitlines()
-    assert lines[0].split() == ["checkpoint", "uds", "logit_lens", "entity_accuracy"]
-    assert [line.split() for line in lines[2:5]] == [[name, *["stored"] * 3] for name in ("full", "retain", "npo")]
-    assert "9 scores: 9 stored, 0 missing, 0 not built, 0 unusable" in lines
+    assert lines[0].split() == ["checkpoint", *(metric.name for metric in fed)]
+    stored = ["stored"] * len(fed)
+    assert [line.split() for line in lines[2:5]] == [[name, *stored] for name in ("full", "retain", "npo")]
+    assert f"{3 * len(fed)} scores: {3 * len(fed)} stored, 0 missing, 0 not built, 0 unusable" in lines
 
 
 def test_embedded_models_are_not_trained(command: Callable[..., Any], private_cache: Path) -> None:

@@ -1,9 +1,16 @@
 """`pytest suites/test_depth.py --uds-manifest M` tells a model that forgot from those that did not."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from small_runs import DEPTH, Bench
+from transformers import AutoModelForCausalLM
+
+INTO_STREAM = ("o_proj.weight", "down_proj.weight")
+"""Weights of a Llama whose rows are the residual stream's dimensions; of every other matrix the columns are."""
 
 
 def test_an_independent_retain_passes(bench: Bench) -> None:
@@ -68,3 +75,83 @@ def test_reversed_references_are_no_pass(bench: Bench) -> None:
     ran = bench.run(DEPTH)
     assert ran.code == 1
     assert ran.verdicts["depth.score[retain3]"] != "pass"
+
+
+def permute(folder: Path) -> None:
+    """Renumber the residual dimensions of a saved Llama: the same function, written in another basis."""
+    weights = load_file(folder / "model.safetensors")
+    order = torch.randperm(weights["model.norm.weight"].numel(), generator=torch.Generator().manual_seed(0))
+    permuted = {
+        name: weight[order] if weight.dim() == 1 or name.endswith(INTO_STREAM) else weight[:, order]
+        for name, weight in weights.items()
+    }
+    save_file({name: w.contiguous() for name, w in permuted.items()}, folder / "model.safetensors", {"format": "pt"})
+
+
+def logits_of(folder: Path) -> torch.Tensor:
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    with torch.no_grad():
+        logits: torch.Tensor = model(torch.arange(3, 60).view(3, -1)).logits
+    return logits
+
+
+def test_a_model_that_says_the_facts_from_another_basis_is_no_pass(bench: Bench) -> None:
+    """Its activations mean nothing to the full model, so that they look erased; its words give it away."""
+    folder = bench.copy("full", "permuted")
+    permute(folder)
+    torch.testing.assert_close(logits_of(folder), logits_of(bench.models / "full"), rtol=0, atol=1e-4)
+    bench.manifest({"permuted": folder})
+    ran = bench.run(DEPTH)
+    assert ran.code == 1
+    assert ran.verdicts["depth.score[permuted]"] == "pass", "UDS alone is deceived"
+    assert ran.verdicts["depth.hidden[permuted]"] == "fail"
+    assert "says the facts while depth.score passes" in ran.claims["depth.hidden[permuted]"]["message"]
+    assert "another basis" in ran.text
+
+
+def test_a_larger_share_does_not_let_more_be_said(bench: Bench) -> None:
+    folder = bench.copy("full", "permuted")
+    permute(folder)
+    bench.manifest({"permuted": folder}, more="[thresholds]\n'depth.hidden' = 2.0\n")
+    assert bench.run(DEPTH).verdicts["depth.hidden[permuted]"] == "fail"
+
+
+def test_hidden_shows_that_it_can_catch_both_contradictions(bench: Bench) -> None:
+    bench.manifest(["retain3"])
+    ran = bench.run(DEPTH, "-k", "test_hidden")
+    assert ran.verdicts == {"depth.hidden[retain3]": "pass"}
+    controls = ran.claims["depth.hidden[retain3]"]["controls"]
+    assert [(c["name"], c["verdict"], c["held"]) for c in controls] == [
+        ("words of retain2, activations of full2", "warning", True),
+        ("words of full2, activations of retain2", "fail", True),
+        ("retain2", "pass", True),
+    ]
+
+
+def test_a_pool_that_holds_the_full_model_again_is_refused(bench: Bench) -> None:
+    """`copy` has the weights of `full`: as a control it would fail by construction."""
+    bench.manifest(["retain3"], positive=["copy"])
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.code == 1
+    assert ran.verdicts == {"depth.score[retain3]": "crashed"}
+    assert "[pools] copy holds the same weights as full" in ran.text
+
+
+def few_authors(bench: Bench, number: int) -> Path:
+    """The facts of the first authors to be forgotten, and all others."""
+    rows = [json.loads(line) for line in (bench.models / "facts.jsonl").read_text().splitlines()]
+    forget = dict.fromkeys(row["cluster"] for row in rows if row["split"] == "forget")
+    kept = [*forget][:number]
+    path = bench.folder / "few.jsonl"
+    path.write_text("\n".join(json.dumps(r) for r in rows if r["split"] != "forget" or r["cluster"] in kept))
+    return path
+
+
+def test_few_authors_are_inconclusive_and_no_fault_of_the_controls(bench: Bench) -> None:
+    bench.manifest(["retain3"], facts=few_authors(bench, 4))
+    ran = bench.run(DEPTH, "-k", "test_score or test_hidden", store=bench.folder / "store")
+    assert ran.code == 1
+    assert ran.verdicts == {"depth.score[retain3]": "inconclusive", "depth.hidden[retain3]": "inconclusive"}
+    for claim in ran.claims.values():
+        assert "fewer than 5 authors" in claim["message"]
+        assert "nor can its controls be decided" in claim["message"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -14,16 +15,19 @@ from transformers import GenerationConfig
 from uds_bench.audits import depth
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.errors import ConfigurationError
-from uds_bench.facts import load_facts, question_prompt
+from uds_bench.facts import encode_question, load_facts
 from uds_bench.harness.bounds import CLAIMS
+from uds_bench.harness.claim import Claim, ControlSubject
 from uds_bench.harness.goldens import Goldens
+from uds_bench.harness.record import Control
 from uds_bench.harness.rules import Rules
 from uds_bench.harness.sections import Expectation
 from uds_bench.harness.waivers import Waiver, Waivers
 from uds_bench.inference.generation import generate_greedily
+from uds_bench.metrics.entity_accuracy import opening, says
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval, cluster_bootstrap
-from uds_bench.verdicts import Decision, Verdict
+from uds_bench.verdicts import Decision, Step, Verdict, decide_threshold
 
 
 def score(name: str, digest: str, values: list[float], clusters: int = 8) -> Score:
@@ -111,26 +115,26 @@ def test_attacked(claim, candidate, scores):
     )
     ran = bench.run()
     assert ran.code == 1, ran.text
-    assert "there is no attack 'nf4'" in ran.text
+    assert "the manifest has no attack 'nf4': choose from none, or add [attacks] nf4" in ran.text
 
 
 def test_a_checkpoints_own_generation_settings_do_not_silence_it(models: Path) -> None:
     full = load(CheckpointSpec(str(models / "full")))
     facts = load_facts(models / "facts.jsonl").split("forget")
-    prompts, answers = [question_prompt(f.question) for f in facts], [f.answer for f in facts]
-    free = generate_greedily(full, prompts, answers, 8)
-    ids = sorted({i for answer in answers for i in full.tokenizer(" " + answer)["input_ids"]})
+    prompts = [encode_question(full.tokenizer, f.question) for f in facts]
+    free = generate_greedily(full, prompts, 8)
+    ids = sorted({i for fact in facts for i in full.tokenizer(" " + fact.answer)["input_ids"]})
     full.model.generation_config = GenerationConfig(suppress_tokens=ids[3:], repetition_penalty=3.0)
-    assert generate_greedily(full, prompts, answers, 8) == free
+    assert generate_greedily(full, prompts, 8) == free
     assert full.model.generation_config.repetition_penalty == 3.0
 
 
-def test_a_longer_neighbour_gives_an_answer_no_more_room(models: Path) -> None:
-    full = load(CheckpointSpec(str(models / "full")))
-    facts = load_facts(models / "facts.jsonl").split("forget")[:4]
-    prompts, answers = [question_prompt(f.question) for f in facts], ["x"] * 3 + ["x " * 60]
-    together = generate_greedily(full, prompts, answers, 4)
-    assert together[:3] == generate_greedily(full, prompts[:3], answers[:3], 4)
+def test_what_is_said_long_after_the_answer_does_not_count(models: Path) -> None:
+    tokenizer = load(CheckpointSpec(str(models / "full"))).tokenizer
+    rambling = "and so on " * 40 + "Ana Solheim"
+    assert says(rambling, "Ana Solheim")
+    assert not says(opening(tokenizer, rambling, 20), "Ana Solheim")
+    assert opening(tokenizer, "Ana Solheim", 20) == "Ana Solheim"
 
 
 def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_path: Path) -> None:
@@ -155,3 +159,64 @@ def test_the_controls_of_a_verdict_are_printed_with_it(bench: Bench) -> None:
     ran = bench.run(DEPTH, "-k", "test_score")
     controls = next(c for c in ran.report["claims"] if c["id"] == "depth.score")["controls"]
     assert {c["name"] for c in controls} >= {"full says more of the facts than retain"}
+
+
+def steps(*differences: float) -> list[Step]:
+    return [Step("a", "b", d, Interval(d - 0.05, d + 0.05, "any", 15)) for d in differences]
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [((0.2, -0.2), "pass"), ((0.2, 0.2), "environment invalid")])
+def test_an_order_that_holds_however_it_is_shuffled_is_none(wrong: tuple[float, ...], verdict: str) -> None:
+    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    claim = Claim("depth.order", None, "node", known)
+    with contextlib.suppress(pytest.fail.Exception):
+        claim.ordering(steps(0.2, 0.3), must_fail=steps(*wrong))
+    assert claim.record is not None
+    assert claim.record.verdict == verdict
+    (control,) = claim.record.controls
+    assert control.held is (verdict == "pass")
+
+
+@pytest.mark.parametrize("units", [4, 15])
+def test_a_control_without_enough_units_is_no_miss_and_one_with_enough_is(units: int) -> None:
+    few = Interval(0.85, 0.95, "any", 4)
+    decision = decide_threshold(0.9, few, ">=", 0.7, "authors")
+    control = Control("full2", "fail", "inconclusive", 0.2, replace(few, units=units), held=False)
+    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    settled = known.settle(CLAIMS["depth.score"], "npo", "node", decision, [control], {})
+    assert settled.verdict is (Verdict.INCONCLUSIVE if units == 4 else Verdict.INVALID)
+    assert "full2" in settled.message
+    enough = decide_threshold(0.9, replace(few, units=15), ">=", 0.7, "authors")
+    assert known.settle(CLAIMS["depth.score"], "npo", "node", enough, [control], {}).verdict is Verdict.INVALID
+
+
+RIGHT, WRONG, OPEN = (0.1, 0.2), (0.8, 0.9), (0.65, 0.75)
+"""Intervals of models that know, held against 0.70."""
+
+
+@pytest.mark.parametrize(
+    ("knowing", "valid"),
+    [
+        ([RIGHT], True),
+        ([RIGHT, RIGHT, OPEN], True),
+        ([OPEN], False),
+        ([RIGHT, OPEN], False),
+        ([RIGHT, OPEN, OPEN], False),
+        ([RIGHT, RIGHT, RIGHT, WRONG], False),
+    ],
+)
+def test_a_pool_may_hold_a_borderline_model_but_none_that_comes_out_wrong(
+    knowing: list[tuple[float, float]], valid: bool
+) -> None:
+    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    claim = Claim("depth.score", "npo", "node", known)
+    subjects = [
+        ControlSubject(f"knows {i}", "fail", sum(pair) / 2, Interval(*pair, "any", 15))
+        for i, pair in enumerate(knowing)
+    ]
+    good = Score("npo", "none", "uds", "block", 0.95, Interval(0.9, 1.0, "any", 15), (FactScore("f", "a", 0.95),))
+    if valid:
+        assert claim.threshold(good, pools=subjects).verdict is Verdict.PASS
+    else:
+        with pytest.raises(pytest.fail.Exception, match="ENVIRONMENT INVALID"):
+            claim.threshold(good, pools=subjects)

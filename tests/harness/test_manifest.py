@@ -265,6 +265,16 @@ def test_the_topmost_mistake_is_reported_and_a_mistyped_key_is_not_a_missing_one
     assert complaint(folder, both).startswith(", line 4: references.ful: unknown key: did you mean 'full'?")
 
 
+def test_every_path_that_is_not_there_is_told_at_once(folder: Path) -> None:
+    references = "[references]\nfull = 'runs/ful'\nretain = 'a'\n"
+    text = f"{references}[candidates]\nx = 'runs/npoo'\ny = 3\n[pools]\nnegative = ['./b']\n"
+    message = complaint(folder, text)
+    assert message.startswith(f", line 2: references.full: no folder {folder}/runs/ful: did you mean 'runs/full'?")
+    assert f"; line 5: candidates.x: no folder {folder}/runs/npoo: did you mean" in message
+    assert f"; line 8: pools.negative[0]: no folder {folder}/b: check the path" in message
+    assert "candidates.y" not in message
+
+
 def test_a_missing_manifest_says_so(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"none\.toml: cannot be read .*: name a TOML file"):
         load_manifest(folder / "none.toml")

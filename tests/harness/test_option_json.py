@@ -28,7 +28,7 @@ def test_the_report_says_who_what_when_and_why(bench: Bench) -> None:
     assert claim["bound"]["relation"] == ">="
     assert claim["bound"]["value"] == 0.7
     assert claim["bound"]["origin"]
-    assert claim["evidence"] == "real checkpoints"
+    assert claim["evidence"] == "checkpoints named by the manifest"
     assert claim["interval"]["units"] == 12
     assert [(c["name"], c["must"], c["held"]) for c in claim["controls"]] == [
         ("full says more of the facts than retain", "pass", True),
@@ -59,14 +59,22 @@ def test_values_that_are_not_finite_are_null(bench: Bench) -> None:
     assert claim["provenance"] == {"n": None}
 
 
-@pytest.mark.parametrize("place", ["missing/report.json", "a_file/report.json", "."])
-def test_a_place_that_cannot_be_written_is_told_before_anything_runs(bench: Bench, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "told"), [("a_file/report.json", "a_file is not writable"), (".", "is a folder: name a file")]
+)
+def test_a_place_that_cannot_be_written_is_told_before_anything_runs(bench: Bench, place: str, told: str) -> None:
     bench.manifest()
     (bench.folder / "a_file").write_text("x")
     ran = bench.run(DEPTH, "--uds-json", place)
     assert ran.code == pytest.ExitCode.USAGE_ERROR
     assert "--uds-json" in ran.text
-    assert "cannot be written" in ran.text
+    assert told in ran.text
+
+
+def test_its_folder_is_made(bench: Bench) -> None:
+    target = bench.folder / "new" / "folder" / "report.json"
+    bench.run(bench.test("def test_odd(claim):\n    raise OSError('x')\n"), "--uds-json", target)
+    assert target.is_file()
 
 
 def test_a_report_is_written_whatever_the_verdicts(bench: Bench) -> None:

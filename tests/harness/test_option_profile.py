@@ -3,6 +3,11 @@
 import pytest
 from small_runs import DEPTH, Bench
 
+from uds_bench.audits.depth import POOL
+from uds_bench.harness.manifest import load_manifest
+from uds_bench.harness.run import embedded_manifest
+from uds_bench.zoo import recipes
+
 
 def test_an_unknown_profile_is_told(bench: Bench) -> None:
     ran = bench.run(DEPTH, "--uds-profile", "huge")
@@ -15,3 +20,22 @@ def test_the_default_is_the_quick_embedded_zoo(bench: Bench) -> None:
     ran = bench.run(DEPTH, "--collect-only", "-q")
     assert ran.code == 0, ran.text
     assert "test_score[npo]" in ran.text
+
+
+@pytest.mark.parametrize("profile", ["quick", "full"])
+def test_a_profile_names_models_that_exist_and_expects_claims_that_do(bench: Bench, profile: str) -> None:
+    """`depth.frozen` needs no model, and every expectation is held against all that was collected."""
+    ran = bench.run(DEPTH, "--uds-profile", profile, "-k", "frozen")
+    assert ran.code == 0, ran.text
+    assert ran.verdicts == {"depth.frozen": "pass"}
+    assert ran.report is not None
+    assert ran.report["profile"] == profile
+    manifest = load_manifest(embedded_manifest(profile))
+    assert manifest.expect
+    for spec in manifest.checkpoints().values():
+        recipes.find(spec.model.removeprefix(recipes.SCHEME))
+
+
+def test_the_full_profile_has_pools_that_set_the_bound() -> None:
+    pools = load_manifest(embedded_manifest("full")).pools
+    assert min(len(pools.positive), len(pools.negative)) >= POOL

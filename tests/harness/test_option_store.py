@@ -54,16 +54,42 @@ def test_a_cached_part_cut_in_half_changes_no_verdict(bench: Bench) -> None:
     assert ran.code == 0, ran.text
 
 
-@pytest.mark.parametrize("option", ["--uds-store", "UDS_BENCH_CACHE"])
-def test_a_folder_that_cannot_be_written_is_told(bench: Bench, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("cache", "store", "told"),
+    [
+        (
+            "good",
+            "a_file/store",
+            "a_file/store is not writable (Not a directory): name another folder with --uds-store",
+        ),
+        ("a_file/x", None, "a_file/x is not writable (Not a directory): name another folder with UDS_BENCH_CACHE"),
+        ("a_file/x", "good", "a_file/x is not writable (Not a directory): name another folder with UDS_BENCH_CACHE"),
+    ],
+)
+@pytest.mark.parametrize("embedded", [True, False])
+def test_a_folder_that_cannot_be_written_is_told_before_the_run(
+    bench: Bench, cache: str, store: str | None, told: str, embedded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not embedded:
+        bench.manifest()
+    (bench.folder / "a_file").write_text("x")
+    monkeypatch.setenv("UDS_BENCH_CACHE", str(bench.folder / cache))
+    ran = bench.run(DEPTH, store=None if store is None else bench.folder / store)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert ran.text.count("is not writable") == 1
+    assert f"{bench.folder}/{told}" in ran.text
+    assert ran.report is None
+
+
+def test_a_cache_that_nothing_needs_may_be_missing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that cannot be written is no hindrance where the store is named and every checkpoint is a folder."""
     bench.manifest()
     (bench.folder / "a_file").write_text("x")
-    place = bench.folder / "a_file" / "store"
-    monkeypatch.setenv("UDS_BENCH_CACHE", str(place))
-    ran = bench.run(DEPTH, store=place if option == "--uds-store" else None)
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert "is not writable" in ran.text
-    assert "--uds-store" in ran.text
+    monkeypatch.delenv("UDS_BENCH_CACHE")
+    monkeypatch.setenv("HOME", str(bench.folder / "a_file"))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.code == 0, ran.text
 
 
 def test_what_a_killed_run_has_computed_is_not_computed_again(bench: Bench) -> None:

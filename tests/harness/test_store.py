@@ -19,7 +19,7 @@ from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import GOOD, Verdict
 
-CELL = Cell("model", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16)
+CELL = Cell("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16)
 SCORE = Score(
     *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),)),
     provenance={"cell": CELL.key},
@@ -127,7 +127,7 @@ def test_a_record_survives_json() -> None:
     row = json.loads(json.dumps(record.to_json(), allow_nan=False))
     assert ClaimRecord.from_json(row).to_json() == row
     assert row["name"] == "depth.score[npo]"
-    assert row["bound"] == {"relation": ">=", "value": 0.7, "origin": "ours", "changed": None}
+    assert row["bound"] == {"relation": ">=", "value": 0.7, "origin": "ours", "needs": "", "changed": None}
 
 
 @given(st.lists(st.sampled_from(list(Verdict))))

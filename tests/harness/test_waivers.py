@@ -183,6 +183,14 @@ def test_complaints_name_the_line_of_the_manifest(tmp_path: Path) -> None:
         loosened({"depth.scores": 0.5}, DEFAULTS, Waivers(), document)
 
 
+def test_a_claim_without_a_bound_says_what_it_is() -> None:
+    defaults = {id: spec for id, spec in CLAIMS.items() if spec.kind == "threshold"}
+    with pytest.raises(ConfigurationError, match=r"depth\.order is an ordering claim, which takes no bound: remove"):
+        loosened({"depth.order": 0.1}, defaults, Waivers())
+    with pytest.raises(ConfigurationError, match=r"depth\.self_patch is an identity claim"):
+        loosened({"depth.self_patch": 1e-3}, defaults, Waivers())
+
+
 def test_a_waivers_threshold_is_the_bound_where_the_manifest_has_none() -> None:
     waivers = Waivers([waiver("depth.score[npo]", 0.6), waiver("lmlm.leakage", 0.02)])
     bounds = loosened({"depth.score": 0.8}, DEFAULTS, waivers)

@@ -100,6 +100,12 @@ def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None
             )
 
 
+def by_construction(candidate: Score, references: Sequence[Score]) -> str:
+    """What to say of a candidate whose weights are a reference's own, so that its score was never open; else ""."""
+    same = [s.checkpoint for s in references if s.provenance["checkpoint"] == candidate.provenance["checkpoint"]]
+    return f"same weights as {' and '.join(same)}: true by construction" if same else ""
+
+
 def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
     """Whether the full model says more of the facts than the retain model: else there is nothing to forget."""
     (step,) = order_steps([retain, full])
@@ -125,33 +131,55 @@ def _value(score: Score) -> float:
     return math.nan if score.value is None else score.value
 
 
-def hidden(depth: Verdict, generations: Sequence[Score], full: Sequence[Score], share: float) -> Decision:
-    """Whether generation calls forgotten what depth does not: a WARNING that names the output metric.
+def hidden(
+    depth: Decision, generations: Sequence[Score], full: Sequence[Score], share: float, largest: float
+) -> Decision:
+    """Whether what a candidate says and what its activations hold agree; names the output metrics that decide it.
 
-    `generations`: the candidate's output scores; `full`: the full model's, in the same order. Generation says
-    forgotten where the upper bound of the candidate's score is at most `share` of the full model's value.
+    `depth`: the decision on its UDS; `generations`: its output scores; `full`: the full model's, in the same order.
+    Generation says forgotten where the upper bound of a score is at most `share` of the full model's value: PASS where
+    depth passes, WARNING where it fails. A lower bound above that share while depth passes is a FAIL: words that
+    know do not come from activations that do not, so that patching has misread them (hidden dimensions permuted or
+    rotated, the function unchanged). What is settled neither way is INCONCLUSIVE.
+
+    A larger share finds more that is hidden; so that it does not let more be said, `largest` bounds it where depth
+    passes.
     """
-    said: list[str] = []
+    passes = depth.verdict is Verdict.PASS
+    share = min(share, largest) if passes else share
+    forgotten: list[str] = []
     kept: list[str] = []
-    unknown: list[str] = []
+    said: list[str] = []
+    if depth.interval is None or not depth.interval.decides:
+        return Decision(Verdict.INCONCLUSIVE, None, depth.interval, f"depth.score: {depth.text}")
     for own, reference in zip(generations, full, strict=True):
         name = f"{own.metric}[{own.variant}]"
-        if own.value is None or own.interval is None or not reference.value or math.isnan(own.interval.high):
-            unknown.append(name)
-            continue
-        high = own.interval.high
-        text = f"{name} {own.value:.3f} (upper bound {high:.3f}, full model {reference.value:.3f})"
-        (said if high <= share * reference.value else kept).append(text)
-    if unknown:
-        return Decision(Verdict.INCONCLUSIVE, None, None, f"not measured: {', '.join(unknown)}")
-    if not said:
-        return Decision(Verdict.NOT_APPLICABLE, None, None, f"generation does not say forgotten: {'; '.join(kept)}")
-    if depth is Verdict.PASS:
-        return Decision(Verdict.PASS, None, None, f"generation says forgotten and depth agrees: {'; '.join(said)}")
-    return Decision(
-        Verdict.WARNING,
-        None,
-        None,
-        f"HIDDEN: {'; '.join(said)} says forgotten while depth.score came out {depth.value}: "
-        "the knowledge is still in the activations",
-    )
+        if own.value is None or own.interval is None or not reference.value:
+            return _told(Verdict.INCONCLUSIVE, f"not measured: {name}")
+        low, high, limit = own.interval.low, own.interval.high, share * reference.value
+        text = f"{name} {own.value:.3f} ({low:.3f}..{high:.3f}, full model {reference.value:.3f})"
+        if not own.interval.decides:
+            return Decision(Verdict.INCONCLUSIVE, None, own.interval, f"{text} decides nothing")
+        (forgotten if high <= limit else kept).append(text)
+        said += [text] if low > limit else []
+    if passes and said:
+        return _told(
+            Verdict.FAIL,
+            f"{'; '.join(said)}: it says the facts while depth.score passes, so its activations are in another basis "
+            "than the full model's and UDS misreads them",
+        )
+    if not forgotten:
+        text = f"generation does not say forgotten: {'; '.join(kept)}"
+        return _told(Verdict.INCONCLUSIVE if passes else Verdict.NOT_APPLICABLE, text)
+    words = "; ".join(forgotten)
+    if passes:
+        return _told(Verdict.PASS, f"generation says forgotten and depth agrees: {words}")
+    if depth.verdict is Verdict.FAIL:
+        text = f"HIDDEN: {words} says forgotten while depth.score fails: the knowledge is still in the activations"
+        return _told(Verdict.WARNING, text)
+    text = f"{words} says forgotten, but depth.score came out {depth.verdict.value}: that the knowledge is gone from "
+    return _told(Verdict.INCONCLUSIVE, f"{text}the activations is not shown")
+
+
+def _told(verdict: Verdict, text: str) -> Decision:
+    return Decision(verdict, None, None, text)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from uds_bench.cli import annotate, compare, goldens, init, plan, report, score, zoo
+from uds_bench.cli import annotate, compare, goldens, init, meta, plan, report, score, unlearn, zoo
 from uds_bench.cli.app import example, new_app
 
 main = new_app(
     "Prove that a language model has forgotten. `pytest suites/` decides; these commands surround it.", init.EXAMPLE
 )
-for module in (init, annotate, plan, score, report, compare):
+for module in (init, annotate, unlearn, plan, score, meta, report, compare):
     main.command(epilog=example(module.EXAMPLE))(getattr(module, module.__name__.rpartition(".")[2]))
 main.add_typer(goldens.app, name="goldens")
 main.add_typer(zoo.app, name="zoo")

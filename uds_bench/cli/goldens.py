@@ -23,7 +23,9 @@ PUBLISHED, FROZEN = "published", "frozen"
 REQUIRED = ("value", "tolerance", "n", "spread", "draws", "versions", "command", "reason")
 DRAWS = 3
 
-FolderOption = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Folder of goldens.")]
+FolderOption = Annotated[
+    Path | None, typer.Option("--folder", metavar="DIR", help="Folder of goldens (default: as pytest finds it).")
+]
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Golden:
 
 
 @app.command("list", epilog=example("uds-bench goldens list --folder goldens"))
-def list_goldens(folder: FolderOption = Path("goldens"), as_json: JsonOption = False) -> None:
+def list_goldens(folder: FolderOption = None, as_json: JsonOption = False) -> None:
     """List the goldens of every audit and platform."""
+    folder = _found(folder)
     goldens = read_goldens(folder)
     if as_json:
         rows = [{"name": g.name, "audit": g.audit, "platform": g.platform, **g.entry} for g in goldens]
@@ -61,13 +64,14 @@ def list_goldens(folder: FolderOption = Path("goldens"), as_json: JsonOption = F
 
 
 @app.command(epilog=example("uds-bench goldens lint"))
-def lint(folder: FolderOption = Path("goldens")) -> None:
+def lint(folder: FolderOption = None) -> None:
     """Check that every golden may stand; exits 1 if one may not, 5 if there is none.
 
     A golden has finite numbers, at least three draws that its tolerance covers, and says from how many units, by
     which versions and command, and why it was recorded. Its tolerance is less than half of the distance to its
     claim's bound, and it belongs to a claim.
     """
+    folder = _found(folder)
     goldens = read_goldens(folder)
     if not goldens:
         typer.echo(f"no goldens in {folder}: nothing was checked", err=True)
@@ -77,6 +81,12 @@ def lint(folder: FolderOption = Path("goldens")) -> None:
         typer.echo(problem)
     typer.echo(f"{len(goldens)} goldens, {len(problems)} problems")
     raise typer.Exit(1 if problems else 0)
+
+
+def _found(folder: Path | None) -> Path:
+    from uds_bench.harness.options import find_goldens
+
+    return find_goldens(Path("goldens")) if folder is None else folder
 
 
 def read_goldens(folder: Path) -> list[Golden]:
@@ -104,6 +114,7 @@ def read_goldens(folder: Path) -> list[Golden]:
 def find_problems(golden: Golden) -> Iterator[str]:
     """Why a golden must not stand; nothing if it may."""
     from uds_bench.harness.bounds import CLAIMS
+    from uds_bench.harness.goldens import hides_a_verdict
 
     entry = golden.entry
     for key in REQUIRED:
@@ -125,13 +136,10 @@ def find_problems(golden: Golden) -> Iterator[str]:
         return
     if claim.audit != golden.audit:
         yield f"belongs to audit {claim.audit} and stands in {golden.audit}: record it anew"
-    if claim.kind == "threshold" and _is_finite(entry.get("value")) and _is_finite(entry.get("tolerance")):
-        margin = abs(entry["value"] - claim.bound)
-        if not entry["tolerance"] < margin / 2:
-            yield (
-                f"tolerance {entry['tolerance']:g} is not less than half of the margin {margin:.4g} to the bound "
-                f"{claim.bound:g}: it could hide a change of verdict"
-            )
+    if _is_finite(entry.get("value")) and _is_finite(entry.get("tolerance")):
+        reason = hides_a_verdict(entry["value"], entry["tolerance"], claim)
+        if reason is not None:
+            yield reason
 
 
 def _problems_of_draws(entry: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,21 +10,30 @@ from uds_bench.cli.options import chosen
 from uds_bench.device import resolve_device
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
     from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.facts import FactSet
+    from uds_bench.facts.fact import Split
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.harness.manifest import Manifest
 
 
 @dataclass(frozen=True)
 class Job:
-    """`requests` by checkpoint, in the order of the manifest: the references come first."""
+    """`requests` by checkpoint, in the order of the manifest: the references come first.
+
+    `left_out`: of all metrics, where none was named, those that the facts cannot feed, and why.
+    """
 
     manifest: Manifest
+    facts: FactSet
     requests: dict[str, list[Request]]
     store: Path
     device: str
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def needed(self) -> list[str]:
@@ -35,19 +44,17 @@ class Job:
 
     def trained_specs(self, console: Console) -> dict[str, CheckpointSpec]:
         """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
-        from uds_bench.harness.engine import resolve_zoo
+        from uds_bench.harness.specs import resolve_zoo
         from uds_bench.storage import default_cache
 
         return resolve_zoo(self.manifest.checkpoints(), self.needed, default_cache(), console)
 
     def engine(self, specs: dict[str, CheckpointSpec]) -> Engine:
         """The engine that pytest would use: the same scores at the same place."""
-        from uds_bench.facts import load_facts
         from uds_bench.harness.engine import Engine
         from uds_bench.harness.store import Store
 
-        facts, _ = self.manifest.require_depth()
-        return Engine(specs, load_facts(facts.source, **facts.options), Store(self.store), self.device)
+        return Engine(specs, self.facts, Store(self.store), self.device, attacks=self.manifest.chosen_attacks())
 
 
 def read_job(
@@ -60,18 +67,24 @@ def read_job(
     device: str,
 ) -> Job:
     """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used."""
-    from uds_bench.harness.engine import NO_ATTACK, Request
+    from uds_bench.attacks import NONE
+    from uds_bench.facts import load_facts
+    from uds_bench.harness.engine import Request
     from uds_bench.harness.manifest import load_manifest
     from uds_bench.harness.run import embedded_manifest
     from uds_bench.metrics import METRICS
     from uds_bench.storage import default_cache
 
     read = load_manifest(manifest or embedded_manifest("quick"))
-    read.require_depth()
+    source, _ = read.require_depth()
+    facts = load_facts(source.source, **source.options)
+    asked = chosen(metrics, METRICS, "--metrics")
+    left_out = {} if metrics else {name: why for name in asked if (why := _lacking(METRICS[name].splits, facts))}
     wanted = [
         (METRICS[name], variant, attack)
-        for attack in chosen(attacks, (NO_ATTACK,), "--attacks")
-        for name in chosen(metrics, METRICS, "--metrics")
+        for attack in chosen(attacks, (NONE, *read.chosen_attacks()), "--attacks")
+        for name in asked
+        if name not in left_out
         for variant in METRICS[name].variants[: None if variants else 1]
     ]
     names = chosen(checkpoints, read.checkpoints(), "--checkpoints")
@@ -80,4 +93,11 @@ def read_job(
         for name in read.checkpoints()
         if name in names
     }
-    return Job(read, requests, store or default_cache() / "store", resolve_device(device, "--device"))
+    place = store or default_cache() / "store"
+    return Job(read, facts, requests, place, resolve_device(device, "--device"), left_out)
+
+
+def _lacking(splits: Iterable[Split], facts: FactSet) -> str:
+    """Which of the splits the facts do not have, in words; nothing where they have all."""
+    missing = [split for split in splits if not facts.split(split)]
+    return f"the facts have no split {', '.join(missing)}" if missing else ""

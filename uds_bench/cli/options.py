@@ -14,7 +14,7 @@ ManifestOption = Annotated[
     Path | None, typer.Option("--manifest", metavar="FILE", help="Manifest (default: the embedded zoo).")
 ]
 MetricsOption = Annotated[
-    str, typer.Option("--metrics", metavar="A,B", help="Metrics by name (default: every one there is).")
+    str, typer.Option("--metrics", metavar="A,B", help="Metrics by name (default: every one that the facts can feed).")
 ]
 AttacksOption = Annotated[str, typer.Option("--attacks", metavar="A,B", help="Attacks by name.")]
 VariantsOption = Annotated[
@@ -44,6 +44,13 @@ def chosen(text: str, known: Iterable[str], option: str) -> list[str]:
         if name not in names:
             raise ConfigurationError(f"{option}: there is no {name!r}: choose from {', '.join(names)}")
     return list(dict.fromkeys(given)) or names
+
+
+def tell_left_out(left_out: dict[str, str]) -> None:
+    """One line a reason: no metric that was asked for by asking for all is left out in silence."""
+    for why in dict.fromkeys(left_out.values()):
+        names = [name for name, reason in left_out.items() if reason == why]
+        typer.echo(f"uds-bench: left out, as {why}: {', '.join(names)}", err=True)
 
 
 def require_file(path: Path, option: str) -> Path:

@@ -19,6 +19,7 @@ from uds_bench.cli.options import (
     MetricsOption,
     StoreOption,
     VariantsOption,
+    tell_left_out,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def plan(
     trained. Exits 1 if a checkpoint is unusable, and says why.
     """
     job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
+    tell_left_out(job.left_out)
     cells = survey(job)
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
@@ -62,7 +64,7 @@ def plan(
 def survey(job: Job) -> list[dict[str, str | None]]:
     """For every score of the job its address, its status, and the reason where it cannot be had."""
     from uds_bench.errors import UdsError
-    from uds_bench.harness.engine import check_shapes
+    from uds_bench.harness.specs import check_shapes
     from uds_bench.metrics import find_metric
 
     specs, unbuilt = _built(job)

@@ -18,6 +18,7 @@ from uds_bench.cli.options import (
     StoreOption,
     VariantsOption,
     require_file,
+    tell_left_out,
 )
 
 if TYPE_CHECKING:
@@ -46,13 +47,15 @@ def score(
     """
     from rich.console import Console
 
+    from uds_bench.harness.specs import require_folders
     from uds_bench.scores import Scores
-    from uds_bench.storage import require_writable
 
     require_file(out, "--out")
     job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
-    require_writable(job.store, "--store")
-    found, errors = compute(job, Console(stderr=True))
+    require_folders(job.store, job.manifest.checkpoints(), "--store")
+    tell_left_out(job.left_out)
+    console = Console(stderr=True)
+    found, errors = compute(job, job.engine(job.trained_specs(console)), console)
     scores = Scores(found)
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
@@ -62,7 +65,7 @@ def score(
     raise typer.Exit(1 if errors else 0)
 
 
-def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
+def compute(job: Job, engine: Engine, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
     """Every score of the job; one that could not be computed has no value, and is listed with the reason as well."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from transformers.utils import logging
@@ -71,7 +74,6 @@ def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str
     from uds_bench.scores import unscored
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    engine = job.engine(job.trained_specs(console))
     scores: list[Score] = []
     errors: list[dict[str, str]] = []
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -86,7 +88,8 @@ def compute(job: Job, console: Console) -> tuple[list[Score], list[dict[str, str
                     message = " ".join(str(error).split())
                     address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
                     errors.append(address | {"message": message})
-                    scores.append(unscored(**address, facts=engine.facts, reason=message))
+                    planned = engine.facts.split("forget")
+                    scores.append(unscored(**address, facts=planned, reason=message))
                 progress.advance(bar)
         progress.update(bar, description="scored")
     return scores, errors

@@ -10,7 +10,7 @@ import typer
 from uds_bench.cli.app import ABSENT, example, new_app, show_table
 
 if TYPE_CHECKING:
-    from uds_bench.zoo.recipes import Recipe
+    from uds_bench.zoo.recipe import Recipe
 
 app = new_app(
     "The embedded models: small, real, trained on first use and cached (UDS_BENCH_CACHE names the cache).",
@@ -22,12 +22,13 @@ app = new_app(
 def list_models() -> None:
     """List the embedded models: from which parent, by which recipe, and whether they are cached."""
     from uds_bench.zoo import cache, recipes
+    from uds_bench.zoo.recipe import parent
 
     root = _root()
     show_table(
         {
             "name": name,
-            "parent": recipes.parent(recipe) or ABSENT,
+            "parent": parent(recipe) or ABSENT,
             "recipe": describe(recipe),
             "cached": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
         }
@@ -37,7 +38,9 @@ def list_models() -> None:
 
 @app.command(epilog=example("uds-bench zoo build npo simnpo"))
 def build(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Default: all of them.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME...", help="Default: all that `zoo list` shows.")
+    ] = None,
 ) -> None:
     """Train embedded models, with their parents, where they are not cached yet; prints their folders."""
     for name, folder in _build(names or []).items():
@@ -63,13 +66,15 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 
 def describe(recipe: Recipe) -> str:
     """A recipe in a few words."""
-    from uds_bench.zoo.recipes import Base, Finetuned
+    from uds_bench.zoo.recipe import Base, Finetuned, Pooled
 
     if isinstance(recipe, Base):
         return f"trained on {recipe.authors} authors, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
     if isinstance(recipe, Finetuned):
         without = f"without {recipe.without} forget authors" if recipe.without else "on all authors"
         return f"fine-tuned {without}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
+    if isinstance(recipe, Pooled):
+        return f"fine-tuned on the form {recipe.form}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
     method = recipe.method
     return f"unlearned by {method.name}, {method.steps} steps, lr {method.lr:g}, seed {method.seed}"
 

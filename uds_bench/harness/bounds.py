@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from uds_bench.meta.twenty import TWENTY
 from uds_bench.verdicts import Relation
 
-Kind = Literal["threshold", "equivalence", "ordering", "identity"]
+Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,9 @@ class ClaimSpec:
     """`bound` with `relation`: what the interval is held against; for an identity, the tolerance of the fast path.
 
     `must_fail`, `must_pass`: the controls, in words; `unit`: what intervals resample;
-    `loosened_from`: the bound that a waiver has replaced by a looser one.
+    `needs`: the bound in words, with {} for its value, where it reads otherwise than relation and value;
+    `loosened_from`: the bound that a waiver has replaced by a looser one; `evidence`: the level of a claim whose
+    numbers do not come from the run's checkpoints.
     """
 
     id: str
@@ -31,12 +34,16 @@ class ClaimSpec:
     unit: str = "authors"
     must_fail: str = ""
     must_pass: str = ""
+    needs: str = ""
     loosened_from: float | None = None
+    evidence: str = ""
 
     @property
     def audit(self) -> str:
         return self.id.partition(".")[0]
 
+
+EVIDENCE_TABLES = "recomputed from published tables"
 
 _SPECS = (
     ClaimSpec(
@@ -90,21 +97,117 @@ _SPECS = (
         "The forgotten facts cannot be recovered from the candidate's activations.",
         ">=",
         0.70,
-        "ours (published pool means .49 / .85); the pools' own cut where a manifest has pools of two or more",
-        must_fail="models that know: the positive pool",
-        must_pass="models that never knew: the negative pool",
+        "ours (published pool means .49 / .85); the pools' own cut where a manifest has pools of three or more a side",
+        must_fail="models that know: the positive pool (none may pass, most must fail)",
+        must_pass="models that never knew: the negative pool (none may fail, most must pass)",
     ),
     ClaimSpec(
         "depth.hidden",
         "threshold",
-        "What generation calls forgotten is not merely hidden: depth agrees.",
+        "What the candidate says and what its activations hold agree: nothing is merely hidden, nothing misread.",
         ">=",
         0.50,
         "ours: generation says forgotten where the upper bound of entity accuracy is at most this share "
         "of the full model's; a larger share catches more",
-        must_fail="words of a model that never knew over the activations of one that knows",
+        must_fail="words of a model that never knew over the activations of one that knows, and the other way round",
         must_pass="a model that never knew",
+        needs="<= {:g} x full",
+    ),
+    ClaimSpec(
+        "published.uds_table2",
+        "identity",
+        "Every Rob and Overall of the twenty metrics is what its printed inputs allow, or a named erratum.",
+        "==",
+        1e-6,
+        "UDS guide, table 2; errata in goldens/published/errata.json",
+        unit="cells",
+        must_fail="any one of the 40 cells moved by 0.003; the list of errata left out",
+        evidence=EVIDENCE_TABLES,
+    ),
+    ClaimSpec(
+        "published.uds_appendix_g",
+        "identity",
+        "UDS rises with what a model was not trained on, from 0 by definition to 1, at each scale, or a named erratum.",
+        "==",
+        1e-6,
+        "UDS guide, appendix G; errata in goldens/published/errata.json",
+        unit="cells",
+        must_fail="an end moved by 0.003; neighbouring rows exchanged; the list of errata left out",
+        evidence=EVIDENCE_TABLES,
     ),
 )
 
-CLAIMS: dict[str, ClaimSpec] = {spec.id: spec for spec in _SPECS}
+
+def _faithful(metric: str) -> ClaimSpec:
+    is_uds = metric == "uds"
+    return ClaimSpec(
+        f"faithfulness.{metric}",
+        "threshold",
+        f"{TWENTY[metric].label} tells models that know the facts from models that never knew them.",
+        ">=",
+        0.90 if is_uds else 0.50,
+        "ours (.971 observed, UDS guide, table 2)" if is_uds else "ours: better than chance, and its golden",
+        unit="models",
+        must_fail="a constant metric; the same metric with its sign flipped",
+    )
+
+
+def _robust(metric: str) -> ClaimSpec:
+    is_uds = metric == "uds"
+    return ClaimSpec(
+        f"robustness.{metric}",
+        "threshold" if is_uds else "golden",
+        f"{TWENTY[metric].label} stays put under quantization and moves as the retain model's does under relearning.",
+        ">=" if is_uds else "==",
+        0.80 if is_uds else 0.20,
+        "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden; a tolerance above this is no golden",
+        unit="models",
+        must_fail="a metric that reads the weights' rounding",
+    )
+
+
+_META = (
+    *map(_faithful, TWENTY),
+    ClaimSpec(
+        "faithfulness.uds_first",
+        "ordering",
+        "UDS is the most faithful of the twenty metrics.",
+        ">",
+        0.0,
+        "UDS guide, table 2; intervals of paired differences of AUC over models",
+        unit="models",
+        must_fail="the metric that tells the pools apart least, put first",
+    ),
+    *map(_robust, TWENTY),
+    ClaimSpec(
+        "robustness.uds_first",
+        "ordering",
+        "UDS is the most robust of the twenty metrics.",
+        ">",
+        0.0,
+        "UDS guide, table 2; intervals of paired differences of the mean of Q and R over models",
+        unit="models",
+        must_fail="the least robust metric, put first",
+    ),
+    ClaimSpec(
+        "robustness.proxy",
+        "threshold",
+        "UDS, read before the attack, tells which models regain knowledge under relearning.",
+        ">=",
+        0.0,
+        "UDS guide, section 6.2; rank correlation over the models whose output has forgotten",
+        unit="models",
+        must_fail="UDS upside down",
+    ),
+    ClaimSpec(
+        "robustness.relearning_restores",
+        "ordering",
+        "Relearning brings back words that the shallowest silent model had lost: it is an attack.",
+        ">",
+        0.0,
+        "follows from what the attack is for; interval of the paired difference of entity accuracy",
+        must_fail="after and before exchanged",
+    ),
+)
+
+CLAIMS: dict[str, ClaimSpec] = {spec.id: spec for spec in (*_SPECS, *_META)}

@@ -56,21 +56,92 @@ class Claim:
         cut: float | None = None,
         id: str | None = None,
         controls: Sequence[ControlSubject] = (),
+        pools: Sequence[ControlSubject] = (),
         preconditions: Sequence[Control] = (),
         statement: str = "",
+        remark: str = "",
     ) -> Decision:
         """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`.
 
-        `cut`: a bound measured on the manifest's pools; it takes the place of the table's. `preconditions`: controls
-        that were decided by a rule of their own.
+        `cut`: a bound measured on the manifest's pools; it takes the place of the table's. `pools`: controls of which
+        none may come out wrong and most of each side must come out right (a pool reaches from the clear to the
+        borderline). `preconditions`: controls that were decided by a rule of their own; `remark` is said with the
+        decision.
         """
         plain = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
+        return self._threshold(
+            plain,
+            score.value,
+            score.interval,
+            score,
+            cut,
+            controls,
+            [*preconditions, *self._pooled(plain, pools)],
+            score.provenance,
+            remark,
+        )
+
+    def measured(
+        self,
+        value: float | None,
+        interval: Interval | None,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        id: str | None = None,
+        controls: Sequence[ControlSubject] = (),
+        preconditions: Sequence[Control] = (),
+        statement: str = "",
+        provenance: Any = None,
+    ) -> Decision:
+        """As `threshold`, for a number that was made of several scores."""
+        plain = self._spec(id, "threshold", at_least, at_most, statement)
+        return self._threshold(plain, value, interval, None, None, controls, preconditions, provenance)
+
+    def recorded(
+        self,
+        value: float,
+        interval: Interval,
+        *,
+        id: str | None = None,
+        controls: Sequence[Control] = (),
+        provenance: Any = None,
+    ) -> Decision:
+        """A number without a bound of its own: its golden decides, and where there is none nothing is decided."""
+        spec = self._spec(id, "golden", None, None, "")
+        text = f"observed {value:.3f}, 95% CI {interval.low:.3f}..{interval.high:.3f} ({interval.units} {spec.unit})"
+        known = self._rules.has_golden(spec.id, self.subject)
+        verdict = Verdict.PASS if known else Verdict.NOT_APPLICABLE
+        told = text if known else f"{text}; no golden of this platform decides on it"
+        return self._settle(spec, Decision(verdict, value, interval, told), controls, provenance)
+
+    def _threshold(
+        self,
+        plain: ClaimSpec,
+        value: float | None,
+        interval: Interval | None,
+        score: Score | None,
+        cut: float | None,
+        controls: Sequence[ControlSubject],
+        preconditions: Sequence[Control],
+        provenance: Any,
+        remark: str = "",
+    ) -> Decision:
         if math.isnan(plain.bound):
             raise ConfigurationError(f"claim {plain.id} is not in the table of claims: give at_least or at_most")
         spec = self._in_force(plain, cut)
         decided = [_held(c, _judge(self._in_force(plain, c.bound), c.value, c.interval, c.score)) for c in controls]
-        decision = _judge(spec, score.value, score.interval, score)
-        return self._settle(spec, decision, [*preconditions, *decided], score.provenance)
+        decision = _judge(spec, value, interval, score)
+        told = replace(decision, text=f"{decision.text}; {remark}") if remark else decision
+        return self._settle(spec, told, [*preconditions, *decided], provenance)
+
+    def _pooled(self, plain: ClaimSpec, pools: Sequence[ControlSubject]) -> list[Control]:
+        """A member near the cut may be inconclusive, as long as most of its side are decided, and rightly."""
+        decided = [_held(c, _judge(self._in_force(plain, c.bound), c.value, c.interval, c.score)) for c in pools]
+        right = {must: [c.held for c in decided if c.must == must] for must in ("fail", "pass")}
+        most = {must: 2 * sum(held) > len(held) for must, held in right.items()}
+        open_ = Verdict.INCONCLUSIVE.value
+        return [replace(c, held=c.held or (c.verdict == open_ and most[c.must])) for c in decided]
 
     def identity(
         self,
@@ -140,6 +211,11 @@ class Claim:
     def bound(self, id: str | None = None, cut: float | None = None) -> float:
         """The bound in force for a claim about this subject, after pools, manifest and waivers."""
         return self._in_force(self._spec(id, "threshold", None, None, ""), cut).bound
+
+    def judge(self, score: Score, id: str, cut: float | None = None) -> Decision:
+        """What another claim about this subject comes to on a score; nothing is recorded."""
+        spec = self._in_force(self._spec(id, "threshold", None, None, ""), cut)
+        return _judge(spec, score.value, score.interval, score)
 
     def _spec(
         self, id: str | None, kind: Kind, at_least: float | None, at_most: float | None, statement: str

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
 
 import torch
 import transformers
 from filelock import FileLock
 
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load, shape
+from uds_bench.attacks import NONE, Attack
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts import FactSet, require_forget
+from uds_bench.harness.specs import check_shapes
 from uds_bench.harness.store import Cell, Failures, Store, provenance
+from uds_bench.harness.workers import OpenConsole, processes, spread, watched
 from uds_bench.metrics import find_metric
-from uds_bench.metrics.subject import LoadedSubject, Reference, References
+from uds_bench.metrics.metric import FactValue, Metric, Reference
+from uds_bench.metrics.subject import LoadedSubject, References
 from uds_bench.scores import Score, summarise
 from uds_bench.statistics import SEED
 
 BATCH_SIZE = 16
-NO_ATTACK = "none"
 DEVICES = ("cpu", "cuda")
 TOLD = ("rendered", "patching", "patching_reason")
 """Notes of a metric that are provenance."""
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
+KNOWN = (UdsError, RuntimeError, ValueError, FloatingPointError, torch.OutOfMemoryError)
+"""What may go wrong with one checkpoint or metric; the others go on."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,16 @@ class Request:
     checkpoint: str
     metric: str
     variant: str | None = None
-    attack: str = NO_ATTACK
+    attack: str = NONE
+
+    @property
+    def place(self) -> str:
+        """What is loaded for it: the checkpoint, or the checkpoint under an attack."""
+        return self.checkpoint if self.attack == NONE else f"{self.checkpoint} under {self.attack}"
+
+    def __str__(self) -> str:
+        form = "" if self.variant is None else f"[{self.variant}]"
+        return f"{self.place}: {self.metric}{form}"
 
 
 class Engine:
@@ -50,9 +63,13 @@ class Engine:
         store: Store,
         device: str = "cpu",
         batch_size: int = BATCH_SIZE,
+        attacks: Mapping[str, Attack] | None = None,
+        open_console: OpenConsole | None = None,
     ) -> None:
         self.specs = specs
-        self.facts = require_forget(facts, "the manifest's facts").split("forget")
+        self.facts = require_forget(facts, "the manifest's facts")
+        self.attacks = attacks or {}
+        self._open_console = open_console
         self.store = store
         self.device = device
         self.batch_size = batch_size
@@ -68,13 +85,13 @@ class Engine:
         found = self._find(request)
         if found is not None:
             return found
-        self._failures.raise_if(request.checkpoint)
+        self._raise_if(request)
         with FileLock(self.store.lock):
             self._compute([request, *plan])
         found = self._find(request)
         if found is None:
-            self._failures.raise_if(request.checkpoint)
-            raise UdsError(f"{request.checkpoint}: {request.metric} was computed but not stored in {self.store.folder}")
+            self._raise_if(request)
+            raise UdsError(f"{request} was computed but not stored in {self.store.folder}")
         return found
 
     def loaded(self, name: str) -> Checkpoint:
@@ -99,8 +116,6 @@ class Engine:
 
     def cell(self, request: Request, device: str | None = None) -> Cell:
         """The address of a score as this machine's device, or another, computes it."""
-        if request.attack != NO_ATTACK:
-            raise ConfigurationError(f"there is no attack {request.attack!r}: choose {NO_ATTACK}")
         metric = find_metric(request.metric)
         used = [name for name in REFERENCES if name in metric.needs]
         for name in used:
@@ -109,15 +124,35 @@ class Engine:
         return Cell(
             checkpoint=self.digest(request.checkpoint, device),
             attack=request.attack,
+            attack_key=NONE if request.attack == NONE else self.attack(request.attack).key,
             metric=metric.name,
             metric_version=metric.version,
             variant=metric.variant(request.variant),
             references=tuple(f"{name}:{self.digest(name, device)}" for name in used),
-            facts=self.facts.digest,
+            facts=self.planned(metric).digest,
             device=device or self.device,
             batch_size=self.batch_size,
             seed=SEED,
         )
+
+    def attack(self, name: str) -> Attack:
+        """The attack as the manifest sets it."""
+        if name not in self.attacks:
+            listed = ", ".join([NONE, *self.attacks])
+            raise ConfigurationError(
+                f"the manifest has no attack {name!r}: choose from {listed}, or add [attacks] {name}"
+            )
+        return self.attacks[name]
+
+    def planned(self, metric: Metric) -> FactSet:
+        """The facts that a metric has values of, with every split that it needs there."""
+        for split in metric.splits:
+            if not self.facts.split(split):
+                raise ConfigurationError(
+                    f"metric {metric.name} needs facts of the split {split}, and the manifest's facts have none: "
+                    f"add some, or leave {metric.name} out"
+                )
+        return FactSet(fact for fact in self.facts if fact.split in metric.splits)
 
     def stored(self, request: Request) -> Score | None:
         """The score if it is stored already; nothing is computed."""
@@ -129,7 +164,7 @@ class Engine:
             try:
                 cell = self.cell(request, device)
             except CheckpointError as error:
-                self._failures.add(request.checkpoint, str(error))
+                self._failures.add(request.place, str(error))
                 raise
             if cell not in self._scores and (stored := self.store.read(cell)) is not None:
                 self._scores[cell] = stored
@@ -137,65 +172,122 @@ class Engine:
                 return self._scores[cell].named(request.checkpoint)
         return None
 
-    def _compute(self, requests: list[Request]) -> None:
-        """Group what is missing by checkpoint, references first, and compute each group while it is loaded."""
-        groups: dict[str, list[Request]] = {}
-        for request in dict.fromkeys(requests):
+    def _raise_if(self, request: Request) -> None:
+        """Raise what was met before: by the request itself, or by loading what it is about."""
+        self._failures.raise_if(request.place)
+        self._failures.raise_if(str(request))
+
+    def _compute(self, requests: Sequence[Request]) -> None:
+        """Group what is missing by what is loaded for it, references first, and compute each group meanwhile."""
+        read = [Request("retain", name) for r in requests for name in find_metric(r.metric).reads]
+        groups: dict[tuple[str, str], list[Request]] = {}
+        for request in dict.fromkeys([*read, *requests]):
             try:
                 if self._find(request) is None:
-                    groups.setdefault(request.checkpoint, []).append(request)
+                    groups.setdefault((request.checkpoint, request.attack), []).append(request)
+            except ConfigurationError as error:
+                self._failures.add(str(request), str(error))
             except UdsError:
                 continue  # noted in failures; the claims about this checkpoint will say so
-        for name in sorted(groups, key=lambda n: (n not in REFERENCES, list(self.specs).index(n))):
-            try:
-                self._failures.raise_if(name)
-                self._compute_group(name, groups[name])
-            except UdsError as error:
-                self._failures.add(name, str(error))
-            except (RuntimeError, ValueError, FloatingPointError, torch.OutOfMemoryError) as error:
-                message = " ".join(str(error).split())
-                self._failures.add(name, f"{name}: scoring failed with {type(error).__name__}: {message}")
+        order = list(self.specs)
+        places = sorted(groups, key=lambda g: (g[1] != NONE, g[0] not in REFERENCES, order.index(g[0])))
+        # The references come first and here: what every other model is held against is then on disk.
+        first = [place for place in places if place[1] == NONE and place[0] in REFERENCES]
+        rest = [groups[place] for place in places if place not in first]
+        for place in first:
+            self.compute_group(groups[place])
+        count = processes(len(rest), self.specs["full"], self.device) if "full" in self.specs else 1
+        if count > 1:
+            for outcome in spread(self, rest, count, self._open_console):
+                self.loads += outcome.loads
+                for what, message in outcome.failed.items():
+                    self._failures.add(what, message)
+            return
+        with watched(len(rest), self._open_console) as advance:
+            for group in rest:
+                self.compute_group(group)
+                advance()
 
-    def _compute_group(self, name: str, requests: list[Request]) -> None:
-        # The full model as a source is read once for all. The retain model is read anew: its score is a check of the
-        # stored reading that every candidate is held against.
-        role: Reference | None = "full" if "full" in self.specs and self.digest("full") == self.digest(name) else None
-        subject = LoadedSubject(self.loaded(name), self._yardstick(), role)
-        for request in requests:
-            started = time.perf_counter()
-            metric = find_metric(request.metric)
-            cell = self.cell(request)
-            measured = metric.compute(subject, cell.variant)
-            record = provenance(
-                cell,
-                checkpoint_name=name,
-                dtype=str(subject.checkpoint.model.dtype).removeprefix("torch."),
-                quantization=self.specs[name].quantization,
-                batches=self._yardstick().target("default").policy,
-                torch=torch.__version__,
-                transformers=transformers.__version__,
-                source=metric.source,
-                direction=metric.direction,
-                seconds=round(time.perf_counter() - started, 3),
-                **{key: measured.notes[key] for key in TOLD if key in measured.notes},
-            )
-            score = summarise(
-                metric,
-                measured,
-                self.facts,
-                checkpoint=name,
-                attack=request.attack,
-                variant=cell.variant,
-                provenance=record,
-            )
-            self.store.write(cell, score)
-            self._scores[cell] = score
+    def compute_group(self, group: Sequence[Request]) -> None:
+        """Load what the requests of one checkpoint and attack are about, and store every score that can be computed."""
+        place = group[0].place
+        try:
+            self._failures.raise_if(place)
+            subject = self._subject(group[0])
+        except KNOWN as error:
+            self._failures.add(place, _told(place, error))
+            return
+        for request in group:
+            try:
+                self._measure(request, subject)
+            except KNOWN as error:
+                self._failures.add(str(request), _told(str(request), error))
+
+    def failed(self) -> dict[str, str]:
+        """What could not be loaded or computed in this run, and why."""
+        return self._failures.known
+
+    def _subject(self, request: Request) -> LoadedSubject:
+        """What a request measures, loaded and, where it says so, attacked."""
+        name = request.checkpoint
+        if request.attack == NONE:
+            # The full model as a source is read once for all. The retain model is read anew: its score is a check of
+            # the stored reading that every candidate is held against.
+            same = "full" in self.specs and self.digest("full") == self.digest(name)
+            return LoadedSubject(self.loaded(name), self._yardstick(), "full" if same else None)
+        check_shapes(name, self.specs)
+        self.loads[request.place] += 1
+        attacked = self.attack(request.attack).apply(self.specs[name], self.device, self.facts.split("forget"))
+        return LoadedSubject(attacked, self._yardstick())
+
+    def _measure(self, request: Request, subject: LoadedSubject) -> None:
+        started = time.perf_counter()
+        metric, cell = find_metric(request.metric), self.cell(request)
+        measured = metric.compute(subject, cell.variant)
+        record = provenance(
+            cell,
+            checkpoint_name=request.checkpoint,
+            dtype=str(subject.checkpoint.model.dtype).removeprefix("torch."),
+            quantization=subject.checkpoint.spec.quantization,
+            attack_settings={} if request.attack == NONE else self.attack(request.attack).settings,
+            batches=f"right padding, at most {self.batch_size} facts of like length",
+            torch=torch.__version__,
+            transformers=transformers.__version__,
+            source=metric.source,
+            direction=metric.direction_of(cell.variant),
+            seconds=round(time.perf_counter() - started, 3),
+            **{key: measured.notes[key] for key in TOLD if key in measured.notes},
+        )
+        score = summarise(
+            metric,
+            measured,
+            self.planned(metric),
+            checkpoint=request.checkpoint,
+            attack=request.attack,
+            variant=cell.variant,
+            provenance=record,
+        )
+        self.store.write(cell, score)
+        self._scores[cell] = score
 
     def _yardstick(self) -> References:
         if self._references is None:
             digests: dict[Reference, str] = {name: self.digest(name) for name in REFERENCES if name in self.specs}
-            self._references = References(self.loaded, digests, self.facts, self.store.cache, self.batch_size)
+            self._references = References(
+                self.loaded, digests, self.facts, self.store.cache, self.batch_size, self._of_retain
+            )
         return self._references
+
+    def _of_retain(self, metric: str, variant: str | None) -> list[FactValue]:
+        """What a metric found on the retain model: stored, as references are measured first."""
+        request = Request("retain", metric, variant)
+        score = self._find(request)
+        if score is None:
+            self._raise_if(request)
+            self._measure(request, self._subject(request))
+            score = self._find(request)
+        assert score is not None
+        return [FactValue(f.id, f.value, f.reason, dict(f.detail), f.label) for f in score.per_fact]
 
     def _place(self, name: str) -> str:
         # A reference under another name is the same weights: it is not loaded twice.
@@ -205,28 +297,7 @@ class Engine:
         return name
 
 
-def check_shapes(name: str, specs: dict[str, CheckpointSpec]) -> None:
-    """Patching needs the full model's vocabulary, layers and width: told from config.json alone."""
-    if "full" not in specs or name == "full" or specs["full"].model.startswith("zoo:"):
-        return
-    own, full = shape(specs[name]), shape(specs["full"])
-    for what in ("vocabulary", "layers", "width"):
-        if getattr(own, what) != getattr(full, what):
-            raise CheckpointError(
-                f"{name} ({specs[name].model}): its {what} is {getattr(own, what)}, the full model's is "
-                f"{getattr(full, what)}: patching needs a checkpoint that was made from the full model"
-            )
-
-
-def resolve_zoo(
-    specs: dict[str, CheckpointSpec], names: Iterable[str], cache: Path, console: Any = None
-) -> dict[str, CheckpointSpec]:
-    """The specs with every embedded model (`zoo:NAME`) among `names` trained if need be and named by its folder."""
-    from uds_bench.zoo import runner
-    from uds_bench.zoo.recipes import SCHEME
-
-    embedded = {n: specs[n].model.removeprefix(SCHEME) for n in names if specs[n].model.startswith(SCHEME)}
-    if not embedded:
-        return specs
-    folders = runner.paths(embedded.values(), cache, console)
-    return specs | {n: replace(specs[n], model=str(folders[model])) for n, model in embedded.items()}
+def _told(what: str, error: Exception) -> str:
+    if isinstance(error, UdsError):
+        return str(error)
+    return f"{what}: scoring failed with {type(error).__name__}: {' '.join(str(error).split())}"

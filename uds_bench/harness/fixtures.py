@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from uds_bench.facts import FactSet
     from uds_bench.harness.claim import Claim
+    from uds_bench.harness.judging import MetaEvaluation
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.run import Handle, Run
+    from uds_bench.meta import Trial
     from uds_bench.scores import Score, Scores
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
@@ -104,6 +106,21 @@ def scores(uds_run: Run) -> ScoreReader:
     return ScoreReader(uds_run)
 
 
+@pytest.fixture(scope="session")
+def meta(uds_run: Run) -> MetaEvaluation:
+    """The meta-evaluation of this manifest's models: `meta.rows["uds"]` and what stands beside them."""
+    return uds_run.meta
+
+
+@pytest.fixture(scope="session")
+def trial(uds_run: Run) -> Trial:
+    """The manifest's models to try a metric of your own on: `uds_bench.meta.metric_checks` gives the checks."""
+    from uds_bench.harness.trial import manifest_trial
+
+    with uds_run.uncaptured() as console:
+        return manifest_trial(uds_run.manifest, uds_run.device, console)
+
+
 @pytest.fixture
 def claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
     """Decides one claim: `claim.threshold(score, at_least=...)`, `.identity`, `.ordering`, `.equivalence`.
@@ -132,4 +149,5 @@ def claim_name(item: pytest.Item) -> tuple[str, str | None]:
     callspec = getattr(item, "callspec", None)
     subject = None if callspec is None else callspec.params.get("candidate")
     name = str(marker.args[0]) if marker and marker.args else getattr(item, "originalname", item.name)
-    return name, subject
+    # A marker may name a parameter, as "faithfulness.{metric}": one claim a metric.
+    return name.format_map({} if callspec is None else callspec.params), subject

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.errors import ConfigurationError
+from uds_bench.harness.bounds import ClaimSpec
 from uds_bench.storage import write_atomic
 
 SCHEMA = 1
@@ -73,6 +74,19 @@ class Goldens:
     def orphans(self, audits: set[str]) -> list[str]:
         """Goldens of the audits that ran which no claim asked for."""
         return sorted(n for n in self.entries if n not in self.seen and n.partition(".")[0] in audits)
+
+
+def hides_a_verdict(value: float, tolerance: float, claim: ClaimSpec) -> str | None:
+    """Why a recorded value must not stand, if so: a drift within its tolerance could turn the claim's verdict."""
+    if claim.kind == "golden" and tolerance > claim.bound:
+        return f"tolerance {tolerance:.4g} is more than {claim.bound:g}: it would accept nearly anything"
+    margin = abs(value - claim.bound)
+    if claim.kind == "threshold" and not tolerance < margin / 2:
+        return (
+            f"tolerance {tolerance:.4g} is not less than half of the margin {margin:.4g} to the bound {claim.bound:g}: "
+            "it could hide a change of verdict"
+        )
+    return None
 
 
 def write_goldens(folder: Path, audit: str, entries: Mapping[str, Mapping[str, Any]]) -> Path:

@@ -13,6 +13,11 @@ from pathlib import Path
 
 from uds_bench.zoo.recipes import SCHEME
 
+
+class MissingError(ValueError):
+    """A path that is not there. A manifest may name many; they are told together."""
+
+
 _HUB_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
@@ -31,7 +36,7 @@ def model(text: str, folder: Path) -> str:
     if _exists(target):
         raise ValueError(f"{target} is a file: name the folder that holds config.json and the weights")
     if not _HUB_ID.fullmatch(text) or ("/" in text and _is_folder(target.parent)):
-        raise ValueError(_missing("folder", text, target))
+        raise MissingError(_missing("folder", text, target))
     return text
 
 
@@ -39,7 +44,7 @@ def file(text: str, folder: Path) -> str:
     """A file's absolute path."""
     target = _target(text, folder)
     if not _exists(target):
-        raise ValueError(_missing("file", text, target))
+        raise MissingError(_missing("file", text, target))
     if _is_folder(target):
         raise ValueError(f"{target} is a folder: name a file")
     return str(target)
@@ -55,7 +60,7 @@ def source(text: str, folder: Path) -> str:
     if re.fullmatch(r"tofu/[A-Za-z0-9_-]+", text):
         return text
     missing = _missing("file or folder", text, target)
-    raise ValueError(f'{missing} (or use "authors", which is built in, or "tofu/forget10")')
+    raise MissingError(f'{missing} (or use "authors", which is built in, or "tofu/forget10")')
 
 
 def pattern(text: str, folder: Path) -> str:
@@ -65,7 +70,7 @@ def pattern(text: str, folder: Path) -> str:
         return glob.escape(file(text, folder))
     absolute = os.path.join(glob.escape(str(folder)), os.path.expanduser(text))  # noqa: PTH111, PTH118
     if not matches(absolute):
-        raise ValueError(_missing("file", text, target))
+        raise MissingError(_missing("file", text, target))
     return absolute
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from uds_bench.attacks import Attack, find_attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.harness.sections import GIVE_NAMES, Facts, References, Sections
@@ -40,6 +41,11 @@ class Manifest(Sections):
     def nested(self) -> dict[str, CheckpointSpec]:
         """Models between full and retain, in the order of the file."""
         return {} if self.references is None else self.references.nested
+
+    def chosen_attacks(self) -> dict[str, Attack]:
+        """The attacks that the file names, in its order, with its settings."""
+        settings = self.attacks.model_dump(exclude_none=True)
+        return {name: find_attack(name, **settings[name]) for name in self.document.values.get("attacks", {})}
 
     def require_depth(self) -> tuple[Facts, References]:
         """What the depth audit judges by; ConfigurationError where that, or a candidate, is missing."""

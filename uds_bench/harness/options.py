@@ -22,6 +22,7 @@ _OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("json", "FILE", "write the run report as JSON"),
     ("html", "DIR", "write the run report as a page, DIR/index.html"),
     ("waivers", "FILE", "TOML file of waivers, each with reason and expiry"),
+    ("draw", "N", "another draw of the embedded zoo, every seed moved; its claims have no goldens (default: 0)"),
 )
 
 
@@ -38,6 +39,7 @@ class Settings:
     waivers: Path | None
     record: str | None
     goldens: Path
+    draw: int
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -66,12 +68,13 @@ def read_settings(config: pytest.Config) -> Settings:
         html=None if html is None else require_writable(html, "--uds-html"),
         waivers=_file(config, "waivers"),
         record=_record(config),
-        goldens=_goldens(config.rootpath / config.getini("uds_goldens")),
+        goldens=find_goldens(config.rootpath / config.getini("uds_goldens")),
+        draw=_draw(values["draw"]),
     )
 
 
-def _goldens(named: Path) -> Path:
-    """The project's own goldens where the run's root has none: beside the package, or in it when it is installed."""
+def find_goldens(named: Path) -> Path:
+    """`named`, or the project's own where the run's root has none: beside the package, or in it once installed."""
     package = Path(__file__).parents[1]
     return next(
         (folder for folder in (named, package / "goldens", package.parent / "goldens") if folder.is_dir()), named
@@ -97,8 +100,12 @@ def _file(config: pytest.Config, name: str) -> Path | None:
 
 
 def _output(path: Path | None, option: str) -> Path | None:
-    if path is not None and (path.is_dir() or not (path.parent.is_dir() and os.access(path.parent, os.W_OK))):
-        raise ConfigurationError(f"{option}: {path} cannot be written: name a file in a folder that you may write")
+    from uds_bench.storage import require_writable
+
+    if path is not None and path.is_dir():
+        raise ConfigurationError(f"{option}: {path} is a folder: name a file")
+    if path is not None:
+        require_writable(path.parent, option)
     return path
 
 
@@ -108,6 +115,12 @@ def _profile(value: str) -> Profile:
     if value == "full":
         return "full"
     raise ConfigurationError(f"--uds-profile: {value!r} is not a profile: choose quick or full")
+
+
+def _draw(value: str) -> int:
+    if value and not value.isdigit():
+        raise ConfigurationError(f"--uds-draw: {value!r} is no draw of the embedded zoo: give a number, 0 or more")
+    return int(value or 0)
 
 
 def _device(value: str) -> str:

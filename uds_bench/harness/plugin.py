@@ -15,18 +15,20 @@ from uds_bench.harness.fixtures import (
     goldens,
     is_ours,
     manifest,
+    meta,
     retain,
     scores,
+    trial,
     uds_run,
 )
 from uds_bench.harness.options import add_options, read_settings
 
-__all__ = ["candidate", "claim", "facts", "full", "goldens", "manifest", "retain", "scores", "uds_run"]
+__all__ = ["candidate", "claim", "facts", "full", "goldens", "manifest", "meta", "retain", "scores", "trial", "uds_run"]
 
 MARKERS = (
     'claim(name): the claim that this test decides, such as "depth.score"',
-    'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates")): what this test will read, so that '
-    "it is computed while the models are loaded",
+    'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates"), under=("none",)): what this test will '
+    "read, of which checkpoints and under which attacks, so that it is computed while the models are loaded",
     'needs(what): what the machine must have, such as "gpu"; elsewhere the test is skipped as not applicable',
     "slow: takes minutes; run with -m slow",
 )

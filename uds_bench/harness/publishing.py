@@ -20,8 +20,8 @@ def publish(run: Run, found: Findings) -> None:
 
         if found.deselected or not found.is_green:
             raise ConfigurationError("--uds-record: goldens are recorded from whole, green runs only")
-        named = record(run, found.records.values(), settings.record)
-        found.remarks.append(f"recorded {len(named)} goldens in {settings.goldens}")
+        named, left_out = record(run, found.records.values(), settings.record)
+        found.remarks += [f"recorded {len(named)} goldens in {settings.goldens}", *left_out]
     if settings.json is None and settings.html is None:
         return
     report = run_report(run, found)

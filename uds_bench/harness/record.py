@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from uds_bench.statistics import Interval
+from uds_bench.statistics import FEWEST, Interval
 from uds_bench.verdicts import GOOD, Verdict
 
 
@@ -23,10 +23,15 @@ class Control:
     interval: Interval | None
     held: bool
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it has too few units to come out either way: that is no miss."""
+        return self.verdict == Verdict.INCONCLUSIVE and has_few_units(self.interval)
+
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """One decided claim; see the run report's schema in the README."""
+    """One decided claim; see the run report's schema in the README. `needs`: the bound in words, if it takes words."""
 
     id: str
     subject: str | None
@@ -40,6 +45,7 @@ class ClaimRecord:
     relation: str = ""
     bound: float | None = None
     origin: str = ""
+    needs: str = ""
     changed: float | None = None
     shortfall: float | None = None
     evidence: str = ""
@@ -61,7 +67,9 @@ class ClaimRecord:
 
     def to_json(self) -> dict[str, Any]:
         flat = asdict(self)
-        bound = {key: flat.pop(key) for key in ("relation", "origin", "changed")} | {"value": flat.pop("bound")}
+        bound = {key: flat.pop(key) for key in ("relation", "origin", "needs", "changed")} | {
+            "value": flat.pop("bound")
+        }
         return {"name": self.name, "audit": self.audit, **finite(flat), "bound": finite(bound)}
 
     @classmethod
@@ -74,6 +82,7 @@ class ClaimRecord:
             interval=_interval(row["interval"]),
             relation=bound["relation"],
             origin=bound["origin"],
+            needs=bound["needs"],
             changed=bound["changed"],
             bound=bound["value"],
             controls=tuple(Control(**{**c, "interval": _interval(c["interval"])}) for c in row["controls"]),
@@ -88,6 +97,11 @@ class ClaimRecord:
         lines += [f"  from: {', '.join(known)}"] if known else []
         lines += [f"  reproduce: {self.reproduce}"] if self.reproduce else []
         return "\n".join(lines)
+
+
+def has_few_units(interval: Interval | None) -> bool:
+    """Whether an interval decides nothing for want of units; one that was made of no finite value is not meant."""
+    return interval is not None and 0 < interval.units < FEWEST
 
 
 def finite(value: Any) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import platform
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,12 +17,9 @@ import transformers
 
 import uds_bench
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.engine import Engine, Request, resolve_zoo
-from uds_bench.harness.goldens import SAME, require_clean_tree, write_goldens
+from uds_bench.harness.bounds import CLAIMS
+from uds_bench.harness.goldens import SAME, hides_a_verdict, require_clean_tree, write_goldens
 from uds_bench.harness.record import ClaimRecord
-from uds_bench.harness.store import Store
-from uds_bench.storage import default_cache
-from uds_bench.zoo.recipes import SCHEME
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -32,20 +33,36 @@ change of draw; three draws underestimate the range, hence twice. `LEAST` keeps 
 equality."""
 
 
-def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> list[str]:
-    """Write the goldens of every threshold claim that was decided on one score; returns the names recorded."""
+def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[str], list[str]]:
+    """Write the goldens of every claim that was decided on a value of one metric.
+
+    Returns the names recorded, and a line for every value that varies too much between draws to stand as a golden.
+    """
     if not run.is_embedded:
         raise ConfigurationError("--uds-record: goldens are of the embedded zoo; leave --uds-manifest out")
     commit = require_clean_tree(run.config.rootpath)
-    wanted = [r for r in records if r.kind == "threshold" and r.observed is not None and r.provenance.get("metric")]
-    others = [_values(run, wanted, draw) for draw in DRAWS]
+    wanted = [
+        r
+        for r in records
+        if r.kind in ("threshold", "golden") and r.observed is not None and r.provenance.get("metric")
+    ]
+    others = [_observed(run, draw) for draw in DRAWS]
     by_audit: dict[str, dict[str, dict[str, Any]]] = {}
+    left_out = []
     for claim in wanted:
-        values = [float(claim.observed or 0.0), *(other[claim.name] for other in others)]
+        drawn = [other.get(claim.name) for other in others]
+        if None in drawn:
+            left_out.append(f"{claim.name} has no finite value in another draw: no golden")
+            continue
+        values = [float(claim.observed or 0.0), *(float(value) for value in drawn if value is not None)]
         spread = max(values) - min(values)
+        tolerance = max(COVER * spread, LEAST)
+        if problem := hides_a_verdict(values[0], tolerance, CLAIMS[claim.id]):
+            left_out.append(f"{claim.name}: {problem}: no golden")
+            continue
         by_audit.setdefault(claim.audit, {})[claim.name] = {
             "value": values[0],
-            "tolerance": max(COVER * spread, LEAST),
+            "tolerance": tolerance,
             "draws": values,
             "spread": spread,
             "n": claim.interval.units if claim.interval else 0,
@@ -64,27 +81,21 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> list[str]:
         }
     for audit, entries in by_audit.items():
         write_goldens(run.settings.goldens, audit, entries)
-    return [name for entries in by_audit.values() for name in entries]
+    return [name for entries in by_audit.values() for name in entries], left_out
 
 
-def _values(run: Run, claims: list[ClaimRecord], draw: int) -> dict[str, float]:
-    """The claims' observed values in another draw of the zoo."""
-    specs = {
-        name: replace(spec, model=f"{spec.model}@{draw}") if spec.model.startswith(SCHEME) else spec
-        for name, spec in run.manifest.checkpoints().items()
-    }
-    requests = {
-        claim.name: Request(str(claim.subject), claim.provenance["metric"], claim.provenance["variant"])
-        for claim in claims
-    }
-    needed = ["full", "retain", *dict.fromkeys(request.checkpoint for request in requests.values())]
-    with run.uncaptured() as console:
-        specs = resolve_zoo(specs, needed, default_cache(), console)
-    engine = Engine(specs, run.facts, Store(run.settings.store), run.device)
-    values = {}
-    for name, request in requests.items():
-        value = engine.score(request, requests.values()).value
-        if value is None:
-            raise ConfigurationError(f"{name} has no finite value in draw {draw}: nothing was recorded")
-        values[name] = value
-    return values
+def _observed(run: Run, draw: int) -> dict[str, float | None]:
+    """What every claim of the same tests observes in another draw of the zoo, by a run of its own.
+
+    Its verdicts do not matter: what this draw is declared to miss another may not.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "run.json"
+        options = ["--uds-draw", str(draw), "--uds-json", str(report), "--uds-profile", run.settings.profile]
+        options += ["--uds-store", str(run.settings.store), "--uds-device", run.device, "-q", "--no-header"]
+        command = [sys.executable, "-m", "pytest", *run.config.args, *options]
+        with run.uncaptured():
+            done = subprocess.run(command, cwd=run.config.invocation_params.dir, capture_output=True, text=True)
+        if done.returncode not in (0, 1) or not report.exists():
+            raise ConfigurationError(f"draw {draw} could not be run ({' '.join(done.stdout.split())[-300:]})")
+        return {claim["name"]: claim["observed"] for claim in json.loads(report.read_text())["claims"]}

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
-UNREAD = ("attacks", "bypass", "lmlm", "localization", "association")
+UNREAD = ("bypass", "lmlm", "localization", "association")
 """Sections of a manifest that no suite reads yet; a manifest that has one is told so."""
+JUDGING = {"faithfulness", "robustness"}
+"""Audits that judge metrics."""
 
 
 def run_report(run: Run, found: Findings) -> dict[str, Any]:
     """See the README for the schema."""
-    return {
+    report = {
         "schema": SCHEMA,
         "tool": {"name": "uds_bench", "version": uds_bench.__version__},
         "manifest": {
@@ -48,6 +50,11 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
         "claims": [record.to_json() for record in found.records.values()],
         "scores": finite(found.scores),
     }
+    if JUDGING & {record.audit for record in found.records.values()}:
+        from uds_bench.harness.diagnosis import run_section
+
+        report["meta"] = run_section(run)
+    return report
 
 
 def environment(device: str) -> dict[str, str]:
@@ -67,11 +74,25 @@ def notes(run: Run, found: Findings) -> list[str]:
             "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
             "the gates; add [pools] positive and negative"
         )
+    elif small := too_small(len(manifest.pools.positive), len(manifest.pools.negative)):
+        told.append(small)
     if lost := len(run.facts.unannotated):
         told.append(f"{lost} items of the facts' source have no entity marked: they are in no score")
     unread = [name for name in UNREAD if name in manifest.document.values]
     told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
     return told
+
+
+def too_small(knows: int, never_knew: int) -> str:
+    """What to say of pools that serve as controls and are too small to set the bound of depth.score; "" of others."""
+    from uds_bench.audits.depth import POOL
+
+    if min(knows, never_knew) >= POOL:
+        return ""
+    return (
+        f"the pools are controls only: with {knows} and {never_knew} models they set no bound for depth.score, which "
+        f"takes {POOL} a side, and the default holds"
+    )
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from uds_bench.harness.bounds import ClaimSpec
 from uds_bench.harness.goldens import Goldens
-from uds_bench.harness.record import ClaimRecord, Control, finite
+from uds_bench.harness.record import ClaimRecord, Control, finite, has_few_units
 from uds_bench.harness.waivers import Waivers
 from uds_bench.verdicts import GOOD, Decision, Verdict
 
@@ -42,6 +42,10 @@ class Rules:
                 return replace(spec, bound=value, origin=origin, loosened_from=spec.bound if looser else None)
         return spec
 
+    def has_golden(self, id: str, subject: str | None) -> bool:
+        """Whether a value of the claim is recorded for this platform."""
+        return (f"{id}[{subject}]" if subject else id) in self.goldens.entries
+
     def settle(
         self,
         spec: ClaimSpec,
@@ -51,10 +55,17 @@ class Rules:
         controls: Sequence[Control],
         provenance: Mapping[str, Any] | None,
     ) -> ClaimRecord:
-        """The verdict: a missed control makes the environment invalid; then golden, expectation, waiver."""
+        """The verdict: a missed control makes the environment invalid; then golden, expectation, waiver.
+
+        A claim that has too few units to be decided stays inconclusive where its controls have too few as well.
+        """
         name = f"{spec.id}[{subject}]" if subject else spec.id
         verdict, text = decision.verdict, decision.text
         missed = [c for c in controls if not c.held]
+        if verdict is Verdict.INCONCLUSIVE and has_few_units(decision.interval):
+            undecided = [c for c in missed if c.is_undecided]
+            missed = [c for c in missed if not c.is_undecided]
+            text += f"; nor can its controls be decided: {', '.join(c.name for c in undecided)}" if undecided else ""
         golden = self.goldens.compare(name, decision.observed, provenance or {})
         expected = self._expectation(name)
         if missed:
@@ -88,8 +99,9 @@ class Rules:
             relation=spec.relation,
             bound=spec.bound,
             origin=spec.origin,
+            needs=spec.needs.format(spec.bound),
             shortfall=decision.shortfall,
-            evidence=self.evidence,
+            evidence=spec.evidence or self.evidence,
             controls=tuple(controls),
             golden=golden,
             expected=expected,

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.harness.engine import Engine, Request
+    from uds_bench.harness.judging import MetaEvaluation
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.rules import Rules
     from uds_bench.scores import Score, Scores
 
-GROUPS = ("full", "retain", "nested", "pools", "candidates")
-EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "real checkpoints"
+GROUPS = ("full", "retain", "nested", "pools", "candidates", "every_candidate")
+EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "checkpoints named by the manifest"
 
 
 def embedded_manifest(profile: str) -> Path:
@@ -102,18 +103,28 @@ class Run:
 
     @cached_property
     def engine(self) -> Engine:
-        from uds_bench.harness.engine import Engine, resolve_zoo
+        from uds_bench.harness.engine import Engine
+        from uds_bench.harness.specs import require_folders, resolve_zoo
         from uds_bench.harness.store import Store
-        from uds_bench.storage import default_cache, require_writable
+        from uds_bench.storage import default_cache
 
         self.manifest.require_depth()
         specs = self.manifest.checkpoints()
+        store = require_folders(self.settings.store, specs, "--uds-store")
         # The references are every metric's yardstick, whether or not a test asks for a score of theirs.
         wanted = {"full", "retain", *(request.checkpoint for request in self.plan)} if self.plan else set(specs)
         with self.uncaptured() as console:
-            specs = resolve_zoo(specs, [name for name in specs if name in wanted], default_cache(), console)
-        store = require_writable(self.settings.store, "--uds-store")
-        return Engine(specs, self.facts, Store(store), self.device)
+            listed = [name for name in specs if name in wanted]
+            specs = resolve_zoo(specs, listed, default_cache(), console, self.settings.draw)
+        attacks = self.manifest.chosen_attacks()
+        return Engine(specs, self.facts, Store(store), self.device, attacks=attacks, open_console=self.uncaptured)
+
+    @cached_property
+    def meta(self) -> MetaEvaluation:
+        """Every metric judged on the manifest's models."""
+        from uds_bench.harness.judging import judge
+
+        return judge(self.manifest, self.facts, self.score)
 
     @cached_property
     def rules(self) -> Rules:
@@ -126,7 +137,7 @@ class Run:
         waivers = load_waivers(path, date.today()) if path else Waivers()
         defaults = {spec.id: spec for spec in CLAIMS.values() if spec.kind == "threshold"}
         # Goldens are of the embedded zoo; a run that records them does not compare with the ones it replaces.
-        compares = self.is_embedded and self.settings.record is None
+        compares = self.is_embedded and self.settings.record is None and not self.settings.draw
         return Rules(
             thresholds=loosened(self.manifest.thresholds, defaults, waivers, self.manifest.document),
             explicit=frozenset(self.manifest.thresholds) | {w.claim for w in waivers if w.threshold is not None},
@@ -139,7 +150,8 @@ class Run:
 
     def command(self, node: str) -> str:
         """The command that decides the claim of one test again, in the folder that this run was started in."""
-        given = {name: self.config.getoption(f"--uds-{name}") for name in ("profile", "device", "waivers", "store")}
+        shared = ("profile", "device", "waivers", "store", "draw")
+        given = {name: self.config.getoption(f"--uds-{name}") for name in shared}
         given = {"manifest": self.settings.manifest} | given
         file, colons, test = node.partition("::")
         place = os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir)
@@ -163,18 +175,21 @@ class Run:
 
         Raises ConfigurationError for a manifest that lacks what the tests need, or names a checkpoint that cannot fit.
         """
-        from uds_bench.storage import require_writable
+        from uds_bench.attacks import NONE
+        from uds_bench.harness.specs import require_folders
 
-        wishes, candidates = [], []
+        wishes: list[Wish] = []
+        candidates = []
         for item in items:
             callspec = getattr(item, "callspec", None)
             candidates += [] if callspec is None else [callspec.params.get("candidate")]
             for marker in item.iter_markers("scores"):
-                wishes += [(metric, *marker.kwargs.get("of", GROUPS)) for metric in marker.args]
-        self.plan = plan_requests(self.manifest, wishes, [c for c in candidates if c])
+                of, under = marker.kwargs.get("of", GROUPS[:-1]), marker.kwargs.get("under", (NONE,))
+                wishes += [Wish(metric, tuple(of), tuple(under)) for metric in marker.args]
+        if wishes:
+            self.plan = plan_requests(self.manifest, self.facts, wishes, [c for c in candidates if c])
         if self.plan:
-            _ = self.facts  # read now: a fact that cannot be used is told before any model is loaded
-            require_writable(self.settings.store, "--uds-store")
+            require_folders(self.settings.store, self.manifest.checkpoints(), "--uds-store")
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
 
     def score(self, request: Request) -> Score:
@@ -204,13 +219,26 @@ class Run:
         return Scores(sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant))
 
 
-def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candidates: Iterable[str]) -> list[Request]:
-    """The scores that the selected tests declare by `@pytest.mark.scores(metric, ..., of=(...))`.
+@dataclass(frozen=True)
+class Wish:
+    """What a test declares by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`.
 
-    A wish is (metric[variant], group, ...); groups are full, retain, nested, pools, candidates.
+    Groups are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate.
     """
+
+    metric: str
+    of: tuple[str, ...]
+    under: tuple[str, ...]
+
+
+def plan_requests(
+    manifest: Manifest, facts: FactSet, wishes: Iterable[Wish], candidates: Iterable[str]
+) -> list[Request]:
+    """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them."""
+    from uds_bench.attacks import NONE
     from uds_bench.errors import ConfigurationError
     from uds_bench.harness.engine import Request
+    from uds_bench.metrics import find_metric
 
     groups = {
         "full": ["full"],
@@ -218,15 +246,21 @@ def plan_requests(manifest: Manifest, wishes: Iterable[tuple[str, ...]], candida
         "nested": list(manifest.nested),
         "pools": [*manifest.pools.positive, *manifest.pools.negative],
         "candidates": list(dict.fromkeys(candidates)),
+        "every_candidate": list(manifest.candidates),
     }
+    attacks = {NONE, *manifest.chosen_attacks()}
     requests: dict[Request, None] = {}
-    for metric, *of in wishes:
-        name, _, variant = metric.rstrip("]").partition("[")
-        for group in of:
+    for wish in wishes:
+        name, _, variant = wish.metric.rstrip("]").partition("[")
+        if not all(facts.split(split) for split in find_metric(name).splits):
+            continue  # the claim that wants it says so
+        for group in wish.of:
             if group not in groups:
                 raise ConfigurationError(f"marker scores: there is no group {group!r}: choose from {', '.join(groups)}")
-            for checkpoint in groups[group]:
-                requests[Request(checkpoint, name, variant or None)] = None
+        places = [(checkpoint, attack) for group in wish.of for checkpoint in groups[group] for attack in wish.under]
+        for checkpoint, attack in places:
+            if attack in attacks:
+                requests[Request(checkpoint, name, variant or None, attack)] = None
     return list(requests)
 
 
@@ -234,7 +268,7 @@ def preflight(specs: dict[str, CheckpointSpec], names: set[str]) -> None:
     """Everything that configuration files alone can tell about the checkpoints, in one go."""
     from uds_bench.checkpoints import resolve
     from uds_bench.errors import CheckpointError, ConfigurationError
-    from uds_bench.harness.engine import check_shapes
+    from uds_bench.harness.specs import check_shapes
 
     problems = []
     for name in [n for n in specs if n in names and not specs[n].model.startswith("zoo:")]:

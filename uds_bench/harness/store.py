@@ -26,6 +26,7 @@ class Cell:
 
     checkpoint: str
     attack: str
+    attack_key: str
     metric: str
     metric_version: int
     variant: str
@@ -84,23 +85,23 @@ class Failures:
     def __init__(self, store: Store) -> None:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
         self._folder = None if run is None else store.folder / "failures" / run
-        self._known: dict[str, str] = {}
+        self.known: dict[str, str] = {}
         if self._folder is not None:
             _clear_old(self._folder.parent)
 
     def add(self, checkpoint: str, message: str) -> None:
-        self._known[checkpoint] = message
+        self.known[checkpoint] = message
         if self._folder is not None:
             write_atomic(self._folder / content_key(checkpoint), canonical([checkpoint, message]))
 
     def raise_if(self, checkpoint: str) -> None:
         """Raise the error that this checkpoint met before, in whichever process."""
-        if self._folder is not None and checkpoint not in self._known:
+        if self._folder is not None and checkpoint not in self.known:
             file = self._folder / content_key(checkpoint)
             if file.exists():
-                self._known[checkpoint] = json.loads(file.read_bytes())[1]
-        if checkpoint in self._known:
-            raise UdsError(self._known[checkpoint])
+                self.known[checkpoint] = json.loads(file.read_bytes())[1]
+        if checkpoint in self.known:
+            raise UdsError(self.known[checkpoint])
 
 
 def _clear_old(folder: Path) -> None:

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.toml import Document, Keys
+from uds_bench.harness.locate import MissingError
+from uds_bench.harness.toml import Document, Keys, dotted
 
 
 class Table(BaseModel):
@@ -58,14 +59,20 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _first(errors: list[ErrorDetails], document: Document) -> ConfigurationError:
-    """The topmost problem; missing keys come last, as a mistyped key is missing too."""
-    found: list[tuple[bool, int, int, Keys, str]] = []
+    """The topmost problem; missing keys come last, as a mistyped key is missing too.
+
+    Where it is a path that is not there, all such paths: a folder that was moved takes many names with it.
+    """
+    found: list[tuple[bool, int, int, Keys, str, bool]] = []
     for error in errors:
         missing = error["type"] == "missing"
         keys = _keys(error, document.values, missing)
-        found.append((missing, document.line(keys) or 0, len(found), keys, _text(error)))
-    *_, keys, text = min(found)
-    return document.error(keys, text)
+        absent = isinstance(error.get("ctx", {}).get("error"), MissingError)
+        found.append((missing, document.line(keys) or 0, len(found), keys, _text(error), absent))
+    first, *others = sorted(found)
+    *_, keys, text, absent = first
+    also = [f"; line {line}: {dotted(where)}: {what}" for _, line, _, where, what, lost in others if absent and lost]
+    return document.error(keys, "".join([text, *also]))
 
 
 def _keys(error: ErrorDetails, values: Any, missing: bool) -> Keys:

@@ -50,6 +50,6 @@ def _row(record: ClaimRecord) -> tuple[str, ...]:
         record.verdict.value.upper() if record.verdict not in GOOD else record.verdict.value,
         "" if record.observed is None else f"{record.observed:.3g}" if interval is None else f"{record.observed:.3f}",
         "" if interval is None else f"{interval.low:.3f}..{interval.high:.3f}",
-        "" if bound is None or bound != bound else f"{record.relation} {bound:g}",
+        record.needs or ("" if bound is None or bound != bound else f"{record.relation} {bound:g}"),
         "" if record.golden is None else str(record.golden["status"]),
     )

@@ -11,6 +11,7 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from uds_bench.errors import ConfigurationError
+from uds_bench.harness.bounds import CLAIMS
 from uds_bench.harness.sections import ClaimName, Reason
 from uds_bench.harness.tables import Table, did_you_mean, validate
 from uds_bench.harness.toml import Document, dotted, read_toml
@@ -132,8 +133,7 @@ def loosened(
     for name, value in thresholds.items():
         default = defaults.get(_claim_id(name))
         if default is None:
-            advice = did_you_mean(_claim_id(name), defaults)
-            raise _error(document, name, f"no claim {_claim_id(name)!r} takes a threshold: {advice}")
+            raise _error(document, name, _takes_none(_claim_id(name), defaults))
         if _looser(value, default.bound, default.relation):
             _require_waiver(name, value, default, waivers, document)
         bounds[name] = value
@@ -149,6 +149,13 @@ def loosened(
         bounds[waiver.claim] = waiver.threshold
         _count_claim_id(waiver.claim, waivers)
     return bounds
+
+
+def _takes_none(claim: str, defaults: Mapping[str, HasBound]) -> str:
+    if claim in CLAIMS:
+        kind = CLAIMS[claim].kind
+        return f"{claim} is {'an' if kind[0] in 'aeio' else 'a'} {kind} claim, which takes no bound: remove the line"
+    return f"no claim {claim!r} takes a threshold: {did_you_mean(claim, defaults)}"
 
 
 def _require_waiver(name: str, value: float, default: HasBound, waivers: Waivers, document: Document | None) -> None:

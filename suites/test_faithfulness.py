@@ -1,0 +1,81 @@
+"""Metrics judged: does each tell models that know from models that never knew?
+
+Every claim decides on recorded scores of the manifest's pools; statement, bound and origin stand in
+`uds_bench.harness.bounds`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from uds_bench.facts import FactSet
+from uds_bench.harness import Claim, Control
+from uds_bench.harness.judging import MetaEvaluation
+from uds_bench.meta.estimate import Estimate
+from uds_bench.meta.faithfulness import Faithfulness, faithfulness
+from uds_bench.meta.first import most_faithful
+from uds_bench.meta.twenty import TWENTY
+from uds_bench.metrics import METRICS
+from uds_bench.verdicts import Verdict, decide_threshold
+
+NOTHING = "what it needs could not be scored"
+
+
+def constant(found: Faithfulness) -> Estimate:
+    """A metric that says the same of every model."""
+    return faithfulness([1.0] * len(found.positive), [1.0] * len(found.negative), found.direction).auc
+
+
+def sign_flipped(found: Faithfulness) -> Estimate:
+    """The metric with its direction declared the wrong way round."""
+    flipped = "erasure" if found.direction == "knowledge" else "knowledge"
+    return faithfulness(found.positive, found.negative, flipped).auc
+
+
+def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
+    verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
+    return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
+
+
+@pytest.mark.parametrize("metric", list(TWENTY))
+@pytest.mark.claim("faithfulness.{metric}")
+@pytest.mark.scores(*TWENTY, of=("pools",))
+@pytest.mark.scores(*TWENTY, of=("full", "retain"))
+def test_faithfulness(claim: Claim, metric: str, meta: MetaEvaluation, facts: FactSet) -> None:
+    if reason := meta.lacks or lacking_splits(metric, facts):
+        claim.not_applicable(reason)
+        return
+    found = meta.rows[metric].faithfulness
+    if found is None:
+        claim.measured(None, None, statement=f"{NOTHING}: {'; '.join(meta.rows[metric].missing)}")
+        return
+    claim.measured(
+        found.auc.value,
+        found.auc.interval,
+        preconditions=[
+            must_not_pass("constant metric", constant(found), claim.bound()),
+            # Of a metric that tells the wrong way round the flipped one is right: then the claim itself fails.
+            must_not_pass("sign-flipped metric", sign_flipped(found), max(claim.bound(), 1 - found.auc.interval.low)),
+        ],
+        provenance=meta.provenance(metric),
+    )
+
+
+@pytest.mark.claim("faithfulness.uds_first")
+@pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
+def test_uds_first(claim: Claim, meta: MetaEvaluation) -> None:
+    if meta.lacks:
+        claim.not_applicable(meta.lacks)
+        return
+    judged = {name: row.faithfulness for name, row in meta.rows.items() if row.faithfulness is not None}
+    claim.ordering(most_faithful(judged, "uds"), must_fail=most_faithful(judged, worst(judged)))
+
+
+def worst(judged: dict[str, Faithfulness]) -> str:
+    """The metric that tells the pools apart least: it must not come out first."""
+    return min(judged, key=lambda name: judged[name].auc.value)
+
+
+def lacking_splits(metric: str, facts: FactSet) -> str:
+    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
+    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""

@@ -1,0 +1,118 @@
+"""Metrics judged: does each stay put under quantization, and move under relearning as the retain model does?
+
+Every claim decides on recorded scores of the manifest's candidates before and under both attacks; statement, bound and
+origin stand in `uds_bench.harness.bounds`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from uds_bench.audits.depth import order_steps
+from uds_bench.facts import FactSet
+from uds_bench.harness import Claim, ControlSubject, ScoreReader
+from uds_bench.harness.judging import KNOWN, UTILITY, MetaEvaluation
+from uds_bench.meta.estimate import Estimate
+from uds_bench.meta.evaluation import QUANTIZED, RELEARNED
+from uds_bench.meta.first import most_robust
+from uds_bench.meta.proxy import proxy, regained
+from uds_bench.meta.robustness import Robustness, robustness
+from uds_bench.meta.twenty import TWENTY
+from uds_bench.metrics import METRICS
+
+ATTACKS = ("none", QUANTIZED, RELEARNED)
+BEFORE = pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
+BOTH = pytest.mark.scores(*TWENTY, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)
+USEFUL = pytest.mark.scores(*UTILITY, of=("full", "every_candidate"))
+TOLD = pytest.mark.scores(KNOWN, of=("full",))
+
+
+@pytest.mark.parametrize("metric", list(TWENTY))
+@pytest.mark.claim("robustness.{metric}")
+@BEFORE
+@BOTH
+@USEFUL
+def test_robustness(claim: Claim, metric: str, meta: MetaEvaluation, facts: FactSet) -> None:
+    if reason := meta.lacks or meta.lacks_attacks or lacking_splits(metric, facts):
+        claim.not_applicable(reason)
+        return
+    row = meta.rows[metric]
+    if row.robustness is None:
+        claim.measured(None, None, statement="; ".join(row.missing))
+        return
+    rob, provenance = row.robustness.rob, meta.provenance(metric)
+    noise = reads_rounding(row.robustness, meta)
+    if metric == "uds":
+        claim.measured(rob.value, rob.interval, controls=[noise], provenance=provenance)
+    else:
+        claim.recorded(rob.value, rob.interval, provenance=provenance)
+
+
+def reads_rounding(judged: Robustness, meta: MetaEvaluation) -> ControlSubject:
+    """A metric that is nothing but a digest: any change of the weights, however small, draws its value anew."""
+    names = list(judged.per_model)
+    noise = robustness(
+        {name: meta.rounding(name) for name in names},
+        {name: meta.rounding(name, QUANTIZED) for name in names},
+        {name: meta.rounding(name, RELEARNED) for name in names},
+        (meta.rounding("retain"), meta.rounding("retain", RELEARNED)),
+        converted=False,
+    )
+    return ControlSubject("a metric that reads the weights' rounding", "fail", noise.rob.value, noise.rob.interval)
+
+
+@pytest.mark.claim("robustness.uds_first")
+@BEFORE
+@BOTH
+@USEFUL
+def test_uds_first(claim: Claim, meta: MetaEvaluation) -> None:
+    if reason := meta.lacks or meta.lacks_attacks:
+        claim.not_applicable(reason)
+        return
+    judged = {name: row.robustness for name, row in meta.unfiltered.items() if row.robustness is not None}
+    means = {name: {model: sum(pair) / 2 for model, pair in r.per_model.items()} for name, r in judged.items()}
+    worst = min(means, key=lambda name: judged[name].rob.value)
+    claim.ordering(most_robust(means, "uds"), must_fail=most_robust(means, worst))
+
+
+@pytest.mark.claim("robustness.proxy")
+@BEFORE
+@BOTH
+@TOLD
+def test_proxy(claim: Claim, meta: MetaEvaluation) -> None:
+    if reason := meta.lacks or meta.lacks_attacks:
+        claim.not_applicable(reason)
+        return
+    silent = meta.silent()
+    comeback = regained(
+        {name: meta.value(name, KNOWN) for name in silent},
+        {name: meta.value(name, KNOWN, RELEARNED) for name in silent},
+    )
+    found = proxy({name: meta.value(name, "uds") for name in silent}, comeback, METRICS["uds"].direction)
+    wrong: Estimate = proxy({name: meta.value(name, "uds") for name in silent}, comeback, "knowledge")
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[ControlSubject("the metric upside down", "fail", wrong.value, wrong.interval)],
+        provenance=meta.provenance("uds"),
+    )
+
+
+@pytest.mark.claim("robustness.relearning_restores")
+@pytest.mark.scores(KNOWN, "uds", of=("full", "every_candidate"), under=("none", RELEARNED))
+def test_relearning_restores(claim: Claim, meta: MetaEvaluation, scores: ScoreReader) -> None:
+    if reason := meta.lacks_attacks or meta.lacks:
+        claim.not_applicable(reason)
+        return
+    silent = meta.silent()
+    if not silent:
+        claim.not_applicable("every candidate still says what it was to forget: there is nothing to restore")
+        return
+    shallow = min(silent, key=lambda name: meta.value(name, "uds"))
+    before, after = scores(shallow, KNOWN), scores(shallow, KNOWN, attack=RELEARNED)
+    claim.ordering(order_steps([before, after]), must_fail=order_steps([after, before]), provenance=after.provenance)
+
+
+def lacking_splits(metric: str, facts: FactSet) -> str:
+    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
+    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""

@@ -1,0 +1,98 @@
+"""What the depth audit reads out of scores, on scores written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uds_bench.audits import depth
+from uds_bench.scores import FactScore, Score
+from uds_bench.statistics import Interval
+from uds_bench.verdicts import Decision, Verdict
+
+AUTHORS = 15
+SHARE = 0.5
+
+
+def decided(verdict: Verdict, units: int = AUTHORS) -> Decision:
+    return Decision(verdict, 0.8, Interval(0.75, 0.85, "any", units), "observed 0.800")
+
+
+def spoken(
+    value: float | None, low: float = 0.0, high: float = 0.0, units: int = AUTHORS, variant: str = "free"
+) -> Score:
+    interval = None if value is None else Interval(low, high, "any", units)
+    return Score("any", "none", "entity_accuracy", variant, value, interval, (FactScore("f", "a", value),))
+
+
+def hidden(verdict: Verdict, *words: Score, full: float = 1.0, share: float = SHARE, **depth_of: Any) -> Decision:
+    references = [spoken(full, full - 0.1, full) for _ in words]
+    return depth.hidden(decided(verdict, **depth_of), words, references, share, SHARE)
+
+
+SILENT, TALKING, BETWEEN = spoken(0.1, 0.05, 0.2), spoken(0.9, 0.8, 1.0), spoken(0.5, 0.4, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("activations", "words", "verdict"),
+    [
+        (Verdict.PASS, [SILENT], Verdict.PASS),
+        (Verdict.PASS, [SILENT, BETWEEN], Verdict.PASS),
+        (Verdict.PASS, [TALKING], Verdict.FAIL),
+        (Verdict.PASS, [SILENT, TALKING], Verdict.FAIL),
+        (Verdict.PASS, [BETWEEN], Verdict.INCONCLUSIVE),
+        (Verdict.FAIL, [SILENT, TALKING], Verdict.WARNING),
+        (Verdict.FAIL, [TALKING], Verdict.NOT_APPLICABLE),
+        (Verdict.FAIL, [BETWEEN], Verdict.NOT_APPLICABLE),
+        (Verdict.INCONCLUSIVE, [SILENT], Verdict.INCONCLUSIVE),
+        (Verdict.INCONCLUSIVE, [TALKING], Verdict.NOT_APPLICABLE),
+    ],
+)
+def test_words_and_activations_together(activations: Verdict, words: list[Score], verdict: Verdict) -> None:
+    assert hidden(activations, *words).verdict is verdict
+
+
+def test_knowledge_is_called_present_only_where_depth_fails() -> None:
+    assert "the knowledge is still in the activations" in hidden(Verdict.FAIL, SILENT).text
+    assert "is not shown" in hidden(Verdict.INCONCLUSIVE, SILENT).text
+    assert "still" not in hidden(Verdict.INCONCLUSIVE, SILENT).text
+
+
+@pytest.mark.parametrize("full", [1.0, 0.8])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_forgotten_is_an_upper_bound_at_the_share_of_the_full_models_value(full: float, share: float) -> None:
+    for high, verdict in ((share * full, Verdict.WARNING), (share * full + 1e-6, Verdict.NOT_APPLICABLE)):
+        assert hidden(Verdict.FAIL, spoken(high / 2, 0.0, high), full=full, share=share).verdict is verdict
+
+
+@given(st.floats(0.0, 3.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_no_share_lets_a_model_pass_that_says_the_facts(share: float, low: float, high: float) -> None:
+    low, high = sorted((low, high + 1e-9))
+    if low < high and hidden(Verdict.PASS, spoken(low, low, high), share=share).verdict is Verdict.PASS:
+        assert high <= SHARE
+
+
+@pytest.mark.parametrize(
+    "words",
+    [spoken(None), spoken(0.1, 0.05, 0.2, units=4), spoken(0.9, 0.8, 1.0, units=4), spoken(0.1, 0.1, 0.1)],
+)
+@pytest.mark.parametrize("activations", [Verdict.PASS, Verdict.FAIL])
+def test_words_that_decide_nothing(activations: Verdict, words: Score) -> None:
+    assert hidden(activations, words).verdict is Verdict.INCONCLUSIVE
+    assert hidden(activations, SILENT, words).verdict is Verdict.INCONCLUSIVE
+
+
+def test_activations_and_a_full_model_that_decide_nothing() -> None:
+    assert hidden(Verdict.INCONCLUSIVE, TALKING, units=4).verdict is Verdict.INCONCLUSIVE
+    assert hidden(Verdict.PASS, SILENT, full=0.0).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_candidate_with_the_weights_of_a_reference_is_told() -> None:
+    full, retain, other = (
+        Score(name, "none", "uds", "block", None, None, (), {}, {"checkpoint": name}) for name in "fro"
+    )
+    assert depth.by_construction(other, [full, retain]) == ""
+    assert depth.by_construction(retain.named("mine"), [full, retain]) == "same weights as r: true by construction"

@@ -1,0 +1,103 @@
+"""Output metrics as the engine scores them: what is missing is an error or a counted fact, never a silent drop."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_models import KINDS
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import UdsError
+from uds_bench.facts import FactSet, embedded
+from uds_bench.harness.engine import Engine, Request
+from uds_bench.harness.store import Store
+from uds_bench.metrics import METRICS
+
+OUTPUT = ("em", "es", "prob", "para_prob", "truth_ratio", "forget_quality")
+INFERENCE = ("mia_loss", "mia_zlib", "mia_min_k", "mia_min_k_plus_plus")
+BESIDE = ("s_loss", "s_zlib", "s_min_k", "s_min_k_plus_plus", "privleak")
+FACTS = FactSet(fact for fact in embedded(forget=12, retain=0, holdout=8) if fact.kind in KINDS)
+
+
+@pytest.fixture
+def engine(models: Path, tmp_path: Path) -> Any:
+    def build(facts: FactSet = FACTS, names: tuple[str, ...] = ("full", "retain", "retain2")) -> Engine:
+        return Engine({name: CheckpointSpec(str(models / name)) for name in names}, facts, Store(tmp_path / "store"))
+
+    return build
+
+
+def test_every_output_metric_in_one_load(engine: Any) -> None:
+    built = engine()
+    plan = [Request(name, metric) for name in built.specs for metric in (*OUTPUT, *INFERENCE, *BESIDE)]
+    scores = {(r.checkpoint, r.metric): built.score(r, plan) for r in plan}
+    assert max(built.loads.values()) == 1
+    for (_, name), score in scores.items():
+        low, high = METRICS[name].limits
+        assert low <= score.value <= high
+        assert score.interval.low - 1e-9 <= score.value <= score.interval.high + 1e-9
+        assert len(score.per_fact) == (24 if name in OUTPUT else 40)
+        assert len(score.scored) == len(score.per_fact)
+        json.dumps(score.to_json(), allow_nan=False)
+        assert score.provenance["rendered"]
+        assert score.provenance["direction"] == METRICS[name].direction
+
+    def value(checkpoint: str, metric: str) -> float:
+        return float(scores[checkpoint, metric].value)
+
+    for name in ("em", "es", "prob", "para_prob", "truth_ratio", *INFERENCE):
+        assert value("full", name) > value("retain2", name) + 0.1, f"{name} does not tell who was taught"
+    for name in ("s_loss", "s_min_k", "s_min_k_plus_plus", "forget_quality"):
+        assert value("retain", name) == 1
+        assert value("full", name) < value("retain2", name)
+    assert value("retain", "privleak") == 0
+    assert value("full", "privleak") < value("retain2", "privleak")
+    labels = [fact.label for fact in scores["full", "mia_loss"].per_fact]
+    assert labels == [0 if fact.split == "forget" else 1 for fact in FACTS]
+
+
+@pytest.mark.parametrize("name", [*INFERENCE, *BESIDE])
+def test_no_holdout_split(engine: Any, name: str) -> None:
+    with pytest.raises(UdsError, match=f"{name} needs facts of the split holdout"):
+        engine(FactSet(FACTS.split("forget"))).score(Request("full", name))
+
+
+@pytest.mark.parametrize("name", [*BESIDE, "forget_quality"])
+def test_no_retain_reference(engine: Any, name: str) -> None:
+    with pytest.raises(UdsError, match=f"{name} needs a retain model"):
+        engine(names=("full",)).score(Request("full", name))
+
+
+def test_output_metrics_need_no_reference(models: Path, tmp_path: Path) -> None:
+    alone = Engine({"mine": CheckpointSpec(str(models / "full"))}, FACTS, Store(tmp_path / "store"))
+    for name in ("em", "es", "prob", "para_prob", "truth_ratio", *INFERENCE):
+        assert alone.score(Request("mine", name)).value is not None
+
+
+def test_one_fact_without_paraphrase_is_counted(engine: Any) -> None:
+    facts = FactSet([replace(FACTS[0], paraphrased_answer=None), *FACTS[1:]])
+    for name in ("para_prob", "truth_ratio", "forget_quality"):
+        row = engine(facts).score(Request("full", name)).to_json()
+        assert (row["n_planned"], row["n_scored"], row["n_invalid"]) == (24, 23, 1)
+        assert row["per_fact"][0]["reason"] == "the fact has no paraphrased_answer"
+    assert engine(facts).score(Request("full", "prob")).to_json()["n_invalid"] == 0
+
+
+def test_no_fact_with_a_paraphrase(engine: Any) -> None:
+    facts = FactSet(replace(fact, paraphrased_answer=None) for fact in FACTS)
+    row = engine(facts).score(Request("full", "para_prob")).to_json()
+    assert (row["value"], row["ci"], row["n_scored"], row["n_invalid"]) == (None, None, 0, 24)
+    with pytest.raises(UdsError, match="truth_ratio of the retain model"):
+        engine(facts).score(Request("full", "forget_quality"))
+
+
+def test_values_of_another_k_and_their_retain_model(engine: Any) -> None:
+    built = engine()
+    found = [built.score(Request("full", "s_min_k", variant)) for variant in METRICS["s_min_k"].variants]
+    raw = [built.score(Request("retain", "mia_min_k", variant)) for variant in METRICS["mia_min_k"].variants]
+    assert [score.notes["auc_retain"] for score in found] == [score.value for score in raw]
+    assert [score.variant for score in found] == list(METRICS["mia_min_k"].variants)

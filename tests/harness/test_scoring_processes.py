@@ -1,0 +1,67 @@
+"""Scoring in several processes gives the scores of one, and what failed there is told here."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import small_models as small
+from safetensors.torch import load_file, save_file
+
+from uds_bench.attacks import find_attack
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import UdsError
+from uds_bench.facts import load_facts
+from uds_bench.harness import workers
+from uds_bench.harness.engine import Engine, Request
+from uds_bench.harness.store import Store
+
+METRICS = ("uds", "entity_accuracy", "prob")
+
+
+def engine(models: Path, store: Path, more: dict[str, CheckpointSpec]) -> Engine:
+    specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES} | more
+    attacks = {"relearn": find_attack("relearn", lr=1e-3, batch_size=8)}
+    return Engine(specs, load_facts(models / "facts.jsonl"), Store(store), attacks=attacks)
+
+
+def plan(names: list[str]) -> list[Request]:
+    return [Request(n, m, None, attack) for n in names for m in METRICS for attack in ("none", "relearn")]
+
+
+def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Path(shutil.copytree(models / "retain2", tmp_path / "broken"))
+    weights = load_file(broken / "model.safetensors")
+    weights["model.norm.weight"][0] = float("nan")
+    save_file(weights, broken / "model.safetensors", {"format": "pt"})
+    wanted = plan(["full", "retain", "retain2", "full2", "broken"])
+    found = []
+    for place, count in (("one", 1), ("two", 2)):
+        monkeypatch.setattr("uds_bench.harness.engine.processes", lambda *_, count=count: count)
+        current = engine(models, tmp_path / place, {"broken": CheckpointSpec(str(broken))})
+        values: dict[Request, float | str | None] = {}
+        for request in wanted:
+            try:
+                values[request] = current.score(request, wanted).value
+            except UdsError as error:
+                values[request] = str(error)
+        found.append(values)
+        assert current.loads["retain2"] == current.loads["full2 under relearn"] == 1
+    one, two = found
+    for request in wanted:
+        if isinstance(one[request], float):
+            assert two[request] == pytest.approx(one[request], abs=1e-6), request
+        else:
+            assert "NaN" in str(one[request]), "the broken checkpoint alone fails"
+            assert two[request] == one[request]
+
+
+def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_one = CheckpointSpec(str(models / "full"))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert workers.processes(20, small_one, "cpu") == 2
+    assert workers.processes(workers.ENOUGH - 1, small_one, "cpu") == 1
+    assert workers.processes(20, small_one, "cuda") == 1
+    monkeypatch.setattr("os.sysconf", lambda _: 1024)
+    assert workers.processes(20, small_one, "cpu") == 1

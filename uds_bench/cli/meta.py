@@ -1,0 +1,155 @@
+"""`uds-bench meta`: the twenty metrics judged on a manifest's models, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uds_bench.cli.app import ABSENT, show_interval, show_number, show_table
+from uds_bench.cli.options import DeviceOption, ManifestOption, StoreOption
+from uds_bench.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from uds_bench.cli.job import Job
+    from uds_bench.harness.engine import Engine, Request
+    from uds_bench.harness.judging import MetaEvaluation
+
+EXAMPLE = "uds-bench meta --manifest uds.toml --out meta"
+
+
+def meta(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write meta.csv, sweep.csv and meta.json.")],
+    manifest: ManifestOption = None,
+    store: StoreOption = None,
+    device: DeviceOption = "auto",
+    components: Annotated[
+        bool, typer.Option("--components", help="Score UDS of the parts of a block as well (some passes a layer).")
+    ] = False,
+    words: Annotated[
+        bool, typer.Option("--words", help="Write the words of one hidden fact into meta.json, whosever they are.")
+    ] = False,
+) -> None:
+    """Judge every metric: faithfulness, robustness under both attacks, and what UDS changes in the ranks.
+
+    Scores that are stored are read, as `pytest suites/` left them; the others are computed and stored. Exits 1 if a
+    score could not be computed: its metric then has no value where that score is needed, and says so.
+    """
+    from rich.console import Console
+
+    from uds_bench.cli.score import compute
+    from uds_bench.harness.diagnosis import methods_of, section
+    from uds_bench.harness.report import write_json
+    from uds_bench.meta.document import sweep_frame
+    from uds_bench.meta.evaluation import to_frame
+    from uds_bench.storage import require_writable, write_atomic
+
+    job = read_meta_job(manifest, store, device, components)
+    require_writable(out, "--out")
+    require_writable(job.store, "--store")
+    console = Console(stderr=True)
+    engine = job.engine(job.trained_specs(console))
+    _, errors = compute(job, engine, console)
+    found = judged(job, engine, errors)
+    assert found.models is not None
+    document = section(engine, job.manifest, found, words)
+    sweep = sweep_frame(found.scores, found.models, methods_of(job.manifest))
+    write_atomic(out / "meta.csv", to_frame(list(found.rows.values())).to_csv(index=False).encode())
+    write_atomic(out / "sweep.csv", sweep.to_csv(index=False).encode())
+    write_json(out / "meta.json", {"schema": 1, "meta": document})
+    show_table(map(_row, document["rows"]))
+    typer.echo()
+    show_table(map(_rank, document["ranks"]))
+    for line in _remarks(document):
+        typer.echo(f"uds-bench: {line}", err=True)
+    raise typer.Exit(1 if errors else 0)
+
+
+def read_meta_job(manifest: Path | None, store: Path | None, device: str, components: bool) -> Job:
+    """Everything that judging needs. Raises ConfigurationError for a manifest without pools."""
+    from uds_bench.cli.job import Job
+    from uds_bench.device import resolve_device
+    from uds_bench.facts import load_facts
+    from uds_bench.harness.diagnosis import component_requests
+    from uds_bench.harness.judging import missing_attacks, models_of, requests
+    from uds_bench.harness.manifest import load_manifest
+    from uds_bench.harness.run import embedded_manifest
+    from uds_bench.storage import default_cache
+
+    read = load_manifest(manifest or embedded_manifest("quick"))
+    source, _ = read.require_depth()
+    facts = load_facts(source.source, **source.options)
+    models = models_of(read)
+    if models is None:
+        raise ConfigurationError(
+            f"{read.path}: metrics are judged on models that know and models that never knew: add [pools] positive "
+            "and negative"
+        )
+    wanted = requests(models, robust=not missing_attacks(read))
+    wanted += component_requests(models.candidates) if components else []
+    groups: dict[str, list[Request]] = {}
+    for request in wanted:
+        groups.setdefault(request.checkpoint, []).append(request)
+    return Job(read, facts, groups, store or default_cache() / "store", resolve_device(device, "--device"))
+
+
+def judged(job: Job, engine: Engine, errors: list[dict[str, str]]) -> MetaEvaluation:
+    """The evaluation from what the engine has now; what failed before is not tried again."""
+    from uds_bench.errors import UdsError
+    from uds_bench.harness.judging import judge
+
+    keys = ("checkpoint", "attack", "metric", "variant")
+    failed = {tuple(error[key] for key in keys): error["message"] for error in errors}
+
+    def read(request: Request) -> Any:
+        reason = failed.get(tuple(str(getattr(request, key)) for key in keys))
+        score = None if reason else engine.stored(request)
+        if score is None:
+            raise UdsError(reason or f"{request} is not stored")
+        return score
+
+    return judge(job.manifest, engine.facts, read)
+
+
+def _estimate(row: Mapping[str, Any], name: str) -> str:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    span = "" if low is None or high is None else f" ({show_interval((low, high))})"
+    return show_number(row[name]) + span
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, str]:
+    known = [row[f"n_{word}"] for word in ("kept", "useless", "knowing")]
+    return {
+        "metric": row["label"],
+        "reads": row["tags"],
+        "faithfulness (95% CI)": _estimate(row, "faithfulness"),
+        "Q": show_number(row["q"]),
+        "R": show_number(row["r"]),
+        "Rob (95% CI)": _estimate(row, "rob"),
+        "Overall (95% CI)": _estimate(row, "overall"),
+        "Q1": show_number(row["one_sided_q"]),
+        "R1": show_number(row["one_sided_r"]),
+        "kept": ABSENT if None in known else f"{known[0]} of {sum(known)}",
+    }
+
+
+def _rank(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "method": row["method"],
+        "Overall without UDS": show_number(row["overall_without"]),
+        "rank": str(row["rank_without"]),
+        "of": row["best_without"],
+        "Overall": show_number(row["overall"]),
+        "rank with UDS": str(row["rank"]),
+        "by": row["best"],
+        "shift": f"{row['shift']:+d}" if row["shift"] else "0",
+    }
+
+
+def _remarks(document: Mapping[str, Any]) -> list[str]:
+    told = [document["lacks_attacks"]] if document["lacks_attacks"] else []
+    told += [f"{row['label']}: {row['missing']}" for row in document["rows"] if row["missing"]]
+    told += [f"{row['model']} is in no rank: {row['reason']}" for row in document["no_standing"]]
+    return told + [f"could not score {row['what']}: {row['reason']}" for row in document["failed"]]

@@ -1,0 +1,132 @@
+"""The metrics judged on a manifest's models: every score that the meta-evaluation needs, gathered and evaluated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uds_bench.attacks import NONE
+from uds_bench.errors import UdsError
+from uds_bench.facts import FactSet
+from uds_bench.harness.bounds import CLAIMS
+from uds_bench.harness.engine import Request
+from uds_bench.harness.goldens import SAME
+from uds_bench.harness.manifest import Manifest
+from uds_bench.meta.aggregates import relative_utility, utility
+from uds_bench.meta.evaluation import QUANTIZED, RELEARNED, MetricRow, Models, evaluate
+from uds_bench.meta.twenty import TWENTY
+from uds_bench.metrics import METRICS
+from uds_bench.scores import Score, Scores
+from uds_bench.storage import content_key
+
+UTILITY = ("model_utility", "fluency")
+"""Whose harmonic mean is a model's utility."""
+KNOWN = "entity_accuracy"
+"""The output metric that tells how much knowledge an attack brought back."""
+SILENT = CLAIMS["depth.hidden"].bound
+
+
+@dataclass(frozen=True)
+class MetaEvaluation:
+    """`rows`: every metric judged, with the models that it may be judged on; `unfiltered`: on all candidates.
+
+    `utility`: relative utility of each candidate. `lacks`: what the manifest would need for claims about faithfulness,
+    and `lacks_attacks` for those about robustness; "" where it has it. `failed`: why a score is not there.
+    """
+
+    rows: Mapping[str, MetricRow]
+    unfiltered: Mapping[str, MetricRow]
+    models: Models | None
+    scores: Scores
+    utility: Mapping[str, float]
+    failed: Mapping[Request, str]
+    lacks: str = ""
+    lacks_attacks: str = ""
+
+    def value(self, checkpoint: str, metric: str, attack: str = NONE) -> float:
+        """One score's value; NaN where there is none."""
+        found = self._of(checkpoint, metric, attack)
+        return math.nan if found is None or found.value is None else found.value
+
+    def silent(self) -> list[str]:
+        """The candidates that say at most half of what the full model says: those whose output claims to forget."""
+        names = () if self.models is None else self.models.candidates
+        return [name for name in names if self.value(name, KNOWN) <= SILENT * self.value("full", KNOWN)]
+
+    def rounding(self, checkpoint: str, attack: str = NONE) -> float:
+        """A number in [0, 1) made of the digest of the weights alone; NaN where UDS was not scored."""
+        found = self._of(checkpoint, "uds", attack)
+        if found is None:
+            return math.nan
+        digest = content_key([found.provenance["checkpoint"], found.provenance["attack_key"]])
+        return int(digest[:8], 16) / 16**8
+
+    def provenance(self, metric: str) -> dict[str, Any]:
+        """What a number made of many models' scores of one metric shares with each of them."""
+        full = self._of("full", metric, NONE)
+        return {} if full is None else {key: full.provenance.get(key) for key in SAME}
+
+    def _of(self, checkpoint: str, metric: str, attack: str) -> Score | None:
+        chosen = METRICS[metric].variant(None)
+        for score in self.scores:
+            if (score.checkpoint, score.metric, score.variant, score.attack) == (checkpoint, metric, chosen, attack):
+                return score
+        return None
+
+
+def judge(manifest: Manifest, facts: FactSet, score: Callable[[Request], Score]) -> MetaEvaluation:
+    """Gather the scores by `score` (computed or read) and judge the twenty metrics; what fails is missing, and said."""
+    models = models_of(manifest)
+    if models is None:
+        lacks = "the manifest has no pools of models that know and never knew ([pools] positive and negative)"
+        return MetaEvaluation({}, {}, None, Scores(), {}, {}, lacks, lacks)
+    missing = missing_attacks(manifest)
+    lacks_attacks = f"the manifest does not name the attacks {' and '.join(missing)} ([attacks])" if missing else ""
+    found: list[Score] = []
+    failed: dict[Request, str] = {}
+    for request in requests(models, robust=not missing):
+        try:
+            found.append(score(request))
+        except UdsError as error:
+            failed[request] = str(error)
+    scores = Scores(found)
+    relative = relative_utilities(scores, models)
+    judged = [METRICS[name] for name in TWENTY]
+    rows = {row.metric: row for row in evaluate(scores, judged, models, utility=relative)}
+    unfiltered = {row.metric: row for row in evaluate(scores, judged, models, filters=False)}
+    return MetaEvaluation(rows, unfiltered, models, scores, relative, failed, "", lacks_attacks)
+
+
+def models_of(manifest: Manifest) -> Models | None:
+    """The manifest's models by what they are; None without pools on both sides."""
+    pools = manifest.pools
+    if not (pools.positive and pools.negative):
+        return None
+    return Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(manifest.candidates))
+
+
+def missing_attacks(manifest: Manifest) -> list[str]:
+    """The attacks that robustness needs and the manifest does not name."""
+    attacks = manifest.chosen_attacks()
+    return [name for name in (QUANTIZED, RELEARNED) if name not in attacks]
+
+
+def requests(models: Models, robust: bool) -> list[Request]:
+    """Every score that the meta-evaluation reads; utility and knowledge are of the models that robustness is of."""
+    places = models.needed(robust)
+    wanted = [Request(name, metric, None, attack) for name, attack in places for metric in (*TWENTY, KNOWN)]
+    useful = [Request(name, metric) for name in (models.full, *models.candidates) for metric in UTILITY]
+    return [*wanted, *useful]
+
+
+def relative_utilities(scores: Scores, models: Models) -> dict[str, float]:
+    """min(1, U / U_full) of each candidate, U = HM(model utility, fluency); NaN where a part is missing."""
+    parts = {(s.checkpoint, s.metric): s.value for s in scores if s.metric in UTILITY and s.attack == NONE}
+
+    def own(name: str) -> float:
+        values = [parts.get((name, metric)) for metric in UTILITY]
+        return math.nan if None in values else utility(*values)  # type: ignore[arg-type]
+
+    return {name: relative_utility(own(name), own(models.full)) for name in models.candidates}

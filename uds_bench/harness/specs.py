@@ -1,0 +1,56 @@
+"""A manifest's checkpoints made ready: embedded models trained, shapes compared before any weight is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from uds_bench.checkpoints import CheckpointSpec, shape
+from uds_bench.errors import CheckpointError
+from uds_bench.storage import default_cache, require_writable
+from uds_bench.zoo.recipes import SCHEME
+
+
+def check_shapes(name: str, specs: dict[str, CheckpointSpec]) -> None:
+    """Patching needs the full model's vocabulary, layers and width: told from config.json alone."""
+    if "full" not in specs or name == "full" or specs["full"].model.startswith("zoo:"):
+        return
+    own, full = shape(specs[name]), shape(specs["full"])
+    for what in ("vocabulary", "layers", "width"):
+        if getattr(own, what) != getattr(full, what):
+            raise CheckpointError(
+                f"{name} ({specs[name].model}): its {what} is {getattr(own, what)}, the full model's is "
+                f"{getattr(full, what)}: patching needs a checkpoint that was made from the full model"
+            )
+
+
+def require_folders(store: Path, specs: dict[str, CheckpointSpec], option: str) -> Path:
+    """The store, after it and the cache have been seen to take files; a clear error for the one that does not.
+
+    The cache is needed for embedded models, and by a store inside it; where it was chosen, that must have worked.
+    """
+    cache = default_cache()
+    embedded = any(spec.model.startswith(SCHEME) for spec in specs.values())
+    if embedded or store.is_relative_to(cache) or "UDS_BENCH_CACHE" in os.environ:
+        require_writable(cache, "UDS_BENCH_CACHE")
+    return require_writable(store, option)
+
+
+def resolve_zoo(
+    specs: dict[str, CheckpointSpec], names: Iterable[str], cache: Path, console: Any = None, draw: int = 0
+) -> dict[str, CheckpointSpec]:
+    """The specs with every embedded model (`zoo:NAME`) among `names` trained if need be and named by its folder.
+
+    `draw`: which draw of the zoo; 0 is the one that everything else speaks of.
+    """
+    from uds_bench.zoo import runner
+
+    embedded = {n: specs[n].model.removeprefix(SCHEME) for n in names if specs[n].model.startswith(SCHEME)}
+    embedded = {n: f"{model}@{draw}" if draw else model for n, model in embedded.items()}
+    if not embedded:
+        return specs
+    folders = runner.paths(embedded.values(), cache, console)
+    return specs | {n: replace(specs[n], model=str(folders[model])) for n, model in embedded.items()}

@@ -1,0 +1,128 @@
+"""Scoring side by side: small models in several processes, each with a share of the cores; large ones one by one."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uds_bench.checkpoints import CheckpointSpec, resolve
+from uds_bench.errors import UdsError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from uds_bench.harness.engine import Engine, Request
+
+ENOUGH = 8
+"""Groups from which on a second process pays for its start, which takes seconds."""
+SHARE = 0.25
+"""Of the machine's memory that the models of all processes may take, four of the full model's size each."""
+HELD = 4
+
+Group = Sequence["Request"]
+OpenConsole = Callable[[], AbstractContextManager["Console"]]
+
+_engine: Engine | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a process did beside storing scores: what failed, by request or place, and what it loaded."""
+
+    failed: Mapping[str, str]
+    loads: Counter[str]
+
+
+def processes(groups: int, spec: CheckpointSpec, device: str) -> int:
+    """How many processes to score in; 1 means here."""
+    cores = os.cpu_count() or 1
+    if device != "cpu" or groups < ENOUGH or cores < 2:
+        return 1
+    size = sum(file.stat().st_size for file in Path(resolve(spec).model).glob("*.safetensors"))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    fitting = int(SHARE * memory / max(HELD * size, 1))
+    return max(1, min(cores, groups, fitting))
+
+
+def spread(engine: Engine, groups: Sequence[Group], count: int, open_console: OpenConsole | None) -> list[Outcome]:
+    """Score every group in one of `count` processes; raises UdsError where one was killed, what is stored is kept."""
+    settings = (engine.specs, engine.facts, engine.store.folder, engine.device, engine.batch_size, engine.attacks)
+    threads = max(1, (os.cpu_count() or 1) // count)
+    context = get_context("spawn")
+    outcomes = []
+    with (
+        ProcessPoolExecutor(count, context, _start, (threads, settings)) as pool,
+        watched(len(groups), open_console) as advance,
+    ):
+        try:
+            for done in as_completed([pool.submit(_score, list(group)) for group in groups]):
+                outcomes.append(done.result())
+                advance()
+        except BrokenProcessPool as error:
+            raise UdsError(
+                f"a process was killed while it scored: see that memory is enough and run again, what is finished is "
+                f"kept in {engine.store.folder}"
+            ) from error
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return outcomes
+
+
+class watched:  # noqa: N801  a context manager, used as a function
+    """A progress bar over groups where there is a console to show it on; yields what advances it."""
+
+    def __init__(self, total: int, open_console: OpenConsole | None) -> None:
+        self._total = total
+        self._console: AbstractContextManager[Console | None] = open_console() if open_console else nullcontext(None)
+        self._progress: Any = None
+
+    def __enter__(self) -> Callable[[], None]:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        console = self._console.__enter__()
+        if console is None or self._total < ENOUGH:
+            return lambda: None
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        self._progress = Progress(*columns, console=console).__enter__()
+        bar = self._progress.add_task("scoring checkpoints and attacks", total=self._total)
+        return lambda: self._progress.advance(bar)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(*error)
+        self._console.__exit__(*error)
+
+
+def _start(threads: int, settings: tuple[Any, ...]) -> None:
+    global _engine
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    import torch
+    import transformers
+
+    from uds_bench.harness.engine import Engine
+    from uds_bench.harness.store import Store
+
+    torch.set_num_threads(threads)
+    chatter: Any = transformers.utils.logging
+    chatter.disable_progress_bar()
+    chatter.set_verbosity_error()
+    logging.disable(logging.WARNING)
+    specs, facts, folder, device, batch_size, attacks = settings
+    _engine = Engine(specs, facts, Store(folder), device, batch_size, attacks)
+
+
+def _score(group: list[Request]) -> Outcome:
+    assert _engine is not None
+    before = Counter(_engine.loads)
+    _engine.compute_group(group)
+    return Outcome(_engine.failed(), _engine.loads - before)
