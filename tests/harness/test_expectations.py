@@ -4,8 +4,8 @@ import pytest
 from small_runs import DEPTH, Bench
 
 
-def expect(name: str, verdict: str = "fail", reason: str = "it is the full model") -> str:
-    return f'[expect]\n"{name}" = {{ verdict = "{verdict}", reason = "{reason}" }}\n'
+def expect(name: str, verdict: str = "fail", reason: str = "it is the full model", more: str = "") -> str:
+    return f'[expect]\n"{name}" = {{ verdict = "{verdict}", reason = "{reason}"{more} }}\n'
 
 
 def test_a_miss_that_was_declared_is_no_pass_and_no_failure(bench: Bench) -> None:
@@ -22,6 +22,20 @@ def test_a_miss_that_does_not_come_true_fails(bench: Bench) -> None:
     assert ran.code == 1
     assert ran.counts == {"fail": 1}
     assert "declared to come out fail but came out pass" in ran.text
+
+
+def test_what_may_hold_or_miss_passes_where_it_holds(bench: Bench) -> None:
+    bench.manifest(["retain3"], more=expect("depth.score[retain3]", more=", strict = false"))
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.code == 0
+    assert ran.counts == {"pass": 1}
+    assert ran.claims["depth.score[retain3]"]["expected"]["strict"] is False
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("fail", 0), ("inconclusive", 1)])
+def test_what_may_hold_or_miss_still_misses_as_it_was_declared(bench: Bench, verdict: str, code: int) -> None:
+    bench.manifest(["copy"], more=expect("depth.score[copy]", verdict, more=", strict = false"))
+    assert bench.run(DEPTH, "-k", "test_score").code == code
 
 
 @pytest.mark.parametrize("name", ["depth.score[nobody]", "depth.scores[copy]", "depth.score", "depth.order[copy]"])

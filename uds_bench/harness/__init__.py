@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.record import Control
     from uds_bench.harness.run import Handle
-    from uds_bench.harness.trial import zoo_trial
 
 _HOMES = {
     "Claim": "claim",
@@ -17,9 +16,8 @@ _HOMES = {
     "Handle": "run",
     "Manifest": "manifest",
     "ScoreReader": "fixtures",
-    "zoo_trial": "trial",
 }
-__all__ = ["Claim", "Control", "ControlSubject", "Handle", "Manifest", "ScoreReader", "zoo_trial"]
+__all__ = ["Claim", "Control", "ControlSubject", "Handle", "Manifest", "ScoreReader"]
 
 
 def __getattr__(name: str) -> Any:

@@ -30,7 +30,7 @@ DRAWS = (1, 2)
 COVER, LEAST = 2.0, 0.005
 """Tolerance: `COVER` times the range over draws. Another processor rounds otherwise, which in training acts as a small
 change of draw; three draws underestimate the range, hence twice. `LEAST` keeps saturated scores from demanding
-equality."""
+equality; a number made of n models may move by what one of them can move it, 1/n."""
 
 
 def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[str], list[str]]:
@@ -56,7 +56,8 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
             continue
         values = [float(claim.observed or 0.0), *(float(value) for value in drawn if value is not None)]
         spread = max(values) - min(values)
-        tolerance = max(COVER * spread, LEAST)
+        units = claim.interval.units if claim.interval else 0
+        tolerance = max(COVER * spread, LEAST if claim.unit != "models" else 1 / max(units, 1))
         if problem := hides_a_verdict(values[0], tolerance, CLAIMS[claim.id]):
             left_out.append(f"{claim.name}: {problem}: no golden")
             continue
@@ -65,7 +66,7 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
             "tolerance": tolerance,
             "draws": values,
             "spread": spread,
-            "n": claim.interval.units if claim.interval else 0,
+            "n": units,
             "unit": claim.unit,
             **{key: claim.provenance[key] for key in SAME},
             "versions": {

@@ -243,10 +243,14 @@ class Association(Table):
 
 
 class Expectation(Table):
-    """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass."""
+    """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass.
+
+    `strict` false: a pass is welcome as well, where it depends on the machine whether the claim just holds.
+    """
 
     verdict: Literal["fail", "inconclusive", "warning", "not applicable"]
     reason: Reason
+    strict: bool = True
 
 
 Thresholds = Annotated[dict[str, float], BeforeValidator(_claims)]

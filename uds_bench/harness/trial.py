@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uds_bench.harness.manifest import Manifest, load_manifest
-from uds_bench.harness.run import embedded_manifest
+from uds_bench.harness.manifest import Manifest
 from uds_bench.harness.specs import resolve_zoo
+from uds_bench.meta.embedded import KEPT
 from uds_bench.meta.evaluation import Models
 from uds_bench.meta.trial import Trial, opener
 from uds_bench.storage import default_cache
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-KEPT = 64
-"""Subjects kept in memory where all are embedded models, of some MB each; of other checkpoints one is."""
 
 
 def manifest_trial(manifest: Manifest, device: str = "cpu", console: Console | None = None) -> Trial:
@@ -31,8 +28,3 @@ def manifest_trial(manifest: Manifest, device: str = "cpu", console: Console | N
     attacks, loaded = manifest.chosen_attacks(), load_facts(facts.source, **facts.options)
     keep = KEPT if all(named[name].model.startswith("zoo:") for name in used) else 1
     return Trial(models, loaded, opener(specs, loaded, attacks, device), attacks, keep=keep)
-
-
-def zoo_trial(profile: str = "quick", device: str = "cpu") -> Trial:
-    """The embedded zoo, for `uds_bench.meta.check_metric`; trained on first use."""
-    return manifest_trial(load_manifest(embedded_manifest(profile)), device)

@@ -90,7 +90,10 @@ class watched:  # noqa: N801  a context manager, used as a function
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         console = self._console.__enter__()
-        if console is None or self._total < ENOUGH:
+        if console is None:
+            return lambda: None
+        _hush()
+        if self._total < ENOUGH:
             return lambda: None
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         self._progress = Progress(*columns, console=console).__enter__()
@@ -103,19 +106,25 @@ class watched:  # noqa: N801  a context manager, used as a function
         self._console.__exit__(*error)
 
 
+def _hush() -> None:
+    """No bars of the library's own beside or inside this one."""
+    import transformers
+
+    chatter: Any = transformers.utils.logging
+    chatter.disable_progress_bar()
+    chatter.set_verbosity_error()
+
+
 def _start(threads: int, settings: tuple[Any, ...]) -> None:
     global _engine
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     import torch
-    import transformers
 
     from uds_bench.harness.engine import Engine
     from uds_bench.harness.store import Store
 
     torch.set_num_threads(threads)
-    chatter: Any = transformers.utils.logging
-    chatter.disable_progress_bar()
-    chatter.set_verbosity_error()
+    _hush()
     logging.disable(logging.WARNING)
     specs, facts, folder, device, batch_size, attacks = settings
     _engine = Engine(specs, facts, Store(folder), device, batch_size, attacks)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.meta.checks import CHECKS, look
+from uds_bench.meta.embedded import zoo_trial
 from uds_bench.meta.trial import Trial
 from uds_bench.metrics.metric import Metric
 
@@ -35,13 +36,14 @@ class CheckResult:
 
 
 def check_metric(
-    metric: Metric, trial: Trial, *, expected_failures: Mapping[str, str] | None = None
+    metric: Metric, trial: Trial | None = None, *, expected_failures: Mapping[str, str] | None = None
 ) -> list[CheckResult]:
-    """Put a metric through every check on the models of a trial; good if all results are `ok`.
+    """Put a metric through every check on the models of a trial, the embedded zoo by default; good if all are `ok`.
 
     `expected_failures`: check name -> reason. ConfigurationError for a name that is no check, or an empty reason.
     """
     expected = _known(expected_failures)
+    trial = trial or zoo_trial()
     return [_result(metric, check, trial, expected.get(check)) for check in CHECKS]
 
 
