@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,12 +50,19 @@ class Job:
 
         return resolve_zoo(self.manifest.checkpoints(), self.needed, default_cache(), console)
 
-    def engine(self, specs: dict[str, CheckpointSpec]) -> Engine:
-        """The engine that pytest would use: the same scores at the same place."""
+    def engine(self, specs: dict[str, CheckpointSpec], console: Console | None = None) -> Engine:
+        """The engine that pytest would use: the same scores at the same place. `console` shows how far it is."""
         from uds_bench.harness.engine import Engine
         from uds_bench.harness.store import Store
 
-        return Engine(specs, self.facts, Store(self.store), self.device, attacks=self.manifest.chosen_attacks())
+        return Engine(
+            specs,
+            self.facts,
+            Store(self.store),
+            self.device,
+            attacks=self.manifest.chosen_attacks(),
+            open_console=None if console is None else lambda: nullcontext(console),
+        )
 
 
 def read_job(

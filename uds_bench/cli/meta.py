@@ -50,8 +50,8 @@ def meta(
     require_writable(out, "--out")
     require_writable(job.store, "--store")
     console = Console(stderr=True)
-    engine = job.engine(job.trained_specs(console))
-    _, errors = compute(job, engine, console)
+    engine = job.engine(job.trained_specs(console), console)
+    _, errors = compute(job, engine)
     found = judged(job, engine, errors)
     assert found.models is not None
     document = section(engine, job.manifest, found, words)

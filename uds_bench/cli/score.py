@@ -22,8 +22,6 @@ from uds_bench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.scores import Score, Scores
 
@@ -55,7 +53,7 @@ def score(
     require_folders(job.store, job.manifest.checkpoints(), "--store")
     tell_left_out(job.left_out)
     console = Console(stderr=True)
-    found, errors = compute(job, job.engine(job.trained_specs(console)), console)
+    found, errors = compute(job, job.engine(job.trained_specs(console), console))
     scores = Scores(found)
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
@@ -65,44 +63,33 @@ def score(
     raise typer.Exit(1 if errors else 0)
 
 
-def compute(job: Job, engine: Engine, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
+def compute(job: Job, engine: Engine) -> tuple[list[Score], list[dict[str, str]]]:
     """Every score of the job; one that could not be computed has no value, and is listed with the reason as well."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from transformers.utils import logging
-
     from uds_bench.errors import UdsError
     from uds_bench.scores import unscored
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     scores: list[Score] = []
     errors: list[dict[str, str]] = []
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("scoring", total=sum(map(len, job.requests.values())))
-        for name, requests in job.requests.items():
-            progress.update(bar, description=f"scoring {name}")
-            for request in requests:
-                try:
-                    scores.append(_score(engine, request, requests))
-                except UdsError as error:
-                    message = " ".join(str(error).split())
-                    address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
-                    errors.append(address | {"message": message})
-                    planned = engine.facts.split("forget")
-                    scores.append(unscored(**address, facts=planned, reason=message))
-                progress.advance(bar)
-        progress.update(bar, description="scored")
+    plan = [request for requests in job.requests.values() for request in requests]
+    for request in plan:
+        try:
+            # The first asked for computes all that is missing, each checkpoint while it is loaded.
+            scores.append(_score(engine, request, plan))
+        except UdsError as error:
+            message = " ".join(str(error).split())
+            address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
+            errors.append(address | {"message": message})
+            scores.append(unscored(**address, facts=engine.facts.split("forget"), reason=message))
     return scores, errors
 
 
-def _score(engine: Engine, request: Request, group: list[Request]) -> Score:
-    """One score; the first asked for computes the whole group, so that its checkpoint is loaded once."""
+def _score(engine: Engine, request: Request, plan: list[Request]) -> Score:
     from uds_bench.errors import UdsError
 
     try:
-        return engine.score(request, group)
+        return engine.score(request, plan)
     except UdsError:
-        # Another of the group may be what failed: what was computed before it stands.
+        # What was computed before something else went wrong stands.
         kept = engine.stored(request)
         if kept is None:
             raise
