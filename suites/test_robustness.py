@@ -24,6 +24,8 @@ ATTACKS = ("none", QUANTIZED, RELEARNED)
 BEFORE = pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
 BOTH = pytest.mark.scores(*TWENTY, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)
 USEFUL = pytest.mark.scores(*UTILITY, of=("full", "every_candidate"))
+# Read by no claim: they tell the report in which part of a block the facts lie.
+PARTS = pytest.mark.scores("uds[attention]", "uds[attention_residual]", "uds[mlp]", of=("every_candidate",))
 TOLD = pytest.mark.scores(KNOWN, of=("full",))
 
 
@@ -79,6 +81,7 @@ def test_uds_first(claim: Claim, meta: MetaEvaluation) -> None:
 @BEFORE
 @BOTH
 @TOLD
+@PARTS
 def test_proxy(claim: Claim, meta: MetaEvaluation) -> None:
     if reason := meta.lacks or meta.lacks_attacks:
         claim.not_applicable(reason)

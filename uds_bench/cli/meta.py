@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.harness.judging import MetaEvaluation
 
+PROFILES = ("quick", "full")
 EXAMPLE = "uds-bench meta --manifest uds.toml --out meta"
 
 
 def meta(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write meta.csv, sweep.csv and meta.json.")],
     manifest: ManifestOption = None,
+    profile: Annotated[
+        str, typer.Option(metavar="quick|full", help="Of the embedded zoo; full: the whole published sweep, hours.")
+    ] = "quick",
     store: StoreOption = None,
     device: DeviceOption = "auto",
     components: Annotated[
@@ -40,13 +44,12 @@ def meta(
     from rich.console import Console
 
     from uds_bench.cli.score import compute
-    from uds_bench.harness.diagnosis import methods_of, section
+    from uds_bench.harness.diagnosis import section, sweep_table
     from uds_bench.harness.report import write_json
-    from uds_bench.meta.document import sweep_frame
     from uds_bench.meta.evaluation import to_frame
     from uds_bench.storage import require_writable, write_atomic
 
-    job = read_meta_job(manifest, store, device, components)
+    job = read_meta_job(manifest, profile, store, device, components)
     require_writable(out, "--out")
     require_writable(job.store, "--store")
     console = Console(stderr=True)
@@ -55,9 +58,8 @@ def meta(
     found = judged(job, engine, errors)
     assert found.models is not None
     document = section(engine, job.manifest, found, words)
-    sweep = sweep_frame(found.scores, found.models, methods_of(job.manifest))
     write_atomic(out / "meta.csv", to_frame(list(found.rows.values())).to_csv(index=False).encode())
-    write_atomic(out / "sweep.csv", sweep.to_csv(index=False).encode())
+    write_atomic(out / "sweep.csv", sweep_table(job.manifest, found.scores))
     write_json(out / "meta.json", {"schema": 1, "meta": document})
     show_table(map(_row, document["rows"]))
     typer.echo()
@@ -67,8 +69,8 @@ def meta(
     raise typer.Exit(1 if errors else 0)
 
 
-def read_meta_job(manifest: Path | None, store: Path | None, device: str, components: bool) -> Job:
-    """Everything that judging needs. Raises ConfigurationError for a manifest without pools."""
+def read_meta_job(manifest: Path | None, profile: str, store: Path | None, device: str, components: bool) -> Job:
+    """Everything that judging needs. Raises ConfigurationError for a manifest without pools, or a profile unknown."""
     from uds_bench.cli.job import Job
     from uds_bench.device import resolve_device
     from uds_bench.facts import load_facts
@@ -78,7 +80,9 @@ def read_meta_job(manifest: Path | None, store: Path | None, device: str, compon
     from uds_bench.harness.run import embedded_manifest
     from uds_bench.storage import default_cache
 
-    read = load_manifest(manifest or embedded_manifest("quick"))
+    if profile not in PROFILES:
+        raise ConfigurationError(f"--profile: there is no {profile!r}: choose from {', '.join(PROFILES)}")
+    read = load_manifest(manifest or embedded_manifest(profile))
     source, _ = read.require_depth()
     facts = load_facts(source.source, **source.options)
     models = models_of(read)

@@ -14,7 +14,8 @@ from uds_bench.harness.manifest import Manifest
 from uds_bench.inference.decoding import layer_tokens
 from uds_bench.inference.target import STACK
 from uds_bench.meta.diagnostics import SCOPES
-from uds_bench.meta.document import meta_document
+from uds_bench.meta.document import meta_document, sweep_frame
+from uds_bench.metrics import find_metric
 from uds_bench.scores import Score
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
 from uds_bench.zoo.recipe import Unlearned
@@ -57,6 +58,15 @@ def section(engine: Engine, manifest: Manifest, found: MetaEvaluation, words: bo
         fiction = manifest.facts is not None and manifest.facts.source.startswith(FICTION)
         hidden |= hidden_layers(engine, hidden["model"], hidden["fact"], words or fiction)
     return document
+
+
+def sweep_table(manifest: Manifest, scores: Iterable[Score]) -> bytes:
+    """Checkpoints x metrics in their default variants, with role and method, as CSV."""
+    models = models_of(manifest)
+    if models is None:
+        raise UdsError("the manifest has no pools")
+    plain = [s for s in scores if s.variant == find_metric(s.metric).variant(None)]
+    return sweep_frame(plain, models, methods_of(manifest)).to_csv(index=False).encode()
 
 
 def methods_of(manifest: Manifest) -> dict[str, str]:

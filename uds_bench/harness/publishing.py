@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from uds_bench.errors import ConfigurationError
 from uds_bench.harness.findings import Findings
 from uds_bench.harness.report import run_report, write_json
+from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -31,3 +32,7 @@ def publish(run: Run, found: Findings) -> None:
         from uds_bench.report import write_report
 
         write_report(report, settings.html)
+        if report.get("meta", {}).get("rows"):
+            from uds_bench.harness.diagnosis import sweep_table
+
+            write_atomic(settings.html / "sweep.csv", sweep_table(run.manifest, run.scores()))

@@ -21,9 +21,7 @@ class Word:
 _WORDS = (
     Word("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
     Word("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
-    Word(
-        "inconclusive", "bad", "?", "The interval holds the bound or decides nothing: it takes more facts or models."
-    ),
+    Word("inconclusive", "bad", "?", "The interval holds the bound or decides nothing: it takes more facts or models."),
     Word("missing", "bad", "∅", "The claim was planned, but no score exists for it."),
     Word("stale", "bad", "↺", "The score was made from other weights or facts than those at hand."),
     Word("crashed", "bad", "!", "The measurement broke off with an error."),
