@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from bitsandbytes import functional
@@ -48,3 +50,18 @@ def test_a_layer_computes_with_those_weights() -> None:
     x = torch.randn(5, 96, generator=torch.Generator().manual_seed(2))
     torch.testing.assert_close(layer(x), x @ dequantized(layer).T)
     torch.testing.assert_close(layer(x), layer(x), rtol=0, atol=0)
+
+
+def test_a_kept_matrix_is_never_stale() -> None:
+    """A weight put in its place, and a cast of the weight in place, are seen; a deep copy has its own."""
+    first, second = (torch.randn(64, 96, generator=torch.Generator().manual_seed(seed)) for seed in (3, 4))
+    layer, other = (quantized(weight, nested=True).eval() for weight in (first, second))
+    compute_plainly(layer)
+    x = torch.randn(5, 96, generator=torch.Generator().manual_seed(5))
+    before, copied = layer(x), copy.deepcopy(layer)
+    layer.weight = other.weight
+    torch.testing.assert_close(layer(x), x @ dequantized(other).T)
+    torch.testing.assert_close(copied(x), before, rtol=0, atol=0)
+    layer.weight.data = quantized(first, nested=True).weight.data
+    layer.weight.quant_state = copied.weight.quant_state
+    torch.testing.assert_close(layer.to("cpu")(x), before)

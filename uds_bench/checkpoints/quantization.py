@@ -12,6 +12,8 @@ from uds_bench.checkpoints.anatomy import Anatomy
 from uds_bench.errors import CheckpointError
 
 LEAST_SHARE = 0.9
+KEPT = 2**20
+"""Weights up to which a layer on a CPU keeps its dequantized matrix: of small layers it costs more than the product."""
 
 
 def nf4(dtype: torch.dtype) -> BitsAndBytesConfig:
@@ -32,10 +34,25 @@ class PlainLinear4bit(Linear4bit):
     weights on the first forward, computes in bfloat16, and fails for such rows.
     """
 
+    _kept: tuple[torch.Tensor, torch.Tensor] | None = None
+    """The packed weight and what it stands for."""
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         dtype = x.dtype if self.compute_dtype is None else self.compute_dtype
         bias = None if self.bias is None else self.bias.to(dtype)
-        return torch.nn.functional.linear(x.to(dtype), dequantized(self).to(dtype), bias).to(x.dtype)
+        return torch.nn.functional.linear(x.to(dtype), self._plain().to(dtype), bias).to(x.dtype)
+
+    def _plain(self) -> torch.Tensor:
+        if self._kept is not None and self._kept[0] is self.weight:
+            return self._kept[1]
+        plain = dequantized(self)
+        if plain.numel() <= KEPT and plain.device.type == "cpu":
+            self._kept = self.weight, plain
+        return plain
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        self._kept = None  # moved or cast, the weight may stay the same object
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
 
 def compute_plainly(model: nn.Module) -> None:
