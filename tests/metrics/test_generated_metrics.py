@@ -31,9 +31,12 @@ TEXTS = WORDS.map(" ".join)
 
 def said(texts: Mapping[str, Sequence[str]], facts: FactSet = FACTS) -> Any:
     """A subject whose generations are given, by the words that were put into its mouth."""
-    loaded = SimpleNamespace(tokenizer=TOKENIZER)
+    forget = facts.split("forget")
     return SimpleNamespace(
-        checkpoint=loaded, facts=facts.split("forget"), generations=lambda start="", split="forget": texts[start]
+        checkpoint=SimpleNamespace(tokenizer=TOKENIZER),
+        facts=forget,
+        generations=lambda start="": texts[start],
+        questions=lambda start="": [encode_question(TOKENIZER, f.question, start) for f in forget],
     )
 
 

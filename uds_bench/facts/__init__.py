@@ -10,7 +10,7 @@ from uds_bench.facts.loading import load_facts
 from uds_bench.facts.prompts import Variant, continuation, question_prompt, raw_prompt
 from uds_bench.facts.spans import EncodedFact, encode, rendered_digest
 from uds_bench.facts.tofu import load_annotated, load_tofu, load_tofu_from_hub
-from uds_bench.facts.tokens import EncodedText, encode_text
+from uds_bench.facts.tokens import EncodedText, encode_text, tokenizer_key
 
 __all__ = [
     "SPLITS",
@@ -46,6 +46,7 @@ __all__ = [
     "require_forget",
     "split_answer",
     "stop_tokens",
+    "tokenizer_key",
     "training_pairs",
     "write_facts",
 ]

@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from uds_bench.errors import FactError
+from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -64,6 +65,14 @@ def require_plain(tokenizer: "PreTrainedTokenizerBase", text: str) -> None:
     if found := _special_ids(tokenizer).intersection(tokenizer(text, add_special_tokens=False)["input_ids"]):
         token = tokenizer.convert_ids_to_tokens(min(found))
         raise FactError(f"the text {text!r} holds the special token {token!r}; take it out")
+
+
+def tokenizer_key(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """Content address of all that decides how a tokenizer splits texts and dialogues; paths and names do not count."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    rules = tokenizer.get_vocab() if backend is None else backend.to_str()
+    special = [str(tokenizer.special_tokens_map), tokenizer.all_special_ids, tokenizer.split_special_tokens]
+    return content_key([type(tokenizer).__qualname__, rules, special, tokenizer.chat_template])
 
 
 def _special_ids(tokenizer: "PreTrainedTokenizerBase") -> set[int]:

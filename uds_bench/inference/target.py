@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
-from uds_bench.facts import FactSet, Variant, encode, rendered_digest
+from uds_bench.facts import FactSet, Variant, encode, rendered_digest, tokenizer_key
 from uds_bench.inference.batches import EntityBatch, entity_batches
 from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
 from uds_bench.inference.parts import MAX_BYTES, part_bytes, read_part, write_part
@@ -67,6 +67,7 @@ class PatchingTarget:
         self.policy = f"right padding, at most {batch_size} facts of like length"
         key = content_key([STACK, full.digest, self.rendered, batch_size, str(full.device)])
         self._folder = None if cache is None else cache / "full_parts" / key
+        self._alike = {tokenizer_key(full.tokenizer)}
         self._path: PatchPath | None = None
         self.path_reason = ""
 
@@ -146,10 +147,12 @@ class PatchingTarget:
         return "streams" if gap <= AGREEMENT else "hook"
 
     def _require_same_tokens(self, source: Checkpoint) -> None:
-        if source is self.full:
+        tokenizer = tokenizer_key(source.tokenizer)
+        if tokenizer in self._alike:
             return
         if rendered_digest(encode(e.fact, source.tokenizer, self.variant) for e in self.encoded) != self.rendered:
             raise CheckpointError(
                 f"{source.spec.model}: its tokenizer splits the facts otherwise than the full model's: "
                 "patching needs the same tokens; unlearn with the full model's tokenizer"
             )
+        self._alike.add(tokenizer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from uds_bench.facts import encode_question
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 from uds_bench.storage import content_key
 
@@ -38,7 +37,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
             FactValue(fact.id, float(says(answer, fact.entity)), detail={"answer": answer})
             for fact, answer in zip(facts, answers, strict=True)
         ],
-        {"rendered": content_key([encode_question(tokenizer, fact.question) for fact in facts])},
+        {"rendered": content_key(subject.questions())},
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from uds_bench.facts import encode_question
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 from uds_bench.storage import content_key
 
@@ -29,8 +28,8 @@ def _compute(subject: Subject, variant: str) -> Measured:
     for fact, text in zip(subject.facts, said, strict=True):
         tokens = tokenizer(text, add_special_tokens=False)["input_ids"] if text.strip() else []
         values.append(FactValue(fact.id, distinct_share(tokens)))
-    asked = [encode_question(tokenizer, fact.question) for fact in subject.facts]
-    return Measured(values, {"rendered": content_key(asked), "empty": sum(not text.strip() for text in said)})
+    notes = {"rendered": content_key(subject.questions()), "empty": sum(not text.strip() for text in said)}
+    return Measured(values, notes)
 
 
 METRIC = Metric(

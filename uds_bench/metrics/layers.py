@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,9 +70,10 @@ def measured(
     return Measured(values, told, Summary(value, percentile_interval(drawn.erasure(), len(facts.clusters))))
 
 
-def encode_facts(subject: Subject, checkpoint: Checkpoint) -> list[EncodedFact]:
+def encode_facts(subject: Subject, checkpoint: Checkpoint) -> Sequence[EncodedFact]:
     """The facts as a checkpoint's own tokenizer encodes them; CheckpointError where the full model's does otherwise."""
-    encoded = [encode(fact, checkpoint.tokenizer) for fact in subject.facts]
+    own = checkpoint is subject.checkpoint
+    encoded = subject.entities() if own else [encode(fact, checkpoint.tokenizer) for fact in subject.facts]
     if rendered_digest(encoded) != subject.rendered():
         raise CheckpointError(
             f"{checkpoint.spec.model}: its tokenizer splits the facts otherwise than the full model's, so that their "

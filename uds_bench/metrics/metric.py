@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.facts import FactSet, Form, Split, Variant
+from uds_bench.facts import EncodedFact, FactSet, Form, Split, Variant
 from uds_bench.inference.answers import AnswerScores
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import PatchPath, Reading
@@ -50,6 +50,14 @@ class Subject(Protocol):
 
     def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
         """The greedy answer to each fact's question, at most 200 tokens; `opening`: words put into its mouth."""
+        ...
+
+    def questions(self, opening: str = "", split: Split = "forget") -> Sequence[tuple[int, ...]]:
+        """The token ids that `generations` asks each fact with."""
+        ...
+
+    def entities(self) -> Sequence[EncodedFact]:
+        """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
         ...
 
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:

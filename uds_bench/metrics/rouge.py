@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from uds_bench.facts import Form, answers_of, encode_question
+from uds_bench.facts import Form, answers_of
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 from uds_bench.storage import content_key
 
@@ -57,8 +57,8 @@ def _metric(name: str, form: Form, opening: str) -> Metric:
                 values.append(FactValue(fact.id, None, NO_WORD, detail))
             else:
                 values.append(FactValue(fact.id, rouge_l(true, text), detail=detail))
-        asked = [encode_question(tokenizer, fact.question, opening) for fact in subject.facts]
-        return Measured(values, {"rendered": content_key(asked), "empty": sum(not text.strip() for text in said)})
+        notes = {"rendered": content_key(subject.questions(opening)), "empty": sum(not text.strip() for text in said)}
+        return Measured(values, notes)
 
     return Metric(
         name=name,

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.facts import FactSet, Form, Split, Variant, answers_of, encode_answer, encode_question, stop_tokens
+from uds_bench.facts import (
+    EncodedAnswer,
+    EncodedFact,
+    Fact,
+    FactSet,
+    Form,
+    Split,
+    Variant,
+    answers_of,
+    encode,
+    encode_answer,
+    encode_question,
+    stop_tokens,
+    tokenizer_key,
+)
 from uds_bench.inference.answers import AnswerScores, score_answers
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
@@ -20,6 +36,7 @@ from uds_bench.storage import content_key, read_sealed, write_sealed
 
 Loader = Callable[[Reference], Checkpoint]
 Recorded = Callable[[str, str | None], Sequence[FactValue]]
+Encoded = TypeVar("Encoded")
 LONGEST = 200
 """New tokens of a generated answer (UDS guide, appendix I, type 3)."""
 
@@ -29,7 +46,8 @@ class References:
 
     `load` gives a reference when it is needed; `digests` names their content, so that what was read of them (stage 1
     of UDS) is found on disk without loading them. `facts` are those of all splits; `recorded` gives what a metric
-    found on the retain model.
+    found on the retain model. `encodings`: what tokenizers, by content, made of the facts, as the models that are held
+    against one reference mostly have its tokenizer.
     """
 
     def __init__(
@@ -44,6 +62,7 @@ class References:
         self.all_facts = facts
         self.facts = facts.split("forget")
         self.batch_size = batch_size
+        self.encodings: dict[Hashable, list[Any]] = {}
         self._recorded = recorded
         self._arrays: dict[tuple[tuple[Reference, ...], str], Arrays] = {}
         self._load, self._digests, self._cache, self._batch_size = load, digests, cache, batch_size
@@ -122,11 +141,7 @@ class LoadedSubject:
 
     def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
         if (form, split) not in self._answers:
-            tokenizer = self.checkpoint.tokenizer
-            encoded = [
-                [encode_answer(tokenizer, fact.question, answer) for answer in answers_of(fact, form)]
-                for fact in self.split(split)
-            ]
+            encoded = self._encoded(form, split, lambda fact: self._encode_answers(fact, form))
             flat = [answer for answers in encoded for answer in answers]
             found = iter(score_answers(self.checkpoint, flat, self.references.batch_size))
             self._answers[form, split] = [[next(found) for _ in answers] for answers in encoded]
@@ -134,11 +149,16 @@ class LoadedSubject:
 
     def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
         if (opening, split) not in self._generations:
-            tokenizer = self.checkpoint.tokenizer
-            prompts = [encode_question(tokenizer, fact.question, opening) for fact in self.split(split)]
-            stops = stop_tokens(tokenizer)
+            prompts, stops = self.questions(opening, split), stop_tokens(self.checkpoint.tokenizer)
             self._generations[opening, split] = generate_greedily(self.checkpoint, prompts, LONGEST, stops=stops)
         return self._generations[opening, split]
+
+    def questions(self, opening: str = "", split: Split = "forget") -> Sequence[tuple[int, ...]]:
+        tokenizer = self.checkpoint.tokenizer
+        return self._encoded(("asked", opening), split, lambda f: encode_question(tokenizer, f.question, opening))
+
+    def entities(self) -> Sequence[EncodedFact]:
+        return self._encoded("entity", "forget", lambda fact: encode(fact, self.checkpoint.tokenizer))
 
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
         return self.references.retain_values(metric, variant)
@@ -171,6 +191,19 @@ class LoadedSubject:
     def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
         target = self.references.target(variant)
         return target.path(scope), target.path_reason
+
+    def _encode_answers(self, fact: Fact, form: Form) -> list[EncodedAnswer]:
+        return [encode_answer(self.checkpoint.tokenizer, fact.question, answer) for answer in answers_of(fact, form)]
+
+    def _encoded(self, what: Hashable, split: Split, encode_one: Callable[[Fact], Encoded]) -> list[Encoded]:
+        place, known = (self._tokenizer, what, split), self.references.encodings
+        if place not in known:
+            known[place] = [encode_one(fact) for fact in self.split(split)]
+        return known[place]
+
+    @cached_property
+    def _tokenizer(self) -> str:
+        return tokenizer_key(self.checkpoint.tokenizer)
 
 
 def _write(path: Path, arrays: Arrays) -> None:
