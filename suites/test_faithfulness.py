@@ -9,14 +9,12 @@ from __future__ import annotations
 import pytest
 
 from uds_bench.facts import FactSet
-from uds_bench.harness import Claim, Control
-from uds_bench.harness.judging import MetaEvaluation
+from uds_bench.harness import Claim
+from uds_bench.harness.judging import MetaEvaluation, lacking_splits, must_not_pass
 from uds_bench.meta.estimate import Estimate
 from uds_bench.meta.faithfulness import Faithfulness, faithfulness
 from uds_bench.meta.first import most_faithful
 from uds_bench.meta.twenty import TWENTY
-from uds_bench.metrics import METRICS
-from uds_bench.verdicts import Verdict, decide_threshold
 
 NOTHING = "what it needs could not be scored"
 
@@ -30,11 +28,6 @@ def sign_flipped(found: Faithfulness) -> Estimate:
     """The metric with its direction declared the wrong way round."""
     flipped = "erasure" if found.direction == "knowledge" else "knowledge"
     return faithfulness(found.positive, found.negative, flipped).auc
-
-
-def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
-    verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
-    return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
 
 
 @pytest.mark.parametrize("metric", list(TWENTY))
@@ -74,8 +67,3 @@ def test_uds_first(claim: Claim, meta: MetaEvaluation) -> None:
 def worst(judged: dict[str, Faithfulness]) -> str:
     """The metric that tells the pools apart least: it must not come out first."""
     return min(judged, key=lambda name: judged[name].auc.value)
-
-
-def lacking_splits(metric: str, facts: FactSet) -> str:
-    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
-    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""

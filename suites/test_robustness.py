@@ -10,8 +10,8 @@ import pytest
 
 from uds_bench.audits.depth import order_steps
 from uds_bench.facts import FactSet
-from uds_bench.harness import Claim, ControlSubject, ScoreReader
-from uds_bench.harness.judging import KNOWN, UTILITY, MetaEvaluation
+from uds_bench.harness import Claim, ScoreReader
+from uds_bench.harness.judging import KNOWN, UTILITY, MetaEvaluation, lacking_splits, must_not_pass
 from uds_bench.meta.estimate import Estimate
 from uds_bench.meta.evaluation import QUANTIZED, RELEARNED
 from uds_bench.meta.first import most_robust
@@ -40,17 +40,24 @@ def test_robustness(claim: Claim, metric: str, meta: MetaEvaluation, facts: Fact
         return
     row = meta.rows[metric]
     if row.robustness is None:
-        claim.measured(None, None, statement="; ".join(row.missing))
+        reason = "; ".join(row.missing)
+        nobody = row.kept is not None and not row.kept.kept
+        if nobody and metric != "uds":
+            claim.recorded(None, None, reason=reason)
+        else:
+            claim.measured(None, None, statement=reason)
         return
     rob, provenance = row.robustness.rob, meta.provenance(metric)
-    noise = reads_rounding(row.robustness, meta)
     if metric == "uds":
-        claim.measured(rob.value, rob.interval, controls=[noise], provenance=provenance)
+        noise = must_not_pass(
+            "a metric that reads the weights' rounding", reads_rounding(row.robustness, meta), claim.bound()
+        )
+        claim.measured(rob.value, rob.interval, preconditions=[noise], provenance=provenance)
     else:
         claim.recorded(rob.value, rob.interval, provenance=provenance)
 
 
-def reads_rounding(judged: Robustness, meta: MetaEvaluation) -> ControlSubject:
+def reads_rounding(judged: Robustness, meta: MetaEvaluation) -> Estimate:
     """A metric that is nothing but a digest: any change of the weights, however small, draws its value anew."""
     names = list(judged.per_model)
     noise = robustness(
@@ -60,7 +67,7 @@ def reads_rounding(judged: Robustness, meta: MetaEvaluation) -> ControlSubject:
         (meta.rounding("retain"), meta.rounding("retain", RELEARNED)),
         converted=False,
     )
-    return ControlSubject("a metric that reads the weights' rounding", "fail", noise.rob.value, noise.rob.interval)
+    return noise.rob
 
 
 @pytest.mark.claim("robustness.uds_first")
@@ -92,11 +99,11 @@ def test_proxy(claim: Claim, meta: MetaEvaluation) -> None:
         {name: meta.value(name, KNOWN, RELEARNED) for name in silent},
     )
     found = proxy({name: meta.value(name, "uds") for name in silent}, comeback, METRICS["uds"].direction)
-    wrong: Estimate = proxy({name: meta.value(name, "uds") for name in silent}, comeback, "knowledge")
+    wrong = proxy({name: meta.value(name, "uds") for name in silent}, comeback, "knowledge")
     claim.measured(
         found.value,
         found.interval,
-        controls=[ControlSubject("the metric upside down", "fail", wrong.value, wrong.interval)],
+        preconditions=[must_not_pass("the metric upside down", wrong, claim.bound())],
         provenance=meta.provenance("uds"),
     )
 
@@ -114,8 +121,3 @@ def test_relearning_restores(claim: Claim, meta: MetaEvaluation, scores: ScoreRe
     shallow = min(silent, key=lambda name: meta.value(name, "uds"))
     before, after = scores(shallow, KNOWN), scores(shallow, KNOWN, attack=RELEARNED)
     claim.ordering(order_steps([before, after]), must_fail=order_steps([after, before]), provenance=after.provenance)
-
-
-def lacking_splits(metric: str, facts: FactSet) -> str:
-    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
-    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""

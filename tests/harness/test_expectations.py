@@ -1,11 +1,17 @@
 """Declared misses: shown apart where they come true, a failure where they do not, an error where they match nothing."""
 
+import json
+
 import pytest
 from small_runs import DEPTH, Bench
 
 
-def expect(name: str, verdict: str = "fail", reason: str = "it is the full model", more: str = "") -> str:
-    return f'[expect]\n"{name}" = {{ verdict = "{verdict}", reason = "{reason}"{more} }}\n'
+def expect(name: str, verdict: str = "fail", reason: str = "it is the full model") -> str:
+    return f'[expect]\n"{name}" = {{ verdict = "{verdict}", reason = "{reason}" }}\n'
+
+
+def expect_one_of(name: str, *verdicts: str) -> str:
+    return f'[expect]\n"{name}" = {{ verdict = {json.dumps(verdicts)}, reason = "it lies at the bound" }}\n'
 
 
 def test_a_miss_that_was_declared_is_no_pass_and_no_failure(bench: Bench) -> None:
@@ -25,17 +31,25 @@ def test_a_miss_that_does_not_come_true_fails(bench: Bench) -> None:
 
 
 def test_what_may_hold_or_miss_passes_where_it_holds(bench: Bench) -> None:
-    bench.manifest(["retain3"], more=expect("depth.score[retain3]", more=", strict = false"))
+    bench.manifest(["retain3"], more=expect_one_of("depth.score[retain3]", "fail", "pass"))
     ran = bench.run(DEPTH, "-k", "test_score")
     assert ran.code == 0
     assert ran.counts == {"pass": 1}
-    assert ran.claims["depth.score[retain3]"]["expected"]["strict"] is False
+    assert ran.claims["depth.score[retain3]"]["expected"]["verdict"] == ["fail", "pass"]
 
 
 @pytest.mark.parametrize(("verdict", "code"), [("fail", 0), ("inconclusive", 1)])
 def test_what_may_hold_or_miss_still_misses_as_it_was_declared(bench: Bench, verdict: str, code: int) -> None:
-    bench.manifest(["copy"], more=expect("depth.score[copy]", verdict, more=", strict = false"))
+    bench.manifest(["copy"], more=expect_one_of("depth.score[copy]", verdict, "pass"))
     assert bench.run(DEPTH, "-k", "test_score").code == code
+
+
+@pytest.mark.parametrize("verdicts", [("pass",), (), ("good",)])
+def test_a_pass_is_never_all_that_is_declared(bench: Bench, verdicts: tuple[str, ...]) -> None:
+    bench.manifest(["retain3"], more=expect_one_of("depth.score[retain3]", *verdicts))
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "depth.score[retain3]" in ran.text
 
 
 @pytest.mark.parametrize("name", ["depth.score[nobody]", "depth.scores[copy]", "depth.score", "depth.order[copy]"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,7 +137,9 @@ def find_problems(golden: Golden) -> Iterator[str]:
     if claim.audit != golden.audit:
         yield f"belongs to audit {claim.audit} and stands in {golden.audit}: record it anew"
     if _is_finite(entry.get("value")) and _is_finite(entry.get("tolerance")):
-        reason = hides_a_verdict(entry["value"], entry["tolerance"], claim)
+        # A bound may have been measured on pools: what counts is the one that the value was held against.
+        held = replace(claim, bound=entry["bound"]) if _is_finite(entry.get("bound")) else claim
+        reason = hides_a_verdict(entry["value"], entry["tolerance"], held)
         if reason is not None:
             yield reason
 

@@ -100,16 +100,24 @@ class Claim:
 
     def recorded(
         self,
-        value: float,
-        interval: Interval,
+        value: float | None,
+        interval: Interval | None,
         *,
         id: str | None = None,
         controls: Sequence[Control] = (),
         provenance: Any = None,
+        reason: str = "",
     ) -> Decision:
-        """A number without a bound of its own: its golden decides, and where there is none nothing is decided."""
+        """A number without a bound of its own: its golden decides, and where there is none nothing is decided.
+
+        `reason`: why there is no number, where there is none; a golden then differs from it.
+        """
         spec = self._spec(id, "golden", None, None, "")
-        text = f"observed {value:.3f}, 95% CI {interval.low:.3f}..{interval.high:.3f} ({interval.units} {spec.unit})"
+        text = f"no number: {reason}"
+        if value is not None and interval is not None:
+            text = (
+                f"observed {value:.3f}, 95% CI {interval.low:.3f}..{interval.high:.3f} ({interval.units} {spec.unit})"
+            )
         known = self._rules.has_golden(spec.id, self.subject)
         verdict = Verdict.PASS if known else Verdict.NOT_APPLICABLE
         told = text if known else f"{text}; no golden of this platform decides on it"

@@ -14,12 +14,15 @@ from uds_bench.harness.bounds import CLAIMS
 from uds_bench.harness.engine import Request
 from uds_bench.harness.goldens import SAME
 from uds_bench.harness.manifest import Manifest
+from uds_bench.harness.record import Control
 from uds_bench.meta.aggregates import relative_utility, utility
+from uds_bench.meta.estimate import Estimate
 from uds_bench.meta.evaluation import QUANTIZED, RELEARNED, MetricRow, Models, evaluate
 from uds_bench.meta.twenty import TWENTY
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
 from uds_bench.storage import content_key
+from uds_bench.verdicts import Verdict, decide_threshold
 
 UTILITY = ("model_utility", "fluency")
 """Whose harmonic mean is a model's utility."""
@@ -97,6 +100,18 @@ def judge(manifest: Manifest, facts: FactSet, score: Callable[[Request], Score])
     rows = {row.metric: row for row in evaluate(scores, judged, models, utility=relative)}
     unfiltered = {row.metric: row for row in evaluate(scores, judged, models, filters=False)}
     return MetaEvaluation(rows, unfiltered, models, scores, relative, failed, "", lacks_attacks)
+
+
+def lacking_splits(metric: str, facts: FactSet) -> str:
+    """Which splits of the facts a metric needs and the manifest does not have, in words; "" where it has all."""
+    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
+    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""
+
+
+def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
+    """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes."""
+    verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
+    return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
 
 
 def models_of(manifest: Manifest) -> Models | None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,8 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
         spread = max(values) - min(values)
         units = claim.interval.units if claim.interval else 0
         tolerance = max(COVER * spread, LEAST if claim.unit != "models" else 1 / max(units, 1))
-        if problem := hides_a_verdict(values[0], tolerance, CLAIMS[claim.id]):
+        bound = CLAIMS[claim.id].bound if claim.bound is None else claim.bound
+        if problem := hides_a_verdict(values[0], tolerance, replace(CLAIMS[claim.id], bound=bound)):
             left_out.append(f"{claim.name}: {problem}: no golden")
             continue
         by_audit.setdefault(claim.audit, {})[claim.name] = {
@@ -66,6 +68,7 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
             "tolerance": tolerance,
             "draws": values,
             "spread": spread,
+            "bound": bound,
             "n": units,
             "unit": claim.unit,
             **{key: claim.provenance[key] for key in SAME},

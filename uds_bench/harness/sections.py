@@ -242,15 +242,27 @@ class Association(Table):
     subjects: File | None = None
 
 
+Declared = Literal["fail", "inconclusive", "warning", "not applicable", "pass"]
+
+
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
+def _not_pass_alone(verdicts: tuple[Declared, ...]) -> tuple[Declared, ...]:
+    if not set(verdicts) - {"pass"}:
+        raise ValueError("name the verdict other than pass that the claim is known to come to")
+    return verdicts
+
+
 class Expectation(Table):
     """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass.
 
-    `strict` false: a pass is welcome as well, where it depends on the machine whether the claim just holds.
+    Several verdicts, where it depends on the machine that trains which of them it is; `pass` may be one of them.
     """
 
-    verdict: Literal["fail", "inconclusive", "warning", "not applicable"]
+    verdict: Annotated[tuple[Declared, ...], BeforeValidator(_one_or_more), AfterValidator(_not_pass_alone)]
     reason: Reason
-    strict: bool = True
 
 
 Thresholds = Annotated[dict[str, float], BeforeValidator(_claims)]
