@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -158,11 +159,20 @@ def auc_resamples(
     by draw. A cluster that stands on both sides is drawn apart on each.
     """
     wins, sizes = _wins(positive, negative, positive_clusters, negative_clusters)
-    rng = np.random.default_rng(seed)
-    first, second = (rng.multinomial(k, np.full(k, 1 / k), size=resamples).astype(float) for k in wins.shape)
+    first, second = drawn(wins.shape, resamples, seed)
     pairs = (first @ sizes[0]) * (second @ sizes[1])
     found: NDArray[np.float64] = ((first @ wins) * second).sum(1) / (2 * pairs)
     return found
+
+
+@lru_cache(maxsize=8)
+def drawn(units: tuple[int, ...], resamples: int, seed: int) -> list[NDArray[np.float64]]:
+    """How often each unit of each side is drawn, [resamples, units] a side; the same arrays every time, to be read."""
+    rng = np.random.default_rng(seed)
+    draws = [rng.multinomial(k, np.full(k, 1 / k), size=resamples).astype(float) for k in units]
+    for side in draws:
+        side.setflags(write=False)
+    return draws
 
 
 def _wins(

@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
 from uds_bench.errors import FactError
@@ -121,7 +122,7 @@ class FactSet(Sequence[Fact]):
         """The distinct clusters, in order of first appearance."""
         return tuple(dict.fromkeys(fact.cluster for fact in self._facts))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical JSON of all facts, in order."""
         records = [fact.to_json() for fact in self._facts]

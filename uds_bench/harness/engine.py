@@ -15,7 +15,7 @@ from filelock import FileLock
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
-from uds_bench.facts import FactSet, require_forget
+from uds_bench.facts import FactSet, Split, require_forget
 from uds_bench.harness.specs import check_shapes
 from uds_bench.harness.store import Cell, Failures, Store, provenance
 from uds_bench.harness.workers import OpenConsole, processes, spread, watched
@@ -76,6 +76,7 @@ class Engine:
         self.loads: Counter[str] = Counter()
         self._failures = Failures(store)
         self._digests: dict[tuple[str, str], str] = {}
+        self._planned: dict[tuple[Split, ...], FactSet] = {}
         self._scores: dict[Cell, Score] = {}
         self._loaded: dict[str, Checkpoint] = {}
         self._references: References | None = None
@@ -152,7 +153,9 @@ class Engine:
                     f"metric {metric.name} needs facts of the split {split}, and the manifest's facts have none: "
                     f"add some, or leave {metric.name} out"
                 )
-        return FactSet(fact for fact in self.facts if fact.split in metric.splits)
+        # Kept, as its digest is part of every score's address.
+        facts = FactSet(fact for fact in self.facts if fact.split in metric.splits)
+        return self._planned.setdefault(metric.splits, facts)
 
     def stored(self, request: Request) -> Score | None:
         """The score if it is stored already; nothing is computed."""

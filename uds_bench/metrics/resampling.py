@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval
+from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, drawn
 
 Array = NDArray[np.float64]
 
@@ -21,9 +21,8 @@ def cluster_draws(
     The same for every model on the same facts.
     """
     names, index = np.unique(np.asarray(clusters), return_inverse=True)
-    units = len(names)
-    draws = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)
-    return draws.astype(float), index
+    (draws,) = drawn((len(names),), resamples, seed)
+    return draws, index
 
 
 def percentile_interval(values: Array, units: int) -> Interval:
