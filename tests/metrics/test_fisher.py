@@ -67,6 +67,30 @@ def test_gradients_are_the_reference(family: str) -> None:
             np.testing.assert_allclose(found.numpy(), wanted, rtol=2e-3, atol=1e-7 * max(wanted))
 
 
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_facts_together_have_the_gradients_of_each_alone(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = checkpoint(family, CANDIDATE)
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET]
+    found = dict(entity_gradients(model, encoded))
+    monkeypatch.setattr("uds_bench.inference.gradients.PLAIN", ())
+    for row, expected in entity_gradients(model, encoded):
+        for block, wanted in zip(found[row], expected, strict=True):
+            torch.testing.assert_close(block, wanted, rtol=1e-4, atol=1e-5 * float(wanted.abs().max()))
+
+
+def test_a_matrix_that_two_layers_share_has_the_gradient_of_both() -> None:
+    model = FAMILIES["llama"](len(TOKENIZER), seed=CANDIDATE)
+    first, second = model.model.layers[0].mlp, model.model.layers[1].mlp
+    second.up_proj.weight = first.up_proj.weight
+    tied = wrapped(model, "tied")
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET[:2]]
+    spans = [(e.ids, e.start, e.end) for e in encoded]
+    rows = dict(entity_gradients(tied, encoded))
+    for row, span in enumerate(spans):
+        for block, wanted in zip(rows[row], layered.squared_gradients(model, "model.layers", *span), strict=True):
+            np.testing.assert_allclose(block.numpy() ** 2, wanted, rtol=2e-3, atol=1e-7 * max(wanted))
+
+
 @pytest.mark.parametrize("variant", SHARES)
 @pytest.mark.parametrize("family", CHECKED)
 def test_scores_are_the_reference(family: str, variant: str) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
+from transformers.pytorch_utils import Conv1D
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import EncodedFact
@@ -14,6 +15,11 @@ from uds_bench.inference.batches import EntityBatch, entity_batches, gather_posi
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import token_logprobs
 from uds_bench.inference.states import run_body
+
+TOGETHER = 8
+"""Facts in one pass: what autograd keeps for them must fit beside one fact's gradients."""
+PLAIN = (nn.Linear, Conv1D)
+"""Layers whose gradient is known from input and output; a subclass may compute otherwise."""
 
 
 def entity_gradients(model: Checkpoint, encoded: Sequence[EncodedFact]) -> Iterator[tuple[int, list[torch.Tensor]]]:
@@ -25,10 +31,62 @@ def entity_gradients(model: Checkpoint, encoded: Sequence[EncodedFact]) -> Itera
     """
     with _differentiable(model) as blocks:
         weights = [weight for block in blocks for weight in block]
-        for batch in entity_batches(encoded, 1, model.device):
-            with torch.enable_grad():
-                flat = iter(torch.autograd.grad(_loss(model, batch), weights, materialize_grads=True))
-            yield batch.rows[0], [torch.cat([next(flat).float().reshape(-1) for _ in block]) for block in blocks]
+        layers = _layers(model, weights, encoded)
+        for batch in entity_batches(encoded, TOGETHER if layers else 1, model.device):
+            gradients = _by_fact(model, batch, layers) if layers else _of_one(model, batch, weights)
+            for row, flat in zip(batch.rows, map(iter, gradients), strict=True):
+                yield row, [torch.cat([next(flat).float().reshape(-1) for _ in block]) for block in blocks]
+
+
+def _of_one(model: Checkpoint, batch: EntityBatch, weights: Sequence[nn.Parameter]) -> Iterator[Sequence[torch.Tensor]]:
+    """The gradients of a batch of one fact."""
+    with torch.enable_grad():
+        yield torch.autograd.grad(_loss(model, batch), weights, materialize_grads=True)
+
+
+def _by_fact(model: Checkpoint, batch: EntityBatch, layers: Sequence[nn.Module]) -> Iterator[Iterator[torch.Tensor]]:
+    """The gradients of each fact of a batch from one pass: over its tokens, input times gradient of the output."""
+    with torch.enable_grad(), _calls(layers) as calls:
+        loss = _loss(model, batch)
+        inputs, outputs = zip(*(calls[layer][0] for layer in layers), strict=True)
+        gradients = torch.autograd.grad(loss, outputs, materialize_grads=True)
+    for i in range(len(batch.rows)):
+        yield (
+            x[i].T @ gradient[i] if type(layer) is Conv1D else gradient[i].T @ x[i]
+            for layer, x, gradient in zip(layers, inputs, gradients, strict=True)
+        )
+
+
+def _layers(model: Checkpoint, weights: Sequence[nn.Parameter], encoded: Sequence[EncodedFact]) -> list[nn.Module]:
+    """The layer of each matrix; none at all where one is no plain layer's that sees each fact once and apart.
+
+    Experts and their routers see tokens without their facts.
+    """
+    plain = [m for block in model.anatomy.blocks for m in block.modules() if type(m) in PLAIN]
+    owners = {id(layer.weight): layer for layer in plain}
+    shared = len(owners) < len(plain)
+    if not encoded or shared or not all(id(weight) in owners for weight in weights):
+        return []
+    layers, batch = [owners[id(weight)] for weight in weights], entity_batches(encoded, 2, model.device)[-1]
+    with torch.inference_mode(), _calls(layers) as calls:
+        run_body(model, batch)
+    whole = batch.ids.shape
+    once = all(len(calls[layer]) == 1 and calls[layer][0][0].shape[:-1] == whole for layer in layers)
+    return layers if once else []
+
+
+@contextmanager
+def _calls(layers: Sequence[nn.Module]) -> Iterator[dict[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]]:
+    """While open, input and output of each call of each layer land in the yielded dict."""
+    calls: dict[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]] = {layer: [] for layer in layers}
+
+    def keep(layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        calls[layer].append((args[0].detach(), output))
+
+    with ExitStack() as stack:
+        for layer in calls:
+            stack.callback(layer.register_forward_hook(keep).remove)
+        yield calls
 
 
 def _loss(model: Checkpoint, batch: EntityBatch) -> torch.Tensor:
