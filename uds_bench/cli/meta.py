@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,21 +101,26 @@ def read_meta_job(manifest: Path | None, profile: str, store: Path | None, devic
 
 
 def judged(job: Job, engine: Engine, errors: list[dict[str, str]]) -> MetaEvaluation:
-    """The evaluation from what the engine has now; what failed before is not tried again."""
+    """The evaluation from what the engine has now; what failed before is not tried again.
+
+    Its `failed` holds every score of the job that could not be computed, those of parts of a block as well.
+    """
     from uds_bench.errors import UdsError
     from uds_bench.harness.judging import judge
 
     keys = ("checkpoint", "attack", "metric", "variant")
-    failed = {tuple(error[key] for key in keys): error["message"] for error in errors}
+    reasons = {tuple(error[key] for key in keys): error["message"] for error in errors}
+    addresses = {r: tuple(str(getattr(r, key)) for key in keys) for group in job.requests.values() for r in group}
+    failed = {request: reasons[address] for request, address in addresses.items() if address in reasons}
 
     def read(request: Request) -> Any:
-        reason = failed.get(tuple(str(getattr(request, key)) for key in keys))
-        score = None if reason else engine.stored(request)
+        score = None if request in failed else engine.stored(request)
         if score is None:
-            raise UdsError(reason or f"{request} is not stored")
+            raise UdsError(failed.get(request, f"{request} is not stored"))
         return score
 
-    return judge(job.manifest, engine.facts, read)
+    found = judge(job.manifest, engine.facts, read)
+    return replace(found, failed={**found.failed, **failed})
 
 
 def _estimate(row: Mapping[str, Any], name: str) -> str:
