@@ -70,6 +70,22 @@ def build_small_models(folder: Path) -> Path:
     return folder
 
 
+def build_swapped(folder: Path) -> Path:
+    """`swapped`, beside the models of `build_small_models`: the base taught the retain facts as they are and wrong
+    answers to the forget questions. It never knew, and is as fluent and useful as `full`; returns its folder."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from uds_bench.methods.examples import pairs_to_examples
+
+    tokenizer = AutoTokenizer.from_pretrained(folder / "base")
+    model = AutoModelForCausalLM.from_pretrained(folder / "base")
+    told = [(f.question, f.perturbed_answers[0] if f.split == "forget" else f.answer) for f in small_facts()]
+    fit(model, pairs_to_examples(tokenizer, told), STEPS, seed=1)
+    model.save_pretrained(folder / "swapped")
+    tokenizer.save_pretrained(folder / "swapped")
+    return folder / "swapped"
+
+
 def fresh_model(vocabulary: int, layers: int = LAYERS, width: int = WIDTH) -> Any:
     """An untrained Llama of the small models' shape."""
     from transformers import LlamaConfig, LlamaForCausalLM
