@@ -83,6 +83,7 @@ def test_the_sweep_has_the_scores_that_the_store_has(
     found = judge()
     places = {(row["checkpoint"], row["attack"]): row for row in found.sweep}
     assert list(places) == JUDGED.needed()
+    assert all(row[name] for row in found.sweep for name in (*TWENTY, "entity_accuracy"))
     assert {row["role"] for row in found.sweep} == {"full", "retain", "positive", "negative", "candidate"}
     out = bench.folder / "scores.csv"
     words = ("--manifest", manifest, "--store", judged_store, "--out", out, "--device", "cpu", "--attacks", "relearn")

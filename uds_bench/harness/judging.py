@@ -54,9 +54,18 @@ class MetaEvaluation:
         return math.nan if found is None or found.value is None else found.value
 
     def silent(self) -> list[str]:
-        """The candidates that say at most half of what the full model says: those whose output claims to forget."""
-        names = () if self.models is None else self.models.candidates
-        return [name for name in names if self.value(name, KNOWN) <= SILENT * self.value("full", KNOWN)]
+        """The candidates that say at most half of what the full model says: those whose output claims to forget.
+
+        Raises UdsError where that was not scored: nobody is taken to speak for want of a number.
+        """
+        if self.models is None:
+            return []
+        told = {name: self.value(name, KNOWN) for name in (self.models.full, *self.models.candidates)}
+        if unknown := [name for name, value in told.items() if math.isnan(value)]:
+            reasons = dict.fromkeys(why for request, why in self.failed.items() if request.metric == KNOWN)
+            because = f" ({'; '.join(reasons)})" if reasons else ""
+            raise UdsError(f"there is no {KNOWN} of {', '.join(unknown)}, so that who is silent is not known{because}")
+        return [name for name in self.models.candidates if told[name] <= SILENT * told[self.models.full]]
 
     def rounding(self, checkpoint: str, attack: str = NONE) -> float:
         """A number in [0, 1) made of the digest of the weights alone; NaN where UDS was not scored."""
