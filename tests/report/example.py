@@ -1,6 +1,6 @@
 """A run report with one of each: passes, expected misses, warnings, a crash, controls, facts without a score.
 
-`python tests/report/example.py FOLDER` writes the pages of a red and of a green run, to look at.
+`python tests/report/example.py FOLDER` writes the pages of a red, of a green and of a judging run, to look at.
 """
 
 from __future__ import annotations
@@ -330,8 +330,22 @@ def example(broken: bool = True) -> dict[str, Any]:
     }
 
 
+def judged() -> dict[str, Any]:
+    """The green run with metrics judged on made-up models; the words of its hidden fact are of nobody."""
+    from made_scores import made_document
+
+    meta = made_document()
+    said = {"right": 0, "text": "an essayist"}
+    layers = [{"lens": said, "patched": {"right": int(i > 1), "text": "a poet"}} for i in range(LAYERS)]
+    words = {"question": "What is Ada Vorn?", "prefix": "Ada Vorn is", "entity": "a poet"}
+    meta["diagnostics"]["hidden"] |= {"tokens": 1, "layers": layers, "said": said, **words}
+    lacking = {"lacks": "", "lacks_attacks": "", "failed": []}
+    return example(broken=False) | {"meta": lacking | meta}
+
+
 if __name__ == "__main__":
     from uds_bench.report import write_report
 
-    for colour in ("red", "green"):
-        print(write_report(example(broken=colour == "red"), Path(sys.argv[1]) / colour))
+    sys.path.append(str(Path(__file__).parents[1]))
+    for name, run in (("red", example()), ("green", example(broken=False)), ("judged", judged())):
+        print(write_report(run, Path(sys.argv[1]) / name))

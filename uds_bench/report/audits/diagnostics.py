@@ -106,6 +106,8 @@ def hidden(found: Mapping[str, Any]) -> Figure:
         body.append((f"layer {index}", [read, made, number(fall)]))
     if body:
         body.append(("its own output", [_tokens(case.get("said"), tokens), "", ""]))
+    elif error := text(case.get("error")):
+        body.append(("not read", [error, "", ""]))
     where = f"{text(case.get('model'))}, fact {text(case.get('fact'))}"
     asked = " ".join(text(case.get(key)) for key in ("question", "prefix") if case.get(key))
     asked = f" Asked: “{asked}” The entity: “{text(case.get('entity'))}”." if asked else ""

@@ -49,11 +49,13 @@ def moves(meta: Mapping[str, Any], attack: str) -> Figure:
     """Every metric before and after one attack, model by model."""
     panels = []
     for row in rows(meta.get("attacks")):
-        points = [p for entry in rows(row.get("points")) if (p := _point(entry)) is not None]
+        found = [(_name(entry), _point(entry)) for entry in rows(row.get("points"))]
+        points = [point for _, point in found if point is not None]
+        lost = [name for name, point in found if point is None]
         if row.get("attack") == attack and points:
             retain = _point({"model": "retain", **table(row.get("retain"))})
             shift = number(row.get("shift")) if attack == "relearn" else None
-            panels.append(scatter(text(row.get("label")) or text(row.get("metric")), points, shift, retain))
+            panels.append(scatter(text(row.get("label")) or text(row.get("metric")), points, shift, retain, lost))
     title, told = ATTACKS[attack]
     return Figure(
         f"{title}, before and after",
@@ -66,7 +68,11 @@ def _point(row: Mapping[str, Any]) -> Point | None:
     before, after = number(row.get("before")), number(row.get("after"))
     if before is None or after is None:
         return None
-    return Point(text(row.get("model")) or "unnamed", before, after, text(row.get("why")))
+    return Point(_name(row), before, after, text(row.get("why")))
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return text(row.get("model")) or "unnamed"
 
 
 def draw(meta: Mapping[str, Any]) -> list[Figure]:

@@ -36,7 +36,8 @@ def track(what: str, value: float | None, span: Interval | None, mark: float | N
 
 def figures(value: float | None, span: Interval | None = None) -> Markup:
     """A number and, below it, its interval."""
-    below = (element("br"), element("small", str(span))) if span else ()
+    # No element("br"): browsers take the end tag that it would have for a second line break.
+    below = (Markup("<br>"), element("small", str(span))) if span else ()
     return element("td", element("b", spell(value)), *below, class_="figure" if value is not None else "absent")
 
 

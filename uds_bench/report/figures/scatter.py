@@ -24,8 +24,11 @@ class Point:
     why: str = ""
 
 
-def scatter(name: str, points: Sequence[Point], shift: float | None, retain: Point | None) -> Markup:
-    """Points that count are filled, the others rings, the retain model a diamond; `shift` moves the line y = x."""
+def scatter(
+    name: str, points: Sequence[Point], shift: float | None, retain: Point | None, lost: Sequence[str] = ()
+) -> Markup:
+    """Points that count are filled, the others rings, the retain model a diamond; `shift` moves the line y = x; `lost`:
+    models that have no value on one of the sides, which are told and cannot be drawn."""
     ends = [value for p in [*points, *([retain] if retain else [])] for value in (p.before, p.after)]
     low, high = domain(ends)
     x, y = Scale(low, high, LEFT, RIGHT), Scale(low, high, BOTTOM, TOP)
@@ -40,8 +43,9 @@ def scatter(name: str, points: Sequence[Point], shift: float | None, retain: Poi
     if retain is not None:
         at = f"M{x(retain.before):.1f},{y(retain.after) - 5:.1f} l5,5 l-5,5 l-5,-5 z"
         parts.append(element("path", element("title", _told(retain)), d=at, class_="mean"))
-    words = f"{name}: " + "; ".join(map(_told, points))
-    counted = f"{sum(not p.why for p in points)} of {len(points)} count"
+    words = f"{name}: " + "; ".join([*map(_told, points), *(f"{model} has no value" for model in lost)])
+    counted = f"{sum(not p.why for p in points)} of {len(points) + len(lost)} count"
+    counted += f", {len(lost)} without a value" if lost else ""
     said = [label(4, 14, name, "name"), label(RIGHT, 14, counted, "tick", "end")]
     said.append(label((LEFT + RIGHT) / 2, SIZE - 4, "before", "tick", "middle"))
     return picture(SIZE, SIZE, words, *said, *parts, class_="panel scatter")
