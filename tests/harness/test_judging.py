@@ -39,7 +39,7 @@ from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
 
 MODELS = Models("full", "retain", ("p1", "p2"), ("n1", "n2"), ("npo", "mine"))
-KNOWS = {"full": 1.0, "p1": 0.9, "p2": 0.8, "npo": 0.1, "mine": 0.15, "n1": 0.2, "n2": 0.05, "retain": 0.0}
+KNOWS = {"full": 1.0, "p1": 0.9, "p2": 0.8, "npo": 0.1, "mine": 0.7, "n1": 0.2, "n2": 0.05, "retain": 0.0}
 MANIFEST = """
 [facts]
 source = "authors"
@@ -121,6 +121,11 @@ def test_whole_scores_make_every_row(tmp_path: Path) -> None:
         again = evaluate(found.scores, metrics, MODELS, **chosen)  # type: ignore[arg-type]
         assert [row.flat() for row in rows.values()] == [row.flat() for row in again]
     assert all(row.overall is not None and not row.missing for row in found.rows.values())
+    for metric in TWENTY:
+        kept, everyone = found.rows[metric].kept, found.unfiltered[metric].kept
+        assert kept is not None
+        assert everyone is not None
+        assert (kept.kept, kept.knowing, everyone.kept) == (("npo",), ("mine",), ("npo", "mine"))
 
 
 # ---- what is missing
