@@ -122,6 +122,13 @@ def test_a_model_that_is_in_two_places_is_refused(refused: Callable[..., str], b
     assert "'full2' is taken by" in refused("meta", "--manifest", manifest, "--out", bench.folder / "out")
 
 
+def test_a_pool_that_holds_a_reference_again_is_refused(command: Command, bench: Bench, judged_store: Path) -> None:
+    words = ("--manifest", bench.judged(positive=["full2", "copy"], more=""), "--store", judged_store)
+    said = command("meta", *words, "--out", bench.folder / "out", "--device", "cpu", exit=4).stderr.splitlines()
+    assert said[-1].startswith("uds-bench: error: [pools] copy holds the same weights as full")
+    assert list((bench.folder / "out").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("option", "value"), [("--out", "uds.toml"), ("--out", "/dev/null/out"), ("--store", "/dev/null/store")]
 )

@@ -16,7 +16,7 @@ from small_runs import JUDGED, Bench
 
 from uds_bench.attacks import NONE
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.errors import UdsError
+from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import load_facts
 from uds_bench.harness import diagnosis
 from uds_bench.harness.engine import Engine, Request
@@ -181,6 +181,21 @@ def test_a_score_that_fails_is_named_and_takes_what_needs_it_along(
         assert (row.faithfulness is None) == (checkpoint in ("p1", "p2", "n1", "n2"))
         assert (row.robustness, row.overall) == (None, None)
         assert any(text.startswith(checkpoint) and "not scored" in text for text in row.missing)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("p1", "full"), ("n2", "retain"), ("p2", "p1"), ("n1", "npo"), ("n1", "p1")]
+)
+def test_a_pool_may_not_count_one_model_twice(tmp_path: Path, one: str, other: str) -> None:
+    """Else the same weights under six names would show what six models show."""
+
+    def give(request: Request) -> Score:
+        found = score(request)
+        same = {"checkpoint": f"digest of {other}"} if request.checkpoint == one else {}
+        return replace(found, provenance={**found.provenance, **same})
+
+    with pytest.raises(ConfigurationError, match=rf"\[pools\] {one} holds the same weights as {other}"):
+        judge(read(tmp_path), load_facts("authors", forget=1, retain=1), give)
 
 
 def test_a_fault_of_the_program_is_no_missing_score(tmp_path: Path) -> None:

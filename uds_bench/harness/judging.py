@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uds_bench.attacks import NONE
+from uds_bench.audits.depth import require_independent
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet
 from uds_bench.harness.bounds import CLAIMS
@@ -89,7 +90,11 @@ class MetaEvaluation:
 
 
 def judge(manifest: Manifest, facts: FactSet, score: Callable[[Request], Score]) -> MetaEvaluation:
-    """Gather the scores by `score` (computed or read) and judge the twenty metrics; what fails is missing, and said."""
+    """Gather the scores by `score` (computed or read) and judge the twenty metrics; what fails is missing, and said.
+
+    Raises ConfigurationError for a pool that holds the weights of a reference, a candidate or another of its models:
+    each would count as one more witness.
+    """
     models = models_of(manifest)
     if models is None:
         lacks = "the manifest has no pools of models that know and never knew ([pools] positive and negative)"
@@ -104,6 +109,9 @@ def judge(manifest: Manifest, facts: FactSet, score: Callable[[Request], Score])
         except UdsError as error:
             failed[request] = str(error)
     scores = Scores(found)
+    of = {s.checkpoint: s for s in scores if s.metric == "uds" and s.attack == NONE}
+    pooled = (*models.positive, *models.negative)
+    require_independent([of[n] for n in pooled if n in of], [s for name, s in of.items() if name not in pooled])
     relative = relative_utilities(scores, models)
     judged = [METRICS[name] for name in TWENTY]
     rows = {row.metric: row for row in evaluate(scores, judged, models, utility=relative)}
