@@ -9,20 +9,19 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import small_models as small
 from filelock import FileLock
 
-from uds_bench.meta.evaluation import Models
+if TYPE_CHECKING:
+    from uds_bench.meta.evaluation import Models
 
 DEPTH = Path(__file__).parents[1] / "suites" / "test_depth.py"
 SHARED = "shared"
 """Stands for the store in which every small model is scored already."""
 ATTACKS = "[attacks]\nnf4 = {}\nrelearn = { epochs = 1, lr = 3e-3, batch_size = 6 }\n"
-JUDGED = Models("full", "retain", ("full2",), ("retain2",), ("swapped", "shallow"))
-"""What `judged_store` has every score of; `Bench.judged` writes its manifest."""
 
 
 @pytest.fixture(scope="session")
@@ -59,9 +58,16 @@ def shared_store(models: Path) -> Path:
     return engine.store.folder
 
 
+def judged_models() -> Models:
+    """What `judged_store` has every score of; `Bench.judged` writes its manifest."""
+    from uds_bench.meta.evaluation import Models
+
+    return Models("full", "retain", ("full2",), ("retain2",), ("swapped", "shallow"))
+
+
 @pytest.fixture(scope="session")
 def judged_store(models: Path, shared_store: Path) -> Path:
-    """A store with every score that judging the metrics on `JUDGED` reads, under `ATTACKS`, on the facts of
+    """A store with every score that judging the metrics on `judged_models` reads, under `ATTACKS`, on the facts of
     `judged.jsonl`: those of six, two and four authors to be forgotten, retained and held out."""
     import tomllib
 
@@ -75,14 +81,14 @@ def judged_store(models: Path, shared_store: Path) -> Path:
     known = FactSet(f for f in embedded(small.FORGET, small.RETAIN, 4) if f.kind in small.KINDS)
     chosen = [c for split, n in (("forget", 6), ("retain", 2), ("holdout", 4)) for c in known.split(split).clusters[:n]]
     facts = FactSet(fact for fact in known if fact.cluster in chosen)
-    specs = {name: CheckpointSpec(str(models / name)) for name, _ in JUDGED.needed(robust=False)}
+    specs = {name: CheckpointSpec(str(models / name)) for name, _ in judged_models().needed(robust=False)}
     attacks = {name: find_attack(name, **given) for name, given in tomllib.loads(ATTACKS)["attacks"].items()}
     with FileLock(models / "judged.lock"):
         if not (models / "swapped").exists():
             small.build_swapped(models)
         write_facts(models / "judged.jsonl", facts)
         engine = Engine(specs, facts, Store(models / "judged"), attacks=attacks)
-        plan = requests(JUDGED, robust=True)
+        plan = requests(judged_models(), robust=True)
         for request in plan:
             # One place at a time: other processes would take longer to start than to score.
             engine.score(request, [other for other in plan if other.place == request.place])
@@ -153,9 +159,10 @@ class Bench:
         return path
 
     def judged(self, more: str = ATTACKS, **changed: Any) -> Path:
-        """The manifest of `JUDGED`, whose scores `judged_store` has, with parts of it changed."""
-        pools = {"positive": JUDGED.positive, "negative": JUDGED.negative}
-        given = {"candidates": JUDGED.candidates, "facts": self.models / "judged.jsonl", "more": more, **pools}
+        """The manifest of `judged_models`, whose scores `judged_store` has, with parts of it changed."""
+        named = judged_models()
+        pools = {"positive": named.positive, "negative": named.negative}
+        given = {"candidates": named.candidates, "facts": self.models / "judged.jsonl", "more": more, **pools}
         return self.manifest(**given | changed)
 
     def test(self, body: str, name: str = "test_written") -> Path:

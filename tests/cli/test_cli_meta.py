@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import JUDGED, Bench
+from small_runs import Bench, judged_models
 
 from uds_bench.facts import load_facts
 from uds_bench.meta.twenty import TWENTY
@@ -37,7 +37,7 @@ class Judged:
 
 @pytest.fixture
 def judge(command: Command, bench: Bench, judged_store: Path) -> Callable[..., Judged]:
-    """Runs the command on the manifest that was written last, with the scores of `JUDGED` stored."""
+    """Runs the command on the manifest that was written last, with the scores of `judged_models` stored."""
 
     def run(*words: str, exit: int = 0) -> Judged:
         out = bench.folder / "new" / "out"
@@ -82,7 +82,7 @@ def test_the_sweep_has_the_scores_that_the_store_has(
     manifest = bench.judged()
     found = judge()
     places = {(row["checkpoint"], row["attack"]): row for row in found.sweep}
-    assert list(places) == JUDGED.needed()
+    assert list(places) == judged_models().needed()
     assert all(row[name] for row in found.sweep for name in (*TWENTY, "entity_accuracy"))
     assert {row["role"] for row in found.sweep} == {"full", "retain", "positive", "negative", "candidate"}
     out = bench.folder / "scores.csv"
@@ -158,7 +158,7 @@ def test_without_attacks_faithfulness_is_judged_and_robustness_says_what_it_lack
 
 def test_a_candidate_that_cannot_be_scored_is_a_gap_with_a_name(bench: Bench, judge: Callable[..., Judged]) -> None:
     cut(bench.copy("retain3", "broken"))
-    models = {name: bench.models / name for name in JUDGED.candidates} | {"broken": bench.folder / "broken"}
+    models = {name: bench.models / name for name in judged_models().candidates} | {"broken": bench.folder / "broken"}
     bench.judged(candidates=models, more="")
     found = judge(exit=1)
     for row in found.meta["rows"]:

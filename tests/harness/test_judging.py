@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import JUDGED, Bench
+from small_runs import Bench, judged_models
 
 from uds_bench.attacks import NONE
 from uds_bench.checkpoints import CheckpointSpec
@@ -306,10 +306,10 @@ def test_a_number_of_many_scores_shares_their_provenance(tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def engine(models: Path, judged_store: Path) -> Engine:
-    """With every score of `JUDGED`; it may load models, and scores nothing anew."""
+    """With every score of `judged_models`; it may load models, and scores nothing anew."""
     from uds_bench.attacks import find_attack
 
-    specs = {name: CheckpointSpec(str(models / name)) for name, _ in JUDGED.needed(robust=False)}
+    specs = {name: CheckpointSpec(str(models / name)) for name, _ in judged_models().needed(robust=False)}
     attacks = {"nf4": find_attack("nf4"), "relearn": find_attack("relearn", epochs=1, lr=3e-3, batch_size=6)}
     return Engine(specs, load_facts(models / "judged.jsonl"), Store(judged_store), attacks=attacks)
 
@@ -387,9 +387,9 @@ def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(benc
 
 
 def test_parts_of_a_block_that_nobody_scored_are_left_out(engine: Engine) -> None:
-    assert diagnosis.component_scores(engine, JUDGED.candidates[1:]) == []
-    wanted = diagnosis.component_requests(JUDGED.candidates)
-    assert {(r.checkpoint, r.metric) for r in wanted} == {(name, "uds") for name in JUDGED.candidates}
+    assert diagnosis.component_scores(engine, judged_models().candidates[1:]) == []
+    wanted = diagnosis.component_requests(judged_models().candidates)
+    assert {(r.checkpoint, r.metric) for r in wanted} == {(name, "uds") for name in judged_models().candidates}
     assert {r.variant for r in wanted} == {"attention", "attention_residual", "mlp"}
 
 

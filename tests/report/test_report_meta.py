@@ -209,6 +209,13 @@ def test_every_candidate_is_a_point_that_counts_or_says_why_not(attack):
         assert len(page.all("line", "bound")) == (attack == "relearn" and bool(row["shift"]))
 
 
+def test_quantization_moves_no_line():
+    """What the retain model does under it is no standard: a metric is to stay where it was."""
+    meta = changed("attacks", 0, "shift", to=0.2)
+    assert meta["attacks"][0]["attack"] == "nf4"
+    assert not Page(str(robustness.moves(meta, "nf4").panels[0])).all("line", "bound")
+
+
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_a_candidate_without_a_value_is_told(side):
     first = META["attacks"][0]["points"]
