@@ -6,22 +6,25 @@ Every claim decides on recorded scores of the manifest's pools; statement, bound
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import pytest
 
 from uds_bench.facts import FactSet
 from uds_bench.harness import Claim
-from uds_bench.harness.judging import MetaEvaluation, lacking_splits, must_not_pass
+from uds_bench.harness.judging import MetaEvaluation, lacking_any, lacking_splits, must_not_pass
 from uds_bench.meta.estimate import Estimate
 from uds_bench.meta.faithfulness import Faithfulness, faithfulness
 from uds_bench.meta.first import most_faithful
 from uds_bench.meta.twenty import TWENTY
 
-NOTHING = "what it needs could not be scored"
 
-
-def constant(found: Faithfulness) -> Estimate:
-    """A metric that says the same of every model."""
-    return faithfulness([1.0] * len(found.positive), [1.0] * len(found.negative), found.direction).auc
+def mixed(found: Faithfulness) -> Estimate:
+    """The pools mixed, every second model exchanged: nothing to tell them by is left."""
+    pairs = list(zip_longest(found.positive, found.negative))
+    turned = [pair if i % 2 else pair[::-1] for i, pair in enumerate(pairs)]
+    sides = [[value for value in side if value is not None] for side in zip(*turned, strict=True)]
+    return faithfulness(sides[0], sides[1], found.direction).auc
 
 
 def sign_flipped(found: Faithfulness) -> Estimate:
@@ -40,13 +43,13 @@ def test_faithfulness(claim: Claim, metric: str, meta: MetaEvaluation, facts: Fa
         return
     found = meta.rows[metric].faithfulness
     if found is None:
-        claim.measured(None, None, statement=f"{NOTHING}: {'; '.join(meta.rows[metric].missing)}")
+        claim.measured(None, None, remark="; ".join(meta.rows[metric].missing))
         return
     claim.measured(
         found.auc.value,
         found.auc.interval,
         preconditions=[
-            must_not_pass("constant metric", constant(found), claim.bound()),
+            must_not_pass("pools mixed", mixed(found), claim.bound()),
             # Of a metric that tells the wrong way round the flipped one is right: then the claim itself fails.
             must_not_pass("sign-flipped metric", sign_flipped(found), max(claim.bound(), 1 - found.auc.interval.low)),
         ],
@@ -56,11 +59,14 @@ def test_faithfulness(claim: Claim, metric: str, meta: MetaEvaluation, facts: Fa
 
 @pytest.mark.claim("faithfulness.uds_first")
 @pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
-def test_uds_first(claim: Claim, meta: MetaEvaluation) -> None:
-    if meta.lacks:
-        claim.not_applicable(meta.lacks)
+def test_uds_first(claim: Claim, meta: MetaEvaluation, facts: FactSet) -> None:
+    if reason := meta.lacks or lacking_any(facts):
+        claim.not_applicable(reason)
         return
     judged = {name: row.faithfulness for name, row in meta.rows.items() if row.faithfulness is not None}
+    if unjudged := [name for name in TWENTY if name not in judged]:
+        claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
+        return
     claim.ordering(most_faithful(judged, "uds"), must_fail=most_faithful(judged, worst(judged)))
 
 

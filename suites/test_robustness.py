@@ -11,7 +11,7 @@ import pytest
 from uds_bench.audits.depth import order_steps
 from uds_bench.facts import FactSet
 from uds_bench.harness import Claim, ScoreReader
-from uds_bench.harness.judging import KNOWN, UTILITY, MetaEvaluation, lacking_splits, must_not_pass
+from uds_bench.harness.judging import KNOWN, UTILITY, MetaEvaluation, lacking_any, lacking_splits, must_not_pass
 from uds_bench.meta.estimate import Estimate
 from uds_bench.meta.evaluation import QUANTIZED, RELEARNED
 from uds_bench.meta.first import most_robust
@@ -19,6 +19,7 @@ from uds_bench.meta.proxy import proxy, regained
 from uds_bench.meta.robustness import Robustness, robustness
 from uds_bench.meta.twenty import TWENTY
 from uds_bench.metrics import METRICS
+from uds_bench.statistics import FEWEST
 
 ATTACKS = ("none", QUANTIZED, RELEARNED)
 BEFORE = pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
@@ -45,7 +46,7 @@ def test_robustness(claim: Claim, metric: str, meta: MetaEvaluation, facts: Fact
         if nobody and metric != "uds":
             claim.recorded(None, None, reason=reason)
         else:
-            claim.measured(None, None, statement=reason)
+            claim.measured(None, None, remark=reason)
         return
     rob, provenance = row.robustness.rob, meta.provenance(metric)
     if metric == "uds":
@@ -74,11 +75,14 @@ def reads_rounding(judged: Robustness, meta: MetaEvaluation) -> Estimate:
 @BEFORE
 @BOTH
 @USEFUL
-def test_uds_first(claim: Claim, meta: MetaEvaluation) -> None:
-    if reason := meta.lacks or meta.lacks_attacks:
+def test_uds_first(claim: Claim, meta: MetaEvaluation, facts: FactSet) -> None:
+    if reason := meta.lacks or meta.lacks_attacks or lacking_any(facts):
         claim.not_applicable(reason)
         return
     judged = {name: row.robustness for name, row in meta.unfiltered.items() if row.robustness is not None}
+    if unjudged := [name for name in TWENTY if name not in judged]:
+        claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
+        return
     means = {name: {model: sum(pair) / 2 for model, pair in r.per_model.items()} for name, r in judged.items()}
     worst = min(means, key=lambda name: judged[name].rob.value)
     claim.ordering(most_robust(means, "uds"), must_fail=most_robust(means, worst))
@@ -94,6 +98,9 @@ def test_proxy(claim: Claim, meta: MetaEvaluation) -> None:
         claim.not_applicable(reason)
         return
     silent = meta.silent()
+    if len(silent) < FEWEST:
+        claim.not_applicable(f"{len(silent)} candidates are silent: fewer than {FEWEST} show no relation")
+        return
     comeback = regained(
         {name: meta.value(name, KNOWN) for name in silent},
         {name: meta.value(name, KNOWN, RELEARNED) for name in silent},

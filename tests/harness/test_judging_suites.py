@@ -141,10 +141,13 @@ def test_a_metric_that_tells_all_models_apart_is_faithful(sound: MetaEvaluation,
     # Six models a side show no more than an AUC above 0.54: enough for chance, and not for the bound of UDS.
     assert record.verdict == ("inconclusive" if metric == "uds" else "pass")
     assert [(c.name, c.must, c.held) for c in record.controls] == [
-        ("constant metric", "fail", True),
+        ("pools mixed", "fail", True),
         ("sign-flipped metric", "fail", True),
     ]
-    assert (record.controls[0].observed, record.controls[1].observed) == (0.5, 0.0)
+    mixed, flipped = (control.observed for control in record.controls)
+    assert mixed is not None
+    assert 0.25 <= mixed <= 0.75
+    assert flipped == 0.0
 
 
 @pytest.mark.parametrize("metric", ["es", "cka", "uds"])
@@ -177,7 +180,6 @@ def test_a_model_of_a_pool_without_a_score_leaves_nothing_decided(evaluation: Ca
     assert faithful(meta, "em").verdict == "pass"
 
 
-@pytest.mark.xfail(strict=True, reason="claim.measured drops the words that say what is missing")
 @pytest.mark.parametrize("decide", [faithful, robust])
 def test_a_claim_without_a_value_says_for_want_of_what(
     evaluation: Callable[..., MetaEvaluation], decide: Callable[..., ClaimRecord]
@@ -189,13 +191,13 @@ def test_a_claim_without_a_value_says_for_want_of_what(
 def test_uds_is_first_only_where_it_tells_what_all_others_do_not(
     evaluation: Callable[..., MetaEvaluation], sound: MetaEvaluation
 ) -> None:
-    level = decided("faithfulness.uds_first", faithfulness.test_uds_first, sound)
+    level = decided("faithfulness.uds_first", faithfulness.test_uds_first, sound, FACTS)
     assert level.verdict == "inconclusive", "nothing is decided between two that tell every pair apart"
-    blind = decided("faithfulness.uds_first", faithfulness.test_uds_first, evaluation(others_blind()))
+    blind = decided("faithfulness.uds_first", faithfulness.test_uds_first, evaluation(others_blind()), FACTS)
     assert blind.verdict == "pass"
     assert [(c.must, c.held) for c in blind.controls] == [("fail", True)]
     beaten = evaluation({"uds": lambda request: 0.5 - known(request) % 0.07})
-    assert decided("faithfulness.uds_first", faithfulness.test_uds_first, beaten).verdict == "fail"
+    assert decided("faithfulness.uds_first", faithfulness.test_uds_first, beaten, FACTS).verdict == "fail"
 
 
 def others_blind() -> dict[str, Level]:
@@ -205,10 +207,9 @@ def others_blind() -> dict[str, Level]:
     return {name: blind for name in TWENTY if name != "uds"}
 
 
-@pytest.mark.xfail(strict=True, reason="metrics without a value are left out of the order in silence")
 def test_uds_is_not_first_of_twenty_where_one_could_not_be_scored(evaluation: Callable[..., MetaEvaluation]) -> None:
     meta = evaluation(others_blind(), fail=lambda r: (r.checkpoint, r.metric) == ("n3", "es"))
-    record = decided("faithfulness.uds_first", faithfulness.test_uds_first, meta)
+    record = decided("faithfulness.uds_first", faithfulness.test_uds_first, meta, FACTS)
     assert record.verdict != "pass"
 
 
@@ -315,8 +316,8 @@ def claims(meta: MetaEvaluation, facts: FactSet = FACTS) -> Iterator[ClaimRecord
     for metric in TWENTY:
         yield faithful(meta, metric, facts)
         yield robust(meta, metric, facts)
-    yield decided("faithfulness.uds_first", faithfulness.test_uds_first, meta)
-    yield decided("robustness.uds_first", robustness.test_uds_first, meta)
+    yield decided("faithfulness.uds_first", faithfulness.test_uds_first, meta, FACTS)
+    yield decided("robustness.uds_first", robustness.test_uds_first, meta, FACTS)
     yield decided("robustness.proxy", robustness.test_proxy, meta)
     yield restores(meta)
 
@@ -376,7 +377,7 @@ def test_a_run_on_one_model_a_side_passes_nothing(bench: Bench, judged_store: Pa
     assert ran.claims["faithfulness.uds"]["observed"] == 1.0
     assert ran.verdicts["robustness.uds"] == "inconclusive"
     assert "fewer than 5 models" in ran.claims["robustness.uds"]["message"]
-    assert ran.verdicts["robustness.proxy"] in ("inconclusive", "environment invalid"), "too few are silent"
+    assert ran.verdicts["robustness.proxy"] == "not applicable", "too few are silent"
     meta = ran.report["meta"]
     assert [row["metric"] for row in meta["rows"]] == list(TWENTY)
     assert (meta["lacks"], meta["lacks_attacks"], meta["failed"]) == ("", "", [])

@@ -92,11 +92,12 @@ class Claim:
         controls: Sequence[ControlSubject] = (),
         preconditions: Sequence[Control] = (),
         statement: str = "",
+        remark: str = "",
         provenance: Any = None,
     ) -> Decision:
-        """As `threshold`, for a number that was made of several scores."""
+        """As `threshold`, for a number that was made of several scores; None, with a `remark`, where one is lacking."""
         plain = self._spec(id, "threshold", at_least, at_most, statement)
-        return self._threshold(plain, value, interval, None, None, controls, preconditions, provenance)
+        return self._threshold(plain, value, interval, None, None, controls, preconditions, provenance, remark)
 
     def recorded(
         self,

@@ -125,6 +125,11 @@ def lacking_splits(metric: str, facts: FactSet) -> str:
     return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""
 
 
+def lacking_any(facts: FactSet) -> str:
+    """As `lacking_splits`, of all twenty metrics: a claim about the first of them speaks of them all."""
+    return next(filter(None, (lacking_splits(metric, facts) for metric in TWENTY)), "")
+
+
 def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
     """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes."""
     verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
