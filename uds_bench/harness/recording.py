@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,8 +30,9 @@ DRAWS = (1, 2)
 """Other draws of the zoo beside this run's: three in all."""
 
 COVER, LEAST = 2.0, 0.005
-"""Tolerance: `COVER` times the range over draws. Another processor rounds otherwise, which in training acts as a small
-change of draw; three draws underestimate the range, hence twice. `LEAST` keeps saturated scores from demanding
+"""Tolerance: `COVER` times the range over draws, the claim's own or the median one of its kind, whichever is larger.
+Another processor rounds otherwise, which in training acts as a small change of draw; three draws underestimate the
+range, hence twice, and may by luck lie together, hence the median of the kind. `LEAST` keeps saturated scores from demanding
 equality; a number made of n models may move by what one of them can move it, 1/n."""
 
 
@@ -50,15 +52,19 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
     others = [_observed(run, draw) for draw in DRAWS]
     by_audit: dict[str, dict[str, dict[str, Any]]] = {}
     left_out = []
+    draws: dict[str, list[float]] = {}
     for claim in wanted:
         drawn = [other.get(claim.name) for other in others]
         if None in drawn:
             left_out.append(f"{claim.name} has no finite value in another draw: no golden")
             continue
-        values = [float(claim.observed or 0.0), *(float(value) for value in drawn if value is not None)]
-        spread = max(values) - min(values)
+        draws[claim.name] = [float(claim.observed or 0.0), *(float(value) for value in drawn if value is not None)]
+    spreads = {name: max(values) - min(values) for name, values in draws.items()}
+    for claim in [c for c in wanted if c.name in draws]:
+        values, spread = draws[claim.name], spreads[claim.name]
+        alike = [spreads[c.name] for c in wanted if c.name in draws and c.id == claim.id]
         units = claim.interval.units if claim.interval else 0
-        tolerance = max(COVER * spread, LEAST if claim.unit != "models" else 1 / max(units, 1))
+        tolerance = max(COVER * spread, COVER * median(alike), LEAST if claim.unit != "models" else 1 / max(units, 1))
         bound = CLAIMS[claim.id].bound if claim.bound is None else claim.bound
         if problem := hides_a_verdict(values[0], tolerance, replace(CLAIMS[claim.id], bound=bound)):
             left_out.append(f"{claim.name}: {problem}: no golden")
