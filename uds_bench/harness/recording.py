@@ -32,8 +32,8 @@ DRAWS = (1, 2)
 COVER, LEAST = 2.0, 0.005
 """Tolerance: `COVER` times the range over draws, the claim's own or the median one of its kind, whichever is larger.
 Another processor rounds otherwise, which in training acts as a small change of draw; three draws underestimate the
-range, hence twice, and may by luck lie together, hence the median of the kind. `LEAST` keeps saturated scores from demanding
-equality; a number made of n models may move by what one of them can move it, 1/n."""
+range, hence twice, and may by luck lie together, hence the median of the kind. `LEAST` keeps saturated scores from
+demanding equality; a number made of n models may move by what one of them can move it, 1/n."""
 
 
 def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[str], list[str]]:
