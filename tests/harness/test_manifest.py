@@ -132,7 +132,7 @@ def test_the_sections_of_the_design(folder: Path) -> None:
     assert manifest.association is not None
     assert manifest.association.subjects == str(data / "subjects.jsonl")
     assert manifest.thresholds == {"depth.score": 0.8, "depth.score[npo]": 1.0}
-    assert manifest.expect["depth.score[simnpo]"].verdict == "fail"
+    assert manifest.expect["depth.score[simnpo]"].verdict == ("fail",)
     assert (manifest.path, manifest.folder) == (folder / "uds.toml", folder)
     assert manifest.document.where(("thresholds", "depth.score")) == f"{folder / 'uds.toml'}, line 36"
 
@@ -248,7 +248,9 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[thresholds]\n'a.b[c]' = inf\n", 2, 'thresholds."a.b[c]"', "is inf: it must be a finite number"),
         ("[expect]\ndepth = { verdict = 'fail', reason = 'x' }\n", 2, "expect.depth", "is no claim"),
         ("[expect]\n'a.b' = { verdict = 'bad', reason = 'x' }", 2, 'expect."a.b".verdict', "'bad': it must be 'fail'"),
-        ("[expect]\n'a.b' = { verdict = 'pass', reason = 'x' }", 2, 'expect."a.b".verdict', "is 'pass': it must"),
+        ("[expect]\n'a.b' = { verdict = 'pass', reason = 'x' }", 2, 'expect."a.b".verdict', "other than pass"),
+        ("[expect]\n'a.b' = { verdict = [], reason = 'x' }", 2, 'expect."a.b".verdict', "other than pass"),
+        ("[expect]\n'a.b' = { verdict = ['fail', 'good'], reason = 'x' }", 2, 'expect."a.b".verdict[1]', "'good'"),
         ("[expect]\n\n'a.b' = { verdict = 'fail' }\n", 3, 'expect."a.b".reason', "is missing"),
         ("[expect.'a.b']\nverdict = 'fail'\nreason = ' '\n", 3, 'expect."a.b".reason', "is empty: say why"),
         ("[expect]\n'a.b' = 'fail'\n", 2, 'expect."a.b"', "is 'fail': it must be a table"),
