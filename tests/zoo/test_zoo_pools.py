@@ -137,7 +137,7 @@ def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, Ma
     assert list(manifest.chosen_attacks()) == ["nf4", "relearn"]
 
 
-def test_both_profiles_attack_alike_and_expect_the_same_of_the_candidates_they_share(
+def test_both_profiles_attack_and_expect_alike_where_they_share(
     manifests: dict[str, Manifest],
 ) -> None:
     quick, full = manifests["quick"], manifests["full"]
