@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from uds_bench.checkpoints import find_anatomy
+from uds_bench.inference import generation
 from uds_bench.inference.generation import generate_greedily
 
 TOKENIZER = tiny_tokenizer()
@@ -27,10 +28,13 @@ def loaded(model: Any, tokenizer: Any = TOKENIZER) -> Any:
     )
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 4])
+@pytest.mark.parametrize(("batch_size", "first"), [(1, 48), (2, 48), (4, 48), (2, 3), (4, 9)])
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_answers_are_those_of_the_plain_loop(family: str, batch_size: int) -> None:
-    """Prompts of unequal length: padding on the left reaches no answer."""
+def test_answers_are_those_of_the_plain_loop(
+    family: str, batch_size: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts of unequal length: padding on the left reaches no answer, nor does it matter where the long ones go on."""
+    monkeypatch.setattr(generation, "FIRST", first)
     checkpoint = loaded(FAMILIES[family](len(TOKENIZER), seed=3))
     found = generate_greedily(checkpoint, PROMPTS, LIMIT, batch_size)
     flips = 0
@@ -43,7 +47,9 @@ def test_answers_are_those_of_the_plain_loop(family: str, batch_size: int) -> No
     assert flips <= 1
 
 
-def test_an_answer_ends_before_a_stop() -> None:
+@pytest.mark.parametrize("first", [1, 3, 4, 5, 6, LIMIT, 48])
+def test_an_answer_ends_before_a_stop(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "FIRST", first)
     checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
     whole = [layered.greedy(checkpoint.model, prompt, LIMIT, [])[0] for prompt in PROMPTS]
     stop = whole[0][4]

@@ -12,7 +12,10 @@ from transformers import GenerationConfig
 
 from uds_bench.checkpoints import Checkpoint
 
-BATCH = 32
+BATCH = 64
+FIRST = 48
+"""Tokens after which the answers that have not ended are gathered into batches of their own: few ever go on and on, and
+each holds its whole batch up."""
 
 
 @torch.inference_mode()
@@ -30,9 +33,22 @@ def generate_greedily(
     of like length stand together, and batch size changes no text but where two tokens are equally likely within
     rounding.
     """
-    answers: dict[int, str] = {}
-    tokenizer = model.tokenizer
-    ends = sorted({*stops, tokenizer.eos_token_id} - {None})
+    ends = {*stops, model.tokenizer.eos_token_id} - {None}
+    said = _continue(model, prompts, min(limit, FIRST), batch_size, sorted(ends))
+    unended = [i for i, ids in enumerate(said) if limit > FIRST and len(ids) == FIRST]
+    longer = [[*prompts[i], *said[i]] for i in unended]
+    for i, more in zip(unended, _continue(model, longer, limit - FIRST, batch_size, sorted(ends)), strict=True):
+        said[i] += more
+    texts: list[str] = [model.tokenizer.decode(ids, skip_special_tokens=True) for ids in said]
+    return texts
+
+
+def _continue(
+    model: Checkpoint, prompts: Sequence[Sequence[int]], limit: int, batch_size: int, ends: list[int]
+) -> list[list[int]]:
+    """Token ids that follow each prompt, without the one that ends them."""
+    said: dict[int, list[int]] = {}
+    padding = model.tokenizer.pad_token_id
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
@@ -48,20 +64,13 @@ def generate_greedily(
                 max_new_tokens=limit,
                 do_sample=False,
                 num_beams=1,
-                pad_token_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
+                pad_token_id=0 if padding is None else padding,
                 eos_token_id=ends or None,
             )
-        texts = [_text(tokenizer, row[length:].tolist(), ends) for row in produced]
-        answers.update(zip(rows, texts, strict=True))
-    return [answers[i] for i in range(len(prompts))]
-
-
-def _text(tokenizer: Any, ids: list[int], ends: Sequence[int]) -> str:
-    # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
-    said = list(takewhile(lambda token: token not in ends, ids))
-    text = tokenizer.decode(said, skip_special_tokens=True)
-    assert isinstance(text, str)
-    return text
+        # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
+        texts = [list(takewhile(lambda token: token not in ends, row[length:].tolist())) for row in produced]
+        said.update(zip(rows, texts, strict=True))
+    return [said[i] for i in range(len(prompts))]
 
 
 @contextmanager
