@@ -33,7 +33,7 @@ def loaded(model: Any, tokenizer: Any = TOKENIZER) -> Any:
 def test_answers_are_those_of_the_plain_loop(
     family: str, batch_size: int, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Prompts of unequal length: padding on the left reaches no answer, nor does it matter where the long ones go on."""
+    """Prompts of unequal length: padding on the left reaches no answer, and the long ones may go on anywhere."""
     monkeypatch.setattr(generation, "FIRST", first)
     checkpoint = loaded(FAMILIES[family](len(TOKENIZER), seed=3))
     found = generate_greedily(checkpoint, PROMPTS, LIMIT, batch_size)
