@@ -119,11 +119,13 @@ def _start(threads: int, settings: tuple[Any, ...]) -> None:
     global _engine
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     import torch
+    from threadpoolctl import threadpool_limits
 
     from uds_bench.harness.engine import Engine
     from uds_bench.harness.store import Store
 
     torch.set_num_threads(threads)
+    threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
     _hush()
     logging.disable(logging.WARNING)
     specs, facts, folder, device, batch_size, attacks = settings
