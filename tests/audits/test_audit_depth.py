@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.audits import depth
+from uds_bench.errors import ConfigurationError
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Decision, Verdict
@@ -96,3 +97,26 @@ def test_a_candidate_with_the_weights_of_a_reference_is_told() -> None:
     )
     assert depth.by_construction(other, [full, retain]) == ""
     assert depth.by_construction(retain.named("mine"), [full, retain]) == "same weights as r: true by construction"
+
+
+def falls(name: str, drops: list[list[float]]) -> Score:
+    facts = tuple(FactScore(f"f{i}", f"a{i}", 0.5, detail={"drops": row}) for i, row in enumerate(drops))
+    return Score(name, "none", "uds", "block", 0.5, None, facts, {}, {"checkpoint": name})
+
+
+@pytest.mark.parametrize(("change", "alike"), [(1.0, True), (1.005, True), (1.02, False), (0.8, False)])
+def test_a_copy_is_told_by_what_it_does_on_every_fact(change: float, alike: bool) -> None:
+    drops = [[0.1, 1.0, 2.0], [0.0, 0.4, 3.0]]
+    one, other = falls("one", drops), falls("other", [[change * drop for drop in row] for row in drops])
+    assert depth.act_alike(one, other) is alike
+    if alike:
+        with pytest.raises(ConfigurationError, match="other acts as one does on every fact"):
+            depth.require_independent([one, other], [])
+    else:
+        depth.require_independent([one, other], [])
+
+
+def test_scores_without_drops_are_not_called_copies() -> None:
+    bare = falls("bare", [])
+    assert not depth.act_alike(bare, falls("too", []))
+    assert not depth.act_alike(spoken(0.1), spoken(0.1))

@@ -31,20 +31,20 @@ def test_a_miss_that_does_not_come_true_fails(bench: Bench) -> None:
 
 
 def test_what_may_hold_or_miss_passes_where_it_holds(bench: Bench) -> None:
-    bench.manifest(["retain3"], more=expect_one_of("depth.score[retain3]", "fail", "pass"))
+    bench.manifest(["retain3"], more=expect_one_of("depth.score[retain3]", "inconclusive", "pass"))
     ran = bench.run(DEPTH, "-k", "test_score")
     assert ran.code == 0
     assert ran.counts == {"pass": 1}
-    assert ran.claims["depth.score[retain3]"]["expected"]["verdict"] == ["fail", "pass"]
+    assert ran.claims["depth.score[retain3]"]["expected"]["verdict"] == ["inconclusive", "pass"]
 
 
-@pytest.mark.parametrize(("verdict", "code"), [("fail", 0), ("inconclusive", 1)])
+@pytest.mark.parametrize(("verdict", "code"), [("fail", 0), ("warning", 1)])
 def test_what_may_hold_or_miss_still_misses_as_it_was_declared(bench: Bench, verdict: str, code: int) -> None:
-    bench.manifest(["copy"], more=expect_one_of("depth.score[copy]", verdict, "pass"))
+    bench.manifest(["copy"], more=expect_one_of("depth.score[copy]", verdict, "inconclusive"))
     assert bench.run(DEPTH, "-k", "test_score").code == code
 
 
-@pytest.mark.parametrize("verdicts", [("pass",), (), ("good",)])
+@pytest.mark.parametrize("verdicts", [("pass",), (), ("good",), ("pass", "fail"), ("inconclusive", "fail", "warning")])
 def test_a_pass_is_never_all_that_is_declared(bench: Bench, verdicts: tuple[str, ...]) -> None:
     bench.manifest(["retain3"], more=expect_one_of("depth.score[retain3]", *verdicts))
     ran = bench.run(DEPTH, "-k", "test_score")

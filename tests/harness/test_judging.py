@@ -30,6 +30,7 @@ from uds_bench.harness.judging import (
     models_of,
     relative_utilities,
     requests,
+    require_distinct,
 )
 from uds_bench.harness.manifest import Manifest, load_manifest
 from uds_bench.harness.store import Store
@@ -397,3 +398,13 @@ def test_a_candidate_of_the_zoo_has_its_recipes_method_and_any_other_its_name(tm
     assert diagnosis.methods_of(read(tmp_path)) == {"npo": "npo", "mine": "mine"}
     renamed = read(tmp_path, MANIFEST.replace("npo = ", "best = ").replace("npo_weak", "idk_weak"))
     assert diagnosis.methods_of(renamed) == {"best": "idk_nll", "mine": "mine"}
+
+
+TWINS = (("one", "a"), ("two", "b"), ("copy", "a"))
+
+
+def test_two_candidates_with_the_same_weights_are_refused() -> None:
+    one, two, copy = (Score(n, "none", "uds", "block", 0.5, None, (), {}, {"checkpoint": d}) for n, d in TWINS)
+    require_distinct([one, two])
+    with pytest.raises(ConfigurationError, match="copy holds the same weights as one"):
+        require_distinct([one, two, copy])

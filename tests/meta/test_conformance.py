@@ -276,3 +276,26 @@ def test_a_check_in_a_test_fails_skips_and_misses_as_pytest_does(bench: Bench) -
     assert ran.code == 1
     assert "1 failed, 4 passed, 2 skipped, 1 xfailed" in ran.text
     assert "said: direction: fail: full 1" in ran.text
+
+
+@pytest.mark.parametrize("error", [AssertionError, OSError, ValueError])
+def test_a_crash_fails_and_is_no_expected_failure(small_trial: Trial, error: type[Exception]) -> None:
+    def compute(subject: Subject, variant: str) -> Measured:
+        raise error("broken")
+
+    broken = replace(ACCURACY, name="broken", compute=compute)
+    results = check_metric(broken, small_trial, expected_failures={"range": "it is known to exceed"})
+    assert {result.outcome for result in results} <= {"fail", "not applicable"}
+    assert not next(result for result in results if result.check == "range").ok
+    (param,) = (p for p in metric_checks([broken]) if p.id == "broken-range")
+    with pytest.raises(RuntimeError, match="broken: range: fail: raised"):
+        param.values[1](broken, small_trial)
+
+
+def test_wide_limits_hide_no_dependence_on_batches(small_trial: Trial) -> None:
+    def compute(subject: Subject, variant: str) -> Measured:
+        return Measured([FactValue(f.id, 0.5 + subject.batch_size / 1000) for f in subject.facts])  # type: ignore[attr-defined]
+
+    wide = replace(ACCURACY, name="wide", limits=(0.0, 1e6), compute=compute)
+    (found,) = (result for result in check_metric(wide, small_trial) if result.check == "batch_invariance")
+    assert found.outcome == "fail"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,10 @@ from uds_bench.scores import ENOUGH, Score
 from uds_bench.statistics import balanced_cut, cluster_bootstrap
 from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
 
+ALIKE = 0.01
+"""Difference of two models' drops, as a share of their size, below which one is a copy. On the embedded zoo two pool
+models differ by 0.16 at least, a model and its bfloat16 form by 0.004 at most (and its NF4 form by 0.02 to 0.07, which
+is let pass: how alike two seeds of a larger model are is not known)."""
 POOL = 3
 """Models that a pool needs on each side before it may set the cut: leaving one out must leave a pool."""
 
@@ -88,7 +92,9 @@ def shuffled(scores: Sequence[Score]) -> list[Score]:
 def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None:
     """Raises ConfigurationError for a pool model with the weights of a reference, a candidate or another pool model.
 
-    Its verdict would be true by construction, or it would help to set the bound that it is judged by.
+    Its verdict would be true by construction, or it would help to set the bound that it is judged by. A model of the
+    same pool whose activations act alike on every fact is a copy as well, whatever its digest says: one weight nudged,
+    another tokenizer file, another dtype.
     """
     known = {score.provenance["checkpoint"]: score.checkpoint for score in others}
     for score in pools:
@@ -98,6 +104,22 @@ def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None
                 f"[pools] {score.checkpoint} holds the same weights as {same}: pools need models of their own; "
                 "put one of another seed there"
             )
+    for one, other in combinations(pools, 2):
+        if act_alike(one, other):
+            raise ConfigurationError(
+                f"[pools] {other.checkpoint} acts as {one.checkpoint} does on every fact, to {ALIKE:.0%}: a copy "
+                "counts for nothing; put one of another seed there"
+            )
+
+
+def act_alike(one: Score, other: Score) -> bool:
+    """Whether two models' drops by patching differ by less than `ALIKE` of their size, over all facts and layers."""
+    pairs = zip(one.per_fact, other.per_fact, strict=False)
+    drops = [(a.detail.get("drops"), b.detail.get("drops")) for a, b in pairs]
+    if not drops or any(a is None or b is None or len(a) != len(b) for a, b in drops):
+        return False
+    first, second = (np.array([pair[i] for pair in drops], dtype=float) for i in (0, 1))
+    return bool(np.abs(first - second).mean() < ALIKE * (np.abs(first) + np.abs(second)).mean() / 2)
 
 
 def by_construction(candidate: Score, references: Sequence[Score]) -> str:

@@ -157,7 +157,9 @@ def _robust(metric: str) -> ClaimSpec:
     return ClaimSpec(
         f"robustness.{metric}",
         "threshold" if is_uds else "golden",
-        f"{TWENTY[metric].label} stays put under quantization and moves as the retain model's does under relearning.",
+        f"{TWENTY[metric].label} stays put under quantization and moves as the retain model's does under relearning."
+        if is_uds
+        else f"The robustness of {TWENTY[metric].label} under quantization and relearning is what was recorded.",
         ">=" if is_uds else "==",
         0.80 if is_uds else 0.20,
         "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden; a tolerance above this is no golden",

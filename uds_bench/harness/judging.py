@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth import require_independent
-from uds_bench.errors import UdsError
+from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import FactSet
 from uds_bench.harness.bounds import CLAIMS
 from uds_bench.harness.engine import Request
@@ -112,6 +112,7 @@ def judge(manifest: Manifest, facts: FactSet, score: Callable[[Request], Score])
     of = {s.checkpoint: s for s in scores if s.metric == "uds" and s.attack == NONE}
     pooled = (*models.positive, *models.negative)
     require_independent([of[n] for n in pooled if n in of], [s for name, s in of.items() if name not in pooled])
+    require_distinct([of[n] for n in models.candidates if n in of])
     relative = relative_utilities(scores, models)
     judged = [METRICS[name] for name in TWENTY]
     rows = {row.metric: row for row in evaluate(scores, judged, models, utility=relative)}
@@ -134,6 +135,18 @@ def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
     """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes."""
     verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
     return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
+
+
+def require_distinct(candidates: Sequence[Score]) -> None:
+    """Raises ConfigurationError for two candidates with the same weights: robustness would count one model twice."""
+    known: dict[str, str] = {}
+    for score in candidates:
+        same = known.setdefault(score.provenance["checkpoint"], score.checkpoint)
+        if same != score.checkpoint:
+            raise ConfigurationError(
+                f"[candidates] {score.checkpoint} holds the same weights as {same}: where metrics are judged a model "
+                "counts once; take one of them out"
+            )
 
 
 def models_of(manifest: Manifest) -> Models | None:

@@ -249,9 +249,11 @@ def _one_or_more(value: Any) -> Any:
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
-def _not_pass_alone(verdicts: tuple[Declared, ...]) -> tuple[Declared, ...]:
+def _something_declared(verdicts: tuple[Declared, ...]) -> tuple[Declared, ...]:
     if not set(verdicts) - {"pass"}:
         raise ValueError("name the verdict other than pass that the claim is known to come to")
+    if {"pass", "fail"} <= set(verdicts) or len(verdicts) > 2:
+        raise ValueError("at most two verdicts, and not both pass and fail: else nothing is declared")
     return verdicts
 
 
@@ -261,7 +263,7 @@ class Expectation(Table):
     Several verdicts, where it depends on the machine that trains which of them it is; `pass` may be one of them.
     """
 
-    verdict: Annotated[tuple[Declared, ...], BeforeValidator(_one_or_more), AfterValidator(_not_pass_alone)]
+    verdict: Annotated[tuple[Declared, ...], BeforeValidator(_one_or_more), AfterValidator(_something_declared)]
     reason: Reason
 
 

@@ -49,18 +49,24 @@ def check_metric(
 
 @dataclass(frozen=True)
 class MetricCheck:
-    """One check, to be called in a test: `check(metric, trial)` raises AssertionError where the metric fails it."""
+    """One check, to be called in a test: `check(metric, trial)` raises AssertionError where the metric fails it.
+
+    RuntimeError where the metric itself raised, so that no expected failure covers a crash.
+    """
 
     name: str
 
     def __call__(self, metric: Metric, trial: Trial) -> None:
         import pytest
 
-        found = _result(metric, self.name, trial, None)
-        if found.outcome == "not applicable":
-            pytest.skip(str(found))
-        if not found.ok:
-            raise AssertionError(str(found))
+        seen = look(metric, self.name, trial)
+        told = str(CheckResult(metric.name, self.name, seen.outcome, seen.text))
+        if seen.outcome == "not applicable":
+            pytest.skip(told)
+        if seen.crashed:
+            raise RuntimeError(told)
+        if seen.outcome == "fail":
+            raise AssertionError(told)
 
 
 def metric_checks(
@@ -87,7 +93,7 @@ def metric_checks(
 def _result(metric: Metric, check: str, trial: Trial, reason: str | None) -> CheckResult:
     seen = look(metric, check, trial)
     outcome: Outcome = seen.outcome
-    if reason is not None:
+    if reason is not None and not seen.crashed:
         outcome = "expected failure" if seen.outcome == "fail" else "unexpected pass"
     return CheckResult(metric.name, check, outcome, seen.text, reason)
 
