@@ -54,7 +54,9 @@ class Job:
         """The engine that pytest would use: the same scores at the same place. `console` shows how far it is."""
         from uds_bench.harness.engine import Engine
         from uds_bench.harness.store import Store
+        from uds_bench.harness.workers import hush
 
+        hush()
         return Engine(
             specs,
             self.facts,

@@ -92,7 +92,7 @@ class watched:  # noqa: N801  a context manager, used as a function
         console = self._console.__enter__()
         if console is None:
             return lambda: None
-        _hush()
+        hush()
         if self._total < ENOUGH:
             return lambda: None
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -106,7 +106,7 @@ class watched:  # noqa: N801  a context manager, used as a function
         self._console.__exit__(*error)
 
 
-def _hush() -> None:
+def hush() -> None:
     """No bars of the library's own beside or inside this one."""
     import transformers
 
@@ -126,7 +126,7 @@ def _start(threads: int, settings: tuple[Any, ...]) -> None:
 
     torch.set_num_threads(threads)
     threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
-    _hush()
+    hush()
     logging.disable(logging.WARNING)
     specs, facts, folder, device, batch_size, attacks = settings
     _engine = Engine(specs, facts, Store(folder), device, batch_size, attacks)
