@@ -112,15 +112,14 @@ def fit(model: Any, examples: Sequence[Any], steps: int, seed: int, batch: int =
     import torch
 
     from uds_bench.methods.examples import forever
-    from uds_bench.methods.forward import answer_logits
-    from uds_bench.methods.objectives import answer_logprobs, nll
+    from uds_bench.methods.forward import answer_nll
     from uds_bench.methods.training import Optimisation, train
 
     batches = forever(examples, batch, torch.Generator().manual_seed(seed))
     return train(
         model,
         batches,
-        lambda current, items: nll(*answer_logprobs(*answer_logits(current, items))),
+        answer_nll,
         Optimisation(1e-2, schedule="cosine", warmup=0.1),
         steps,
     )

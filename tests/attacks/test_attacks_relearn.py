@@ -10,8 +10,7 @@ from uds_bench.attacks import find_attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.facts import FactSet, embedded
 from uds_bench.methods.examples import pad, pairs_to_examples
-from uds_bench.methods.forward import answer_logits
-from uds_bench.methods.objectives import answer_logprobs, nll
+from uds_bench.methods.forward import answer_nll
 
 Family = Callable[[str], CheckpointSpec]
 SETTINGS = {"epochs": 2, "lr": 1e-3, "batch_size": 4}
@@ -29,7 +28,7 @@ def same(one: Checkpoint, other: Checkpoint) -> bool:
 def loss(checkpoint: Checkpoint, facts: FactSet) -> float:
     batch = pad(pairs_to_examples(checkpoint.tokenizer, [(f.question, f.answer) for f in facts]))
     with torch.no_grad():
-        return float(nll(*answer_logprobs(*answer_logits(checkpoint.model, batch))))
+        return float(answer_nll(checkpoint.model, batch))
 
 
 def test_the_forget_facts_are_learned(family: Family, forget: FactSet) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,6 +115,14 @@ def test_a_copy_is_told_by_what_it_does_on_every_fact(change: float, alike: bool
             depth.require_independent([one, other], [])
     else:
         depth.require_independent([one, other], [])
+
+
+@pytest.mark.parametrize("lost", [None, [float("nan")] * 3])
+def test_a_fact_without_drops_is_no_alibi_for_a_copy(lost: list[float] | None) -> None:
+    drops = [[0.1, 1.0, 2.0], [0.0, 0.4, 3.0]]
+    one, other = falls("one", drops), falls("other", drops)
+    broken = replace(other.per_fact[0], detail={} if lost is None else {"drops": lost})
+    assert depth.act_alike(one, replace(other, per_fact=(broken, other.per_fact[1])))
 
 
 def test_scores_without_drops_are_not_called_copies() -> None:

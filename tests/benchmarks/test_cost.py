@@ -22,8 +22,7 @@ from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.inference.states import source_states
 from uds_bench.inference.streams import full_part, streamed_logprobs
 from uds_bench.methods.examples import Batch
-from uds_bench.methods.forward import answer_logits
-from uds_bench.methods.objectives import answer_logprobs, nll
+from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
 
 __all__ = ["one_thread"]
@@ -59,7 +58,7 @@ class Attacks:
         batch = Batch(ids, torch.ones_like(ids), ids.clone())
 
         def loss(current: Any, examples: Batch) -> torch.Tensor:
-            return nll(*answer_logprobs(*answer_logits(current, examples)))
+            return answer_nll(current, examples)
 
         train(model, [batch], loss, Optimisation(2e-5), steps=1)
         self.outputs(model)

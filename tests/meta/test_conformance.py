@@ -299,3 +299,12 @@ def test_wide_limits_hide_no_dependence_on_batches(small_trial: Trial) -> None:
     wide = replace(ACCURACY, name="wide", limits=(0.0, 1e6), compute=compute)
     (found,) = (result for result in check_metric(wide, small_trial) if result.check == "batch_invariance")
     assert found.outcome == "fail"
+
+
+def test_a_value_that_is_a_number_in_one_batch_size_alone_depends_on_it(small_trial: Trial) -> None:
+    def compute(subject: Subject, variant: str) -> Measured:
+        value = math.nan if subject.batch_size == 3 else 0.5  # type: ignore[attr-defined]
+        return Measured([FactValue(fact.id, value) for fact in subject.facts])
+
+    found = check_metric(replace(ACCURACY, name="now_and_then", compute=compute), small_trial)
+    assert next(result for result in found if result.check == "batch_invariance").outcome == "fail"

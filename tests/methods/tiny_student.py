@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from uds_bench.methods.examples import Batch, Example, epochs, pad
-from uds_bench.methods.forward import answer_logits
-from uds_bench.methods.objectives import answer_logprobs, nll
+from uds_bench.methods.examples import Example, epochs, pad
+from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.methods.unlearning import Data, Method, unlearn
 
@@ -43,10 +42,6 @@ def drawn(seed: int, count: int) -> list[Example]:
         return torch.randint(3, VOCABULARY, (n,), generator=generator).tolist()
 
     return [Example((1, *tokens(4), *tokens(3 + i % 3), 2), 5) for i in range(count)]
-
-
-def answer_nll(model: Any, batch: Batch) -> torch.Tensor:
-    return nll(*answer_logprobs(*answer_logits(model, batch)))
 
 
 def mean_nll(model: Any, examples: Sequence[Example]) -> float:

@@ -12,8 +12,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from uds_bench.methods.examples import Batch, Example, epochs, pairs_to_examples, steps_per
-from uds_bench.methods.forward import answer_logits
-from uds_bench.methods.objectives import answer_logprobs, nll
+from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.zoo.build import byte_level_tokenizer
 
@@ -29,7 +28,7 @@ def pairs(path: Path) -> list[tuple[str, str]]:
 
 def fit(model: Any, examples: list[Example], count: int, size: int, seed: int) -> Any:
     def loss(current: Any, batch: Batch) -> torch.Tensor:
-        return nll(*answer_logprobs(*answer_logits(current, batch)))
+        return answer_nll(current, batch)
 
     model = copy.deepcopy(model)
     batches = epochs(examples, size, count, torch.Generator().manual_seed(seed))

@@ -10,9 +10,8 @@ from uds_bench.attacks.attack import Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import FactSet
-from uds_bench.methods.examples import Batch, epochs, pairs_to_examples, steps_per
-from uds_bench.methods.forward import answer_logits
-from uds_bench.methods.objectives import answer_logprobs, nll
+from uds_bench.methods.examples import epochs, pairs_to_examples, steps_per
+from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
 
 EPOCHS, LR, BATCH_SIZE = 1, 2e-5, 32
@@ -36,15 +35,11 @@ def _apply(
         train(
             checkpoint.model,
             (batch.to(checkpoint.device) for batch in batches),
-            _loss,
+            answer_nll,
             Optimisation(lr),
             steps_per(examples, batch_size, count),
         )
     return checkpoint
-
-
-def _loss(model: object, batch: Batch) -> torch.Tensor:
-    return nll(*answer_logprobs(*answer_logits(model, batch)))
 
 
 def relearn(epochs: int = EPOCHS, lr: float = LR, batch_size: int = BATCH_SIZE, seed: int = 0) -> Attack:

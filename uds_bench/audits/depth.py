@@ -17,9 +17,9 @@ from uds_bench.statistics import balanced_cut, cluster_bootstrap
 from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
 
 ALIKE = 0.01
-"""Difference of two models' drops, as a share of their size, below which one is a copy. On the embedded zoo two pool
-models differ by 0.16 at least, a model and its bfloat16 form by 0.004 at most (and its NF4 form by 0.02 to 0.07, which
-is let pass: how alike two seeds of a larger model are is not known)."""
+"""Difference of two models' drops, as a share of their size, below which one is a copy: what rounding to bfloat16 or
+a nudged weight changes. Rounding to four bits changes more, and is let pass: how alike two seeds of a larger model are
+is not known."""
 POOL = 3
 """Models that a pool needs on each side before it may set the cut: leaving one out must leave a pool."""
 
@@ -114,12 +114,13 @@ def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None
 
 def act_alike(one: Score, other: Score) -> bool:
     """Whether two models' drops by patching differ by less than `ALIKE` of their size, over all facts and layers."""
-    pairs = zip(one.per_fact, other.per_fact, strict=False)
-    drops = [(a.detail.get("drops"), b.detail.get("drops")) for a, b in pairs]
-    if not drops or any(a is None or b is None or len(a) != len(b) for a, b in drops):
-        return False
-    first, second = (np.array([pair[i] for pair in drops], dtype=float) for i in (0, 1))
-    return bool(np.abs(first - second).mean() < ALIKE * (np.abs(first) + np.abs(second)).mean() / 2)
+    drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
+    pairs = [(drops.get(fact.id), fact.detail.get("drops")) for fact in other.per_fact]
+    listed = [(a, b) for a, b in pairs if a and b and len(a) == len(b)]
+    first, second = (np.array([pair[i] for pair in listed], dtype=float).ravel() for i in (0, 1))
+    both = np.isfinite(first) & np.isfinite(second)
+    apart, size = np.abs(first - second)[both], (np.abs(first) + np.abs(second))[both] / 2
+    return bool(both.any() and apart.sum() < ALIKE * size.sum())
 
 
 def by_construction(candidate: Score, references: Sequence[Score]) -> str:

@@ -109,7 +109,9 @@ def judge(manifest: Manifest, facts: FactSet, score: Callable[[Request], Score])
         except UdsError as error:
             failed[request] = str(error)
     scores = Scores(found)
-    of = {s.checkpoint: s for s in scores if s.metric == "uds" and s.attack == NONE}
+    # UDS tells copies by what they do, any other score by their digest: a copy without UDS is not let pass.
+    plain = sorted((s for s in scores if s.attack == NONE), key=lambda s: s.metric == "uds")
+    of = {s.checkpoint: s for s in plain}
     pooled = (*models.positive, *models.negative)
     require_independent([of[n] for n in pooled if n in of], [s for name, s in of.items() if name not in pooled])
     require_distinct([of[n] for n in models.candidates if n in of])
@@ -176,7 +178,7 @@ def relative_utilities(scores: Scores, models: Models) -> dict[str, float]:
     parts = {(s.checkpoint, s.metric): s.value for s in scores if s.metric in UTILITY and s.attack == NONE}
 
     def own(name: str) -> float:
-        values = [parts.get((name, metric)) for metric in UTILITY]
-        return math.nan if None in values else utility(*values)  # type: ignore[arg-type]
+        known = [value for metric in UTILITY if (value := parts.get((name, metric))) is not None]
+        return utility(*known) if len(known) == len(UTILITY) else math.nan
 
     return {name: relative_utility(own(name), own(models.full)) for name in models.candidates}

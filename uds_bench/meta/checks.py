@@ -206,7 +206,8 @@ def _largest_difference(one: Tried, other: Tried) -> tuple[float, str]:
 def _apart(one: float | None, other: float | None) -> float:
     if one is None or other is None:
         return 0.0 if one is other else math.inf
-    return abs(one - other)
+    apart = abs(one - other)
+    return math.inf if math.isnan(apart) else apart
 
 
 def _finite(value: float | None) -> bool:

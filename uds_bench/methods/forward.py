@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from uds_bench.inference.hooks import reading
 from uds_bench.methods.examples import IGNORED, Batch
-from uds_bench.methods.objectives import answer_logprobs
+from uds_bench.methods.objectives import answer_logprobs, nll
 
 
 def answer_logits(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -35,6 +35,11 @@ def answer_logits(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
 def answer_likelihoods(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     """Summed log-probability (nats) and number of tokens of each answer: [items] both."""
     return answer_logprobs(*answer_logits(model, batch))
+
+
+def answer_nll(model: Any, batch: Batch) -> Tensor:
+    """What fine-tuning minimises: the mean loss (nats) of the batch's labelled tokens."""
+    return nll(*answer_likelihoods(model, batch))
 
 
 def answer_states(model: Any, block: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:

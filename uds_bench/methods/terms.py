@@ -14,24 +14,20 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.methods import objectives
 from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Batch, pad, pad_pairs
-from uds_bench.methods.forward import answer_likelihoods, answer_logits, answer_states
+from uds_bench.methods.forward import answer_likelihoods, answer_logits, answer_nll, answer_states
 from uds_bench.methods.frozen import freeze
 from uds_bench.methods.method import Method, MethodName, Rmu
 
 Loss = Callable[[Any, Batch], Tensor]
 
 
-def retain_nll(model: Any, batch: Batch) -> Tensor:
-    """The retain term of all methods but RMU: the retain answers are learned on."""
-    return objectives.nll(*answer_likelihoods(model, batch))
-
-
 @dataclass(frozen=True)
 class Terms:
-    """What is minimised on a batch of forget items, and on one of retain answers (None: nothing)."""
+    """What is minimised on a batch of forget items, and on one of retain answers (None: nothing): in all methods but
+    RMU these are learned on."""
 
     forget: Loss
-    retain: Loss | None = retain_nll
+    retain: Loss | None = answer_nll
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ def _grad_diff(_model: Any, _method: Method) -> Terms:
 
 
 def _idk_nll(_model: Any, _method: Method) -> Terms:
-    return Terms(lambda model, batch: objectives.nll(*answer_likelihoods(model, batch)))
+    return Terms(answer_nll)
 
 
 def _simnpo(_model: Any, method: Method) -> Terms:

@@ -64,12 +64,9 @@ class Subject(Protocol):
         """What another metric found on the retain model; the metric must declare it in `reads`."""
         ...
 
-    def of_reference(self, which: Reference, name: str, compute: Callable[[Checkpoint], Arrays]) -> Arrays:
-        """Arrays taken from a reference model: computed once for its content, then kept; `name` says what they are."""
-        ...
-
     def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
-        """As `of_reference`, of the full and the retain model together, in this order."""
+        """Arrays taken from the full and the retain model, in this order: computed once for their content, then kept;
+        `name` says what they are."""
         ...
 
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:

@@ -163,9 +163,6 @@ class LoadedSubject:
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
         return self.references.retain_values(metric, variant)
 
-    def of_reference(self, which: Reference, name: str, compute: Callable[[Checkpoint], Arrays]) -> Arrays:
-        return self.references.arrays((which,), name, compute)
-
     def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
         return self.references.arrays(("full", "retain"), name, compute)
 

@@ -14,9 +14,8 @@ from uds_bench.facts import base_authors, question_prompt
 from uds_bench.facts.forms import Lesson
 from uds_bench.methods.alternates import sample_alternates
 from uds_bench.methods.data import unlearning_data
-from uds_bench.methods.examples import Batch, Example, answer_example, epochs, pairs_to_examples, steps_per
-from uds_bench.methods.forward import answer_logits
-from uds_bench.methods.objectives import answer_logprobs, nll
+from uds_bench.methods.examples import Example, answer_example, epochs, pairs_to_examples, steps_per
+from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.methods.unlearning import unlearn
 from uds_bench.zoo.recipe import FORGET, RETAIN, Base, Finetuned, Pooled, Recipe, Unlearned
@@ -101,11 +100,7 @@ def _fit(
     generator = torch.Generator().manual_seed(recipe.seed)
     batches = epochs(examples, recipe.batch_size, recipe.epochs, generator)
     count = steps_per(examples, recipe.batch_size, recipe.epochs)
-    return train(model, batches, _answer_nll, optimisation, count, on_step)
-
-
-def _answer_nll(model: Any, batch: Batch) -> torch.Tensor:
-    return nll(*answer_logprobs(*answer_logits(model, batch)))
+    return train(model, batches, answer_nll, optimisation, count, on_step)
 
 
 def _example(tokenizer: Any, lesson: Lesson) -> Example:
