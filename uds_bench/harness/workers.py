@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -78,32 +78,24 @@ def spread(engine: Engine, groups: Sequence[Group], count: int, open_console: Op
     return outcomes
 
 
-class watched:  # noqa: N801  a context manager, used as a function
-    """A progress bar over groups where there is a console to show it on; yields what advances it."""
+@contextmanager
+def watched(total: int, open_console: OpenConsole | None) -> Iterator[Callable[[], None]]:
+    """A progress bar over groups, given a console to show it on and enough of them; yields what advances it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    def __init__(self, total: int, open_console: OpenConsole | None) -> None:
-        self._total = total
-        self._console: AbstractContextManager[Console | None] = open_console() if open_console else nullcontext(None)
-        self._progress: Any = None
-
-    def __enter__(self) -> Callable[[], None]:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        console = self._console.__enter__()
-        if console is None:
-            return lambda: None
+    with ExitStack() as stack:
+        if open_console is None:
+            yield lambda: None
+            return
+        console = stack.enter_context(open_console())
         hush()
-        if self._total < ENOUGH:
-            return lambda: None
+        if total < ENOUGH:
+            yield lambda: None
+            return
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        self._progress = Progress(*columns, console=console).__enter__()
-        bar = self._progress.add_task("scoring checkpoints and attacks", total=self._total)
-        return lambda: self._progress.advance(bar)
-
-    def __exit__(self, *error: Any) -> None:
-        if self._progress is not None:
-            self._progress.__exit__(*error)
-        self._console.__exit__(*error)
+        progress = stack.enter_context(Progress(*columns, console=console))
+        bar = progress.add_task("scoring checkpoints and attacks", total=total)
+        yield lambda: progress.advance(bar)
 
 
 def hush() -> None:
