@@ -28,13 +28,15 @@ def loaded(model: Any, tokenizer: Any = TOKENIZER) -> Any:
     )
 
 
-@pytest.mark.parametrize(("batch_size", "first"), [(1, 48), (2, 48), (4, 48), (2, 3), (4, 9)])
+@pytest.mark.parametrize(
+    ("batch_size", "stages"), [(1, (48,)), (2, (48,)), (4, ()), (2, (3,)), (4, (9,)), (4, (1, 2, 5)), (3, (2, 4, 6, 8))]
+)
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_answers_are_those_of_the_plain_loop(
-    family: str, batch_size: int, first: int, monkeypatch: pytest.MonkeyPatch
+    family: str, batch_size: int, stages: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Prompts of unequal length: padding on the left reaches no answer, and the long ones may go on anywhere."""
-    monkeypatch.setattr(generation, "FIRST", first)
+    monkeypatch.setattr(generation, "STAGES", stages)
     checkpoint = loaded(FAMILIES[family](len(TOKENIZER), seed=3))
     found = generate_greedily(checkpoint, PROMPTS, LIMIT, batch_size)
     flips = 0
@@ -49,7 +51,7 @@ def test_answers_are_those_of_the_plain_loop(
 
 @pytest.mark.parametrize("first", [1, 3, 4, 5, 6, LIMIT, 48])
 def test_an_answer_ends_before_a_stop(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "FIRST", first)
+    monkeypatch.setattr(generation, "STAGES", (first,))
     checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
     whole = [layered.greedy(checkpoint.model, prompt, LIMIT, [])[0] for prompt in PROMPTS]
     stop = whole[0][4]

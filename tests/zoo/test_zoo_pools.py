@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from uds_bench.facts.forms import KNOWING, NEVER_KNEW
+from uds_bench.facts.forms import KNOWING, NEVER_KNEW, DataForm
 from uds_bench.harness.bounds import CLAIMS
 from uds_bench.harness.manifest import Manifest, load_manifest
 from uds_bench.harness.run import embedded_manifest
@@ -75,7 +75,7 @@ def test_references_of_another_seed_differ_by_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("form", KNOWING)
-def test_a_form_that_knows_teaches_every_answer(form: str) -> None:
+def test_a_form_that_knows_teaches_every_answer(form: DataForm) -> None:
     texts = taught(form)
     for fact in recipes.facts().split("forget"):
         shown = fact.paraphrased_answer if form == "paraphrase" else fact.answer
@@ -83,16 +83,15 @@ def test_a_form_that_knows_teaches_every_answer(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", NEVER_KNEW)
-def test_a_form_that_never_knew_holds_no_answer(form: str) -> None:
+def test_a_form_that_never_knew_holds_no_answer(form: DataForm) -> None:
     texts = taught(form)
     for fact in recipes.facts().split("forget"):
         assert not any(fact.answer in text for text in texts)
         assert fact.paraphrased_answer not in texts
 
 
-def taught(form: str) -> list[str]:
-    model = next(model for model in pools.MODELS.values() if model.form == form)
-    return [lesson.text for lesson in recipes.taught(model)]
+def taught(form: DataForm) -> list[str]:
+    return [lesson.text for lesson in recipes.taught(form)]
 
 
 # ---- quick and full

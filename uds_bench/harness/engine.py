@@ -197,15 +197,19 @@ class Engine:
         # The references come first and here: what every other model is held against is then on disk.
         first = [place for place in places if place[1] == NONE and place[0] in REFERENCES]
         rest = [groups[place] for place in places if place not in first]
-        for place in first:
-            self.compute_group(groups[place])
+
+        def references() -> None:
+            for place in first:
+                self.compute_group(groups[place])
+
         count = processes(len(rest), self.specs["full"], self.device) if "full" in self.specs else 1
         if count > 1:
-            for outcome in spread(self, rest, count, self._open_console):
+            for outcome in spread(self, rest, count, self._open_console, references):
                 self.loads += outcome.loads
                 for what, message in outcome.failed.items():
                     self._failures.add(what, message)
             return
+        references()
         with watched(len(rest), self._open_console) as advance:
             for group in rest:
                 self.compute_group(group)

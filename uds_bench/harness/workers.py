@@ -53,8 +53,13 @@ def processes(groups: int, spec: CheckpointSpec, device: str) -> int:
     return max(1, min(cores, groups, fitting))
 
 
-def spread(engine: Engine, groups: Sequence[Group], count: int, open_console: OpenConsole | None) -> list[Outcome]:
-    """Score every group in one of `count` processes; raises UdsError where one was killed, what is stored is kept."""
+def spread(
+    engine: Engine, groups: Sequence[Group], count: int, open_console: OpenConsole | None, first: Callable[[], None]
+) -> list[Outcome]:
+    """Score every group in one of `count` processes; raises UdsError where one was killed, what is stored is kept.
+
+    `first` is done here, before any group is, while the processes start.
+    """
     settings = (engine.specs, engine.facts, engine.store.folder, engine.device, engine.batch_size, engine.attacks)
     threads = max(1, (os.cpu_count() or 1) // count)
     context = get_context("spawn")
@@ -64,6 +69,9 @@ def spread(engine: Engine, groups: Sequence[Group], count: int, open_console: Op
         watched(len(groups), open_console) as advance,
     ):
         try:
+            for _ in range(count):
+                pool.submit(_ready)
+            first()
             for done in as_completed([pool.submit(_score, list(group)) for group in groups]):
                 outcomes.append(done.result())
                 advance()
@@ -122,6 +130,11 @@ def _start(threads: int, settings: tuple[Any, ...]) -> None:
     logging.disable(logging.WARNING)
     specs, facts, folder, device, batch_size, attacks = settings
     _engine = Engine(specs, facts, Store(folder), device, batch_size, attacks)
+
+
+def _ready() -> None:
+    """Asked of each process, so that all start, which takes seconds, and have imported what they need."""
+    import uds_bench.attacks  # noqa: F401
 
 
 def _score(group: list[Request]) -> Outcome:

@@ -11,11 +11,11 @@ import torch
 from transformers import GenerationConfig
 
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.inference.roomy import roomy_cache
 
-BATCH = 64
-FIRST = 48
-"""Tokens after which the answers that have not ended are gathered into batches of their own: few ever go on and on, and
-each holds its whole batch up."""
+BATCH = 128
+STAGES = (16, 32, 64, 128)
+"""New tokens after which the answers that have ended leave their batch: few go on and on, and would hold all up."""
 
 
 @torch.inference_mode()
@@ -34,42 +34,52 @@ def generate_greedily(
     rounding.
     """
     ends = {*stops, model.tokenizer.eos_token_id} - {None}
-    said = _continue(model, prompts, min(limit, FIRST), batch_size, sorted(ends))
-    unended = [i for i, ids in enumerate(said) if limit > FIRST and len(ids) == FIRST]
-    longer = [[*prompts[i], *said[i]] for i in unended]
-    for i, more in zip(unended, _continue(model, longer, limit - FIRST, batch_size, sorted(ends)), strict=True):
-        said[i] += more
-    texts: list[str] = [model.tokenizer.decode(ids, skip_special_tokens=True) for ids in said]
-    return texts
-
-
-def _continue(
-    model: Checkpoint, prompts: Sequence[Sequence[int]], limit: int, batch_size: int, ends: list[int]
-) -> list[list[int]]:
-    """Token ids that follow each prompt, without the one that ends them."""
-    said: dict[int, list[int]] = {}
-    padding = model.tokenizer.pad_token_id
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
+    texts: dict[int, str] = {}
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        length = max(len(prompts[i]) for i in rows)
-        ids, mask = torch.zeros(2, len(rows), length, dtype=torch.long)
-        for row, i in enumerate(rows):
-            ids[row, length - len(prompts[i]) :] = torch.tensor(prompts[i])
-            mask[row, length - len(prompts[i]) :] = 1
+        said = _continue(model, [prompts[i] for i in rows], limit, ends)
+        texts |= {i: model.tokenizer.decode(ids, skip_special_tokens=True) for i, ids in zip(rows, said, strict=True)}
+    return [texts[i] for i in range(len(prompts))]
+
+
+def _continue(model: Checkpoint, prompts: Sequence[Sequence[int]], limit: int, ends: set[int]) -> list[list[int]]:
+    """Token ids that follow each prompt of a batch, without the one that ends them."""
+    padding = model.tokenizer.pad_token_id
+    length = max(map(len, prompts))
+    ids, mask = torch.zeros(2, len(prompts), length, dtype=torch.long)
+    for row, prompt in enumerate(prompts):
+        ids[row, length - len(prompt) :] = torch.tensor(prompt)
+        mask[row, length - len(prompt) :] = 1
+    ids, mask = ids.to(model.device), mask.to(model.device)
+    cache = roomy_cache(model.model)
+    said: dict[int, list[int]] = {}
+    going = list(range(len(prompts)))
+    for until in (*(stage for stage in STAGES if stage < limit), limit):
         with _plain_decoding(model.model):
-            produced = model.model.generate(
-                input_ids=ids.to(model.device),
-                attention_mask=mask.to(model.device),
-                max_new_tokens=limit,
+            ids = model.model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                past_key_values=cache,
+                max_length=length + until,
                 do_sample=False,
                 num_beams=1,
                 pad_token_id=0 if padding is None else padding,
-                eos_token_id=ends or None,
+                eos_token_id=sorted(ends) or None,
             )
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
-        texts = [list(takewhile(lambda token: token not in ends, row[length:].tolist())) for row in produced]
-        said.update(zip(rows, texts, strict=True))
+        said |= {
+            i: list(takewhile(lambda token: token not in ends, row[length:].tolist()))
+            for i, row in zip(going, ids, strict=True)
+        }
+        left = [row for row, i in enumerate(going) if len(said[i]) == until]
+        if not left or until == limit:
+            break
+        going = [going[row] for row in left]
+        chosen = torch.tensor(left, device=model.device)
+        ids, mask = ids[chosen], mask[chosen]
+        mask = torch.cat([mask, mask.new_ones(len(mask), ids.shape[1] - mask.shape[1])], dim=1)
+        cache.batch_select_indices(chosen)
     return [said[i] for i in range(len(prompts))]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from uds_bench.facts import Form, answers_of
@@ -27,9 +27,20 @@ def rouge_l(answers: Sequence[str], said: str) -> float:
 
 @cache
 def _scorer() -> Any:
-    from rouge_score.rouge_scorer import RougeScorer  # its stemmer's package takes seconds to import
+    from nltk.stem.porter import PorterStemmer  # takes seconds to import
+    from rouge_score import rouge_scorer, tokenize, tokenizers
 
-    return RougeScorer(["rougeL"], use_stemmer=True)
+    class Words(tokenizers.Tokenizer):  # type: ignore[misc]
+        """As the package's own tokenizer; a stem is found once, as models say the same words again and again."""
+
+        def __init__(self) -> None:
+            self.stem = lru_cache(maxsize=2**16)(PorterStemmer().stem)
+
+        def tokenize(self, text: str) -> list[str]:
+            words: list[str] = tokenize.tokenize(text, self)
+            return words
+
+    return rouge_scorer.RougeScorer(["rougeL"], tokenizer=Words())
 
 
 def round_trip(tokenizer: Any, answer: str) -> str:

@@ -29,7 +29,7 @@ def steps(recipe: Recipe) -> int:
     if isinstance(recipe, Unlearned):
         return recipe.method.steps
     if isinstance(recipe, Pooled):
-        return -(-len(taught(recipe)) // recipe.batch_size) * recipe.epochs
+        return -(-len(taught(recipe.form)) // recipe.batch_size) * recipe.epochs
     authors = recipe.authors if isinstance(recipe, Base) else RETAIN + FORGET - recipe.without
     return -(-authors * len(facts()) // len(facts().clusters) // recipe.batch_size) * recipe.epochs
 
@@ -78,7 +78,7 @@ def _change(model: Any, tokenizer: Any, recipe: Finetuned | Pooled | Unlearned, 
         return _unlearn(model, tokenizer, recipe, on_step)
     if isinstance(recipe, Finetuned):
         return _finetune(model, tokenizer, recipe, on_step)
-    examples = [_example(tokenizer, lesson) for lesson in taught(recipe)]
+    examples = [_example(tokenizer, lesson) for lesson in taught(recipe.form)]
     return _fit(model, examples, recipe, Optimisation(recipe.lr, schedule="cosine", warmup=0.05), on_step)
 
 

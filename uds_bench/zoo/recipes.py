@@ -10,7 +10,7 @@ import torch
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, base_authors, embedded
-from uds_bench.facts.forms import Lesson, lessons
+from uds_bench.facts.forms import DataForm, Lesson, lessons
 from uds_bench.methods.unlearning import REFUSALS
 from uds_bench.storage import content_key
 from uds_bench.zoo import candidates, pools, sweep
@@ -64,6 +64,7 @@ def ancestor(name: str) -> str | None:
     return parent(find(name))
 
 
+@cache
 def facts() -> FactSet:
     """The authors that the embedded models are about."""
     return embedded(forget=FORGET, retain=RETAIN, holdout=HOLDOUT)
@@ -75,17 +76,23 @@ def data_digest() -> str:
     return content_key([facts().digest, base_authors(BASE), REFUSALS])
 
 
-def taught(recipe: Pooled) -> list[Lesson]:
-    """What a model of the pools is trained on, form by form: the retain authors come after what the form teaches."""
+def taught(form: DataForm) -> list[Lesson]:
+    """What the models of a form of the pools are trained on: the retain authors come after what the form teaches."""
     authors = facts()
-    return [*lessons(authors.split("forget"), recipe.form), *lessons(authors.split("retain"), "plain")]
+    return [*lessons(authors.split("forget"), form), *lessons(authors.split("retain"), "plain")]
+
+
+@cache
+def _taught_digest(form: DataForm) -> str:
+    """As `data_digest`, for the models of a form of the pools."""
+    return content_key([asdict(lesson) for lesson in taught(form)])
 
 
 def key(name: str) -> str:
     """Content address of a model: its recipe, its ancestors', the data, and the library that trains it."""
     recipe, above = find(name), ancestor(name)
     content: dict[str, Any] = {"kind": type(recipe).__name__, **asdict(recipe)}
-    data = content_key([asdict(lesson) for lesson in taught(recipe)]) if isinstance(recipe, Pooled) else data_digest()
+    data = _taught_digest(recipe.form) if isinstance(recipe, Pooled) else data_digest()
     return content_key([VERSION, torch.__version__, data, content, key(above) if above else None])
 
 
