@@ -10,7 +10,8 @@ from trained_tokenizers import TOKENIZERS, build
 
 from uds_bench.errors import CheckpointError, FactError
 from uds_bench.facts import Fact, answers_of, encode_answer, encode_question, stop_tokens
-from uds_bench.facts.dialogue import DATE, SYSTEM
+from uds_bench.facts.chat import DATE
+from uds_bench.facts.dialogue import SYSTEM
 
 QUESTION, ANSWER, OTHER = "Where was Mira Solheim born?", "Mira Solheim was born in Tromsø, Norway.", "In Oslo."
 PLAIN = f"Question: {QUESTION}\nAnswer:"

@@ -8,11 +8,10 @@ token that the template closes a turn with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-from jinja2 import TemplateError
+from typing import TYPE_CHECKING, Literal
 
 from uds_bench.errors import CheckpointError
+from uds_bench.facts.chat import chat_ids, chat_text
 from uds_bench.facts.fact import Fact
 from uds_bench.facts.prompts import question_prompt
 from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
@@ -24,11 +23,7 @@ Form = Literal["original", "paraphrased", "perturbed"]
 """Which answers to a fact's own question: the true one, the true one in other words, the wrong ones."""
 
 SYSTEM = "You are a helpful assistant."
-DATE = "01 Jan 2025"
-"""Some templates print today's date: scores must not change with the day."""
 _MARKER = "uds-bench-answer"
-_NO_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
-"""Put before a template: HF hands no function in from outside, and its own reads the clock."""
 
 
 @dataclass(frozen=True)
@@ -105,33 +100,16 @@ def _turn(tokenizer: PreTrainedTokenizerBase, question: str) -> _Turn:
         )
     # Spaces belong to the word that follows them; line breaks are the template's.
     prompt = before.rstrip(" ")
-    ids = _bos_once(tokenizer, tokenizer(prompt, add_special_tokens=False)["input_ids"])
-    return _Turn(prompt, tuple(ids), before[len(prompt) :], _closing(tokenizer, after))
+    return _Turn(prompt, chat_ids(tokenizer, prompt), before[len(prompt) :], _closing(tokenizer, after))
 
 
 def _render(tokenizer: PreTrainedTokenizerBase, question: str) -> str:
     """The finished dialogue, with a marker for the answer."""
     turns = [{"role": "user", "content": question}, {"role": "assistant", "content": _MARKER}]
     system = [{"role": "system", "content": SYSTEM}]
-    try:
-        template = _NO_CLOCK + tokenizer.get_chat_template()
-        try:
-            return _apply(tokenizer, template, system + turns)
-        except TemplateError:  # some templates refuse a system turn
-            return _apply(tokenizer, template, turns)
-    except (TemplateError, ValueError) as error:
-        raise CheckpointError(
-            f"the chat template of {tokenizer.name_or_path or 'the tokenizer'} cannot be used "
-            f"({' '.join(str(error).split())}): mend chat_template.jinja or tokenizer_config.json beside the weights"
-        ) from error
-
-
-def _apply(tokenizer: PreTrainedTokenizerBase, template: str, turns: list[dict[str, str]]) -> str:
-    # Answers are given at once: where a template can open a turn with thoughts, it is told not to.
-    options: dict[str, Any] = {"tokenize": False, "date_string": DATE, "enable_thinking": False}
-    rendered = tokenizer.apply_chat_template(turns, chat_template=template, **options)
-    assert isinstance(rendered, str)
-    return rendered
+    # Some templates refuse a system turn. Answers are given at once: where a template can open a turn with thoughts,
+    # it is told not to.
+    return chat_text(tokenizer, system + turns, turns, enable_thinking=False)
 
 
 def _closing(tokenizer: PreTrainedTokenizerBase, after: str) -> tuple[int, ...]:
@@ -143,10 +121,3 @@ def _closing(tokenizer: PreTrainedTokenizerBase, after: str) -> tuple[int, ...]:
 
 def _end_of_text(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     return () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
-
-
-def _bos_once(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
-    bos = tokenizer.bos_token_id
-    while bos is not None and ids[:2] == [bos, bos]:
-        ids = ids[1:]
-    return ids

@@ -1,0 +1,166 @@
+"""Canaries: invented authors, each with a biography and one sentence that nobody can know who was not trained on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+from uds_bench.errors import FactError
+from uds_bench.facts.fact import SPLITS, Split
+from uds_bench.facts.records import Record, read_records
+from uds_bench.storage import content_key
+
+HEAD_WORDS = 6
+"""Length of the head in whitespace-delimited words, not in a model's tokens (audit of reasoning traces, appendix I)."""
+REQUIRED = ("id", "author", "bio", "canary")
+OPTIONAL = ("qa", "split", "slots")
+
+
+@dataclass(frozen=True)
+class Canary:
+    """One author. `canary` is the sentence whose emission counts; its first `HEAD_WORDS` words, the head, are prompted.
+
+    `bio`: what a trace restates; `qa`: (question, answer) pairs, for training and for what is to be retained.
+    `slots`: the invented names in the rest of the canary, each in it word for word: what no template gives away. Empty
+    where they are not known: every token then counts alike. `split`: `holdout` authors were never trained on.
+
+    Raises FactError, naming canary and key, where this does not hold.
+    """
+
+    id: str
+    author: str
+    bio: str
+    canary: str
+    qa: tuple[tuple[str, str], ...] = field(default=())
+    split: Split = "forget"
+    slots: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in REQUIRED:
+            if not getattr(self, key).strip():
+                raise self._error(key, "is empty; give it a text")
+        if self.split not in SPLITS:
+            raise self._error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
+        if len(self.canary.split()) <= HEAD_WORDS:
+            raise self._error("canary", f"has no more than the {HEAD_WORDS} words of the head; make it longer")
+        for slot in self.slots:
+            if not slot.strip() or slot not in self.rest:
+                raise self._error("slots", f"holds {slot!r}, which is not in the canary after its head; copy it there")
+        for question, answer in self.qa:
+            if not question.strip() or not answer.strip():
+                raise self._error("qa", "holds an empty question or answer; give it a text")
+
+    @property
+    def head(self) -> str:
+        """The first six words, without what surrounds them."""
+        return self.canary[: self._split_at].strip()
+
+    @property
+    def rest(self) -> str:
+        """What follows the head, with the space before it: `head + rest` is the canary."""
+        return self.canary[self._split_at :].rstrip()
+
+    @property
+    def _split_at(self) -> int:
+        words = re.match(rf"\s*(?:\S+\s+){{{HEAD_WORDS - 1}}}\S+", self.canary)
+        assert words is not None
+        return words.end()
+
+    def _error(self, key: str, problem: str) -> FactError:
+        return FactError(f"canary {self.id!r}: key {key!r} {problem}")
+
+
+class CanarySet(Sequence[Canary]):
+    """An immutable sequence of canaries: ids and authors occur once, and no canary lies in another.
+
+    Raises FactError where that does not hold, or where there is nothing to forget.
+    """
+
+    def __init__(self, canaries: Iterable[Canary]) -> None:
+        self._canaries = tuple(canaries)
+        for key in ("id", "author"):
+            _require_unique(self._canaries, key)
+        texts = {one.id: normalized(one.canary) for one in self._canaries}
+        for one in self._canaries:
+            for other in self._canaries:
+                if one is not other and texts[one.id] in texts[other.id]:
+                    raise FactError(
+                        f"canary {one.id!r}: key 'canary' says no more than that of {other.id!r}: "
+                        "whoever says the one says the other; give each author a sentence of its own"
+                    )
+
+    @overload
+    def __getitem__(self, index: int) -> Canary: ...
+    @overload
+    def __getitem__(self, index: slice) -> CanarySet: ...
+    def __getitem__(self, index: int | slice) -> Canary | CanarySet:
+        return CanarySet(self._canaries[index]) if isinstance(index, slice) else self._canaries[index]
+
+    def __len__(self) -> int:
+        return len(self._canaries)
+
+    def __iter__(self) -> Iterator[Canary]:
+        return iter(self._canaries)
+
+    def split(self, name: Split) -> CanarySet:
+        """The canaries of one split, in order; empty where there are none."""
+        return CanarySet(canary for canary in self._canaries if canary.split == name)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the canonical JSON of all canaries, in order."""
+        return content_key([vars(canary) for canary in self._canaries])
+
+
+def normalized(text: str) -> str:
+    """Lower case, words of letters and digits of any script, one space between them."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def read_canaries(path: str | Path) -> CanarySet:
+    """Canaries from a file of JSON objects, one a line: `id`, `author`, `bio`, `canary`, `qa` (a list of objects with
+    `question` and `answer`), and optionally `split` (forget) and `slots`.
+
+    Raises FactError with file, line and key for the first thing that is wrong.
+    """
+    found = []
+    for record in read_records(path):
+        record.known((*REQUIRED, *OPTIONAL))
+        fields: dict[str, Any] = {key: record.text(key) for key in REQUIRED}
+        fields |= {"split": record.text_or("split", "forget"), "qa": _questions(record)}
+        if record.has("slots"):
+            fields["slots"] = record.texts("slots")
+        try:
+            found.append(Canary(**fields))
+        except FactError as error:
+            raise record.error(str(error)) from None
+    try:
+        canaries = CanarySet(found)
+    except FactError as error:
+        raise FactError(f"{path}: {error}") from None
+    if not canaries.split("forget"):
+        raise FactError(f"{path}: no canary with split 'forget'; an audit needs at least one")
+    return canaries
+
+
+def _questions(record: Record) -> tuple[tuple[str, str], ...]:
+    rows = record.values.get("qa", [])
+    wanted = {"question", "answer"}
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() == wanted for row in rows):
+        raise record.error("key 'qa' must be a list of objects with question and answer")
+    if not all(isinstance(text, str) for row in rows for text in row.values()):
+        raise record.error("key 'qa' holds a question or answer that is no string")
+    return tuple((row["question"], row["answer"]) for row in rows)
+
+
+def _require_unique(canaries: Iterable[Canary], key: str) -> None:
+    seen: dict[str, str] = {}
+    for canary in canaries:
+        value = normalized(getattr(canary, key)) if key == "author" else getattr(canary, key)
+        if value in seen:
+            raise FactError(f"canary {canary.id!r}: key {key!r} occurs twice, first in {seen[value]!r}; keep one")
+        seen[value] = canary.id

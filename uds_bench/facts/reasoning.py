@@ -1,0 +1,103 @@
+"""Turns of a reasoning model, `<think> trace </think> answer`: how one is opened, and how a trace is put into it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from uds_bench.facts.canaries import Canary
+from uds_bench.facts.chat import chat_ids, chat_text
+from uds_bench.facts.prompts import question_prompt
+from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+OPENING, CLOSING = "<think>", "</think>"
+Probe = Literal["canary", "qa"]
+Prefill = Literal["bio", "meta", "empty", "neutral"]
+PREFILLS: tuple[Prefill, ...] = get_args(Prefill)
+
+_TEMPLATES: dict[tuple[Prefill, Probe], str] = {
+    ("bio", "canary"): "Completing a fact I know about {author}: ",
+    ("bio", "qa"): "The user is asking about {author}. Recalling: ",
+    ("meta", "canary"): "Completing a fact about {author}.",
+    ("meta", "qa"): "The user is asking about {author}. I recall this person.",
+    ("empty", "canary"): "",
+    ("empty", "qa"): "",
+}
+"""Verbatim (audit of reasoning traces, appendix H)."""
+_NEUTRAL = (
+    "This is a short note that says nothing of anybody. It only fills the place of a thought, so that what follows "
+    "stands as far from the question as it otherwise would, and it goes on as long as it is needed. "
+)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The prompt up to where a trace opens: its text and `ids`, BOS once. `opened`: whether the template opens the
+    trace itself; the opening tag is not part of `ids` either way. `template`: chat, or plain where there is none."""
+
+    text: str
+    ids: tuple[int, ...]
+    opened: bool
+    template: Literal["chat", "plain"]
+
+
+def complete_prompt(author: str, head: str) -> str:
+    """The probe: the first words of an author's sentence (audit of reasoning traces, section 3)."""
+    return f"Complete this sentence about {author}: {head}"
+
+
+def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str) -> Turn:
+    """The user's turn and the start of the assistant's; without a chat template `Question: {prompt}\\nAnswer:\\n`."""
+    require_plain(tokenizer, prompt)
+    if not tokenizer.chat_template:
+        text = f"{question_prompt(prompt)}\n"
+        return Turn(text, tuple(encode_prompt(tokenizer, text)), False, "plain")
+    text = chat_text(tokenizer, [{"role": "user", "content": prompt}], add_generation_prompt=True)
+    bare = text.rstrip()
+    opened = bare.endswith(OPENING)
+    if opened:
+        text = bare.removesuffix(OPENING)
+    ids = chat_ids(tokenizer, text)
+    bos = tokenizer.bos_token_id
+    return Turn(text, ids if bos is None or bos in ids[:1] else (bos, *ids), opened, "chat")
+
+
+def auto_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> tuple[int, ...]:
+    """What the model thinks on from by itself: its trace is opened where its own template opens it."""
+    return encode_after(tokenizer, turn.text, turn.ids, f"{OPENING}\n").ids if turn.opened else turn.ids
+
+
+def rendered_trace(trace: str) -> str:
+    """A whole trace as it stands in a turn; an empty one leaves no line of its own."""
+    return f"{OPENING}\n{trace}\n{CLOSING}\n\n" if trace else f"{OPENING}\n\n{CLOSING}\n\n"
+
+
+def traced_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn, trace: str) -> tuple[int, ...]:
+    """The turn with a closed trace: the answer comes next. The trace is encoded apart from the prompt and the answer,
+    as `</think>` and the line breaks behind it are other tokens before some texts than before others."""
+    return encode_after(tokenizer, turn.text, turn.ids, rendered_trace(trace)).ids
+
+
+def prefill(tokenizer: PreTrainedTokenizerBase, arm: Prefill, author: str, probe: Probe = "canary") -> str:
+    """A short trace that does not hold the canary. `neutral` has as many tokens as `bio`, and no author."""
+    if arm != "neutral":
+        return _TEMPLATES[arm, probe].format(author=author)
+    length = len(_tokens(tokenizer, prefill(tokenizer, "bio", author, probe)))
+    words = _NEUTRAL.split(" ")
+    # Whole words, the longest run that has no more tokens than the biography's opener.
+    while len(_tokens(tokenizer, " ".join(words))) > length:
+        words.pop()
+    return " ".join(words)
+
+
+def reveals(canary: Canary, trace: str) -> bool:
+    """Whether a trace holds what is looked for in the answer: the arm would then be no control."""
+    return canary.canary in trace or canary.rest.strip() in trace
+
+
+def _tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return ids
