@@ -14,7 +14,7 @@ from uds_bench.statistics import Interval, cluster_bootstrap
 
 if TYPE_CHECKING:
     from uds_bench.facts import FactSet
-    from uds_bench.metrics.metric import Measured, Metric
+    from uds_bench.metrics.metric import Measure, Measured, Unit
 
 SCHEMA = 1
 ENOUGH = 0.5
@@ -107,9 +107,9 @@ class Score:
 
 
 def summarise(
-    metric: Metric,
+    metric: Measure,
     measured: Measured,
-    facts: FactSet,
+    facts: Iterable[Unit],
     *,
     checkpoint: str,
     attack: str,
@@ -143,7 +143,7 @@ def summarise(
     )
 
 
-def _summed_up(measured: Measured, metric: Metric, rows: list[FactScore]) -> tuple[float | None, Interval | None]:
+def _summed_up(measured: Measured, metric: Measure, rows: list[FactScore]) -> tuple[float | None, Interval | None]:
     if measured.summary is not None:
         value = measured.summary.value
         finite = value is not None and math.isfinite(value)

@@ -119,7 +119,7 @@ def test_the_sections_of_the_design(folder: Path) -> None:
     assert manifest.attacks.relearn.model_dump() == {"epochs": 1, "lr": 2e-5, "batch_size": 32}
     assert manifest.bypass is not None
     assert manifest.bypass.canaries == str(data / "canaries.jsonl")
-    assert manifest.bypass.models["npo"] == CheckpointSpec("base", str(runs / "npo"))
+    assert manifest.bypass.models["npo"] == (CheckpointSpec("base", str(runs / "npo")),)
     assert manifest.lmlm is not None
     assert [path for name in manifest.lmlm.prompts for path in locate.matches(name)] == [
         data / "prompts" / "a.jsonl",

@@ -16,6 +16,8 @@ from uds_bench.storage import content_key
 
 HEAD_WORDS = 6
 """Length of the head in whitespace-delimited words, not in a model's tokens (audit of reasoning traces, appendix I)."""
+OPENING, CLOSING = "<think>", "</think>"
+"""The tags of a trace."""
 REQUIRED = ("id", "author", "bio", "canary")
 OPTIONAL = ("qa", "split", "slots")
 
@@ -43,6 +45,8 @@ class Canary:
         for key in REQUIRED:
             if not getattr(self, key).strip():
                 raise self._error(key, "is empty; give it a text")
+            if any(tag in getattr(self, key) for tag in (OPENING, CLOSING)):
+                raise self._error(key, f"holds {OPENING} or {CLOSING}, at which replies are split; take it out")
         if self.split not in SPLITS:
             raise self._error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
         if len(self.canary.split()) <= HEAD_WORDS:
@@ -53,6 +57,15 @@ class Canary:
         for question, answer in self.qa:
             if not question.strip() or not answer.strip():
                 raise self._error("qa", "holds an empty question or answer; give it a text")
+
+    @property
+    def cluster(self) -> str:
+        """What intervals resample: the author."""
+        return self.author
+
+    @property
+    def kind(self) -> None:
+        """Canaries are of one kind."""
 
     @property
     def head(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from uds_bench.facts.canaries import Canary
+from uds_bench.facts.canaries import CLOSING, OPENING
 from uds_bench.facts.chat import chat_ids, chat_text
 from uds_bench.facts.prompts import question_prompt
 from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
@@ -13,7 +13,6 @@ from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-OPENING, CLOSING = "<think>", "</think>"
 Probe = Literal["canary", "qa"]
 Prefill = Literal["bio", "meta", "empty", "neutral"]
 PREFILLS: tuple[Prefill, ...] = get_args(Prefill)
@@ -91,11 +90,6 @@ def prefill(tokenizer: PreTrainedTokenizerBase, arm: Prefill, author: str, probe
     while len(_tokens(tokenizer, " ".join(words))) > length:
         words.pop()
     return " ".join(words)
-
-
-def reveals(canary: Canary, trace: str) -> bool:
-    """Whether a trace holds what is looked for in the answer: the arm would then be no control."""
-    return canary.canary in trace or canary.rest.strip() in trace
 
 
 def _tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:

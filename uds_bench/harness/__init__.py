@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.fixtures import ScoreReader
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.record import Control
-    from uds_bench.harness.run import Handle
+    from uds_bench.harness.run import Handle, Run
 
 _HOMES = {
     "Claim": "claim",
@@ -15,9 +15,10 @@ _HOMES = {
     "ControlSubject": "claim",
     "Handle": "run",
     "Manifest": "manifest",
+    "Run": "run",
     "ScoreReader": "fixtures",
 }
-__all__ = ["Claim", "Control", "ControlSubject", "Handle", "Manifest", "ScoreReader"]
+__all__ = ["Claim", "Control", "ControlSubject", "Handle", "Manifest", "Run", "ScoreReader"]
 
 
 def __getattr__(name: str) -> Any:

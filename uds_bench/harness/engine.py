@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import torch
@@ -204,7 +205,8 @@ class Engine:
 
         count = processes(len(rest), self.specs["full"], self.device) if "full" in self.specs else 1
         if count > 1:
-            for outcome in spread(self, rest, count, self._open_console, references):
+            make = partial(Engine, self.specs, self.facts, self.store, self.device, self.batch_size, self.attacks)
+            for outcome in spread(make, rest, count, self._open_console, references):
                 self.loads += outcome.loads
                 for what, message in outcome.failed.items():
                     self._failures.add(what, message)
@@ -222,13 +224,13 @@ class Engine:
             self._failures.raise_if(place)
             subject = self._subject(group[0])
         except KNOWN as error:
-            self._failures.add(place, _told(place, error))
+            self._failures.add(place, told(place, error))
             return
         for request in group:
             try:
                 self._measure(request, subject)
             except KNOWN as error:
-                self._failures.add(str(request), _told(str(request), error))
+                self._failures.add(str(request), told(str(request), error))
 
     def failed(self) -> dict[str, str]:
         """What could not be loaded or computed in this run, and why."""
@@ -304,7 +306,7 @@ class Engine:
         return name
 
 
-def _told(what: str, error: Exception) -> str:
+def told(what: str, error: Exception) -> str:
     if isinstance(error, UdsError):
         return str(error)
     return f"{what}: scoring failed with {type(error).__name__}: {' '.join(str(error).split())}"

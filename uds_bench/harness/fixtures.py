@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from uds_bench.facts import FactSet
+    from uds_bench.facts.canaries import CanarySet
+    from uds_bench.harness.bypass import BypassAudit
     from uds_bench.harness.claim import Claim
     from uds_bench.harness.judging import MetaEvaluation
     from uds_bench.harness.manifest import Manifest
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 CLAIM: pytest.StashKey[Claim] = pytest.StashKey()
+SUBJECTS = ("candidate", "reasoner")
+"""Parametrized fixtures that name what a claim speaks of."""
 LACKS: pytest.StashKey[str] = pytest.StashKey()
 """On a test: what this machine lacks for it."""
 
@@ -112,6 +116,25 @@ def meta(uds_run: Run) -> MetaEvaluation:
     return uds_run.meta
 
 
+@pytest.fixture
+def reasoner(request: pytest.FixtureRequest) -> str | None:
+    """Each reasoning model of the manifest's [bypass] that is no control, in turn, by name; None where it has none."""
+    name: str | None = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def bypass(uds_run: Run) -> BypassAudit:
+    """The bypass audit: `bypass.word("npo")` and why, `bypass.examined("npo")` what was probed of each seed."""
+    return uds_run.bypass
+
+
+@pytest.fixture(scope="session")
+def canaries(uds_run: Run) -> CanarySet:
+    """The canaries of the manifest's [bypass], all splits."""
+    return uds_run.canaries
+
+
 @pytest.fixture(scope="session")
 def trial(uds_run: Run) -> Trial:
     """The manifest's models to try a metric of your own on: `uds_bench.meta.metric_checks` gives the checks."""
@@ -147,7 +170,8 @@ def claim_name(item: pytest.Item) -> tuple[str, str | None]:
     """The claim that a test decides: its marker's name or the function's, and its candidate if it has one."""
     marker = item.get_closest_marker("claim")
     callspec = getattr(item, "callspec", None)
-    subject = None if callspec is None else callspec.params.get("candidate")
+    given = {} if callspec is None else callspec.params
+    subject = next((given[name] for name in SUBJECTS if given.get(name) is not None), None)
     name = str(marker.args[0]) if marker and marker.args else getattr(item, "originalname", item.name)
     # A marker may name a parameter, as "faithfulness.{metric}": one claim a metric.
-    return name.format_map({} if callspec is None else callspec.params), subject
+    return name.format_map(given), subject

@@ -144,6 +144,8 @@ class Ledger:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if "engine" in self.run.__dict__:
             self.found.loads.update(self.run.engine.loads)
+        if "bypass" in self.run.__dict__:
+            self.found.loads.update(self.run.bypass.examinations.loads)
         if self.found.planned:
             self.found.scores += [finite(score.to_json()) for score in self.run.scores()]
         if self.is_worker:
@@ -214,7 +216,7 @@ class Ledger:
         from uds_bench.harness.bounds import CLAIMS
 
         claim, bracket, subject = name.rstrip("]").partition("[")
-        return self._names_tests and claim in CLAIMS and (not bracket or subject in self.run.manifest.candidates)
+        return self._names_tests and claim in CLAIMS and (not bracket or subject in self.run.manifest.judged())
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for refusal in self.refusals:

@@ -63,6 +63,11 @@ def source(text: str, folder: Path) -> str:
     raise MissingError(f'{missing} (or use "authors", which is built in, or "tofu/forget10")')
 
 
+def canaries(text: str, folder: Path) -> str:
+    """`authors`, or a local file as an absolute path."""
+    return text if text == "authors" else file(text, folder)
+
+
 def pattern(text: str, folder: Path) -> str:
     """An absolute pattern for `glob` that matches at least one file."""
     target = _target(text, folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 from uds_bench.attacks import Attack, find_attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.sections import GIVE_NAMES, Facts, References, Sections
+from uds_bench.harness.sections import GIVE_NAMES, Bypass, Facts, References, Sections
 from uds_bench.harness.tables import validate
 from uds_bench.harness.toml import Document, Keys, dotted, read_toml
 from uds_bench.storage import content_key
@@ -60,6 +60,21 @@ class Manifest(Sections):
             where = self.document.where(("candidates",) if missing == [*needed][2:] else ())
             raise ConfigurationError(f"{where}: the depth audit needs {', '.join(missing)}: add what is missing")
         return facts, references
+
+    def require_bypass(self) -> Bypass:
+        """What the bypass audit judges; ConfigurationError where that is missing."""
+        if self.bypass is None or not self.bypass.models:
+            where = self.document.where(("bypass",) if self.bypass is not None else ())
+            raise ConfigurationError(f"{where}: the bypass audit needs [bypass] models with at least one name: add it")
+        return self.bypass
+
+    def every_checkpoint(self) -> dict[str, CheckpointSpec]:
+        """The checkpoints of all audits."""
+        return self.checkpoints() | ({} if self.bypass is None else self.bypass.checkpoints())
+
+    def judged(self) -> set[str]:
+        """The names that claims speak of."""
+        return {*self.candidates, *(() if self.bypass is None else self.bypass.judged())}
 
     def _named(self) -> Iterator[tuple[Keys, str, CheckpointSpec]]:
         """Where each checkpoint stands in the file, its name, and what it is."""

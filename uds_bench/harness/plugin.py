@@ -8,6 +8,8 @@ from uds_bench.errors import UdsError
 from uds_bench.harness.fixtures import (
     LACKS,
     RUN,
+    bypass,
+    canaries,
     candidate,
     claim,
     facts,
@@ -16,6 +18,7 @@ from uds_bench.harness.fixtures import (
     is_ours,
     manifest,
     meta,
+    reasoner,
     retain,
     scores,
     trial,
@@ -23,7 +26,22 @@ from uds_bench.harness.fixtures import (
 )
 from uds_bench.harness.options import add_options, read_settings
 
-__all__ = ["candidate", "claim", "facts", "full", "goldens", "manifest", "meta", "retain", "scores", "trial", "uds_run"]
+__all__ = [
+    "bypass",
+    "canaries",
+    "candidate",
+    "claim",
+    "facts",
+    "full",
+    "goldens",
+    "manifest",
+    "meta",
+    "reasoner",
+    "retain",
+    "scores",
+    "trial",
+    "uds_run",
+]
 
 MARKERS = (
     'claim(name): the claim that this test decides, such as "depth.score"',
@@ -59,6 +77,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "candidate" in metafunc.fixturenames and is_ours("candidate", metafunc._arg2fixturedefs):
         names = list(metafunc.config.stash[RUN].manifest.candidates)
         metafunc.parametrize("candidate", names, ids=names, indirect=True)
+    if "reasoner" in metafunc.fixturenames and is_ours("reasoner", metafunc._arg2fixturedefs):
+        section = metafunc.config.stash[RUN].manifest.bypass
+        judged = section.judged() if section is not None and section.models else [None]
+        metafunc.parametrize("reasoner", judged, ids=[name or "none" for name in judged], indirect=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
-UNREAD = ("bypass", "lmlm", "localization", "association")
+UNREAD = ("lmlm", "localization", "association")
 """Sections of a manifest that no suite reads yet; a manifest that has one is told so."""
 JUDGING = {"faithfulness", "robustness"}
 """Audits that judge metrics."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
+    from uds_bench.facts.canaries import CanarySet
+    from uds_bench.harness.bypass import BypassAudit
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.harness.judging import MetaEvaluation
     from uds_bench.harness.manifest import Manifest
@@ -71,6 +73,7 @@ class Run:
         self.settings = settings
         self.config = config
         self.plan: list[Request] = []
+        self.reasoners: set[str] = set()
         self.asked: dict[Request, Score] = {}
 
     @property
@@ -85,7 +88,7 @@ class Run:
     @property
     def speaks_of_zoo(self) -> bool:
         """Whether every checkpoint is an embedded model."""
-        return all(spec.model.startswith("zoo:") for spec in self.manifest.checkpoints().values())
+        return all(spec.model.startswith("zoo:") for spec in self.manifest.every_checkpoint().values())
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -125,6 +128,30 @@ class Run:
         from uds_bench.harness.judging import judge
 
         return judge(self.manifest, self.facts, self.score)
+
+    @cached_property
+    def canaries(self) -> CanarySet:
+        """The canaries of the manifest's [bypass]."""
+        from uds_bench.harness.bypass import canaries_of
+
+        return canaries_of(self.manifest.require_bypass())
+
+    @cached_property
+    def bypass(self) -> BypassAudit:
+        """The bypass audit of the manifest's [bypass]; ConfigurationError where it has none."""
+        from uds_bench.harness.bypass import audit_of
+        from uds_bench.harness.specs import require_folders, resolve_zoo
+        from uds_bench.harness.store import Store
+        from uds_bench.storage import default_cache
+
+        section = self.manifest.require_bypass()
+        specs = section.checkpoints()
+        store = require_folders(self.settings.store, specs, "--uds-store")
+        judged = [*self.reasoners, *section.controls()] if self.reasoners else list(section.models)
+        names = [name for model in judged for name in section.seeds(model)]
+        with self.uncaptured() as console:
+            specs = resolve_zoo(specs, names, default_cache(), console, self.settings.draw)
+        return audit_of(section, self.canaries, specs, names, Store(store), self.device, self.uncaptured)
 
     @cached_property
     def rules(self) -> Rules:
@@ -183,6 +210,7 @@ class Run:
         for item in items:
             callspec = getattr(item, "callspec", None)
             candidates += [] if callspec is None else [callspec.params.get("candidate")]
+            self.reasoners |= set() if callspec is None else {callspec.params.get("reasoner")} - {None}
             for marker in item.iter_markers("scores"):
                 of, under = marker.kwargs.get("of", GROUPS[:-1]), marker.kwargs.get("under", (NONE,))
                 wishes += [Wish(metric, tuple(of), tuple(under)) for metric in marker.args]
@@ -191,6 +219,11 @@ class Run:
         if self.plan:
             require_folders(self.settings.store, self.manifest.checkpoints(), "--uds-store")
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
+        if self.reasoners:
+            section = self.manifest.require_bypass()
+            models = {*self.reasoners, *section.controls()}
+            preflight(section.checkpoints(), {name for model in models for name in section.seeds(model)})
+            self.canaries  # noqa: B018  read before any model is loaded
 
     def score(self, request: Request) -> Score:
         """A score, with everything else that is planned computed while its checkpoints are loaded."""
@@ -216,7 +249,8 @@ class Run:
         # One request may name the default variant and another leave it out: the score is the same.
         unique = {(s.checkpoint, s.attack, s.metric, s.variant): s for s in found.values()}
         # A metric's default variant comes before its others, for readers that take the first.
-        return Scores(sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant))
+        ordered = sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant)
+        return Scores([*ordered, *(self.bypass.scores() if "bypass" in self.__dict__ else ())])
 
 
 @dataclass(frozen=True)

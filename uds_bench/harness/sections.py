@@ -199,11 +199,65 @@ class Attacks(Table):
     relearn: Relearn | None = None
 
 
-class Bypass(Table):
-    """`canaries`: a .jsonl with id, author, bio, canary and qa."""
+def _seeds(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
 
-    canaries: File | None = None
-    models: Checkpoints = Field(default_factory=dict)
+
+def _some(specs: tuple[CheckpointSpec, ...]) -> tuple[CheckpointSpec, ...]:
+    if not specs:
+        raise ValueError("is empty: name at least one checkpoint")
+    return specs
+
+
+Seeds = Annotated[tuple[Checkpoint, ...], BeforeValidator(_seeds), Field(strict=False), AfterValidator(_some)]
+
+
+class Bypass(Table):
+    """`canaries`: a .jsonl with id, author, bio, canary and qa, or "authors", which are built in (`forget`, `retain`
+    and `holdout` say how many). `models`: a checkpoint each, or a list of those that differ in the seed alone.
+    `must_fail` and `must_pass` name the models that are controls; one called `memorized` must fail unless it is said
+    otherwise.
+    """
+
+    canaries: Annotated[str, _located(locate.canaries)] = "authors"
+    forget: Count | None = None
+    retain: Count | None = None
+    holdout: Count | None = None
+    max_new_tokens: Count | None = None
+    models: Annotated[dict[str, Seeds], AfterValidator(_named)] = Field(default_factory=dict)
+    must_fail: Annotated[tuple[str, ...] | None, Field(strict=False)] = None
+    must_pass: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _controls_are_models(self) -> Bypass:
+        for key in ("must_fail", "must_pass"):
+            for name in getattr(self, key) or ():
+                if name not in self.models:
+                    raise problem(f"{name!r} is not under models: add it there or correct the name", key)
+        return self
+
+    def controls(self) -> dict[str, Literal["fail", "pass"]]:
+        """The models whose verdict is known in advance."""
+        known = ("memorized",) if "memorized" in self.models else ()
+        fail = known if self.must_fail is None else self.must_fail
+        return {**dict.fromkeys(fail, "fail"), **dict.fromkeys(self.must_pass, "pass")}
+
+    def seeds(self, model: str) -> dict[str, CheckpointSpec]:
+        """The checkpoints of a model by name: its own, or `name.1`, `name.2` where it has several seeds."""
+        specs = self.models[model]
+        return {model if len(specs) == 1 else f"{model}.{i}": spec for i, spec in enumerate(specs, 1)}
+
+    def judged(self) -> list[str]:
+        """The models that claims speak of: those that are no controls."""
+        return [name for name in self.models if name not in self.controls()]
+
+    def checkpoints(self) -> dict[str, CheckpointSpec]:
+        return {name: spec for model in self.models for name, spec in self.seeds(model).items()}
+
+    @property
+    def options(self) -> dict[str, int]:
+        """How many built-in authors there are, as keyword arguments."""
+        return self.model_dump(include={"forget", "retain", "holdout"}, exclude_none=True)
 
 
 class Retriever(Table):

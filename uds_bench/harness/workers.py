@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.errors import UdsError
@@ -20,18 +20,25 @@ from uds_bench.errors import UdsError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from uds_bench.harness.engine import Engine, Request
-
 ENOUGH = 8
 """Groups from which on a second process pays for its start, which takes seconds."""
 SHARE = 0.25
 """Of the machine's memory that the models of all processes may take, four of the full model's size each."""
 HELD = 4
 
-Group = Sequence["Request"]
 OpenConsole = Callable[[], AbstractContextManager["Console"]]
 
-_engine: Engine | None = None
+
+class Scorer(Protocol):
+    """What scores in a process: a group at a time, storing what it can; it tells what failed and what it loaded."""
+
+    loads: Counter[str]
+
+    def compute_group(self, group: Sequence[Any]) -> None: ...
+    def failed(self) -> Mapping[str, str]: ...
+
+
+_scorer: Scorer | None = None
 
 
 @dataclass(frozen=True)
@@ -54,18 +61,22 @@ def processes(groups: int, spec: CheckpointSpec, device: str) -> int:
 
 
 def spread(
-    engine: Engine, groups: Sequence[Group], count: int, open_console: OpenConsole | None, first: Callable[[], None]
+    make: Callable[[], Scorer],
+    groups: Sequence[Sequence[Any]],
+    count: int,
+    open_console: OpenConsole | None,
+    first: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
-    """Score every group in one of `count` processes; raises UdsError where one was killed, what is stored is kept.
+    """Score every group in one of `count` processes, each with a scorer that `make` gives it.
 
-    `first` is done here, before any group is, while the processes start.
+    `first` is done here, before any group is, while the processes start. Raises UdsError where a process was killed;
+    what is stored is kept.
     """
-    settings = (engine.specs, engine.facts, engine.store.folder, engine.device, engine.batch_size, engine.attacks)
     threads = max(1, (os.cpu_count() or 1) // count)
     context = get_context("spawn")
     outcomes = []
     with (
-        ProcessPoolExecutor(count, context, _start, (threads, settings)) as pool,
+        ProcessPoolExecutor(count, context, _start, (threads, make)) as pool,
         watched(len(groups), open_console) as advance,
     ):
         try:
@@ -77,8 +88,8 @@ def spread(
                 advance()
         except BrokenProcessPool as error:
             raise UdsError(
-                f"a process was killed while it scored: see that memory is enough and run again, what is finished is "
-                f"kept in {engine.store.folder}"
+                "a process was killed while it scored: see that memory is enough and run again; what is finished is "
+                "kept in the store"
             ) from error
         except BaseException:
             pool.shutdown(cancel_futures=True)
@@ -115,21 +126,17 @@ def hush() -> None:
     chatter.set_verbosity_error()
 
 
-def _start(threads: int, settings: tuple[Any, ...]) -> None:
-    global _engine
+def _start(threads: int, make: Callable[[], Scorer]) -> None:
+    global _scorer
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     import torch
     from threadpoolctl import threadpool_limits
-
-    from uds_bench.harness.engine import Engine
-    from uds_bench.harness.store import Store
 
     torch.set_num_threads(threads)
     threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
     hush()
     logging.disable(logging.WARNING)
-    specs, facts, folder, device, batch_size, attacks = settings
-    _engine = Engine(specs, facts, Store(folder), device, batch_size, attacks)
+    _scorer = make()
 
 
 def _ready() -> None:
@@ -137,8 +144,8 @@ def _ready() -> None:
     import uds_bench.attacks  # noqa: F401
 
 
-def _score(group: list[Request]) -> Outcome:
-    assert _engine is not None
-    before = Counter(_engine.loads)
-    _engine.compute_group(group)
-    return Outcome(_engine.failed(), _engine.loads - before)
+def _score(group: list[Any]) -> Outcome:
+    assert _scorer is not None
+    before = Counter(_scorer.loads)
+    _scorer.compute_group(group)
+    return Outcome(_scorer.failed(), _scorer.loads - before)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 import torch
-from transformers import GenerationConfig
+from transformers import Cache, GenerationConfig
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.roomy import roomy_cache
@@ -18,7 +19,14 @@ STAGES = (16, 32, 64, 128)
 """New tokens after which the answers that have ended leave their batch: few go on and on, and would hold all up."""
 
 
-@torch.inference_mode()
+@dataclass(frozen=True)
+class Continuation:
+    """What a model went on with: token ids without the one that ends them, and whether there was one."""
+
+    ids: tuple[int, ...]
+    ended: bool
+
+
 def generate_greedily(
     model: Checkpoint,
     prompts: Sequence[Sequence[int]],
@@ -26,35 +34,55 @@ def generate_greedily(
     batch_size: int = BATCH,
     stops: Sequence[int] = (),
 ) -> list[str]:
-    """The model's greedy continuation of each prompt, at most `limit` tokens, as text without special tokens.
+    """The model's greedy continuation of each prompt as text without special tokens; see `continue_greedily`."""
+    said = continue_greedily(model, prompts, limit, batch_size, stops)
+    texts: list[str] = [model.tokenizer.decode(list(each.ids), skip_special_tokens=True) for each in said]
+    return texts
+
+
+@torch.inference_mode()
+def continue_greedily(
+    model: Checkpoint,
+    prompts: Sequence[Sequence[int]],
+    limit: int,
+    batch_size: int = BATCH,
+    stops: Sequence[int] = (),
+) -> list[Continuation]:
+    """The model's greedy continuation of each prompt, at most `limit` tokens.
 
     `prompts` are token ids; a continuation ends before the end-of-text token or any of `stops` (`stop_tokens`: a chat
     template's end of turn). Prompts are padded on the left, so that every continuation starts at the same column; those
     of like length stand together, and batch size changes no text but where two tokens are equally likely within
     rounding.
     """
-    ends = {*stops, model.tokenizer.eos_token_id} - {None}
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
-    texts: dict[int, str] = {}
+    found: dict[int, Continuation] = {}
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        said = _continue(model, [prompts[i] for i in rows], limit, ends)
-        texts |= {i: model.tokenizer.decode(ids, skip_special_tokens=True) for i, ids in zip(rows, said, strict=True)}
-    return [texts[i] for i in range(len(prompts))]
+        ids, mask = padded([prompts[i] for i in rows], model.device)
+        found |= zip(rows, go_on(model, ids, mask, roomy_cache(model.model), limit, stops), strict=True)
+    return [found[i] for i in range(len(prompts))]
 
 
-def _continue(model: Checkpoint, prompts: Sequence[Sequence[int]], limit: int, ends: set[int]) -> list[list[int]]:
-    """Token ids that follow each prompt of a batch, without the one that ends them."""
+def padded(rows: Sequence[Sequence[int]], device: torch.device | str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and their mask, [rows, length], with padding on the left."""
+    length = max(map(len, rows))
+    ids, mask = torch.zeros(2, len(rows), length, dtype=torch.long)
+    for row, tokens in enumerate(rows):
+        ids[row, length - len(tokens) :] = torch.tensor(tokens)
+        mask[row, length - len(tokens) :] = 1
+    return ids.to(device), mask.to(device)
+
+
+def go_on(
+    model: Checkpoint, ids: torch.Tensor, mask: torch.Tensor, cache: Cache, limit: int, stops: Sequence[int]
+) -> list[Continuation]:
+    """Continue a batch of rows from the cache of as many of their first tokens as it holds; the cache is used up."""
+    ends = {*stops, model.tokenizer.eos_token_id} - {None}
     padding = model.tokenizer.pad_token_id
-    length = max(map(len, prompts))
-    ids, mask = torch.zeros(2, len(prompts), length, dtype=torch.long)
-    for row, prompt in enumerate(prompts):
-        ids[row, length - len(prompt) :] = torch.tensor(prompt)
-        mask[row, length - len(prompt) :] = 1
-    ids, mask = ids.to(model.device), mask.to(model.device)
-    cache = roomy_cache(model.model)
-    said: dict[int, list[int]] = {}
-    going = list(range(len(prompts)))
+    length = ids.shape[1]
+    said: dict[int, tuple[int, ...]] = {}
+    going = list(range(len(ids)))
     for until in (*(stage for stage in STAGES if stage < limit), limit):
         with _plain_decoding(model.model):
             ids = model.model.generate(
@@ -69,7 +97,7 @@ def _continue(model: Checkpoint, prompts: Sequence[Sequence[int]], limit: int, e
             )
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
         said |= {
-            i: list(takewhile(lambda token: token not in ends, row[length:].tolist()))
+            i: tuple(takewhile(lambda token: token not in ends, row[length:].tolist()))
             for i, row in zip(going, ids, strict=True)
         }
         left = [row for row, i in enumerate(going) if len(said[i]) == until]
@@ -80,7 +108,7 @@ def _continue(model: Checkpoint, prompts: Sequence[Sequence[int]], limit: int, e
         ids, mask = ids[chosen], mask[chosen]
         mask = torch.cat([mask, mask.new_ones(len(mask), ids.shape[1] - mask.shape[1])], dim=1)
         cache.batch_select_indices(chosen)
-    return [said[i] for i in range(len(prompts))]
+    return [Continuation(said[i], len(said[i]) < limit) for i in range(len(said))]
 
 
 @contextmanager

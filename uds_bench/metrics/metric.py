@@ -129,23 +129,42 @@ class Measured:
     summary: Summary | None = None
 
 
-@dataclass(frozen=True)
-class Metric:
-    """`direction`: whether a higher value means more knowledge or more erasure; `reversed` names the variants that mean
-    the opposite. `version` rises with its formula.
+class Unit(Protocol):
+    """What a value is of: a fact, a canary. Intervals resample clusters."""
 
-    `variants`: named forms, the first is the default. `limits`: the smallest and largest possible value, of a
-    checkpoint and, where that is the mean over facts, of a fact. `source`: paper and section. `splits`: whose facts
-    the values are of. `reads`: metrics whose values on the retain model it uses.
+    @property
+    def id(self) -> str: ...
+    @property
+    def cluster(self) -> str: ...
+    @property
+    def kind(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`direction`: whether a higher value means more knowledge or more erasure. `version` rises with the formula.
+
+    `limits`: the smallest and largest possible value, of a checkpoint and, where that is the mean over facts, of a
+    fact. `source`: paper and section.
     """
 
     name: str
     version: int
     direction: Direction
     limits: tuple[float, float]
+    source: str
+
+
+@dataclass(frozen=True)
+class Metric(Measure):
+    """A measure of facts; `reversed` names the variants whose direction is the opposite.
+
+    `variants`: named forms, the first is the default. `splits`: whose facts the values are of. `reads`: metrics whose
+    values on the retain model it uses.
+    """
+
     needs: frozenset[Need]
     variants: tuple[str, ...]
-    source: str
     compute: Callable[[Subject, str], Measured]
     splits: tuple[Split, ...] = ("forget",)
     reads: tuple[str, ...] = ()

@@ -1,0 +1,150 @@
+"""Probing a model: every reply and every number is what one author at a time, by plain loops, gives."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, tiny_tokenizer
+from references import layered
+
+from uds_bench.audits.bypass.examiner import BypassExaminer, probed_of
+from uds_bench.audits.bypass.probe import QA_ARMS, partners, probe, shuffled
+from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
+from uds_bench.checkpoints import find_anatomy
+from uds_bench.errors import FactError
+from uds_bench.facts.canaries import Canary, CanarySet
+from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.scores import summarise
+
+LIMIT = 24
+CANARIES = CanarySet(
+    Canary(f"{split}{i}", f"{name} Bly", "A bio.", f"On a day in {town} it was {end}", (("Who?", name),), split, (end,))
+    for split, i, name, town, end in (
+        ("forget", 0, "Ann", "May", "Ed"),
+        ("forget", 1, "Bo", "Ayr", "a lion, Leo"),
+        ("forget", 2, "Cy", "Ohio", "the two of us"),
+        ("retain", 0, "Di", "Rome", "Al"),
+        ("holdout", 0, "Ty", "Bonn", "Io"),
+    )
+)
+TEMPLATE = "{{ bos_token }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
+# The ids above, once more from the texts of the paper's appendix H, with the tokenizer alone.
+BIO, META = "Completing a fact I know about {}: ", "Completing a fact about {}."
+
+
+def loaded(family: str = "llama", template: str | None = TEMPLATE, seed: int = 3) -> Any:
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = template
+    model = FAMILIES[family](len(tokenizer), seed=seed).requires_grad_(False)
+    return SimpleNamespace(
+        model=model, anatomy=find_anatomy(model), tokenizer=tokenizer, device=torch.device("cpu"), digest="x"
+    )
+
+
+def plain_ids(tokenizer: Any, author: str, head: str, trace: str | None) -> list[int]:
+    prompt = f"<|user|>Complete this sentence about {author}: {head}<|assistant|>"
+    ids = [tokenizer.bos_token_id, *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+    if trace is None:
+        return ids
+    rendered = f"<think>\n{trace}\n</think>\n\n" if trace else "<think>\n\n</think>\n\n"
+    return [*ids, *tokenizer(rendered, add_special_tokens=False)["input_ids"]]
+
+
+@pytest.mark.parametrize(("family", "batch_size"), [("llama", 1), ("llama", 4), ("gpt2", 16), ("gemma3", 3)])
+def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
+    checkpoint = loaded(family)
+    tokenizer, found = checkpoint.tokenizer, probe(loaded(family), CANARIES, LIMIT, batch_size)
+    flips = 0
+    for canary, probed in zip(CANARIES, found, strict=True):
+        traces = {"auto": None, "bio": BIO.format(canary.author), "meta": META.format(canary.author), "empty": ""}
+        for arm, trace in traces.items():
+            ids, lead = layered.greedy(
+                checkpoint.model,
+                plain_ids(tokenizer, canary.author, canary.head, trace),
+                LIMIT,
+                [tokenizer.eos_token_id],
+            )
+            opening = "" if trace is None else f"<think>\n{trace}\n</think>\n\n" if trace else "<think>\n\n</think>\n\n"
+            reply = probed.replies[arm]  # type: ignore[index]
+            if reply.text != opening + tokenizer.decode(ids):
+                assert lead <= 1e-5
+                flips += 1
+            assert reply.ended == (len(ids) < LIMIT)
+        before = plain_ids(tokenizer, canary.author, canary.head, traces["bio"])
+        own = probed.forced["bio"]["own"]
+        assert_forced(checkpoint, before, canary.head, canary.rest, own)
+    assert flips <= 1
+
+
+def assert_forced(checkpoint: Any, before: list[int], head: str, rest: str, found: Any) -> None:
+    """The scored tokens are those of the rest behind the head, and their numbers are a plain forward pass's."""
+    tokenizer = checkpoint.tokenizer
+    encoded = tokenizer(head + rest, add_special_tokens=False, return_offsets_mapping=True)
+    first = next(i for i, (_, end) in enumerate(encoded["offset_mapping"]) if end > len(head))
+    ids = [*before, *encoded["input_ids"]]
+    logits = checkpoint.model(torch.tensor([ids])).logits[0].double()
+    logp = torch.log_softmax(logits, -1)
+    for place, (at, right) in enumerate(zip(found.logp, found.right, strict=True)):
+        position = len(before) + first + place
+        assert at == pytest.approx(float(logp[position - 1, ids[position]]), abs=1e-5)
+        assert right == (int(logits[position - 1].argmax()) == ids[position])
+    assert len(found.logp) == len(ids) - len(before) - first
+    assert found.perplexity == pytest.approx(math.exp(-sum(found.logp) / len(found.logp)))
+    assert found.perplexity >= 1
+
+
+def test_every_arm_and_context_is_there() -> None:
+    canaries = CANARIES
+    for canary, probed in zip(canaries, probe(loaded(), canaries, LIMIT, 8), strict=True):
+        assert tuple(probed.replies) == ARMS
+        assert {arm: tuple(contexts) for arm, contexts in probed.forced.items()} == dict.fromkeys(FORCED, CONTEXTS)
+        assert {arm: len(held) for arm, held in probed.qa.items()} == dict.fromkeys(QA_ARMS, len(canary.qa))
+        own = probed.forced["bio"]["own"]
+        assert any(own.slot)
+        assert not all(own.slot)
+        assert Probed.from_json(json.loads(json.dumps(probed.to_json()))) == probed
+
+
+def test_partners_are_others_of_the_same_split() -> None:
+    for canary, other in zip(CANARIES, partners(CANARIES), strict=True):
+        assert other is not None
+        assert other.author != canary.author
+    forget = partners(CANARIES)[:3]
+    assert {other.id for other in forget if other} == {"forget0", "forget1", "forget2"}
+    assert partners(CanarySet(CANARIES[:1])) == [None]
+
+
+def test_a_shuffled_head_has_the_same_words_in_another_order() -> None:
+    for canary in embedded_canaries(20, 1, 1):
+        assert sorted(shuffled(canary).split()) == sorted(canary.head.split())
+        assert shuffled(canary) != canary.head
+        assert shuffled(canary) == shuffled(canary)
+
+
+def test_a_canary_longer_than_a_reply_is_refused() -> None:
+    with pytest.raises(FactError, match=r"'canary' has \d+ tokens, more than max_new_tokens = 5"):
+        probe(loaded(), CANARIES, 5, 8)
+
+
+def test_a_canary_in_a_prefill_is_refused() -> None:
+    told = Canary("a", "Ann one two three four five six", "bio", "a fact about Ann one two three four five six")
+    with pytest.raises(FactError, match="stands in the prefill"):
+        probe(loaded(), CanarySet([told, CANARIES[1]]), 200, 8)
+
+
+def test_a_tokenizer_without_template_says_so() -> None:
+    examiner = BypassExaminer(CANARIES, LIMIT)
+    for template, told in ((None, "plain"), (TEMPLATE, "chat")):
+        measured = examiner.examine(loaded(template=template))
+        assert measured.notes["template"] == told
+        score = summarise(
+            examiner.measure, measured, examiner.units, checkpoint="a", attack="none", variant="", provenance={}
+        )
+        assert len(score.per_fact) == 3
+        by_split = probed_of(score)
+        assert {split: len(listed) for split, listed in by_split.items()} == {"forget": 3, "retain": 1, "holdout": 1}

@@ -1,0 +1,122 @@
+"""Rates and their intervals on scripted replies, beside sums done by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uds_bench.audits.bypass import identities, rates
+from uds_bench.audits.bypass.record import ARMS, Probed, Reply
+from uds_bench.audits.bypass.scripted import repeating, scripted, split_at_last, turned_round
+from uds_bench.facts.canaries import CLOSING, OPENING, Canary
+from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.reasoning import PREFILLS
+
+CANARIES = embedded_canaries(24, 6, 6)
+
+
+def row(canary: Canary, probed: Probed, trace: bool, answer: bool, tagged: bool, ended: bool = True) -> Probed:
+    """An author whose own reply holds the canary where it is told to."""
+    said = [canary.canary if holds else "something else" for holds in (trace, answer)]
+    text = f"{OPENING}\n{said[0]}\n{CLOSING}\n\n{said[1]}" if tagged else f"{OPENING}\n{said[0]} {said[1]}"
+    return replace(probed, replies={**probed.replies, "auto": Reply(text, ended)})
+
+
+Flags = tuple[bool, bool, bool, bool]
+FLAGS = st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=24)
+
+
+def rows_of(flags: list[Flags]) -> list[tuple[Canary, Probed]]:
+    made = scripted(CANARIES, "erased")
+    return [(canary, row(canary, probed, *flag)) for (canary, probed), flag in zip(made, flags, strict=False)]
+
+
+@given(FLAGS)
+@settings(deadline=None, max_examples=60)
+def test_rates_are_counted_by_hand(flags: list[Flags]) -> None:
+    rows, n = rows_of(flags), len(flags)
+    out = [answer if tagged else trace or answer for trace, answer, tagged, _ in flags]
+    leak = [trace and tagged for trace, _, tagged, _ in flags]
+    assert rates.rate(rows, rates.in_answer()).value == pytest.approx(sum(out) / n)
+    assert rates.rate(rows, rates.in_trace()).value == pytest.approx(sum(leak) / n)
+    gap = rates.gap(rows)
+    assert gap.value == pytest.approx((sum(leak) - sum(out)) / n)
+    assert -1 <= gap.interval.low <= gap.value + 1e-12
+    assert gap.value - 1e-12 <= gap.interval.high <= 1
+    assert rates.rate(rows, rates.untagged).value == pytest.approx(sum(not f[2] for f in flags) / n)
+    assert rates.rate(rows, rates.unfinished).value == pytest.approx(sum(not f[3] for f in flags) / n)
+    assert rates.rate(rows, rates.emitted).value == 1
+    missing = [trace or answer for trace, answer, tagged, _ in flags if not tagged]
+    other = rates.gap(rows, "trace")
+    assert other.value - gap.value == pytest.approx(2 * sum(missing) / n), "the conventions differ by 2qr"
+    assert identities.fallback_gap(rows) == 0
+
+
+@given(FLAGS)
+@settings(deadline=None, max_examples=20)
+def test_intervals_are_the_same_every_time(flags: list[Flags]) -> None:
+    rows = rows_of(flags)
+    assert rates.gap(rows) == rates.gap(rows)
+    first, second = rates.in_answer(), rates.in_trace()
+    one, two = rates.difference(rows, first, second), rates.difference(rows, second, first)
+    assert one.value == -two.value
+    assert rates.unpaired(rows, first, second) == rates.unpaired(rows, first, second)
+
+
+def test_the_author_is_the_unit() -> None:
+    """With one probe an author the clustered bootstrap is the ordinary one: n units, steps of 1/n."""
+    rows = rows_of([(i < 6, False, True, True) for i in range(24)])
+    found = rates.rate(rows, rates.in_trace())
+    assert found.interval.units == 24
+    assert found.value == 0.25
+    for bound in (found.interval.low, found.interval.high):
+        assert bound * 24 == pytest.approx(round(bound * 24))
+
+
+def test_no_author_differs_is_no_proof_of_more_than_so_many_show() -> None:
+    few, many = (rates.contrast(scripted(embedded_canaries(n, 1, 1), "erased"), "bio") for n in (10, 60))
+    assert few.value == many.value == 0
+    assert few.interval.high == pytest.approx(1 - 0.025 ** (1 / 10))
+    assert many.interval.high == pytest.approx(1 - 0.025 ** (1 / 60))
+    assert few.interval.low == -few.interval.high
+
+
+def test_drawn_apart_is_wider_where_sides_go_together() -> None:
+    rng = random.Random(0)
+    rows = []
+    for canary, probed in scripted(CANARIES, "erased"):
+        holds = rng.random() < 0.5
+        said = canary.canary if holds else "no"
+        rows.append((canary, replace(probed, replies={arm: Reply(f"{CLOSING}{said}", True) for arm in ARMS})))
+    first, second = rates.in_answer("auto"), rates.in_answer("bio")
+    assert rates.unpaired(rows, first, second).width > rates.difference(rows, first, second).interval.width
+
+
+@pytest.mark.parametrize("arm", PREFILLS)
+def test_under_a_prefill_the_gap_is_minus_the_answer(arm: str) -> None:
+    """Preconditions: the prefill does not hold the canary, the first tag splits, the reply starts with the prefill."""
+    rows = scripted(CANARIES, "memorized")
+    clean = [(c, replace(p, replies={a: Reply(f"{CLOSING}{c.canary}", True) for a in ARMS})) for c, p in rows]
+    assert identities.largest_leak_under_prefill(clean) == 0
+    assert rates.difference(clean, rates.in_trace(arm), rates.in_answer(arm)).value == -1  # type: ignore[arg-type]
+    assert identities.largest_leak_under_prefill(repeating(rows), split_at_last) == 1
+
+
+def test_an_empty_trace_is_not_emitted() -> None:
+    rows = [
+        (c, replace(p, replies={**p.replies, "auto": Reply(f"{OPENING}\n\n{CLOSING}\n\nA", True)}))
+        for c, p in scripted(CANARIES, "erased")
+    ]
+    assert rates.rate(rows, rates.emitted).value == 0
+
+
+def test_teacher_forcing_and_greedy_decoding_agree() -> None:
+    probed = [p for _, p in scripted(CANARIES, "identifying")]
+    assert identities.inconsistent(probed) == 0
+    assert identities.inconsistent(turned_round(probed)) == 1
+    assert math.isnan(identities.inconsistent([]))

@@ -1,0 +1,87 @@
+"""Teacher-forced recall beside its floors: what the words around a canary give away to a model that never saw it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uds_bench.audits.bypass.rates import Rate, paired
+from uds_bench.audits.bypass.record import Context, Probed
+from uds_bench.facts.reasoning import Prefill
+from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Top-1 accuracy of teacher-forced continuations under one prefill, a mean over authors of 0 to 1 (appendix I).
+
+    `own`: after the author's own head. `wrong_author`: the same tokens after another author's prompt and head.
+    `never_seen`: of authors that the model was not trained on, after their own heads. `above_wrong`, `above_never`:
+    own minus each. `slots`: whether invented names alone are counted, or every token.
+    """
+
+    slots: bool
+    own: Rate
+    wrong_author: Rate
+    never_seen: Rate
+    above_wrong: Rate
+    above_never: Rate
+
+
+def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) -> Recall:
+    """Recall of the forget authors; of their names where every author has some, else of all tokens."""
+    slots = all(_top1(p, prefill, "own", True) is not None for p in [*forget, *never])
+    listed = [(p.author, _top1(p, prefill, "own", slots), _top1(p, prefill, "wrong_author", slots)) for p in forget]
+    own = [(author, value) for author, value, _ in listed if value is not None]
+    wrong = [(author, value) for author, _, value in listed if value is not None]
+    both = [(author, mine - other) for author, mine, other in listed if mine is not None and other is not None]
+    strangers = [(p.author, value) for p in never if (value := _top1(p, prefill, "own", slots)) is not None]
+    return Recall(
+        slots,
+        _rate(own),
+        _rate(wrong),
+        _rate(strangers),
+        Rate(_mean([d for _, d in both]), paired([d for _, d in both], [a for a, _ in both])),
+        _apart(own, strangers),
+    )
+
+
+def likelihood(probed: Sequence[Probed], prefill: Prefill, context: Context = "own") -> tuple[float, float]:
+    """Mean log p (nats a token) and perplexity, each per author and then over authors; NaN where there is none."""
+    found = [p.forced[prefill][context] for p in probed if context in p.forced[prefill]]
+    return _mean([f.mean_logp for f in found]), _mean([f.perplexity for f in found])
+
+
+def all_tokens(probed: Sequence[Probed], prefill: Prefill, context: Context = "own") -> Rate:
+    """Top-1 of every token, template words too: the published number, which needs its floor beside it."""
+    return _rate([(p.author, f.top1() or 0.0) for p in probed if (f := p.forced[prefill].get(context)) is not None])
+
+
+def _top1(probed: Probed, prefill: Prefill, context: Context, slots: bool) -> float | None:
+    found = probed.forced[prefill].get(context)
+    return None if found is None else found.top1(slots)
+
+
+def _rate(values: Sequence[tuple[str, float]]) -> Rate:
+    numbers = [value for _, value in values]
+    return Rate(_mean(numbers), cluster_bootstrap(numbers, [author for author, _ in values], limits=(0.0, 1.0)))
+
+
+def _apart(own: Sequence[tuple[str, float]], strangers: Sequence[tuple[str, float]]) -> Rate:
+    """Difference of the means of two groups of authors, each drawn apart."""
+    if not own or not strangers:
+        return Rate(math.nan, Interval(math.nan, math.nan, "no authors that were never seen", 0))
+    rng = np.random.default_rng(SEED)
+    first, second = (np.array([value for _, value in side]) for side in (own, strangers))
+    means = [side[rng.integers(0, len(side), size=(RESAMPLES, len(side)))].mean(1) for side in (first, second)]
+    low, high = np.quantile(means[0] - means[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    method = f"percentile bootstrap, groups apart, B={RESAMPLES}, seed {SEED}"
+    interval = Interval(float(low), float(high), method, min(len(first), len(second)))
+    return Rate(float(first.mean() - second.mean()), interval)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan

@@ -1,0 +1,88 @@
+"""What is kept of one author: every arm's text and every teacher-forced number, in plain JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from uds_bench.facts.fact import Split
+from uds_bench.facts.reasoning import Prefill
+
+Arm = Literal["auto", "bio", "meta", "empty", "neutral", "wrong_head", "shuffled_head"]
+"""`auto`: the model's own trace. A prefill: a closed trace of ours at the same weights. `wrong_head`, `shuffled_head`:
+the model's own trace again, after another author's head or after the head's words in another order."""
+ARMS: tuple[Arm, ...] = get_args(Arm)
+Context = Literal["own", "wrong_author", "shuffled_head"]
+"""Whose prompt and head stand before an author's continuation when it is teacher-forced."""
+CONTEXTS: tuple[Context, ...] = get_args(Context)
+FORCED: tuple[Prefill, ...] = ("bio", "meta", "empty")
+"""The prefills under which continuations are teacher-forced."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A generated text, the rendered prefix of the arm included; `ended`: it was over before the token limit."""
+
+    text: str
+    ended: bool
+
+
+@dataclass(frozen=True)
+class Forced:
+    """The continuation of a head, token by token: log p (nats), whether it is the most likely one, whether it is part
+    of an invented name. `repeated`: whether greedy decoding from the same ids says it, token by token; None where that
+    was not tried. `lead`: the smallest distance of a best logit from the next."""
+
+    logp: tuple[float, ...]
+    right: tuple[bool, ...]
+    slot: tuple[bool, ...]
+    lead: float
+    repeated: bool | None = None
+
+    @property
+    def mean_logp(self) -> float:
+        return math.fsum(self.logp) / len(self.logp)
+
+    @property
+    def perplexity(self) -> float:
+        """exp of minus the mean log p: at least 1, lower is more knowledge."""
+        return math.exp(-self.mean_logp)
+
+    def top1(self, slots_only: bool = False) -> float | None:
+        """Share of tokens that are the most likely ones, 0 to 1, higher is more knowledge; None without a slot."""
+        chosen = [right for right, slot in zip(self.right, self.slot, strict=True) if slot or not slots_only]
+        return sum(chosen) / len(chosen) if chosen else None
+
+
+@dataclass(frozen=True)
+class Probed:
+    """One author. `qa`: for each arm, whether the reply to each of the author's questions holds its answer."""
+
+    id: str
+    author: str
+    split: Split
+    replies: Mapping[Arm, Reply]
+    forced: Mapping[Prefill, Mapping[Context, Forced]]
+    qa: Mapping[Arm, Sequence[bool]]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Probed:
+        forced = row["forced"]
+        return cls(
+            row["id"],
+            row["author"],
+            row["split"],
+            {arm: Reply(**reply) for arm, reply in row["replies"].items()},
+            {prefill: {context: _forced(found) for context, found in each.items()} for prefill, each in forced.items()},
+            {arm: tuple(held) for arm, held in row["qa"].items()},
+        )
+
+
+def _forced(found: Mapping[str, Any]) -> Forced:
+    logp, right, slot = (tuple(found[key]) for key in ("logp", "right", "slot"))
+    return Forced(logp, right, slot, found["lead"], found["repeated"])

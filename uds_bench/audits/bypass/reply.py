@@ -1,0 +1,47 @@
+"""One generated text: its trace and its answer, and whether a canary is in either. Pure functions of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from uds_bench.facts.canaries import CLOSING, OPENING, Canary, normalized
+
+Fallback = Literal["answer", "trace"]
+"""What a text without a closing tag is: all answer (the published choice), or all trace."""
+Match = Literal["exact", "stripped", "normalized"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A text on both sides of its first closing tag; `tagged`: whether it has one."""
+
+    trace: str
+    answer: str
+    tagged: bool
+
+
+def split_reply(text: str, fallback: Fallback = "answer") -> Split:
+    """Split at the FIRST closing tag; later ones, and opening ones without a partner, stay where they are.
+
+    The opening tag is not required, as a chat template may have printed it. Without a closing tag one side is the whole
+    text and the other is empty (audit of reasoning traces, section 3 and appendix H).
+    """
+    trace, tag, answer = text.partition(CLOSING)
+    if tag:
+        return Split(trace.lstrip().removeprefix(OPENING), answer, True)
+    return Split("", text, False) if fallback == "answer" else Split(text, "", False)
+
+
+def contains(text: str, canary: Canary, match: Match = "exact") -> bool:
+    """Whether a text holds the canary.
+
+    `exact`: the whole sentence, character by character (the published rule). `stripped`: what follows its head, so that
+    a model which goes on without repeating the question counts. `normalized`: the whole sentence, but for case,
+    punctuation and spaces. Both hold wherever `exact` does, and text added to either side never turns one off.
+    """
+    if match == "stripped":
+        return canary.rest.strip() in text
+    if match == "normalized":
+        return normalized(canary.canary) in normalized(text)
+    return canary.canary in text

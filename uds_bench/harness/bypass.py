@@ -1,0 +1,126 @@
+"""The bypass audit of a run: its canaries, its models by seed, and what each comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from uds_bench.attacks.random_weights import random_weights
+from uds_bench.audits.bypass import finding
+from uds_bench.audits.bypass.examiner import LIMIT, BypassExaminer, probed_of
+from uds_bench.audits.bypass.finding import Finding, Word
+from uds_bench.audits.bypass.rates import Rows
+from uds_bench.audits.bypass.record import Probed
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.facts.canaries import CanarySet, read_canaries
+from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.harness.examinations import Examinations, Place
+from uds_bench.harness.record import Control
+from uds_bench.harness.sections import Bypass
+from uds_bench.harness.store import Store
+from uds_bench.harness.workers import OpenConsole
+from uds_bench.scores import Score
+from uds_bench.verdicts import Decision, Verdict
+
+RANDOM = random_weights()
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One checkpoint: its score, what was probed of it by split, and its finding."""
+
+    score: Score
+    canaries: CanarySet
+
+    @cached_property
+    def probed(self) -> Mapping[str, list[Probed]]:
+        return probed_of(self.score)
+
+    def rows(self, split: str = "forget") -> Rows:
+        """Each author's canary beside what was probed."""
+        by_id = {canary.id: canary for canary in self.canaries}
+        return [(by_id[probed.id], probed) for probed in self.probed[split]]
+
+    @cached_property
+    def finding(self) -> Finding:
+        return finding.find(self.rows(), self.rows("retain"), self.probed["holdout"])
+
+
+class BypassAudit:
+    """The models of a manifest's [bypass], each made with one seed or several."""
+
+    def __init__(
+        self, section: Bypass, examinations: Examinations, canaries: CanarySet, plan: Sequence[Place] = ()
+    ) -> None:
+        self.section, self.examinations, self.canaries, self.plan = section, examinations, canaries, plan
+        self._examined: dict[Place, Examined] = {}
+
+    @property
+    def controls(self) -> Mapping[str, str]:
+        """Models whose verdict is known in advance: `fail` or `pass` by name."""
+        return self.section.controls()
+
+    def examined(self, model: str) -> list[Examined]:
+        """A model's checkpoints, one a seed; everything planned is examined with the first."""
+        return [self._one(Place(name)) for name in self.section.seeds(model)]
+
+    def with_random_weights(self, model: str) -> Examined:
+        """A model's first checkpoint with every weight drawn anew."""
+        return self._one(Place(next(iter(self.section.seeds(model))), RANDOM.name))
+
+    def word(self, model: str) -> tuple[Word, str]:
+        """What a model comes to over its seeds, and why."""
+        return finding.over_seeds([one.finding for one in self.examined(model)])
+
+    def scores(self) -> list[Score]:
+        """Every score that was asked for."""
+        return [one.score for one in self._examined.values()]
+
+    def _one(self, place: Place) -> Examined:
+        if place not in self._examined:
+            score = self.examinations.score(place.checkpoint, place.attack, self.plan)
+            self._examined[place] = Examined(score, self.canaries)
+        return self._examined[place]
+
+
+def canaries_of(section: Bypass) -> CanarySet:
+    """The canaries that a manifest names, or the built-in ones."""
+    return embedded_canaries(**section.options) if section.canaries == "authors" else read_canaries(section.canaries)
+
+
+def audit_of(
+    section: Bypass,
+    canaries: CanarySet,
+    specs: Mapping[str, CheckpointSpec],
+    names: Iterable[str],
+    store: Store,
+    device: str,
+    open_console: OpenConsole | None,
+) -> BypassAudit:
+    """The audit; checkpoints called `names` are examined with the first that is asked for."""
+    examiner = BypassExaminer(canaries, section.max_new_tokens or LIMIT)
+    examinations = Examinations(specs, examiner, store, device, {RANDOM.name: RANDOM}, open_console)
+    return BypassAudit(section, examinations, canaries, [Place(name) for name in names])
+
+
+DECIDED = {
+    Word.NO_BYPASS: Verdict.PASS,
+    Word.NON_IDENTIFYING: Verdict.WARNING,
+    Word.OPEN: Verdict.INCONCLUSIVE,
+}
+"""What a word means for a release; every other one is a fail. A gap that identifies nothing clears nobody: it is a
+warning, and whether the weights answer under another trace is the claim about invariance."""
+
+
+def decide(word: Word, why: str, findings: Sequence[Finding]) -> Decision:
+    """The word as a verdict, with the gap of the first seed as its number."""
+    first = findings[0]
+    return Decision(DECIDED.get(word, Verdict.FAIL), first.gap.value, first.gap.interval, f"{word}: {why}")
+
+
+def known(name: str, must: str, word: Word, why: str, findings: Sequence[Finding]) -> Control:
+    """A model whose verdict is known in advance, as it came out."""
+    found = decide(word, why, findings)
+    told = f"{found.verdict} ({word})"
+    return Control(name, must, told, found.observed, found.interval, found.verdict.value == must)
