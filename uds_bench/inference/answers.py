@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.dialogue import EncodedAnswer
-from uds_bench.inference.batches import PaddingSide, gather_positions
+from uds_bench.inference.batches import PaddingSide
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP
+from uds_bench.inference.target import AGREEMENT
+from uds_bench.inference.trees import AnswerTree, answer_tree, same_prompt, tree_batches, tree_mask
 
 Array = NDArray[np.float64]
 _NOTHING = -800.0
@@ -49,38 +51,67 @@ def score_answers(
 ) -> list[AnswerScores]:
     """Score every labelled token in one pass over the answers; the vocabulary is read out at answer positions only.
 
-    Rows are batched with others of like length; neither batch size nor padding side changes a score by more than
-    rounding. In the order given.
+    Answers to one prompt are fed as a tree, what they share once, where the model scores trees as it scores each answer
+    apart. At most as many tokens are fed at once as `batch_size` of the longest answer have; neither batch size nor
+    padding side changes a score by more than rounding. In the order given.
     """
     if batch_size < 1:
         raise ValueError(f"batch size must be at least 1, not {batch_size}")
-    order = sorted(range(len(answers)), key=lambda i: (-len(answers[i].ids), i))
+    shared = same_prompt(answers, batch_size)
+    if shared and not _agree(model, answers, shared, side):
+        shared = []
+    alone = sorted(set(range(len(answers))).difference(*shared))
+    most = batch_size * max((len(answer.ids) for answer in answers), default=0)
     found: dict[int, AnswerScores] = {}
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        found |= zip(rows, _score_batch(model, [answers[i] for i in rows], side), strict=True)
-    return [found[i] for i in range(len(answers))]
+    for groups in (shared, [[row] for row in alone]):
+        for batch in tree_batches([answer_tree(answers, group) for group in groups], batch_size, most):
+            tables = _score_batch(model, batch, side)
+            found |= {row: answer_scores(answers[row], table) for row, table in tables.items()}
+    return [found[row] for row in range(len(answers))]
 
 
-def _score_batch(model: Checkpoint, answers: list[EncodedAnswer], side: PaddingSide) -> list[AnswerScores]:
-    # The last token predicts nothing that is scored: it is not fed.
-    length = max(len(a.ids) for a in answers) - 1
-    span = max(len(a.ids) - a.start for a in answers)
-    ids, mask, positions = torch.zeros(3, len(answers), length, dtype=torch.long)
-    at, targets = torch.zeros(2, len(answers), span, dtype=torch.long)
-    valid = torch.zeros(len(answers), span, dtype=torch.bool)
-    for row, answer in enumerate(answers):
-        fed, count = len(answer.ids) - 1, len(answer.ids) - answer.start
-        first = 0 if side == "right" else length - fed
-        ids[row, first : first + fed] = torch.tensor(answer.ids[:-1])
-        mask[row, first : first + fed] = 1
-        positions[row, first : first + fed] = torch.arange(fed)
-        at[row, :count] = torch.arange(answer.start - 1, fed) + first
-        targets[row, :count] = torch.tensor(answer.ids[answer.start :])
-        valid[row, :count] = True
+def _agree(
+    model: Checkpoint, answers: Sequence[EncodedAnswer], groups: Sequence[Sequence[int]], side: PaddingSide
+) -> bool:
+    """Whether trees score as their answers do apart: the longest and the shortest answer of the first and last group.
+
+    They do not where attention reaches less far back than the text is long. 16-bit weights need no comparison: a few
+    answers that happen to round alike say nothing of the others.
+    """
+    if model.model.dtype != torch.float32:
+        return False
+    ends = list(dict.fromkeys((group[0], group[-1]) for group in (groups[0], groups[-1])))
+    apart = _score_batch(model, [answer_tree(answers, [row]) for rows in ends for row in rows], side)
+    try:
+        together = _score_batch(model, [answer_tree(answers, rows) for rows in ends], side)
+    except Exception:  # families refuse a mask of its own shape each in their own words
+        return False
+    gaps = torch.cat([(apart[row] - together[row]).abs().flatten() for row in apart])
+    return len(gaps) > 0 and bool(gaps.max() <= AGREEMENT)
+
+
+def _score_batch(model: Checkpoint, trees: Sequence[AnswerTree], side: PaddingSide) -> dict[int, torch.Tensor]:
+    """The `token_table` of each answer."""
+    length = max(len(tree.tokens) for tree in trees)
+    ids, mask, positions = torch.zeros(3, len(trees), length, dtype=torch.long)
+    firsts = [0 if side == "right" else length - len(tree.tokens) for tree in trees]
+    at: list[int] = []
+    targets: list[int] = []
+    sizes: list[int] = []
+    for row, (first, tree) in enumerate(zip(firsts, trees, strict=True)):
+        fed = slice(first, first + len(tree.tokens))
+        ids[row, fed] = torch.tensor(tree.tokens)
+        mask[row, fed] = 1
+        positions[row, fed] = torch.tensor(tree.positions)
+        at += [row * length + first + place for place in tree.predicting]
+        targets += tree.targets
+        sizes.append(len(tree.targets))
+    if any(len(tree.rows) > 1 for tree in trees):
+        mask = tree_mask(trees, firsts, length, model.model.dtype)
     device = model.device
     last = {"last": model.anatomy.blocks[-1]}
-    with reading(last, lambda hidden: gather_positions(hidden, at.to(device))[valid.to(device)]) as kept:
+    chosen = torch.tensor(at, dtype=torch.long, device=device)
+    with reading(last, lambda hidden: hidden.flatten(0, 1)[chosen]) as kept:
         model.model(
             input_ids=ids.to(device),
             attention_mask=mask.to(device),
@@ -88,9 +119,11 @@ def _score_batch(model: Checkpoint, answers: list[EncodedAnswer], side: PaddingS
             use_cache=False,
             logits_to_keep=1,
         )
-    table = _read_tokens(model, kept["last"], targets[valid].to(device))
-    parts = torch.split(table, valid.sum(1).tolist(), dim=1)
-    return [answer_scores(answer, part) for answer, part in zip(answers, parts, strict=True)]
+    table = _read_tokens(model, kept["last"], torch.tensor(targets, dtype=torch.long, device=device))
+    parts = zip(trees, torch.split(table, sizes, dim=1), strict=True)
+    return {
+        row: part[:, list(pairs)] for tree, part in parts for row, pairs in zip(tree.rows, tree.scored, strict=True)
+    }
 
 
 def answer_scores(answer: EncodedAnswer, table: torch.Tensor) -> AnswerScores:
