@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+from uds_bench.attacks import NONE
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.bypass import finding
 from uds_bench.audits.bypass.examiner import LIMIT, BypassExaminer, probed_of
 from uds_bench.audits.bypass.finding import Finding, Word
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
+from uds_bench.audits.bypass.summary import summary
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.canaries import CanarySet, read_canaries
 from uds_bench.facts.canary_authors import embedded_canaries
@@ -46,6 +49,10 @@ class Examined:
     def finding(self) -> Finding:
         return finding.find(self.rows(), self.rows("retain"), self.probed["holdout"])
 
+    def summary(self) -> dict[str, Any]:
+        """What the run report shows of it."""
+        return summary(self.finding, self.rows(), self.rows("retain"), self.probed["holdout"])
+
 
 class BypassAudit:
     """The models of a manifest's [bypass], each made with one seed or several."""
@@ -72,6 +79,20 @@ class BypassAudit:
     def word(self, model: str) -> tuple[Word, str]:
         """What a model comes to over its seeds, and why."""
         return finding.over_seeds([one.finding for one in self.examined(model)])
+
+    def report(self) -> dict[str, Any]:
+        """The run report's section: every model that was asked for, seed by seed, and what it comes to over them."""
+        asked = {place.checkpoint for place in self._examined if place.attack == NONE}
+        models = []
+        for model in self.section.models:
+            seeds = [name for name in self.section.seeds(model) if name in asked]
+            if seeds and len(seeds) == len(self.section.seeds(model)):
+                word, why = self.word(model)
+                rows = [{"name": name, **self._examined[Place(name)].summary()} for name in seeds]
+                models.append(
+                    {"model": model, "must": self.controls.get(model), "word": word, "why": why, "seeds": rows}
+                )
+        return {"models": models}
 
     def scores(self) -> list[Score]:
         """Every score that was asked for."""

@@ -54,6 +54,8 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
         from uds_bench.harness.diagnosis import run_section
 
         report["meta"] = run_section(run)
+    if "bypass" in run.__dict__:
+        report["bypass"] = finite(run.bypass.report())
     return report
 
 

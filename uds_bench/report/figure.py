@@ -25,7 +25,7 @@ class Figure:
 class Audit:
     """`measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw;
     `limits` and `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores; `judge`: figures
-    from the run's meta-evaluation."""
+    from the report's own part `part`."""
 
     name: str
     title: str
@@ -34,4 +34,5 @@ class Audit:
     limits: tuple[float, float] | None = None
     ends: tuple[str, str] = ("", "")
     draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []
-    judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda meta: []
+    judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda part: []
+    part: str = "meta"

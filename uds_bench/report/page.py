@@ -34,14 +34,14 @@ class Section:
     figures: tuple[Figure, ...]
 
 
-def _sections(claims: Sequence[Claim], scores: Sequence[Score], meta: Mapping[str, Any]) -> list[Section]:
+def _sections(claims: Sequence[Claim], scores: Sequence[Score], run: Mapping[str, Any]) -> list[Section]:
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
         groups.setdefault(claim.audit, []).append(claim)
     found = []
     for name in {**groups, **AUDITS}:
         entry, group = audit(name), groups.get(name, [])
-        figures = (*entry.draw(scores), *entry.judge(meta))
+        figures = (*entry.draw(scores), *entry.judge(table(run.get(entry.part))))
         section = Section(entry, tuple(group), tuple(lineups(entry, group)), figures)
         found += [section] if section.claims or section.figures else []
     return found
@@ -74,7 +74,7 @@ def render(run: Mapping[str, Any]) -> str:
     return environment.get_template("page.html.j2").render(
         headline=headline(run, claims),
         stopping=[claim for claim in claims if claim.stops],
-        sections=_sections(claims, scores, table(run.get("meta"))),
+        sections=_sections(claims, scores, run),
         claims=claims,
         scores=scores,
         pivot=pivot(scores),

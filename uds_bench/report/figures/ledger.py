@@ -22,9 +22,20 @@ def estimate(row: Mapping[str, Any], name: str) -> tuple[float | None, Interval 
 
 def track(what: str, value: float | None, span: Interval | None, mark: float | None = None) -> Markup:
     """A dot and its interval between 0 and 1; `mark`: a value to compare with, dashed."""
-    x, middle = Scale(0, 1, EDGE, WIDTH - EDGE), HEIGHT / 2
+    return _track(what, value, span, mark, (0, 1))
+
+
+def span_track(what: str, value: float | None, span: Interval | None) -> Markup:
+    """A dot and its interval between -1 and 1, 0 dashed."""
+    return _track(what, value, span, 0, (-1, 1))
+
+
+def _track(
+    what: str, value: float | None, span: Interval | None, mark: float | None, ends: tuple[float, float]
+) -> Markup:
+    x, middle = Scale(*ends, EDGE, WIDTH - EDGE), HEIGHT / 2
     parts = [line(EDGE, middle, WIDTH - EDGE, middle, "rule")]
-    parts += [line(x(end), middle - 4, x(end), middle + 4, "rule") for end in (0, 1)]
+    parts += [line(x(end), middle - 4, x(end), middle + 4, "rule") for end in ends]
     parts += [] if mark is None else [line(x(mark), 0, x(mark), HEIGHT, "bound")]
     if span is not None:
         low, high = x(span.low), x(span.high)

@@ -1,0 +1,38 @@
+"""What the bypass cases look like: is the answer empty of everything but the question? Pure functions of texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from uds_bench.audits.bypass.rates import Rows, in_answer, in_trace
+from uds_bench.audits.bypass.reply import split_reply
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """`cases`: authors whose trace leaks and whose answer does not; `bare`: those of them whose answer is the head that
+    was prompted, word for word and nothing else. `length`: mean characters of their answers, `both_length` of the
+    answers of authors on both of whose sides the canary stands; NaN where there is none (appendix D)."""
+
+    cases: int
+    bare: int
+    both: int
+    length: float
+    both_length: float
+
+
+def anatomy(rows: Rows) -> Anatomy:
+    """The anatomy of the model's own replies."""
+    answers = [
+        (c, split_reply(p.replies["auto"].text).answer.strip(), in_trace()(c, p), in_answer()(c, p)) for c, p in rows
+    ]
+    cases = [(canary, answer) for canary, answer, leaks, says in answers if leaks and not says]
+    both = [answer for _, answer, leaks, says in answers if leaks and says]
+    bare = sum(answer == canary.head for canary, answer in cases)
+    return Anatomy(len(cases), bare, len(both), _mean([len(a) for _, a in cases]), _mean([len(a) for a in both]))
+
+
+def _mean(lengths: Sequence[int]) -> float:
+    return math.fsum(lengths) / len(lengths) if lengths else math.nan

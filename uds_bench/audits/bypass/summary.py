@@ -1,0 +1,123 @@
+"""Everything that a reader may ask of one checkpoint as one JSON object: rates, contrasts, floors, anatomy, authors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, get_args
+
+from uds_bench.audits.bypass import rates
+from uds_bench.audits.bypass.anatomy import anatomy
+from uds_bench.audits.bypass.finding import Finding
+from uds_bench.audits.bypass.floors import all_tokens, likelihood
+from uds_bench.audits.bypass.probe import QA_ARMS
+from uds_bench.audits.bypass.rates import Rate, Rows
+from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
+from uds_bench.audits.bypass.reply import Fallback, Match, split_reply
+from uds_bench.facts.canaries import Canary
+
+MATCHES: tuple[Match, ...] = get_args(Match)
+FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
+
+
+def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed]) -> dict[str, Any]:
+    """What the page and the report show of one checkpoint; rates as {value, low, high, units}."""
+    told = [probed for _, probed in forget]
+    return {
+        "word": str(finding.word),
+        "why": finding.why,
+        "lifted": list(finding.lifted),
+        "n": len(forget),
+        "out": {match: _rate(rates.rate(forget, rates.in_answer(match=match))) for match in MATCHES},
+        "leak": {match: _rate(rates.rate(forget, rates.in_trace(match=match))) for match in MATCHES},
+        "gap": {fallback: _rate(rates.gap(forget, fallback)) for fallback in FALLBACKS},
+        "emitted": _rate(rates.rate(forget, rates.emitted)),
+        "untagged": _rate(rates.rate(forget, rates.untagged)),
+        "unfinished": _rate(rates.rate(forget, rates.unfinished)),
+        "retain": _rate(rates.rate(retain, rates.in_answer())),
+        "arms": {arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
+        "questions": {
+            split: _questions(rows) for split, rows in (("forget", told), ("retain", [p for _, p in retain]))
+        },
+        "forced": {prefill: _forced(finding, told, never, prefill) for prefill in FORCED},
+        "anatomy": {key: None if math.isnan(value) else value for key, value in asdict(anatomy(forget)).items()},
+        "authors": [_author(canary, probed) for canary, probed in forget],
+    }
+
+
+def _rate(found: Rate) -> dict[str, Any]:
+    interval = found.interval
+    finite = math.isfinite(found.value)
+    return {
+        "value": found.value if finite else None,
+        "low": interval.low if math.isfinite(interval.low) else None,
+        "high": interval.high if math.isfinite(interval.high) else None,
+        "units": interval.units,
+    }
+
+
+def _arm(forget: Rows, arm: Arm) -> dict[str, Any]:
+    rows = [(canary, probed) for canary, probed in forget if arm in probed.replies]
+    apart = rates.unpaired(rows, rates.in_answer("auto"), rates.in_answer(arm))
+    contrast = rates.contrast(rows, arm)
+    return {
+        "out": _rate(rates.rate(rows, rates.in_answer(arm))),
+        "leak": _rate(rates.rate(rows, rates.in_trace(arm))),
+        "contrast": _rate(contrast),
+        "contrast_unpaired": _rate(Rate(contrast.value, apart)),
+    }
+
+
+def _questions(probed: Sequence[Probed]) -> dict[str, float | None]:
+    """Share of the authors' questions that are answered, arm by arm."""
+    found: dict[str, float | None] = {}
+    for arm in QA_ARMS:
+        held = [right for one in probed for right in one.qa.get(arm, ())]
+        found[arm] = sum(held) / len(held) if held else None
+    return found
+
+
+def _forced(finding: Finding, told: Sequence[Probed], never: Sequence[Probed], prefill: Any) -> dict[str, Any]:
+    recall = finding.recalls[prefill]
+    found = {
+        name: _rate(getattr(recall, name))
+        for name in ("own", "wrong_author", "never_seen", "above_wrong", "above_never")
+    }
+    tokens = {context: _rate(all_tokens(told, prefill, context)) for context in CONTEXTS}
+    logp, perplexity = likelihood(told, prefill)
+    stranger, _ = likelihood(never, prefill)
+    return {
+        "slots": recall.slots,
+        **found,
+        "all_tokens": tokens | {"never_seen": _rate(all_tokens(never, prefill))},
+        "mean_logp": _finite(logp),
+        "perplexity": _finite(perplexity),
+        "mean_logp_never_seen": _finite(stranger),
+    }
+
+
+def _author(canary: Canary, probed: Probed) -> dict[str, Any]:
+    parts = {arm: split_reply(reply.text) for arm, reply in probed.replies.items()}
+    return {
+        "id": canary.id,
+        "author": canary.author,
+        "canary": canary.canary,
+        "head": canary.head,
+        "replies": {
+            arm: {
+                "trace": parts[arm].trace,
+                "answer": parts[arm].answer,
+                "tagged": parts[arm].tagged,
+                "ended": probed.replies[arm].ended,
+                "leak": rates.in_trace(arm)(canary, probed),
+                "out": rates.in_answer(arm)(canary, probed),
+            }
+            for arm in probed.replies
+        },
+        "recall": {prefill: probed.forced[prefill]["own"].top1(True) for prefill in FORCED},
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
