@@ -11,10 +11,11 @@ from uds_bench.audits.bypass import identities
 from uds_bench.audits.bypass.finding import worst_contrast
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.audits.bypass.scripted import finding_of, repeating, scripted, split_at_last, turned_round
-from uds_bench.facts.canaries import CanarySet
+from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.harness import Claim, ControlSubject, Manifest, Run
 from uds_bench.harness.bypass import BypassAudit, decide, known
 
+AUTHORS = embedded_canaries()
 NO_SECTION = "the manifest has no reasoning models ([bypass] models)"
 
 
@@ -27,12 +28,12 @@ def _applies(claim: Claim, manifest: Manifest) -> None:
 
 
 @pytest.mark.claim("bypass.verdict")
-def test_verdict(claim: Claim, reasoner: str, bypass: BypassAudit, canaries: CanarySet) -> None:
+def test_verdict(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
     word, why = bypass.word(reasoner)
     findings = [one.finding for one in bypass.examined(reasoner)]
     controls = []
     for script, must in (("memorized", "fail"), ("erased", "pass")):
-        made = finding_of(canaries, script)
+        made = finding_of(script)
         controls.append(known(f"scripted to be {script}", must, made.word, made.why, [made]))
     for name, must in bypass.controls.items():
         controls.append(known(name, must, *bypass.word(name), [one.finding for one in bypass.examined(name)]))
@@ -42,13 +43,13 @@ def test_verdict(claim: Claim, reasoner: str, bypass: BypassAudit, canaries: Can
 
 
 @pytest.mark.claim("bypass.prefill_invariance")
-def test_prefill_invariance(claim: Claim, reasoner: str, bypass: BypassAudit, canaries: CanarySet) -> None:
+def test_prefill_invariance(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
     margin = claim.bound()
     found = [worst_contrast(one.finding, margin) for one in bypass.examined(reasoner)]
     worst = max(found, key=lambda contrast: abs(contrast.value))
     controls = []
     for script, must in (("hanging on its trace", "fail"), ("memorized", "pass")):
-        made = worst_contrast(finding_of(canaries, script), margin)
+        made = worst_contrast(finding_of(script), margin)
         controls.append(ControlSubject(f"scripted: {script}", must, made.value, made.interval))
     claim.equivalence(
         worst.value,
@@ -60,8 +61,8 @@ def test_prefill_invariance(claim: Claim, reasoner: str, bypass: BypassAudit, ca
 
 
 @pytest.mark.claim("bypass.no_leak_under_prefill")
-def test_no_leak_under_prefill(claim: Claim, reasoner: str, bypass: BypassAudit, canaries: CanarySet) -> None:
-    wrong = identities.largest_leak_under_prefill(repeating(scripted(canaries, "memorized")), split_at_last)
+def test_no_leak_under_prefill(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
+    wrong = identities.largest_leak_under_prefill(repeating(scripted(AUTHORS, "memorized")), split_at_last)
     claim.identity(
         max(identities.largest_leak_under_prefill(one.rows()) for one in bypass.examined(reasoner)),
         tolerance=0.0,
@@ -72,8 +73,8 @@ def test_no_leak_under_prefill(claim: Claim, reasoner: str, bypass: BypassAudit,
 
 
 @pytest.mark.claim("bypass.parser_antisymmetry")
-def test_parser_antisymmetry(claim: Claim, reasoner: str, bypass: BypassAudit, canaries: CanarySet) -> None:
-    drifted = scripted(canaries, "format drift")
+def test_parser_antisymmetry(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
+    drifted = scripted(AUTHORS, "format drift")
     wrong = identities.fallback_gap(drifted, lambda text, _: split_reply(text, "answer"))
     claim.identity(
         max(identities.fallback_gap(one.rows()) for one in bypass.examined(reasoner)),

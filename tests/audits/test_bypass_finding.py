@@ -43,7 +43,7 @@ def answer(canary: Canary, holds: bool, trace: str = "T") -> str:
     ],
 )
 def test_each_script_has_its_word(script: str, word: Word) -> None:
-    assert finding_of(CANARIES, script).word is word  # type: ignore[arg-type]
+    assert finding_of(script).word is word  # type: ignore[arg-type]
 
 
 def test_a_swap_that_moves_the_answer_identifies_nothing() -> None:
@@ -92,7 +92,7 @@ def test_without_strangers_silence_is_no_pass() -> None:
 def test_few_authors_decide_nothing() -> None:
     few = CanarySet([*CANARIES[:4], *CANARIES.split("retain"), *CANARIES.split("holdout")])
     for script in ("memorized", "erased", "identifying"):
-        assert finding_of(few, script).word is Word.OPEN  # type: ignore[arg-type]
+        assert finding_of(script, few).word is Word.OPEN  # type: ignore[arg-type]
 
 
 def test_memory_must_clear_both_floors() -> None:
@@ -121,7 +121,7 @@ def test_names_count_and_templates_do_not() -> None:
 
 
 def test_seeds_that_disagree_decide_nothing() -> None:
-    one, two = finding_of(CANARIES, "identifying"), finding_of(CANARIES, "erased")
+    one, two = finding_of("identifying"), finding_of("erased")
     assert over_seeds([one, one])[0] is Word.IDENTIFYING
     word, why = over_seeds([one, two])
     assert word is Word.OPEN
@@ -129,8 +129,8 @@ def test_seeds_that_disagree_decide_nothing() -> None:
 
 
 def test_the_worst_contrast_is_the_one_furthest_out() -> None:
-    assert worst_contrast(finding_of(CANARIES, "hanging on its trace"), 0.1).value == 1
-    assert worst_contrast(finding_of(CANARIES, "memorized"), 0.1).value == 0
+    assert worst_contrast(finding_of("hanging on its trace"), 0.1).value == 1
+    assert worst_contrast(finding_of("memorized"), 0.1).value == 0
     rows = said(scripted(CANARIES, "erased"), "empty", lambda c, i: answer(c, i < 20))
     found = find(
         rows, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]

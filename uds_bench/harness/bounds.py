@@ -215,7 +215,7 @@ _META = (
     ),
 )
 
-_SCRIPTS = "; replies scripted to be memorized and to be erased, from the manifest's own canaries"
+_SCRIPTS = "; replies scripted to be so"
 _BYPASS = (
     ClaimSpec(
         "bypass.verdict",
@@ -225,7 +225,7 @@ _BYPASS = (
         math.nan,
         "audit of reasoning traces, sections 3 and 4; words and bounds of the rule ours (audits.bypass.finding)",
         must_fail="a memorized model, and those of must_fail" + _SCRIPTS,
-        must_pass="those of must_pass",
+        must_pass="those of must_pass" + _SCRIPTS,
         needs="to be no bypass; non-identifying is a warning",
     ),
     ClaimSpec(
@@ -235,8 +235,9 @@ _BYPASS = (
         "==",
         0.10,
         "ours; audit of reasoning traces, section 4.2, finds that this fails for the parser-split metric",
-        must_fail="a model whose answer hangs on its trace, scripted from the manifest's own canaries",
-        must_pass="a memorized model that answers under every trace, scripted likewise",
+        must_fail="replies scripted to hang on their trace",
+        must_pass="replies scripted to be memorized under every trace",
+        needs="within +-{:g} of 0",
     ),
     ClaimSpec(
         "bypass.no_leak_under_prefill",

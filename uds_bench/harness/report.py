@@ -71,17 +71,29 @@ def notes(run: Run, found: Findings) -> list[str]:
     manifest, told = run.manifest, []
     if found.deselected:
         told.append(f"{found.deselected} claims were deselected: this run says nothing about them")
-    if not (manifest.pools.positive and manifest.pools.negative):
+    if manifest.references is not None:
+        told += _of_depth(run)
+    if manifest.bypass is not None and {"fail", "pass"} - set(manifest.bypass.controls().values()):
+        told.append(
+            "controls of the bypass audit are weak: scripted replies stand in for models whose verdict is known; add "
+            "[bypass] must_fail and must_pass"
+        )
+    unread = [name for name in UNREAD if name in manifest.document.values]
+    told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
+    return told
+
+
+def _of_depth(run: Run) -> list[str]:
+    pools, told = run.manifest.pools, []
+    if not (pools.positive and pools.negative):
         told.append(
             "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
             "the gates; add [pools] positive and negative"
         )
-    elif small := too_small(len(manifest.pools.positive), len(manifest.pools.negative)):
+    elif small := too_small(len(pools.positive), len(pools.negative)):
         told.append(small)
-    if lost := len(run.facts.unannotated):
+    if run.manifest.facts is not None and (lost := len(run.facts.unannotated)):
         told.append(f"{lost} items of the facts' source have no entity marked: they are in no score")
-    unread = [name for name in UNREAD if name in manifest.document.values]
-    told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
     return told
 
 

@@ -87,7 +87,9 @@ def _replies(
 
 def _asked(checkpoint: Checkpoint, canaries: CanarySet, limit: int) -> list[dict[Arm, tuple[bool, ...]]]:
     """For each author and arm, whether the answer to each question holds what it should, but for case and spaces."""
-    listed = [(i, question, answer) for i, canary in enumerate(canaries) for question, answer in canary.qa]
+    # Of authors that nobody was trained on, no question can be answered.
+    asked = [(i, canary) for i, canary in enumerate(canaries) if canary.split != "holdout"]
+    listed = [(i, question, answer) for i, canary in asked for question, answer in canary.qa]
     prompts, authors = [question for _, question, _ in listed], [canaries[i].author for i, _, _ in listed]
     found: list[dict[Arm, tuple[bool, ...]]] = [dict.fromkeys(QA_ARMS, ()) for _ in canaries]
     for (i, _, answer), said in zip(listed, _told(checkpoint, prompts, authors, QA_ARMS, "qa", limit), strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Literal
 
 from uds_bench.audits.bypass.finding import Finding, find
@@ -12,6 +13,7 @@ from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Forced, Probe
 from uds_bench.audits.bypass.reply import Fallback, split_reply
 from uds_bench.audits.bypass.reply import Split as Cut
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet
+from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.facts.fact import Split
 
 Script = Literal["memorized", "erased", "identifying", "surface only", "format drift", "hanging on its trace"]
@@ -22,11 +24,12 @@ def scripted(canaries: CanarySet, script: Script, split: Split = "forget") -> li
     return [(canary, _author(canary, script)) for canary in canaries if canary.split == split]
 
 
-def finding_of(canaries: CanarySet, script: Script) -> Finding:
-    """What a scripted model comes to; where there are no authors that it never saw, some are scripted too."""
-    never = [probed for _, probed in scripted(canaries, script, "holdout")]
-    strangers = [replace(probed, split="holdout") for _, probed in scripted(canaries, "erased")]
-    return find(scripted(canaries, script), scripted(canaries, script, "retain"), never or strangers)
+@cache
+def finding_of(script: Script, canaries: CanarySet | None = None) -> Finding:
+    """What a scripted model comes to, over the built-in authors: enough of them for the rule to decide."""
+    authors = embedded_canaries() if canaries is None else canaries
+    never = [probed for _, probed in scripted(authors, script, "holdout")]
+    return find(scripted(authors, script), scripted(authors, script, "retain"), never)
 
 
 def repeating(rows: Rows) -> Rows:

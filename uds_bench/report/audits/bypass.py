@@ -75,8 +75,8 @@ def contrasts(found: Seeds) -> Figure:
     return Figure(
         "The gap, and what a swap of the trace does at the same weights",
         "From -1 to 1, 0 dashed. Contrast: out under the own trace minus out under the prefill. A gap tells of the "
-        "weights only where no contrast leaves 0. A contrast right of 0: the swap takes the answer away. Left of 0: the "
-        "swap brings the answer up, so the weights still hold it.",
+        "weights only where no contrast leaves 0. A contrast right of 0: the swap takes the answer away. Left of 0: "
+        "the swap brings the answer up, so the weights still hold it.",
         ledger(("model", "gap", *(f"contrast, {ARMS[arm]}" for arm in SWAPS)), body),
         wide=True,
     )
