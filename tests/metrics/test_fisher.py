@@ -91,6 +91,54 @@ def test_a_matrix_that_two_layers_share_has_the_gradient_of_both() -> None:
             np.testing.assert_allclose(block.numpy() ** 2, wanted, rtol=2e-3, atol=1e-7 * max(wanted))
 
 
+def some_places(model: Any) -> list[torch.Tensor]:
+    """In no order, some of them twice; none of the second block, and of the last more than are summed at once."""
+    sizes = [sum(w.numel() for w in block.parameters() if w.dim() > 1) for block in model.anatomy.blocks]
+    draw = torch.Generator().manual_seed(0)
+    first, *_, last = (torch.randperm(size, generator=draw) for size in sizes)
+    return [torch.cat([first[:50], first[:3]]), first[:0], last]
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_gradients_at_places_are_those_of_the_whole(
+    family: str, together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not together:
+        monkeypatch.setattr("uds_bench.inference.gradients.PLAIN", ())
+    model = checkpoint(family, CANDIDATE)
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET]
+    places = some_places(model)
+    found, whole = dict(entity_gradients(model, encoded, places)), dict(entity_gradients(model, encoded))
+    alone = dict(entity_gradients(model, encoded, [places[0], places[1], places[2][7:8]]))
+    assert list(found) == list(whole)
+    same_at(places, found, whole)
+    for row, gradients in alone.items():
+        assert torch.equal(gradients[0], found[row][0])
+        assert torch.equal(gradients[2], found[row][2][7:8]), "what else is asked for must not change a bit"
+
+
+def same_at(
+    places: list[torch.Tensor], found: dict[int, list[torch.Tensor]], whole: dict[int, list[torch.Tensor]]
+) -> None:
+    assert found.keys() == whole.keys()
+    for row, gradients in found.items():
+        for own, wanted, at in zip(gradients, whole[row], places, strict=True):
+            assert own.dtype == torch.float32
+            torch.testing.assert_close(own, wanted[at], rtol=1e-5, atol=1e-6 * float(wanted.abs().max()))
+
+
+def test_masked_information_is_the_mean_over_the_mask_and_nothing_over_none() -> None:
+    model = checkpoint("gpt2", CANDIDATE)
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET]
+    places = some_places(model)
+    found = masked_information(model, encoded, places)
+    for row, squares in enumerate(plain("gpt2", CANDIDATE)):
+        for block, at in enumerate(places):
+            wanted = math.fsum(squares[block][i] for i in at.tolist()) / max(1, len(at))
+            assert found[row, block] == pytest.approx(wanted, rel=1e-4)
+
+
 @pytest.mark.parametrize("variant", SHARES)
 @pytest.mark.parametrize("family", CHECKED)
 def test_scores_are_the_reference(family: str, variant: str) -> None:
@@ -221,8 +269,11 @@ def same_gradients(model: Any, meant: dict[str, torch.Tensor]) -> None:
         plain_model.get_submodule(name).weight.data.copy_(weight)
     encoded = [encode(fact, TOKENIZER) for fact in FORGET]
     before = [type(module) for module in model.model.modules()]
-    found, expected = (dict(entity_gradients(m, encoded)) for m in (model, wrapped(plain_model, "plain")))
+    meant_model = wrapped(plain_model, "plain")
+    found, expected = (dict(entity_gradients(m, encoded)) for m in (model, meant_model))
     for row, gradients in expected.items():
         for own, wanted in zip(found[row], gradients, strict=True):
             torch.testing.assert_close(own, wanted, rtol=1e-3, atol=1e-5 * float(wanted.abs().max()))
+    places = some_places(meant_model)
+    same_at(places, dict(entity_gradients(model, encoded, places)), found)
     assert [type(module) for module in model.model.modules()] == before

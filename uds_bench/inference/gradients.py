@@ -18,43 +18,88 @@ from uds_bench.inference.states import run_body
 
 TOGETHER = 8
 """Facts in one pass: what autograd keeps for them must fit beside one fact's gradients."""
+PLACES_PER_STEP = 512
+"""Entries of a matrix summed at once: what they are summed of stays in the processor's cache."""
+Parts = Sequence[torch.Tensor | None]
+"""For each of several flat gradients, indices into it; None: all of it."""
 PLAIN = (nn.Linear, Conv1D)
 """Layers whose gradient is known from input and output; a subclass may compute otherwise."""
 
 
-def entity_gradients(model: Checkpoint, encoded: Sequence[EncodedFact]) -> Iterator[tuple[int, list[torch.Tensor]]]:
+def entity_gradients(
+    model: Checkpoint, encoded: Sequence[EncodedFact], places: Sequence[torch.Tensor] | None = None
+) -> Iterator[tuple[int, list[torch.Tensor]]]:
     """The place of each fact, and the gradient of -mean log p(entity) by block, one fact at a time, longest first.
 
     A block's gradient is flat, [weights of the block], float32: those of its weight matrices (attention, MLP, experts
-    and their router) one after the other; norms, biases, embeddings and head are left out. Quantized weights count as
-    what they stand for, and an adapter that lies beside its base as part of it. The model is as before afterwards.
+    and their router) one after the other; norms, biases, embeddings and head are left out. `places`: for each block,
+    indices into it, so that its gradient is [places], in their order. Quantized weights count as what they stand for,
+    and an adapter that lies beside its base as part of it. The model is as before afterwards.
     """
     with _differentiable(model) as blocks:
         weights = [weight for block in blocks for weight in block]
         layers = _layers(model, weights, encoded)
+        asked: Parts = [None for _ in blocks] if places is None else places
+        chosen = [_chosen(*pair, model.device) for pair in zip(blocks, asked, strict=True)]
+        parts = [part for block, _ in chosen for part in block]
         for batch in entity_batches(encoded, TOGETHER if layers else 1, model.device):
-            gradients = _by_fact(model, batch, layers) if layers else _of_one(model, batch, weights)
-            for row, flat in zip(batch.rows, map(iter, gradients), strict=True):
-                yield row, [torch.cat([next(flat).float().reshape(-1) for _ in block]) for block in blocks]
+            found = iter(_by_fact(model, batch, layers, parts) if layers else _of_one(model, batch, weights, parts))
+            by_block = [([next(found) for _ in block], order) for block, order in chosen]
+            for row in batch.rows:
+                yield row, [torch.cat([next(facts) for facts in block])[order] for block, order in by_block]
 
 
-def _of_one(model: Checkpoint, batch: EntityBatch, weights: Sequence[nn.Parameter]) -> Iterator[Sequence[torch.Tensor]]:
-    """The gradients of a batch of one fact."""
+def _chosen(
+    block: Sequence[nn.Parameter], places: torch.Tensor | None, device: torch.device
+) -> tuple[Parts, torch.Tensor | slice]:
+    """For each matrix of a block, the places in it, flat and ascending; and how all these come into their order."""
+    if places is None:
+        return [None for _ in block], slice(None)
+    sizes = torch.tensor([weight.numel() for weight in block], device=device)
+    ascending, order = places.to(device).sort()
+    ends = sizes.cumsum(0)
+    counts = torch.searchsorted(ascending, ends).diff(prepend=sizes.new_zeros(1))
+    starts = (ends - sizes).repeat_interleave(counts)
+    return torch.split(ascending - starts, counts.tolist()), order.argsort()
+
+
+def _of_one(
+    model: Checkpoint, batch: EntityBatch, weights: Sequence[nn.Parameter], parts: Parts
+) -> list[Iterator[torch.Tensor]]:
+    """Of each matrix, the gradient of a batch of one fact."""
     with torch.enable_grad():
-        yield torch.autograd.grad(_loss(model, batch), weights, materialize_grads=True)
+        gradients = torch.autograd.grad(_loss(model, batch), weights, materialize_grads=True)
+    flat = [gradient.reshape(-1) for gradient in gradients]
+    asked = [g if at is None else g[at] for g, at in zip(flat, parts, strict=True)]
+    return [map(torch.Tensor.float, [each]) for each in asked]  # widened one at a time, when its turn comes
 
 
-def _by_fact(model: Checkpoint, batch: EntityBatch, layers: Sequence[nn.Module]) -> Iterator[Iterator[torch.Tensor]]:
-    """The gradients of each fact of a batch from one pass: over its tokens, input times gradient of the output."""
+def _by_fact(
+    model: Checkpoint, batch: EntityBatch, layers: Sequence[nn.Module], parts: Parts
+) -> list[Iterator[torch.Tensor]]:
+    """Of each matrix, the gradients of each fact from one pass: over its tokens, input times gradient of the output."""
     with torch.enable_grad(), _calls(layers) as calls:
         loss = _loss(model, batch)
         inputs, outputs = zip(*(calls[layer][0] for layer in layers), strict=True)
         gradients = torch.autograd.grad(loss, outputs, materialize_grads=True)
-    for i in range(len(batch.rows)):
-        yield (
-            x[i].T @ gradient[i] if type(layer) is Conv1D else gradient[i].T @ x[i]
-            for layer, x, gradient in zip(layers, inputs, gradients, strict=True)
-        )
+    return [
+        _products(x, gradient, at) if type(layer) is Conv1D else _products(gradient, x, at)
+        for layer, x, gradient, at in zip(layers, inputs, gradients, parts, strict=True)
+    ]
+
+
+def _products(left: torch.Tensor, right: torch.Tensor, at: torch.Tensor | None) -> Iterator[torch.Tensor]:
+    """`left.T @ right` of each fact, flat: [facts, tokens, rows] and [facts, tokens, columns].
+
+    At some places only, the matrix is never formed. Each place is summed over a row of memory of its own: on the CPU it
+    comes out the same to the last bit whatever others are asked for, and a reference's distance to itself is 0.
+    """
+    if at is None:
+        yield from ((a.T @ b).float().reshape(-1) for a, b in zip(left, right, strict=True))
+    else:
+        rows, columns = left.mT.float().contiguous(), right.mT.float().contiguous()
+        steps = [(some // columns.shape[1], some % columns.shape[1]) for some in torch.split(at, PLACES_PER_STEP)]
+        yield from torch.cat([(rows.index_select(1, i) * columns.index_select(1, j)).sum(-1) for i, j in steps], dim=1)
 
 
 def _layers(model: Checkpoint, weights: Sequence[nn.Parameter], encoded: Sequence[EncodedFact]) -> list[nn.Module]:

@@ -63,11 +63,11 @@ def masked_information(model: Checkpoint, encoded: Sequence[EncodedFact], masks:
 def _information(model: Checkpoint, encoded: Sequence[EncodedFact], masks: Sequence[Sequence[torch.Tensor]]) -> Array:
     """As `masked_information` for several masks a block: [facts, blocks, masks]."""
     found = np.zeros((len(encoded), len(masks), len(masks[0])))
-    for row, gradients in entity_gradients(model, encoded):
+    for row, gradients in entity_gradients(model, encoded, [torch.cat(list(choices)) for choices in masks]):
         for block, (gradient, choices) in enumerate(zip(gradients, masks, strict=True)):
-            for i, mask in enumerate(choices):
-                if len(mask):
-                    found[row, block, i] = float(gradient[mask.to(gradient.device)].double().square().mean())
+            parts = torch.split(gradient.double().square_(), [len(mask) for mask in choices])
+            for i, part in enumerate(parts):
+                found[row, block, i] = float(part.mean()) if len(part) else 0.0
     return found
 
 
