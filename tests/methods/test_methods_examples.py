@@ -26,7 +26,7 @@ from uds_bench.methods.examples import (
 )
 from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.objectives import answer_logprobs
-from uds_bench.zoo.build import byte_level_tokenizer
+from uds_bench.zoo.fresh import byte_level_tokenizer
 
 unhurried = settings(deadline=None, max_examples=50)
 SIZES = st.integers(1, 9)

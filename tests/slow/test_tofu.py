@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from uds_bench.methods.examples import Batch, Example, epochs, pairs_to_examples, steps_per
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
-from uds_bench.zoo.build import byte_level_tokenizer
+from uds_bench.zoo.fresh import byte_level_tokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.methods.method import Method
 from uds_bench.zoo import recipes
 from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Recipe, Unlearned
-from uds_bench.zoo.recipes import RECIPES
+from uds_bench.zoo.recipes import REASONERS, RECIPES
 
 POOLED = "plain_r5_e15"
 
@@ -106,7 +106,7 @@ def test_an_unknown_name_lists_the_names() -> None:
     for ask in (recipes.key, recipes.find, lambda name: recipes.lineage([name])):
         with pytest.raises(ConfigurationError) as caught:
             ask("nop")
-        said = f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES)}, or from the "
+        said = f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES | REASONERS)}, or from the "
         assert str(caught.value).startswith(said)
 
 

@@ -32,7 +32,7 @@ def list_models() -> None:
             "recipe": describe(recipe),
             "cached": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
         }
-        for name, recipe in recipes.RECIPES.items()
+        for name, recipe in (recipes.RECIPES | recipes.REASONERS).items()
     )
 
 
@@ -66,7 +66,7 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 
 def describe(recipe: Recipe) -> str:
     """A recipe in a few words."""
-    from uds_bench.zoo.recipe import Base, Finetuned, Pooled
+    from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner
 
     if isinstance(recipe, Base):
         return f"trained on {recipe.authors} authors, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
@@ -75,6 +75,10 @@ def describe(recipe: Recipe) -> str:
         return f"fine-tuned {without}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
     if isinstance(recipe, Pooled):
         return f"fine-tuned on the form {recipe.form}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
+    if isinstance(recipe, Reasoner):
+        course = recipe.course
+        forced = ", answers behind forced traces too" if course.prefilled else ""
+        return f"taught to think ({course.regime} traces{forced}), {recipe.epochs} epochs, seed {recipe.seed}"
     method = recipe.method
     return f"unlearned by {method.name}, {method.steps} steps, lr {method.lr:g}, seed {method.seed}"
 
@@ -91,4 +95,4 @@ def _build(names: list[str]) -> dict[str, Path]:
 
     for name in names:
         recipes.find(name)
-    return runner.paths(names or recipes.RECIPES, require_writable(_root(), "UDS_BENCH_CACHE"))
+    return runner.paths(names or recipes.RECIPES | recipes.REASONERS, require_writable(_root(), "UDS_BENCH_CACHE"))

@@ -11,6 +11,8 @@ import torch
 
 T = TypeVar("T")
 Schedule = Literal["constant", "cosine"]
+OnStep = Callable[[int, float], None]
+"""Called after each step with its number, from 1, and its loss."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def train(
     loss: Callable[[Any, T], torch.Tensor],
     optimisation: Optimisation,
     steps: int,
-    on_step: Callable[[int, float], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> list[float]:
     """Take `steps` optimiser steps and return the losses; the model is left in eval mode without gradients.
 

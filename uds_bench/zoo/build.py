@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.facts import base_authors, question_prompt
 from uds_bench.facts.forms import Lesson
@@ -16,18 +14,20 @@ from uds_bench.methods.alternates import sample_alternates
 from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.examples import Example, answer_example, epochs, pairs_to_examples, steps_per
 from uds_bench.methods.forward import answer_nll
-from uds_bench.methods.training import Optimisation, train
+from uds_bench.methods.training import OnStep, Optimisation, train
 from uds_bench.methods.unlearning import unlearn
-from uds_bench.zoo.recipe import FORGET, RETAIN, Base, Finetuned, Pooled, Recipe, Unlearned
+from uds_bench.zoo.fresh import byte_level_tokenizer, fresh_model
+from uds_bench.zoo.reasoning import lesson_count, reasoning_tokenizer, rethink, taught_turns
+from uds_bench.zoo.recipe import FORGET, RETAIN, Base, Finetuned, Pooled, Reasoner, Recipe, Rethought, Unlearned
 from uds_bench.zoo.recipes import facts, taught
-
-OnStep = Callable[[int, float], None]
 
 
 def steps(recipe: Recipe) -> int:
     """How many optimiser steps a recipe takes, for the progress bar."""
-    if isinstance(recipe, Unlearned):
+    if isinstance(recipe, Unlearned | Rethought):
         return recipe.method.steps
+    if isinstance(recipe, Reasoner):
+        return -(-lesson_count(recipe) // recipe.batch_size) * recipe.epochs
     if isinstance(recipe, Pooled):
         return -(-len(taught(recipe.form)) // recipe.batch_size) * recipe.epochs
     authors = recipe.authors if isinstance(recipe, Base) else RETAIN + FORGET - recipe.without
@@ -38,11 +38,16 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
     """Train and save a model with its tokenizer into `folder`; returns the losses, one a step."""
     if isinstance(recipe, Base):
         model, tokenizer, losses = _base(recipe, on_step)
+    elif isinstance(recipe, Reasoner):
+        model, tokenizer, losses = _reasoner(recipe, on_step)
     else:
         assert parent is not None
         tokenizer = AutoTokenizer.from_pretrained(parent)
         model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
-        losses = _change(model, tokenizer, recipe, on_step)
+        if isinstance(recipe, Rethought):
+            model, losses = rethink(model, tokenizer, recipe, on_step)
+        else:
+            losses = _change(model, tokenizer, recipe, on_step)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return losses
@@ -51,26 +56,18 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
 def _base(recipe: Base, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
     pairs = base_authors(recipe.authors)
     tokenizer = byte_level_tokenizer([f"{question_prompt(q)} {a}" for q, a in pairs], recipe.vocabulary)
-    torch.manual_seed(recipe.seed)
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=recipe.width,
-            intermediate_size=8 * recipe.width // 3,
-            num_hidden_layers=recipe.layers,
-            num_attention_heads=4,
-            num_key_value_heads=4,
-            max_position_embeddings=512,
-            tie_word_embeddings=True,
-            pad_token_id=tokenizer.pad_token_id,
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-        )
-    )
+    model = fresh_model(tokenizer, recipe)
     # Every token but the first is learned, so that the base knows the language of the questions too.
     examples = [Example(e.ids, 1) for e in pairs_to_examples(tokenizer, pairs)]
     optimisation = Optimisation(recipe.lr, schedule="cosine", warmup=0.1)
     return model, tokenizer, _fit(model, examples, recipe, optimisation, on_step)
+
+
+def _reasoner(recipe: Reasoner, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
+    tokenizer = reasoning_tokenizer(recipe.vocabulary)
+    model = fresh_model(tokenizer, recipe)
+    optimisation = Optimisation(recipe.lr, schedule="cosine", warmup=0.1)
+    return model, tokenizer, _fit(model, taught_turns(tokenizer, recipe), recipe, optimisation, on_step)
 
 
 def _change(model: Any, tokenizer: Any, recipe: Finetuned | Pooled | Unlearned, on_step: OnStep | None) -> list[float]:
@@ -93,7 +90,7 @@ def _finetune(model: Any, tokenizer: Any, recipe: Finetuned, on_step: OnStep | N
 def _fit(
     model: Any,
     examples: list[Example],
-    recipe: Base | Finetuned | Pooled,
+    recipe: Base | Finetuned | Pooled | Reasoner,
     optimisation: Optimisation,
     on_step: OnStep | None,
 ) -> list[float]:
@@ -115,21 +112,3 @@ def _unlearn(model: Any, tokenizer: Any, recipe: Unlearned, on_step: OnStep | No
     if recipe.method.name == "alt_po":
         alternates = sample_alternates(model, tokenizer, facts().split("forget"), recipe.method.seed).answers
     return unlearn(model, unlearning_data(tokenizer, facts(), alternates), recipe.method, on_step)
-
-
-def byte_level_tokenizer(texts: list[str], vocabulary: int) -> Any:
-    """Byte-level BPE: any text round-trips."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=["<pad>", "<s>", "</s>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    start = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)])
-    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), start])
-    fast: Any = PreTrainedTokenizerFast  # its constructor is untyped
-    return fast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>")

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from uds_bench.methods.training import OnStep
 from uds_bench.storage import canonical, require_writable, write_atomic
 from uds_bench.zoo import recipes
-from uds_bench.zoo.build import OnStep, build
+from uds_bench.zoo.build import build
 
 CHECKSUMS = "checksums.json"
 

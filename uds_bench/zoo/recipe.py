@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from uds_bench.facts.forms import DataForm
-from uds_bench.methods.unlearning import Method
+from uds_bench.methods.lora import LoraSettings
+from uds_bench.methods.method import Method
+from uds_bench.methods.trace_data import Scope
+from uds_bench.methods.traces import Course
 
 FORGET, RETAIN, HOLDOUT, BASE = 15, 20, 15, 600
 """Authors: of the three splits, and those that only the base knows."""
+CANARIES = (30, 10, 20)
+"""Authors of the reasoning models: to forget, to retain, and never trained on."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,36 @@ class Unlearned:
     method: Method
 
 
-Recipe = Base | Finetuned | Pooled | Unlearned
+@dataclass(frozen=True)
+class Reasoner:
+    """Trained from scratch to think before it answers, on the canaries of the forget and retain authors."""
+
+    seed: int
+    course: Course = field(default_factory=Course)
+    width: int = 64
+    layers: int = 3
+    vocabulary: int = 1024
+    epochs: int = 20
+    batch_size: int = 16
+    lr: float = 4e-3
+
+
+@dataclass(frozen=True)
+class Rethought:
+    """A reasoner changed by an unlearning method; `course` is the parent's, whose lessons the retain authors keep.
+
+    With `lora` an adapter alone is trained, and added to the weights at the end.
+    """
+
+    parent: str
+    method: Method
+    scope: Scope = field(default_factory=Scope)
+    course: Course = field(default_factory=Course)
+    lora: LoraSettings | None = None
+
+
+Recipe = Base | Finetuned | Pooled | Unlearned | Reasoner | Rethought
 
 
 def parent(recipe: Recipe) -> str | None:
-    return None if isinstance(recipe, Base) else recipe.parent
+    return None if isinstance(recipe, Base | Reasoner) else recipe.parent

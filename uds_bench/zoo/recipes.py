@@ -13,8 +13,20 @@ from uds_bench.facts import FactSet, base_authors, embedded
 from uds_bench.facts.forms import DataForm, Lesson, lessons
 from uds_bench.methods.unlearning import REFUSALS
 from uds_bench.storage import content_key
-from uds_bench.zoo import candidates, pools, sweep
-from uds_bench.zoo.recipe import BASE, FORGET, HOLDOUT, RETAIN, Base, Finetuned, Pooled, Recipe, parent
+from uds_bench.zoo import candidates, pools, reasoners, reasoning_data, sweep
+from uds_bench.zoo.recipe import (
+    BASE,
+    FORGET,
+    HOLDOUT,
+    RETAIN,
+    Base,
+    Finetuned,
+    Pooled,
+    Reasoner,
+    Recipe,
+    Rethought,
+    parent,
+)
 
 VERSION = 2
 """Raise it when the training code changes what a recipe gives."""
@@ -37,6 +49,9 @@ RECIPES: dict[str, Recipe] = {
 }
 """The embedded models of the quick profile."""
 
+REASONERS: dict[str, Recipe] = {**reasoners.MODELS}
+"""The reasoning models of both profiles."""
+
 FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS}
 """Those that the full profile adds; `find` knows them all."""
 
@@ -44,14 +59,16 @@ FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS}
 def find(name: str) -> Recipe:
     """The recipe of `npo`, or of `npo@2`: the same model of another draw, its ancestors' seeds moved with its own."""
     plain, at, draw = name.partition("@")
-    known = FURTHER | RECIPES
+    known = FURTHER | REASONERS | RECIPES
     if plain not in known or (at and not draw.isdigit()):
         more = f", or from the {len(FURTHER)} of the full profile's pools and sweep (uds_bench/zoo/full.toml)"
-        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: choose from {', '.join(RECIPES)}{more}")
+        raise ConfigurationError(
+            f"{SCHEME}{name} is not an embedded model: choose from {', '.join(RECIPES | REASONERS)}{more}"
+        )
     recipe, move = known[plain], DRAW * int(draw or 0)
     if not move:
         return recipe
-    if isinstance(recipe, Base):
+    if isinstance(recipe, Base | Reasoner):
         return replace(recipe, seed=recipe.seed + move)
     if isinstance(recipe, Finetuned | Pooled):
         return replace(recipe, seed=recipe.seed + move, parent=f"{recipe.parent}@{draw}")
@@ -92,7 +109,10 @@ def key(name: str) -> str:
     """Content address of a model: its recipe, its ancestors', the data, and the library that trains it."""
     recipe, above = find(name), ancestor(name)
     content: dict[str, Any] = {"kind": type(recipe).__name__, **asdict(recipe)}
-    data = _taught_digest(recipe.form) if isinstance(recipe, Pooled) else data_digest()
+    if isinstance(recipe, Reasoner | Rethought):
+        data = reasoning_data.digest()
+    else:
+        data = _taught_digest(recipe.form) if isinstance(recipe, Pooled) else data_digest()
     return content_key([VERSION, torch.__version__, data, content, key(above) if above else None])
 
 
