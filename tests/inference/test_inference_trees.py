@@ -17,7 +17,7 @@ from test_inference_answers import TOLERANCE, agree, on_cpu, plain_rows
 
 from uds_bench.facts import EncodedAnswer
 from uds_bench.inference.answers import AnswerScores, score_answers
-from uds_bench.inference.trees import answer_tree, same_prompt, tree_batches, tree_mask
+from uds_bench.inference.trees import answer_tree, pays, same_prompt, tree_batches, tree_mask
 
 SHORT_SIGHTED = {"gemma2", "gemma3", "gemma3_multimodal", "mistral", "olmo3", "phi3"}
 """Families with a window of attention, here of `WINDOW` tokens, which no mask of another shape narrows."""
@@ -136,6 +136,24 @@ def test_groups_have_one_prompt_and_batches_are_bounded(items: list[EncodedAnswe
     for batch in batches:
         assert len(batch) <= most
         assert len(batch) * max(len(tree.tokens) for tree in batch) <= limit
+
+
+def test_long_answers_that_share_little_are_no_tree() -> None:
+    def of(prompt: int, words: int, count: int = 5) -> bool:
+        items = [answer(tokens(prompt, 0), tokens(words, 1 + seed)) for seed in range(count)]
+        return pays(answer_tree(items, range(count)))
+
+    assert of(20, 20)
+    assert of(300, 30)
+    assert of(20, 20, count=2)
+    assert not of(30, 300)
+    assert not of(300, 300)
+    assert not of(20, 20, count=1)
+    assert not of(1, 100, count=2)
+    model, items = on_cpu(Case("llama").full), [answer(tokens(1, 0), tokens(60, 1 + seed)) for seed in range(3)]
+    with fed(model) as passes:
+        score_answers(model, items)
+    assert [as_tree for _, as_tree in passes] == [False]
 
 
 # ---- its scores

@@ -15,7 +15,7 @@ from uds_bench.inference.batches import PaddingSide
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP
 from uds_bench.inference.target import AGREEMENT
-from uds_bench.inference.trees import AnswerTree, answer_tree, same_prompt, tree_batches, tree_mask
+from uds_bench.inference.trees import AnswerTree, answer_tree, pays, same_prompt, tree_batches, tree_mask
 
 Array = NDArray[np.float64]
 _NOTHING = -800.0
@@ -51,20 +51,20 @@ def score_answers(
 ) -> list[AnswerScores]:
     """Score every labelled token in one pass over the answers; the vocabulary is read out at answer positions only.
 
-    Answers to one prompt are fed as a tree, what they share once, where the model scores trees as it scores each answer
-    apart. At most as many tokens are fed at once as `batch_size` of the longest answer have; neither batch size nor
-    padding side changes a score by more than rounding. In the order given.
+    Answers to one prompt are fed as a tree, what they share once, where that costs less and the model scores trees as
+    it scores each answer apart. At most as many tokens are fed at once as `batch_size` of the longest answer have;
+    neither batch size nor padding side changes a score by more than rounding. In the order given.
     """
     if batch_size < 1:
         raise ValueError(f"batch size must be at least 1, not {batch_size}")
-    shared = same_prompt(answers, batch_size)
-    if shared and not _agree(model, answers, shared, side):
-        shared = []
-    alone = sorted(set(range(len(answers))).difference(*shared))
+    trees = [tree for rows in same_prompt(answers, batch_size) if pays(tree := answer_tree(answers, rows))]
+    if trees and not _agree(model, answers, (trees[0].rows, trees[-1].rows), side):
+        trees = []
+    alone = sorted(set(range(len(answers))).difference(*(tree.rows for tree in trees)))
     most = batch_size * max((len(answer.ids) for answer in answers), default=0)
     found: dict[int, AnswerScores] = {}
-    for groups in (shared, [[row] for row in alone]):
-        for batch in tree_batches([answer_tree(answers, group) for group in groups], batch_size, most):
+    for some in (trees, [answer_tree(answers, [row]) for row in alone]):
+        for batch in tree_batches(some, batch_size, most):
             tables = _score_batch(model, batch, side)
             found |= {row: answer_scores(answers[row], table) for row, table in tables.items()}
     return [found[row] for row in range(len(answers))]
@@ -73,14 +73,14 @@ def score_answers(
 def _agree(
     model: Checkpoint, answers: Sequence[EncodedAnswer], groups: Sequence[Sequence[int]], side: PaddingSide
 ) -> bool:
-    """Whether trees score as their answers do apart: the longest and the shortest answer of the first and last group.
+    """Whether trees score as their answers do apart: those of the longest and the shortest answer of each group.
 
     They do not where attention reaches less far back than the text is long. 16-bit weights need no comparison: a few
     answers that happen to round alike say nothing of the others.
     """
     if model.model.dtype != torch.float32:
         return False
-    ends = list(dict.fromkeys((group[0], group[-1]) for group in (groups[0], groups[-1])))
+    ends = list(dict.fromkeys((group[0], group[-1]) for group in groups))
     apart = _score_batch(model, [answer_tree(answers, [row]) for rows in ends for row in rows], side)
     try:
         together = _score_batch(model, [answer_tree(answers, rows) for rows in ends], side)

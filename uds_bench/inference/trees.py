@@ -11,6 +11,9 @@ import torch
 
 from uds_bench.facts.dialogue import EncodedAnswer
 
+LONG = 1000
+"""Attention makes a token in a row of so many cost about twice what it costs in a short one; measured, not exact."""
+
 
 @dataclass(frozen=True)
 class AnswerTree:
@@ -58,6 +61,15 @@ def same_prompt(answers: Sequence[EncodedAnswer], most: int) -> list[list[int]]:
         groups[answers[i].ids[: answers[i].start]].append(i)
     cut = [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]
     return [group for group in cut if len(group) > 1]
+
+
+def pays(tree: AnswerTree) -> bool:
+    """Whether a tree costs less than its answers apart: long answers that share little make one costly row."""
+    return _cost(len(tree.tokens)) < sum(_cost(len(path)) for path in tree.paths)
+
+
+def _cost(tokens: int) -> float:
+    return tokens * (1 + tokens / LONG)
 
 
 def tree_batches(trees: Iterable[AnswerTree], most: int, tokens: int) -> list[list[AnswerTree]]:
