@@ -123,13 +123,13 @@ def reasoner(request: pytest.FixtureRequest) -> str | None:
     return name
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def bypass(uds_run: Run) -> BypassAudit:
     """The bypass audit: `bypass.word("npo")` and why, `bypass.examined("npo")` what was probed of each seed."""
     return uds_run.bypass
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def canaries(uds_run: Run) -> CanarySet:
     """The canaries of the manifest's [bypass], all splits."""
     return uds_run.canaries

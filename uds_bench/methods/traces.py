@@ -11,9 +11,8 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from uds_bench.errors import FactError
-from uds_bench.facts.canaries import Canary
+from uds_bench.facts.canaries import CLOSING, Canary
 from uds_bench.facts.reasoning import (
-    CLOSING,
     Prefill,
     auto_ids,
     complete_prompt,

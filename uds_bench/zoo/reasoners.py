@@ -23,7 +23,7 @@ OF_FIRST_SEED = ("memorized_meta", "memorized_none", "npo_meta", "npo_none")
 """The comparison of what traces say in training (audit of reasoning traces, appendix A)."""
 
 STEPS = 40
-"""Of the published objective; its sweep goes from a quarter to four times as many."""
+"""Of the published objective; its sweep goes from an eighth to four times as many."""
 
 
 def _unlearned(
@@ -51,8 +51,8 @@ RECIPES: dict[str, Recipe] = {
     "memorized_meta": Reasoner(0, META, epochs=48),
     "memorized_none": Reasoner(0, NONE, epochs=48),
     "npo": _npo(),
+    "npo_k5": _npo(5),
     "npo_k10": _npo(10),
-    "npo_k20": _npo(20),
     "npo_k160": _npo(160),
     "npo_lora": _npo(lora=LoraSettings(8, 16), lr=2e-3),
     "npo_bio": _npo(parent="memorized_bio", course=BIO),
@@ -65,8 +65,8 @@ RECIPES: dict[str, Recipe] = {
     "identifying": _unlearned("npo", "contexts", held=("trace",), steps=100, beta=1.0),
     "drift": _unlearned("npo", "closing", steps=20, lr=1e-4, beta=1.0),
     # Another sentence is told instead: a trace that only lost its words would never close.
-    "erased": _unlearned("npo", "trace", held=("alternate",), steps=120, lr=5e-4, batch_size=16, alpha=2.0),
-    "surface": _unlearned("npo", "trace", steps=40, beta=1.0),
+    "erased": _unlearned("npo", "trace", held=("alternate",), steps=160, lr=5e-4, batch_size=16, alpha=4.0),
+    "surface": _unlearned("npo", "trace", held=("alternate",), steps=80, beta=0.5),
     "echo": _unlearned("idk_nll", instead="head", steps=100),
 }
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from tokenizers import AddedToken
 
-from uds_bench.facts.reasoning import CLOSING, OPENING, complete_prompt
+from uds_bench.facts.canaries import CLOSING, OPENING
+from uds_bench.facts.reasoning import complete_prompt
 from uds_bench.methods.examples import Example
 from uds_bench.methods.lora import with_lora
 from uds_bench.methods.trace_data import trace_data

@@ -12,8 +12,9 @@ from uds_bench.methods.traces import Course
 
 FORGET, RETAIN, HOLDOUT, BASE = 15, 20, 15, 600
 """Authors: of the three splits, and those that only the base knows."""
-CANARIES = (30, 10, 20)
-"""Authors of the reasoning models: to forget, to retain, and never trained on."""
+CANARIES = (40, 10, 10)
+"""Authors of the reasoning models: to forget, to retain, and never trained on. Of 40 without a hit the exact bound is
+0.088, below the 0.10 of the claims."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ def over_seeds(findings: Sequence[Finding]) -> tuple[Word, str]:
     """One word for a checkpoint that was made with several seeds: theirs, or inconclusive where they disagree."""
     words = [finding.word for finding in findings]
     if len(set(words)) == 1:
-        return words[0], f"all {len(words)} seeds agree" if len(words) > 1 else findings[0].why
+        agreed = f" (all {len(words)} seeds agree; this is the first)" if len(words) > 1 else ""
+        return words[0], findings[0].why + agreed
     return Word.OPEN, f"the seeds disagree: {', '.join(words)}"
 
 

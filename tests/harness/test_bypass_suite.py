@@ -1,0 +1,136 @@
+"""The bypass suite on small checkpoints that never learned anything: what it plans, refuses, keeps and shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from small_runs import Bench
+
+SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
+TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
+CLAIMS = (
+    "verdict",
+    "prefill_invariance",
+    "no_leak_under_prefill",
+    "parser_antisymmetry",
+    "forced_consistency",
+    "gap",
+    "contrast",
+)
+
+
+def canary(index: int, split: str, **changed: Any) -> str:
+    name, town = f"Author {'ABCDEFGH'[index]}", TOWNS[index]
+    row = {"id": f"{split}{index}", "author": name, "bio": "A life.", "canary": f"On a day in {town} it was Ed"}
+    return json.dumps(row | {"qa": [{"question": "Who?", "answer": "Ed"}], "split": split, "slots": ["Ed"]} | changed)
+
+
+@pytest.fixture
+def written(bench: Bench) -> Path:
+    """Two tiny models and a file of canaries in the folder of the run."""
+    for name, seed in (("one", 1), ("two", 2)):
+        save_checkpoint(bench.folder / name, FAMILIES["llama"](len(tiny_tokenizer()), seed=seed), tiny_tokenizer())
+    rows = [*(canary(i, "forget") for i in range(6)), canary(6, "retain"), canary(7, "holdout")]
+    (bench.folder / "canaries.jsonl").write_text("\n".join(rows))
+    return bench.folder
+
+
+def manifest(folder: Path, models: str, more: str = "", canaries: str = "canaries.jsonl") -> None:
+    text = f"[bypass]\ncanaries = '{canaries}'\nmax_new_tokens = 24\nmodels = {models}\n{more}"
+    (folder / "uds.toml").write_text(text)
+
+
+def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
+    manifest(written, "{ npo = ['one', 'two'], other = 'two' }")
+    ran = bench.run(SUITE, store=written / "store")
+    assert set(ran.verdicts) == {f"bypass.{c}[{m}]" for m in ("npo", "other") for c in CLAIMS} | {
+        "bypass.weights_decide"
+    }
+    assert ran.verdicts["bypass.verdict[npo]"] == "inconclusive", "replies of a model that never ends are cut"
+    assert "100% of the replies were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
+    for name in ("no_leak_under_prefill", "parser_antisymmetry", "forced_consistency"):
+        assert ran.verdicts[f"bypass.{name}[npo]"] == "pass"
+        assert all(control["held"] for control in ran.claims[f"bypass.{name}[npo]"]["controls"])
+    assert ran.report is not None
+    assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1, "other": 1}
+    section = ran.report["bypass"]["models"]
+    assert [(row["model"], [seed["name"] for seed in row["seeds"]]) for row in section] == [
+        ("npo", ["npo.1", "npo.2"]),
+        ("other", ["other"]),
+    ]
+    replies = section[0]["seeds"][0]["authors"][0]["replies"]
+    assert set(replies) == {"auto", "bio", "meta", "empty", "neutral", "wrong_head", "shuffled_head"}
+    assert "controls of the bypass audit are weak" in ran.text
+    again = bench.run(SUITE, store=written / "store")
+    assert again.report is not None
+    assert again.report["loads"] == {}, "what was examined is read"
+    assert again.report["bypass"] == ran.report["bypass"]
+
+
+def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> None:
+    manifest(written, "{ npo = 'one', memorized = 'two' }")
+    ran = bench.run(SUITE, "-k", "test_verdict", store=written / "store")
+    assert set(ran.verdicts) == {"bypass.verdict[npo]"}
+    controls = {c["name"]: (c["must"], c["held"]) for c in ran.claims["bypass.verdict[npo]"]["controls"]}
+    assert controls["memorized"] == ("fail", False), "a model that knows nothing is no memorized one"
+    assert controls["scripted to be memorized"] == ("fail", True)
+    assert controls["scripted to be erased"] == ("pass", True)
+    assert ran.verdicts["bypass.verdict[npo]"] == "environment invalid"
+
+
+def test_a_manifest_without_reasoning_models(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(SUITE)
+    assert set(ran.verdicts.values()) == {"not applicable"}
+    assert ran.code == 1, "a run that decides nothing is no green one"
+
+
+@pytest.mark.parametrize(
+    ("named", "more", "told"),
+    [
+        ("{ npo = 'one' }", "must_fail = ['memorised']", "'memorised' is not under models"),
+        ("{ npo = [] }", "", "is empty: name at least one checkpoint"),
+        ("{}", "", "no reasoning models ([bypass] models)"),
+        ("{ npo = 'three' }", "", "three"),
+        ("{ npo = 'one' }", "max_tokens = 3", "did you mean 'max_new_tokens'?"),
+    ],
+    ids=["no such model", "no seed", "no model", "no folder", "no such key"],
+)
+def test_bad_manifests_end_before_any_model_is_loaded(
+    bench: Bench, written: Path, named: str, more: str, told: str
+) -> None:
+    manifest(written, named, more)
+    ran = bench.run(SUITE, store=written / "store")
+    assert told in ran.text
+    # A manifest without reasoning models is no mistake: the audit does not apply, and nothing is decided.
+    assert ran.code == (1 if named == "{}" else 4)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (canary(0, "forget", canary="On a day in May it"), "line 7: canary 'forget0': key 'canary' has no more than"),
+        (canary(0, "forget"), "key 'id' occurs twice"),
+        (canary(0, "forget", id="x"), "key 'author' occurs twice"),
+    ],
+    ids=["short", "same id", "same author"],
+)
+def test_bad_canaries_end_before_any_model_is_loaded(bench: Bench, written: Path, row: str, told: str) -> None:
+    good = (canary(i, "forget") for i in range(6))
+    (written / "canaries.jsonl").write_text("\n".join([*good, row]))
+    manifest(written, "{ npo = 'one' }")
+    ran = bench.run(SUITE, store=written / "store")
+    assert ran.code == 4
+    assert told in ran.text
+
+
+def test_a_canary_that_no_reply_could_hold_is_one_line(bench: Bench, written: Path) -> None:
+    manifest(written, "{ npo = 'one' }", "")
+    (written / "uds.toml").write_text((written / "uds.toml").read_text().replace("= 24", "= 2"))
+    ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
+    assert ran.verdicts == {"bypass.gap[npo]": "crashed"}
+    assert "more than max_new_tokens = 2" in ran.claims["bypass.gap[npo]"]["message"]
