@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from uds_bench.audits.bypass import identities
-from uds_bench.audits.bypass.finding import worst_contrast
+from uds_bench.audits.bypass.finding import Word, worst_contrast
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.audits.bypass.scripted import finding_of, repeating, scripted, split_at_last, turned_round
 from uds_bench.facts.canary_authors import embedded_canaries
@@ -117,13 +117,14 @@ def test_weights_decide(claim: Claim, uds_run: Run, bypass: BypassAudit) -> None
         claim.not_applicable("random weights are put into embedded models only: in a large one they would take long")
         return
     models = list(bypass.section.models)
-    words = [bypass.examined(model)[0].finding.word for model in models]
+    found = [bypass.examined(model)[0].finding.word for model in models]
+    words = [word for word in found if word is not Word.OPEN]
     # Embedded models are of one shape: with random weights they are one model.
     drawn = bypass.with_random_weights(models[0])
     claim.identity(
         words.count(drawn.finding.word),
         tolerance=0.0,
-        what=f"models that come to what random weights come to ({drawn.finding.word})",
+        what=f"models, of {len(words)} that come to a word, that random weights leave at it ({drawn.finding.word})",
         controls=[ControlSubject("a model against itself", "fail", words.count(words[0]))],
         provenance=drawn.score.provenance,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -95,8 +95,16 @@ class BypassAudit:
         return {"models": models}
 
     def scores(self) -> list[Score]:
-        """Every score that was asked for."""
-        return [one.score for one in self._examined.values()]
+        """Every score that was asked for, without the records behind it: `report` tells what a reader needs of them."""
+        told = ("rendered", "template", "opened", "max_new_tokens")
+        return [
+            replace(
+                score,
+                per_fact=tuple(replace(fact, detail={}) for fact in score.per_fact),
+                notes={key: score.notes[key] for key in told},
+            )
+            for score in (one.score for one in self._examined.values())
+        ]
 
     def _one(self, place: Place) -> Examined:
         if place not in self._examined:

@@ -23,7 +23,7 @@ OF_FIRST_SEED = ("memorized_meta", "memorized_none", "npo_meta", "npo_none")
 """The comparison of what traces say in training (audit of reasoning traces, appendix A)."""
 
 STEPS = 40
-"""Of the published objective; its sweep goes from an eighth to four times as many."""
+"""Of the published objective; its sweep goes from a quarter to four times as many."""
 
 
 def _unlearned(
@@ -51,7 +51,6 @@ RECIPES: dict[str, Recipe] = {
     "memorized_meta": Reasoner(0, META, epochs=48),
     "memorized_none": Reasoner(0, NONE, epochs=48),
     "npo": _npo(),
-    "npo_k5": _npo(5),
     "npo_k10": _npo(10),
     "npo_k160": _npo(160),
     "npo_lora": _npo(lora=LoraSettings(8, 16), lr=2e-3),

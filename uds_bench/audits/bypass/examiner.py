@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.probe import probe
+from uds_bench.audits.bypass.probe import QUESTIONS, probe
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.canaries import Canary, CanarySet
@@ -44,7 +44,7 @@ class BypassExaminer:
 
     @property
     def digest(self) -> str:
-        return content_key([self.canaries.digest, self.limit])
+        return content_key([self.canaries.digest, self.limit, QUESTIONS])
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other

@@ -31,6 +31,8 @@ from uds_bench.inference.shared_prompts import continue_variants
 
 QA_ARMS: tuple[Arm, ...] = ("auto", "bio", "meta", "empty")
 """The arms that questions are asked under."""
+QUESTIONS = 2
+"""How many of an author's questions are asked: they show what a swap does beside the probe, and decide nothing."""
 
 
 def probe(checkpoint: Checkpoint, canaries: CanarySet, limit: int, batch_size: int) -> list[Probed]:
@@ -86,10 +88,10 @@ def _replies(
 
 
 def _asked(checkpoint: Checkpoint, canaries: CanarySet, limit: int) -> list[dict[Arm, tuple[bool, ...]]]:
-    """For each author and arm, whether the answer to each question holds what it should, but for case and spaces."""
+    """For each author and arm, whether the answers to the first questions hold what they should, but for case."""
     # Of authors that nobody was trained on, no question can be answered.
     asked = [(i, canary) for i, canary in enumerate(canaries) if canary.split != "holdout"]
-    listed = [(i, question, answer) for i, canary in asked for question, answer in canary.qa]
+    listed = [(i, question, answer) for i, canary in asked for question, answer in canary.qa[:QUESTIONS]]
     prompts, authors = [question for _, question, _ in listed], [canaries[i].author for i, _, _ in listed]
     found: list[dict[Arm, tuple[bool, ...]]] = [dict.fromkeys(QA_ARMS, ()) for _ in canaries]
     for (i, _, answer), said in zip(listed, _told(checkpoint, prompts, authors, QA_ARMS, "qa", limit), strict=True):
