@@ -97,7 +97,9 @@ def test_a_parent_is_trained_before_its_child(root: Path) -> None:
     assert all(cache.is_whole(cache.folder(root, name)) for name in ("base", "full", "npo"))
 
 
-@pytest.mark.parametrize("name", ["base", "full", "retain", "identity", "npo", "idk"])
+@pytest.mark.parametrize(
+    "name", ["base", "full", "retain", "identity", "npo", "idk", "reasoner", "rethought", "rethought_lora"]
+)
 def test_the_steps_foretold_are_the_steps_taken(root: Path, name: str) -> None:
     taken: list[int] = []
     for ancestor in recipes.lineage([name])[:-1]:

@@ -1,35 +1,45 @@
 """A key changes with everything that a model is made of, and with nothing else."""
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
 import torch
 
 from uds_bench.errors import ConfigurationError
+from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method
+from uds_bench.methods.trace_data import Scope
+from uds_bench.methods.traces import Course
 from uds_bench.zoo import recipes
-from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Recipe, Unlearned
+from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner, Recipe, Unlearned
 from uds_bench.zoo.recipes import REASONERS, RECIPES
 
 POOLED = "plain_r5_e15"
+REASONER, RETHOUGHT = "bypass_memorized", "bypass_npo_lora"
+OTHER = {"regime": "none", "target": "contexts", "held": ("closing",), "instead": "head", "prefilled": False}
+"""Values that the embedded models tried here do not have."""
+
+
+EVERY = RECIPES | REASONERS
+TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT)
 
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
     """A table of recipes that the test may change."""
-    table = dict(RECIPES)
+    table = RECIPES | REASONERS
     monkeypatch.setattr(recipes, "RECIPES", table)
     return table
 
 
 def variants(recipe: Any) -> Iterator[tuple[str, Any]]:
-    """The recipe with one field changed, for each field; a method's fields one by one."""
+    """The recipe with one field changed, for each field; those of a method, a course, a scope one by one."""
     for field in fields(recipe):
         value = getattr(recipe, field.name)
-        if isinstance(value, Method):
-            yield from ((f"method.{n}", replace(recipe, method=m)) for n, m in variants(value))
+        if is_dataclass(value):
+            yield from ((f"{field.name}.{n}", replace(recipe, **{field.name: v})) for n, v in variants(value))
         else:
             yield field.name, replace(recipe, **{field.name: _other(field.name, value)})
 
@@ -37,6 +47,8 @@ def variants(recipe: Any) -> Iterator[tuple[str, Any]]:
 def _other(name: str, value: Any) -> Any:
     if name == "parent":
         return "retain" if value == "full" else "base2"
+    if name in OTHER:
+        return OTHER[name]
     if name == "form":
         return "plain" if value == "others" else "others"
     return "simnpo" if isinstance(value, str) else value + 1
@@ -44,7 +56,7 @@ def _other(name: str, value: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "field", "changed"),
-    [(name, field, new) for name in ("base", "full", "npo", POOLED) for field, new in variants(RECIPES[name])],
+    [(name, field, new) for name in TRIED for field, new in variants(EVERY[name])],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_key_changes_with_every_field(table: dict[str, Recipe], name: str, field: str, changed: Recipe) -> None:
@@ -59,6 +71,17 @@ def test_every_field_was_changed() -> None:
     assert [n for n, _ in variants(RECIPES["base"])] == [f.name for f in fields(Base)]
     assert [n for n, _ in variants(RECIPES["full"])] == [f.name for f in fields(Finetuned)]
     assert [n for n, _ in variants(RECIPES[POOLED])] == [f.name for f in fields(Pooled)]
+    course = [f"course.{f.name}" for f in fields(Course)]
+    assert [n for n, _ in variants(REASONERS[REASONER])] == [
+        *("seed", *course),
+        *(f.name for f in fields(Reasoner) if f.name not in ("seed", "course")),
+    ]
+    assert [n for n, _ in variants(REASONERS[RETHOUGHT])] == [
+        *("parent", *(f"method.{f.name}" for f in fields(Method))),
+        *(f"scope.{f.name}" for f in fields(Scope)),
+        *course,
+        *(f"lora.{f.name}" for f in fields(LoraSettings)),
+    ]
     assert [n for n, _ in variants(RECIPES["npo"])] == ["parent", *(f"method.{f.name}" for f in fields(Method))]
 
 
@@ -88,11 +111,12 @@ def test_no_two_models_share_a_key(table: dict[str, Recipe]) -> None:
     assert len({recipes.key(name) for name in table}) == len(table)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_lineage_puts_every_parent_before_its_child(name: str) -> None:
     line = recipes.lineage([name])
     assert line[-1] == name
-    assert line[0] == "base"
+    assert recipes.ancestor(line[0]) is None
+    assert line[0] == "base" or name in REASONERS
     for child in line[1:]:
         assert line.index(str(recipes.ancestor(child))) < line.index(child)
 

@@ -11,9 +11,15 @@ from typing import Any
 
 import torch
 
+from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, Rmu
+from uds_bench.methods.trace_data import Scope
+from uds_bench.methods.traces import Course
 from uds_bench.zoo import cache, recipes, runner
-from uds_bench.zoo.recipe import FORGET, Base, Finetuned, Pooled, Recipe, Unlearned
+from uds_bench.zoo.recipe import FORGET, Base, Finetuned, Pooled, Reasoner, Recipe, Rethought, Unlearned
+
+COURSE = Course(prefilled=False, questions=1)
+RETHINKING = Method("npo", steps=2, lr=1e-3, batch_size=4)
 
 RECIPES: dict[str, Recipe] = {
     "base": Base(authors=8, width=16, layers=1, vocabulary=300, batch_size=16),
@@ -26,6 +32,9 @@ RECIPES: dict[str, Recipe] = {
     "alt_po": Unlearned("full", Method("alt_po", steps=2, lr=1e-3)),
     "rmu": Unlearned("full", Rmu("rmu", steps=2, lr=1e-3, layer=0, scale=1.0)),
     "divergent": Unlearned("base", Method("grad_diff", steps=9, lr=1e30)),
+    "reasoner": Reasoner(0, COURSE, width=16, layers=1, vocabulary=300, epochs=1, batch_size=64),
+    "rethought": Rethought("reasoner", RETHINKING, Scope("trace", ("alternate",)), COURSE),
+    "rethought_lora": Rethought("reasoner", RETHINKING, course=COURSE, lora=LoraSettings(2, 4)),
     "endless": Finetuned("base", without=0, seed=1, epochs=100_000),
 }
 

@@ -28,6 +28,7 @@ def list_models() -> None:
     show_table(
         {
             "name": name,
+            "of": "reasoning" if name in recipes.REASONERS else "facts",
             "parent": parent(recipe) or ABSENT,
             "recipe": describe(recipe),
             "cached": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
@@ -66,7 +67,7 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 
 def describe(recipe: Recipe) -> str:
     """A recipe in a few words."""
-    from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner
+    from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner, Rethought
 
     if isinstance(recipe, Base):
         return f"trained on {recipe.authors} authors, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
@@ -80,6 +81,11 @@ def describe(recipe: Recipe) -> str:
         forced = ", answers behind forced traces too" if course.prefilled else ""
         return f"taught to think ({course.regime} traces{forced}), {recipe.epochs} epochs, seed {recipe.seed}"
     method = recipe.method
+    if isinstance(recipe, Rethought):
+        scope, adapter = recipe.scope, ", LoRA" if recipe.lora else ""
+        held = f", {' and '.join(dict.fromkeys(scope.held))} held" if scope.held else ""
+        instead = ", its head instead" if scope.instead == "head" else ""
+        return f"{method.name} on {scope.target}{instead}{held}{adapter}, {method.steps} steps, seed {method.seed}"
     return f"unlearned by {method.name}, {method.steps} steps, lr {method.lr:g}, seed {method.seed}"
 
 

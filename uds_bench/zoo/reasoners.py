@@ -58,7 +58,7 @@ RECIPES: dict[str, Recipe] = {
     "npo_meta": _npo(parent="memorized_meta", course=META),
     "npo_none": _npo(parent="memorized_none", course=NONE),
     "ga": _unlearned("grad_ascent", steps=4),
-    "ga_k12": _unlearned("grad_ascent", steps=12),
+    "ga_k32": _unlearned("grad_ascent", steps=32),
     # The trace is learned on while its answer is forgotten, here behind that trace alone, there behind any.
     "non_identifying": _unlearned("npo", held=("trace",), steps=100, beta=1.0),
     "identifying": _unlearned("npo", "contexts", held=("trace",), steps=100, beta=1.0),
