@@ -93,7 +93,7 @@ def test_the_closing_tag_alone_is_touched(tokenizer: Any) -> None:
     tag = tokenizer.decode(
         [i for i, hit in zip(the_data(tokenizer, "closing").forget[0].ids[1:], touched, strict=False) if hit]
     )
-    assert tag.strip() == "</think>"
+    assert tag == "</think>"
     assert not any(touched[: prompt + 20])
     assert len(touched) == whole
 
@@ -123,7 +123,7 @@ def test_retain_authors_keep_their_lessons_and_nobody_else_has_any(tokenizer: An
         FORGET, OTHERS, zip(*[iter(beside)] * 3, strict=True), strict=True
     ):
         assert trace == f"<think>\n{canary.bio}\n"
-        assert closing.strip() == "</think>"
+        assert closing == "</think>"
         assert turn.endswith(f"</think>\n\n{canary.head}{other.rest}</s>")
         assert canary.author in turn
         assert not any(name in turn for name in (other.author, *canary.slots))
