@@ -11,6 +11,8 @@ from uds_bench.methods.method import Method, MethodName, Rmu
 from uds_bench.methods.presets import PRESETS, Preset, find_preset, make_method
 from uds_bench.methods.release import Unlearned, unlearn_facts
 from uds_bench.methods.terms import METHODS
+from uds_bench.methods.trace_data import Scope, trace_data
+from uds_bench.methods.traces import Course
 from uds_bench.methods.unlearning import unlearn
 
 __all__ = [
@@ -18,16 +20,19 @@ __all__ = [
     "PRESETS",
     "REFUSALS",
     "Alternates",
+    "Course",
     "Data",
     "LoraSettings",
     "Method",
     "MethodName",
     "Preset",
     "Rmu",
+    "Scope",
     "Unlearned",
     "find_preset",
     "make_method",
     "sample_alternates",
+    "trace_data",
     "unlearn",
     "unlearn_facts",
     "unlearning_data",
