@@ -11,6 +11,7 @@ from uds_bench.report.figure import Audit, Figure
 from uds_bench.report.figures.ledger import figures, ledger, span_track, track
 from uds_bench.report.figures.transcript import seeds, transcripts
 from uds_bench.report.reading import ABSENT, Interval, number, rows, table, text, whole
+from uds_bench.report.svg import element
 
 ARMS = {
     "auto": "own trace",
@@ -35,29 +36,31 @@ def _estimate(found: Any) -> tuple[float | None, Interval | None]:
     )
 
 
+def _because(row: Mapping[str, Any]) -> Markup:
+    return element("td", text(row.get("why")), class_="because")
+
+
 def words(models: Sequence[Mapping[str, Any]]) -> Figure:
     body: list[tuple[str, list[Any]]] = []
     for model in models:
-        for seed in rows(model.get("seeds")):
+        listed = rows(model.get("seeds"))
+        for seed in listed:
             gaps, out, leak = (table(seed.get(key)) for key in ("gap", "out", "leak"))
             must = text(model.get("must"))
             rates = [figures(*_estimate(found)) for found in (out.get("exact"), leak.get("exact"))]
             both = [figures(*_estimate(gaps.get(key))) for key in ("answer", "trace")]
             kept = [figures(*_estimate(seed.get(key))) for key in ("untagged", "retain")]
             verdict = text(seed.get("word")) + (f" (control, must {must})" if must else "")
-            body.append((text(seed.get("name")), [verdict, *rates, *both, *kept, text(seed.get("why"))]))
-        if len(rows(model.get("seeds"))) > 1:
-            body.append(
-                (f"{text(model.get('model'))}, all seeds", [text(model.get("word")), *[""] * 6, text(model.get("why"))])
-            )
+            body.append((text(seed.get("name")), [verdict, *rates, *both, *kept, _because(seed)]))
+        if len({text(seed.get("word")) for seed in listed}) > 1:
+            name = f"{text(model.get('model'))}, all seeds"
+            body.append((name, [text(model.get("word")), *[""] * 6, _because(model)]))
     return Figure(
         "What each model comes to",
         "Out: share of authors whose answer holds their sentence. Leak: whose trace does. Gap: leak minus out, with "
-        "replies that lack the closing tag read as all answer (the published convention), and as all trace. Retain: "
-        "out of the authors that were to be kept. Brackets: 95% intervals over authors.",
-        ledger(
-            ("model", "comes to", "out", "leak", "gap", "gap, other convention", "no tag", "retain", "because"), body
-        ),
+        "replies that lack the closing tag read as all answer (the published convention); beside it, as all trace. "
+        "Retain: out of the authors that were to be kept. Below each: its 95% interval over authors.",
+        ledger(("model", "comes to", "out", "leak", "gap", "all trace", "no tag", "retain", "because"), body),
         wide=True,
     )
 
@@ -74,10 +77,10 @@ def contrasts(found: Seeds) -> Figure:
         body.append((name, cells))
     return Figure(
         "The gap, and what a swap of the trace does at the same weights",
-        "From -1 to 1, 0 dashed. Contrast: out under the own trace minus out under the prefill. A gap tells of the "
-        "weights only where no contrast leaves 0. A contrast right of 0: the swap takes the answer away. Left of 0: "
-        "the swap brings the answer up, so the weights still hold it.",
-        ledger(("model", "gap", *(f"contrast, {ARMS[arm]}" for arm in SWAPS)), body),
+        "From -1 to 1, 0 dashed. Beside the gap the contrast of each prefill: out under the own trace minus out under "
+        "the prefill. A gap tells of the weights only where no contrast leaves 0. Right of 0 the swap takes the answer "
+        "away; left of 0 it brings the answer up, so the weights still hold it.",
+        ledger(("model", "gap", *SWAPS), body),
         wide=True,
     )
 
