@@ -6,14 +6,15 @@ them only with a waiver. This is the one place where they stand.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
+from uds_bench.audits.bypass.finding import NEAR
 from uds_bench.meta.twenty import TWENTY
 from uds_bench.verdicts import Relation
 
-Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden"]
+Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden", "word"]
+"""`word`: a rule joins several numbers into one word; its bound is the one that the rule holds rates against."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class ClaimSpec:
         return self.id.partition(".")[0]
 
 
+_FAR = "a value further from the golden than its tolerance"
 EVIDENCE_TABLES = "recomputed from published tables"
 
 _SPECS = (
@@ -165,9 +167,7 @@ def _robust(metric: str) -> ClaimSpec:
         0.80 if is_uds else 0.20,
         "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden; a tolerance above this is no golden",
         unit="models",
-        must_fail="a metric that reads the weights' rounding"
-        if is_uds
-        else "a value further from the golden than its tolerance",
+        must_fail="a metric that reads the weights' rounding" if is_uds else _FAR,
     )
 
 
@@ -219,10 +219,10 @@ _SCRIPTS = "; replies scripted to be so"
 _BYPASS = (
     ClaimSpec(
         "bypass.verdict",
-        "threshold",
+        "word",
         "What the model's trace tells and its answer does not says nothing against the model.",
         "==",
-        math.nan,
+        NEAR,
         "audit of reasoning traces, sections 3 and 4; words and bounds of the rule ours (audits.bypass.finding)",
         must_fail="a memorized model, and those of must_fail" + _SCRIPTS,
         must_pass="those of must_pass" + _SCRIPTS,
@@ -272,7 +272,8 @@ _BYPASS = (
         "The bypass gap, leak in the trace minus canary in the answer, is the recorded one.",
         "==",
         0.20,
-        "audit of reasoning traces, section 3, equation 3",
+        "audit of reasoning traces, section 3, equation 3; a tolerance above this is no golden",
+        must_fail=_FAR,
         needs="its golden",
     ),
     ClaimSpec(
@@ -281,7 +282,8 @@ _BYPASS = (
         "The prefill contrast, answer rate of the own trace minus that of the biography's opener, is the recorded one.",
         "==",
         0.20,
-        "audit of reasoning traces, section 4.2",
+        "audit of reasoning traces, section 4.2; a tolerance above this is no golden",
+        must_fail=_FAR,
         needs="its golden",
     ),
     ClaimSpec(
