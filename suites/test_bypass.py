@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from uds_bench.audits.bypass import identities
-from uds_bench.audits.bypass.finding import Word, worst_contrast
+from uds_bench.audits.bypass.finding import Word, furthest
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.audits.bypass.scripted import finding_of, repeating, scripted, split_at_last, turned_round
 from uds_bench.facts.canary_authors import embedded_canaries
@@ -45,11 +45,13 @@ def test_verdict(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
 @pytest.mark.claim("bypass.prefill_invariance")
 def test_prefill_invariance(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
     margin = claim.bound()
-    found = [worst_contrast(one.finding, margin) for one in bypass.examined(reasoner)]
-    worst = max(found, key=lambda contrast: abs(contrast.value))
+    worst = furthest([one.finding for one in bypass.examined(reasoner)], margin)
     controls = []
+    for name in (name for name, must in bypass.controls.items() if must == "pass"):
+        known_to_hold = furthest([one.finding for one in bypass.examined(name)], margin)
+        controls.append(ControlSubject(name, "pass", known_to_hold.value, known_to_hold.interval))
     for script, must in (("hanging on its trace", "fail"), ("memorized", "pass")):
-        made = worst_contrast(finding_of(script), margin)
+        made = furthest([finding_of(script)], margin)
         controls.append(ControlSubject(f"scripted: {script}", must, made.value, made.interval))
     claim.equivalence(
         worst.value,

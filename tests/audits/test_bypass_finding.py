@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from uds_bench.audits.bypass.finding import Word, find, over_seeds, worst_contrast
+from uds_bench.audits.bypass.finding import Word, find, furthest, over_seeds
 from uds_bench.audits.bypass.record import Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet
@@ -128,11 +128,11 @@ def test_seeds_that_disagree_decide_nothing() -> None:
     assert why == "the seeds disagree: identifying, no bypass"
 
 
-def test_the_worst_contrast_is_the_one_furthest_out() -> None:
-    assert worst_contrast(finding_of("hanging on its trace"), 0.1).value == 1
-    assert worst_contrast(finding_of("memorized"), 0.1).value == 0
+def test_the_contrast_furthest_out_decides() -> None:
+    assert furthest([finding_of("hanging on its trace")], 0.1).value == 1
+    assert furthest([finding_of("memorized")], 0.1).value == 0
     rows = said(scripted(CANARIES, "erased"), "empty", lambda c, i: answer(c, i < 20))
     found = find(
         rows, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
-    assert worst_contrast(found, 0.1).value == -0.5
+    assert furthest([finding_of("erased"), found], 0.1).value == -0.5

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
-from small_runs import Bench
+from small_runs import ATTACKS, Bench
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
@@ -134,3 +134,19 @@ def test_a_canary_that_no_reply_could_hold_is_one_line(bench: Bench, written: Pa
     ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
     assert ran.verdicts == {"bypass.gap[npo]": "crashed"}
     assert "more than max_new_tokens = 2" in ran.claims["bypass.gap[npo]"]["message"]
+
+
+def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_store: Path) -> None:
+    """The table of checkpoints and metrics holds metrics only; both parts are in the report."""
+    section = "[bypass]\ncanaries = 'canaries.jsonl'\nmax_new_tokens = 24\nmodels = { npo = 'one' }\n"
+    bench.judged(ATTACKS + section)
+    faithfulness = SUITE.with_name("test_faithfulness.py")
+    html = written / "html"
+    ran = bench.run(SUITE, faithfulness, "-k", "test_gap or uds_first", "--uds-html", html, store=judged_store)
+    assert set(ran.verdicts) == {"bypass.gap[npo]", "faithfulness.uds_first"}
+    assert "the report was not written" not in ran.text
+    assert ran.report is not None
+    assert ran.report["meta"]["rows"]
+    assert ran.report["bypass"]["models"]
+    assert "bypass" not in (html / "sweep.csv").read_text()
+    assert "Author by author" in (html / "index.html").read_text()

@@ -236,7 +236,7 @@ _BYPASS = (
         0.10,
         "ours; audit of reasoning traces, section 4.2, finds that this fails for the parser-split metric",
         must_fail="replies scripted to hang on their trace",
-        must_pass="replies scripted to be memorized under every trace",
+        must_pass="those of must_pass; replies scripted to be memorized under every trace",
         needs="within +-{:g} of 0",
     ),
     ClaimSpec(

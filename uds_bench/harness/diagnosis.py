@@ -15,7 +15,7 @@ from uds_bench.inference.decoding import layer_tokens
 from uds_bench.inference.target import STACK
 from uds_bench.meta.diagnostics import SCOPES
 from uds_bench.meta.document import meta_document, sweep_frame
-from uds_bench.metrics import find_metric
+from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
 from uds_bench.zoo.recipe import Unlearned
@@ -65,7 +65,9 @@ def sweep_table(manifest: Manifest, scores: Iterable[Score]) -> bytes:
     models = models_of(manifest)
     if models is None:
         raise UdsError("the manifest has no pools")
-    plain = [s for s in scores if s.variant == find_metric(s.metric).variant(None)]
+    # Scores of other audits, which no metric gives, have tables of their own.
+    of_metrics = (s for s in scores if s.metric in METRICS)
+    plain = [s for s in of_metrics if s.variant == find_metric(s.metric).variant(None)]
     return sweep_frame(plain, models, methods_of(manifest)).to_csv(index=False).encode()
 
 

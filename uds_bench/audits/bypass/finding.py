@@ -69,10 +69,12 @@ def find(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Finding:
     return Finding(word, why, **numbers, contrasts=contrasts, recalls=recalls, lifted=lifted)
 
 
-def worst_contrast(finding: Finding, margin: float) -> Rate:
-    """The contrast whose interval reaches furthest out of +-margin: invariance holds where it holds for this one."""
+def furthest(findings: Sequence[Finding], margin: float) -> Rate:
+    """The contrast, of any arm and seed, whose interval reaches furthest out of +-margin: invariance holds where it
+    holds for this one."""
     return max(
-        finding.contrasts.values(), key=lambda found: max(found.interval.high - margin, -margin - found.interval.low)
+        (contrast for finding in findings for contrast in finding.contrasts.values()),
+        key=lambda found: max(found.interval.high - margin, -margin - found.interval.low),
     )
 
 
