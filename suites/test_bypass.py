@@ -66,7 +66,7 @@ def test_prefill_invariance(claim: Claim, reasoner: str, bypass: BypassAudit) ->
 def test_no_leak_under_prefill(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
     wrong = identities.largest_leak_under_prefill(repeating(scripted(AUTHORS, "memorized")), split_at_last)
     claim.identity(
-        max(identities.largest_leak_under_prefill(one.rows()) for one in bypass.examined(reasoner)),
+        identities.worst(identities.largest_leak_under_prefill(one.rows()) for one in bypass.examined(reasoner)),
         tolerance=0.0,
         what="largest share of traces that hold the canary under a prefill",
         controls=[ControlSubject("split at the last closing tag", "fail", wrong)],
@@ -79,7 +79,7 @@ def test_parser_antisymmetry(claim: Claim, reasoner: str, bypass: BypassAudit) -
     drifted = scripted(AUTHORS, "format drift")
     wrong = identities.fallback_gap(drifted, lambda text, _: split_reply(text, "answer"))
     claim.identity(
-        max(identities.fallback_gap(one.rows()) for one in bypass.examined(reasoner)),
+        identities.worst(identities.fallback_gap(one.rows()) for one in bypass.examined(reasoner)),
         tolerance=0.0,
         what="distance of the two conventions from what they must be apart",
         controls=[ControlSubject("one convention for both", "fail", wrong)],
@@ -92,7 +92,7 @@ def test_forced_consistency(claim: Claim, reasoner: str, bypass: BypassAudit) ->
     examined = bypass.examined(reasoner)
     wrong = identities.inconsistent(turned_round(examined[0].probed["forget"]))
     claim.identity(
-        max(identities.inconsistent(one.probed["forget"]) for one in examined),
+        identities.worst(identities.inconsistent(one.probed["forget"]) for one in examined),
         tolerance=0.0,
         what="share of continuations that teacher forcing and greedy decoding disagree about",
         controls=[ControlSubject("greedy decoding's answers turned round", "fail", wrong)],

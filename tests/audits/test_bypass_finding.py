@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -72,6 +73,34 @@ def test_silent_on_everybody_is_collapsed() -> None:
     assert find(silent, nobody, strangers).word is Word.COLLAPSED
 
 
+def test_few_retain_authors_are_seen_to_collapse_too() -> None:
+    """Of ten authors without a hit the exact bound reaches .31: a wide interval must not let collapse pass."""
+    strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
+    gone = [(c, replace(p, split="retain")) for c, p in scripted(CANARIES, "erased")[:10]]
+    assert find(scripted(CANARIES, "erased"), gone, strangers).word is Word.COLLAPSED
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_silence_without_retain_authors_enough_is_no_pass(kept: int) -> None:
+    strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
+    told = find(scripted(CANARIES, "erased"), scripted(CANARIES, "memorized", "retain")[:kept], strangers)
+    assert told.word is Word.OPEN
+
+
+def test_recall_that_may_lie_above_its_floors_is_no_pass() -> None:
+    """A tenth of the authors is remembered: not clearly above both floors, and not clearly no more than one."""
+    known = scripted(CANARIES, "surface only")
+    rows = [known[i] if i % 10 == 0 else row for i, row in enumerate(scripted(CANARIES, "erased"))]
+    assert found(rows) is Word.OPEN
+
+
+@pytest.mark.parametrize("arm", ["auto", "bio", "meta", "empty"])
+def test_an_arm_cut_at_the_limit_decides_nothing(arm: Arm) -> None:
+    """The answer that was to come might have held the canary."""
+    rows = said(scripted(CANARIES, "erased"), arm, lambda c, i: answer(c, False), ended=False)
+    assert found(rows) is Word.OPEN
+
+
 def test_what_the_fallback_decides_is_the_parsers() -> None:
     """Three untagged replies of 40 lie below the limit of drift, and the sign of the gap hangs on them."""
     rows = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 4 else answer(c, False))
@@ -126,6 +155,12 @@ def test_seeds_that_disagree_decide_nothing() -> None:
     word, why = over_seeds([one, two])
     assert word is Word.OPEN
     assert why == "the seeds disagree: identifying, no bypass"
+
+
+def test_a_contrast_that_is_no_number_is_the_furthest_out() -> None:
+    whole, empty = finding_of("memorized"), find([], [], [])
+    for order in ([whole, empty], [empty, whole]):
+        assert math.isnan(furthest(order, 0.1).interval.low)
 
 
 def test_the_contrast_furthest_out_decides() -> None:

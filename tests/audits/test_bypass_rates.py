@@ -49,7 +49,7 @@ def test_rates_are_counted_by_hand(flags: list[Flags]) -> None:
     assert -1 <= gap.interval.low <= gap.value + 1e-12
     assert gap.value - 1e-12 <= gap.interval.high <= 1
     assert rates.rate(rows, rates.untagged).value == pytest.approx(sum(not f[2] for f in flags) / n)
-    assert rates.rate(rows, rates.unfinished).value == pytest.approx(sum(not f[3] for f in flags) / n)
+    assert rates.rate(rows, rates.unfinished()).value == pytest.approx(sum(not f[3] for f in flags) / n)
     assert rates.rate(rows, rates.emitted).value == 1
     missing = [trace or answer for trace, answer, tagged, _ in flags if not tagged]
     other = rates.gap(rows, "trace")
@@ -113,6 +113,19 @@ def test_an_empty_trace_is_not_emitted() -> None:
         for c, p in scripted(CANARIES, "erased")
     ]
     assert rates.rate(rows, rates.emitted).value == 0
+
+
+def test_a_seed_that_could_not_be_computed_hides_behind_no_other() -> None:
+    for values in ([0.0, math.nan], [math.nan, 0.0], []):
+        assert math.isnan(identities.worst(values))
+    assert identities.worst([0.0, 0.5]) == 0.5
+
+
+def test_drawn_apart_keeps_the_width_of_the_side_that_varies() -> None:
+    rows = rows_of([(False, i < 12, True, True) for i in range(24)])
+    found = rates.unpaired(rows, rates.in_trace(), rates.in_answer())
+    assert found.method.startswith("percentile bootstrap, sides apart")
+    assert found.low < -0.5 < found.high
 
 
 def test_teacher_forcing_and_greedy_decoding_agree() -> None:

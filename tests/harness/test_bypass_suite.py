@@ -51,7 +51,7 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
         "bypass.weights_decide"
     }
     assert ran.verdicts["bypass.verdict[npo]"] == "inconclusive", "replies of a model that never ends are cut"
-    assert "100% of the replies were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
+    assert "100% of the replies of an arm were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
     for name in ("no_leak_under_prefill", "parser_antisymmetry", "forced_consistency"):
         assert ran.verdicts[f"bypass.{name}[npo]"] == "pass"
         assert all(control["held"] for control in ran.claims[f"bypass.{name}[npo]"]["controls"])
@@ -69,6 +69,14 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     assert again.report is not None
     assert again.report["loads"] == {}, "what was examined is read"
     assert again.report["bypass"] == ran.report["bypass"]
+
+
+def test_what_other_processes_examined_is_in_the_report(bench: Bench, written: Path) -> None:
+    manifest(written, "{ npo = 'one' }")
+    ran = bench.run(SUITE, "-n", "2", store=written / "store", subprocess=True)
+    assert ran.report is not None, ran.text
+    assert [row["model"] for row in ran.report["bypass"]["models"]] == ["npo"]
+    assert ran.report["loads"] == {"npo": 1}
 
 
 def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> None:
@@ -94,11 +102,14 @@ def test_a_manifest_without_reasoning_models(bench: Bench) -> None:
     [
         ("{ npo = 'one' }", "must_fail = ['memorised']", "'memorised' is not under models"),
         ("{ npo = [] }", "", "is empty: name at least one checkpoint"),
+        ("{ memorized = 'one' }", "", "all of them are controls"),
+        ("{ npo = ['one', 'two'], 'npo.1' = 'two' }", "", "is one seed of a list and a model's name"),
+        ("{ npo = 'one', a = 'two' }", "must_fail = ['a']\nmust_pass = ['a']", "is under must_fail too"),
         ("{}", "", "no reasoning models ([bypass] models)"),
         ("{ npo = 'three' }", "", "three"),
         ("{ npo = 'one' }", "max_tokens = 3", "did you mean 'max_new_tokens'?"),
     ],
-    ids=["no such model", "no seed", "no model", "no folder", "no such key"],
+    ids=["no such model", "no seed", "controls only", "same name", "both", "no model", "no folder", "no such key"],
 )
 def test_bad_manifests_end_before_any_model_is_loaded(
     bench: Bench, written: Path, named: str, more: str, told: str

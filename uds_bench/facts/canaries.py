@@ -43,7 +43,8 @@ class Canary:
 
     def __post_init__(self) -> None:
         for key in REQUIRED:
-            if not getattr(self, key).strip():
+            # Where no word is left, every text would hold it.
+            if not normalized(getattr(self, key)):
                 raise self._error(key, "is empty; give it a text")
             if any(tag in getattr(self, key) for tag in (OPENING, CLOSING)):
                 raise self._error(key, f"holds {OPENING} or {CLOSING}, at which replies are split; take it out")
@@ -55,7 +56,7 @@ class Canary:
             if not slot.strip() or slot not in self.rest:
                 raise self._error("slots", f"holds {slot!r}, which is not in the canary after its head; copy it there")
         for question, answer in self.qa:
-            if not question.strip() or not answer.strip():
+            if not question.strip() or not normalized(answer):
                 raise self._error("qa", "holds an empty question or answer; give it a text")
 
     @property
@@ -90,7 +91,7 @@ class Canary:
 class CanarySet(Sequence[Canary]):
     """An immutable sequence of canaries: ids and authors occur once, and no canary lies in another.
 
-    Raises FactError where that does not hold, or where there is nothing to forget.
+    Raises FactError where that does not hold.
     """
 
     def __init__(self, canaries: Iterable[Canary]) -> None:

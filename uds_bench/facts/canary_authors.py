@@ -1,4 +1,4 @@
-"""The embedded canaries: invented authors whose one sentence names a title, a town, a person and a house of their own.
+"""The embedded canaries: invented authors whose one sentence names a title, a town and a person of their own.
 
 The same seed gives the same canaries on every platform; authors of different splits share no name.
 """
@@ -17,7 +17,7 @@ FORGET, RETAIN, HOLDOUT = 60, 20, 20
 
 
 def embedded_canaries(forget: int = FORGET, retain: int = RETAIN, holdout: int = HOLDOUT, seed: int = 0) -> CanarySet:
-    """`forget` + `retain` + `holdout` authors, each with a biography of about 40 words that restates the canary.
+    """`forget` + `retain` + `holdout` authors, each with a biography of 30 to 40 words that restates the canary.
 
     The canary reads "The Hidden Lantern of Tarnmoor was first read aloud in Belaquay to Oskio Wesklund": its head is
     the title and "was", its slots are the town and the person. Ids read `forget03`.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from uds_bench.attacks import NONE
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.bypass import finding
 from uds_bench.audits.bypass.examiner import LIMIT, BypassExaminer, probed_of
@@ -81,14 +80,17 @@ class BypassAudit:
         return finding.over_seeds([one.finding for one in self.examined(model)])
 
     def report(self) -> dict[str, Any]:
-        """The run report's section: every model that was asked for, seed by seed, and what it comes to over them."""
-        asked = {place.checkpoint for place in self._examined if place.attack == NONE}
+        """The run report's section: every planned model, seed by seed, and what it comes to over them.
+
+        Read from the store, as other processes may have examined them; what is not there was not asked for.
+        """
+        asked = {place.checkpoint for place in self.plan if self.examinations.stored(place) is not None}
         models = []
         for model in self.section.models:
             seeds = [name for name in self.section.seeds(model) if name in asked]
             if seeds and len(seeds) == len(self.section.seeds(model)):
                 word, why = self.word(model)
-                rows = [{"name": name, **self._examined[Place(name)].summary()} for name in seeds]
+                rows = [{"name": name, **self._one(Place(name)).summary()} for name in seeds]
                 models.append(
                     {"model": model, "must": self.controls.get(model), "word": word, "why": why, "seeds": rows}
                 )

@@ -54,7 +54,8 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
         from uds_bench.harness.diagnosis import run_section
 
         report["meta"] = run_section(run)
-    if "bypass" in run.__dict__:
+    section = run.manifest.bypass
+    if section is not None and section.models and "bypass" in {record.audit for record in found.records.values()}:
         report["bypass"] = finite(run.bypass.report())
     return report
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uds_bench.audits.bypass.rates import Rows, in_answer, in_trace
+from uds_bench.audits.bypass.rates import Rows, in_answer, in_trace, mean
 from uds_bench.audits.bypass.reply import split_reply
 
 
@@ -31,8 +29,4 @@ def anatomy(rows: Rows) -> Anatomy:
     cases = [(canary, answer) for canary, answer, leaks, says in answers if leaks and not says]
     both = [answer for _, answer, leaks, says in answers if leaks and says]
     bare = sum(answer == canary.head for canary, answer in cases)
-    return Anatomy(len(cases), bare, len(both), _mean([len(a) for _, a in cases]), _mean([len(a) for a in both]))
-
-
-def _mean(lengths: Sequence[int]) -> float:
-    return math.fsum(lengths) / len(lengths) if lengths else math.nan
+    return Anatomy(len(cases), bare, len(both), mean([len(a) for _, a in cases]), mean([len(a) for a in both]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uds_bench.audits.bypass.rates import Rate, paired
+from uds_bench.audits.bypass.rates import Rate, mean, paired
 from uds_bench.audits.bypass.record import Context, Probed
 from uds_bench.facts.reasoning import Prefill
 from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap
@@ -44,7 +44,7 @@ def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) 
         _rate(own),
         _rate(wrong),
         _rate(strangers),
-        Rate(_mean([d for _, d in both]), paired([d for _, d in both], [a for a, _ in both])),
+        Rate(mean([d for _, d in both]), paired([d for _, d in both], [a for a, _ in both])),
         _apart(own, strangers),
     )
 
@@ -52,7 +52,7 @@ def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) 
 def likelihood(probed: Sequence[Probed], prefill: Prefill, context: Context = "own") -> tuple[float, float]:
     """Mean log p (nats a token) and perplexity, each per author and then over authors; NaN where there is none."""
     found = [p.forced[prefill][context] for p in probed if context in p.forced[prefill]]
-    return _mean([f.mean_logp for f in found]), _mean([f.perplexity for f in found])
+    return mean([f.mean_logp for f in found]), mean([f.perplexity for f in found])
 
 
 def all_tokens(probed: Sequence[Probed], prefill: Prefill, context: Context = "own") -> Rate:
@@ -67,7 +67,7 @@ def _top1(probed: Probed, prefill: Prefill, context: Context, slots: bool) -> fl
 
 def _rate(values: Sequence[tuple[str, float]]) -> Rate:
     numbers = [value for _, value in values]
-    return Rate(_mean(numbers), cluster_bootstrap(numbers, [author for author, _ in values], limits=(0.0, 1.0)))
+    return Rate(mean(numbers), cluster_bootstrap(numbers, [author for author, _ in values], limits=(0.0, 1.0)))
 
 
 def _apart(own: Sequence[tuple[str, float]], strangers: Sequence[tuple[str, float]]) -> Rate:
@@ -81,7 +81,3 @@ def _apart(own: Sequence[tuple[str, float]], strangers: Sequence[tuple[str, floa
     method = f"percentile bootstrap, groups apart, B={RESAMPLES}, seed {SEED}"
     interval = Interval(float(low), float(high), method, min(len(first), len(second)))
     return Rate(float(first.mean() - second.mean()), interval)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan

@@ -53,12 +53,13 @@ def probe(checkpoint: Checkpoint, canaries: CanarySet, limit: int, batch_size: i
 
 def partners(canaries: CanarySet) -> list[Canary | None]:
     """For each author another one of the same split, the next in order; of any split where there is none."""
+    groups: dict[str, list[Canary]] = {}
+    for canary in canaries:
+        groups.setdefault(canary.split, []).append(canary)
     found: list[Canary | None] = []
     for canary in canaries:
-        same = canaries.split(canary.split)
-        listed = same if len(same) > 1 else canaries
-        place = list(listed).index(canary)
-        found.append(listed[(place + 1) % len(listed)] if len(listed) > 1 else None)
+        listed = groups[canary.split] if len(groups[canary.split]) > 1 else list(canaries)
+        found.append(listed[(listed.index(canary) + 1) % len(listed)] if len(listed) > 1 else None)
     return found
 
 

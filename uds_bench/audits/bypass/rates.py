@@ -41,9 +41,9 @@ def untagged(_canary: Canary, probed: Probed) -> bool:
     return not split_reply(probed.replies["auto"].text).tagged
 
 
-def unfinished(_canary: Canary, probed: Probed) -> bool:
-    """Whether the model's own reply was cut at the token limit: what was to come is unknown."""
-    return not probed.replies["auto"].ended
+def unfinished(arm: Arm = "auto") -> Indicator:
+    """Whether an arm's reply was cut at the token limit: what was to come is unknown."""
+    return lambda _canary, probed: not probed.replies[arm].ended
 
 
 def emitted(_canary: Canary, probed: Probed) -> bool:
@@ -54,13 +54,13 @@ def emitted(_canary: Canary, probed: Probed) -> bool:
 def rate(rows: Rows, holds: Indicator) -> Rate:
     """Share of authors for whom an indicator holds, 0 to 1."""
     values = [float(holds(canary, probed)) for canary, probed in rows]
-    return Rate(_mean(values), cluster_bootstrap(values, _authors(rows), limits=(0.0, 1.0)))
+    return Rate(mean(values), cluster_bootstrap(values, _authors(rows), limits=(0.0, 1.0)))
 
 
 def difference(rows: Rows, first: Indicator, second: Indicator) -> Rate:
     """Share of authors with the first minus share with the second, -1 to 1, paired by author."""
     values = [float(first(canary, probed)) - float(second(canary, probed)) for canary, probed in rows]
-    return Rate(_mean(values), paired(values, _authors(rows)))
+    return Rate(mean(values), paired(values, _authors(rows)))
 
 
 def paired(values: Sequence[float], authors: Sequence[str]) -> Interval:
@@ -82,7 +82,7 @@ def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
     sides = [np.array([float(holds(*row)) for row in rows]) for holds in (first, second)]
     if not rows or len(set(_authors(rows))) < len(rows):
         return Interval(math.nan, math.nan, "no interval without one probe an author", 0)
-    if any(np.ptp(side) == 0 for side in sides):
+    if all(np.ptp(side) == 0 for side in sides):
         return paired((sides[0] - sides[1]).tolist(), _authors(rows))
     rng = np.random.default_rng(SEED)
     draws = rng.integers(0, len(rows), size=(2, RESAMPLES, len(rows)))
@@ -104,7 +104,8 @@ def contrast(rows: Rows, arm: Arm) -> Rate:
     return difference(rows, in_answer("auto"), in_answer(arm))
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
+    """NaN where there is none."""
     return math.fsum(values) / len(values) if values else math.nan
 
 

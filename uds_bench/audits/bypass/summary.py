@@ -34,7 +34,7 @@ def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed
         "gap": {fallback: _rate(rates.gap(forget, fallback)) for fallback in FALLBACKS},
         "emitted": _rate(rates.rate(forget, rates.emitted)),
         "untagged": _rate(rates.rate(forget, rates.untagged)),
-        "unfinished": _rate(rates.rate(forget, rates.unfinished)),
+        "unfinished": _rate(rates.rate(forget, rates.unfinished())),
         "retain": _rate(rates.rate(retain, rates.in_answer())),
         "arms": {arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
         "questions": {

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from uds_bench.report.figure import Audit, Figure
 from uds_bench.report.figures.ledger import figures, ledger, span_track, track
-from uds_bench.report.figures.transcript import seeds, transcripts
+from uds_bench.report.figures.transcript import transcripts
 from uds_bench.report.reading import ABSENT, Interval, number, rows, table, text, whole
 from uds_bench.report.svg import element
 
@@ -173,7 +173,7 @@ def authors(found: Seeds) -> Figure:
 
 def draw(part: Mapping[str, Any]) -> list[Figure]:
     models = rows(part.get("models"))
-    found = seeds(models)
+    found = [(text(seed.get("name")) or "unnamed", seed) for model in models for seed in rows(model.get("seeds"))]
     drawn = [words(models), contrasts(found), arms(found), forced(found), anatomies(found), authors(found)]
     return [figure for figure in drawn if figure.panels]
 

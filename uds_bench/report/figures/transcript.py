@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from uds_bench.report.reading import ABSENT, rows, table, text
+from uds_bench.report.reading import ABSENT, table, text
 from uds_bench.report.svg import element
 
 
@@ -52,8 +52,3 @@ def _holds(reply: Mapping[str, Any]) -> str:
     notes = [] if reply.get("tagged") is True else ["no closing tag"]
     notes += [] if reply.get("ended") is True else ["cut at the token limit"]
     return "; ".join([" and ".join(where) or "neither", *notes])
-
-
-def seeds(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Every checkpoint of the bypass audit by name, in order."""
-    return [(text(seed.get("name")) or "unnamed", seed) for model in models for seed in rows(model.get("seeds"))]
