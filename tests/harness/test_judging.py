@@ -387,8 +387,10 @@ def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(benc
     assert "\n" not in told["error"]
 
 
-def test_parts_of_a_block_that_nobody_scored_are_left_out(engine: Engine) -> None:
-    assert diagnosis.component_scores(engine, judged_models().candidates[1:]) == []
+def test_parts_of_a_block_that_nobody_scored_are_left_out(engine: Engine, tmp_path: Path) -> None:
+    # A store of its own: others may have scored the parts in the one that tests share.
+    empty = Engine(engine.specs, engine.facts, Store(tmp_path))
+    assert diagnosis.component_scores(empty, judged_models().candidates) == []
     wanted = diagnosis.component_requests(judged_models().candidates)
     assert {(r.checkpoint, r.metric) for r in wanted} == {(name, "uds") for name in judged_models().candidates}
     assert {r.variant for r in wanted} == {"attention", "attention_residual", "mlp"}
