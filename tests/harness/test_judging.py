@@ -33,6 +33,7 @@ from uds_bench.harness.judging import (
     require_distinct,
 )
 from uds_bench.harness.manifest import Manifest, load_manifest
+from uds_bench.harness.run import Wish, plan_requests
 from uds_bench.harness.store import Store
 from uds_bench.meta.evaluation import QUANTIZED, RELEARNED, Models, evaluate
 from uds_bench.meta.twenty import TWENTY
@@ -103,6 +104,20 @@ def test_every_score_that_is_read_is_asked_for_once(robust: bool) -> None:
         here = {r.metric for r in wanted if (r.checkpoint, r.attack) == place}
         useful = place[1] == NONE and place[0] in ("full", "npo", "mine")
         assert here == {*TWENTY, KNOWN, *(UTILITY if useful else ())}
+
+
+def test_metrics_are_judged_on_the_sweep_too_and_no_claim_speaks_of_it(tmp_path: Path) -> None:
+    lines = MANIFEST.replace('mine = "someone/mine"\n', "").replace(
+        "[pools]", '[sweep]\nmine = "someone/mine"\n[pools]'
+    )
+    manifest = read(tmp_path, lines + ATTACKS)
+    assert models_of(manifest) == MODELS
+    assert manifest.judged() == {"npo"}
+    wish = Wish("uds", ("candidates",), ("none",))
+    every = Wish("uds", ("every_candidate",), ("none",))
+    facts = load_facts("authors", forget=1, retain=1)
+    assert [r.checkpoint for r in plan_requests(manifest, facts, [wish], manifest.candidates)] == ["npo"]
+    assert [r.checkpoint for r in plan_requests(manifest, facts, [every], manifest.candidates)] == ["npo", "mine"]
 
 
 def test_a_manifest_gives_its_models_or_none(tmp_path: Path) -> None:

@@ -32,6 +32,12 @@ def test_never_of_a_users_models(bench: Bench) -> None:
     assert not (bench.folder / "goldens").exists()
 
 
+def test_never_of_another_profile(bench: Bench) -> None:
+    ran = bench.run(DEPTH, "--uds-record", "why not", "--uds-profile", "full")
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "goldens are of the profile quick" in ran.text
+
+
 def test_only_from_a_clean_commit(tmp_path: Path) -> None:
     from uds_bench.errors import ConfigurationError
     from uds_bench.harness.goldens import require_clean_tree

@@ -118,9 +118,10 @@ def test_manifests_name_exactly_the_pools(manifests: dict[str, Manifest], side: 
 
 def test_manifests_name_exactly_the_candidates(manifests: dict[str, Manifest]) -> None:
     assert set(manifests["quick"].candidates) == set(candidates.MODELS)
-    assert set(manifests["full"].candidates) == set(candidates.MODELS) | set(sweep.MODELS)
+    assert set(manifests["full"].candidates) == set(candidates.MODELS)
+    assert set(manifests["full"].sweep) == set(sweep.MODELS)
     assert not set(candidates.MODELS) & set(sweep.MODELS)
-    assert len(manifests["full"].candidates) == len(candidates.MODELS) + 150
+    assert len(manifests["full"].unlearned) == len(candidates.MODELS) + 150
 
 
 @pytest.mark.parametrize("profile", ["quick", "full"])
@@ -129,7 +130,7 @@ def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, Ma
     for name, spec in manifest.checkpoints().items():
         assert spec.model == f"zoo:{name}"
         recipe = recipes.find(name)
-        assert isinstance(recipe, Unlearned) == (name in manifest.candidates)
+        assert isinstance(recipe, Unlearned) == (name in manifest.unlearned)
     assert {"full", "retain", "retain99", "retain95"} <= set(manifest.checkpoints())
     assert manifest.facts is not None
     assert manifest.facts.source == "authors"

@@ -74,7 +74,7 @@ def sweep_table(manifest: Manifest, scores: Iterable[Score]) -> bytes:
 def methods_of(manifest: Manifest) -> dict[str, str]:
     """The method of each candidate: its recipe's for embedded models; of any other we know none but its own name."""
     methods = {}
-    for name, spec in manifest.candidates.items():
+    for name, spec in manifest.unlearned.items():
         recipe = find(spec.model.removeprefix(SCHEME)) if spec.model.startswith(SCHEME) else None
         methods[name] = recipe.method.name if isinstance(recipe, Unlearned) else name
     return methods

@@ -146,8 +146,8 @@ def require_distinct(candidates: Sequence[Score]) -> None:
         same = known.setdefault(score.provenance["checkpoint"], score.checkpoint)
         if same != score.checkpoint:
             raise ConfigurationError(
-                f"[candidates] {score.checkpoint} holds the same weights as {same}: where metrics are judged a model "
-                "counts once; take one of them out"
+                f"[candidates] or [sweep] {score.checkpoint} holds the same weights as {same}: where metrics are "
+                "judged a model counts once; take one of them out"
             )
 
 
@@ -156,7 +156,7 @@ def models_of(manifest: Manifest) -> Models | None:
     pools = manifest.pools
     if not (pools.positive and pools.negative):
         return None
-    return Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(manifest.candidates))
+    return Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(manifest.unlearned))
 
 
 def missing_attacks(manifest: Manifest) -> list[str]:

@@ -34,13 +34,18 @@ class Manifest(Sections):
         return self.path.absolute().parent
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
-        """Every checkpoint of the depth audit by name: `full`, `retain`, nested, candidates, then pools."""
+        """Every checkpoint of the facts' audits by name: `full`, `retain`, nested, candidates, sweep, then pools."""
         return {name: spec for _, name, spec in self._named()}
 
     @property
     def nested(self) -> dict[str, CheckpointSpec]:
         """Models between full and retain, in the order of the file."""
         return {} if self.references is None else self.references.nested
+
+    @property
+    def unlearned(self) -> dict[str, CheckpointSpec]:
+        """The models that metrics are judged on: candidates, then the sweep."""
+        return {**self.candidates, **self.sweep}
 
     def chosen_attacks(self) -> dict[str, Attack]:
         """The attacks that the file names, in its order, with its settings."""
@@ -83,8 +88,9 @@ class Manifest(Sections):
             yield ("references", "retain"), "retain", self.references.retain
         for name, spec in self.nested.items():
             yield ("references", "nested", name), name, spec
-        for name, spec in self.candidates.items():
-            yield ("candidates", name), name, spec
+        for section, specs in (("candidates", self.candidates), ("sweep", self.sweep)):
+            for name, spec in specs.items():
+                yield (section, name), name, spec
         for pool, specs in (("positive", self.pools.positive), ("negative", self.pools.negative)):
             listed = isinstance(self.document.values.get("pools", {}).get(pool), list)
             for index, (name, spec) in enumerate(specs.items()):

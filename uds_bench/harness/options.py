@@ -13,6 +13,8 @@ from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError
 
 Profile = Literal["quick", "full"]
+RECORDED: Profile = "quick"
+"""The profile that goldens are of: what is judged over models depends on which models they are."""
 
 _OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("manifest", "FILE", "manifest of the checkpoints to judge (default: the embedded zoo)"),
@@ -136,4 +138,6 @@ def _record(config: pytest.Config) -> str | None:
         raise ConfigurationError("--uds-record: give the reason for recording, such as 'new recipe of npo'")
     if os.environ.get("CI"):
         raise ConfigurationError("--uds-record: goldens are never recorded under CI (CI is set): record on a machine")
+    if _value(config, "profile") not in ("", RECORDED):
+        raise ConfigurationError(f"--uds-record: goldens are of the profile {RECORDED}: leave --uds-profile out")
     return str(reason)

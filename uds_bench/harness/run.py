@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.device import resolve_device
-from uds_bench.harness.options import Settings
+from uds_bench.harness.options import RECORDED, Settings
 
 if TYPE_CHECKING:
     import pytest
@@ -163,8 +163,10 @@ class Run:
         path = self.settings.waivers
         waivers = load_waivers(path, date.today()) if path else Waivers()
         defaults = {spec.id: spec for spec in CLAIMS.values() if spec.kind == "threshold"}
-        # Goldens are of the embedded zoo; a run that records them does not compare with the ones it replaces.
-        compares = self.is_embedded and self.settings.record is None and not self.settings.draw
+        # Goldens are of one profile of the zoo; a run that records them does not compare with those it replaces.
+        compares = (
+            self.is_embedded and self.settings.profile == RECORDED and not (self.settings.record or self.settings.draw)
+        )
         return Rules(
             thresholds=loosened(self.manifest.thresholds, defaults, waivers, self.manifest.document),
             explicit=frozenset(self.manifest.thresholds) | {w.claim for w in waivers if w.threshold is not None},
@@ -257,7 +259,8 @@ class Run:
 class Wish:
     """What a test declares by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`.
 
-    Groups are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate.
+    Groups are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate (with
+    those of the sweep).
     """
 
     metric: str
@@ -280,7 +283,7 @@ def plan_requests(
         "nested": list(manifest.nested),
         "pools": [*manifest.pools.positive, *manifest.pools.negative],
         "candidates": list(dict.fromkeys(candidates)),
-        "every_candidate": list(manifest.candidates),
+        "every_candidate": list(manifest.unlearned),
     }
     attacks = {NONE, *manifest.chosen_attacks()}
     requests: dict[Request, None] = {}

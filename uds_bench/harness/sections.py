@@ -333,11 +333,16 @@ Expectations = Annotated[dict[str, Expectation], BeforeValidator(_claims)]
 
 
 class Sections(Table):
-    """All that a manifest file may hold; every section may be left out."""
+    """All that a manifest file may hold; every section may be left out.
+
+    `candidates` are for release, so each is gated. `sweep`: more unlearned models, which metrics are judged on and
+    which no claim speaks of.
+    """
 
     facts: Facts | None = None
     references: References | None = None
     candidates: Checkpoints = Field(default_factory=dict)
+    sweep: Checkpoints = Field(default_factory=dict)
     pools: Pools = Pools()
     attacks: Attacks = Attacks()
     bypass: Bypass | None = None

@@ -22,7 +22,7 @@ def manifest_trial(manifest: Manifest, device: str = "cpu", console: Console | N
     facts, _ = manifest.require_depth()
     named = manifest.checkpoints()
     pools = manifest.pools
-    models = Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(manifest.candidates))
+    models = Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(manifest.unlearned))
     used = [name for name, _ in models.needed(robust=False)]
     specs = resolve_zoo({name: named[name] for name in used}, used, default_cache(), console)
     attacks, loaded = manifest.chosen_attacks(), load_facts(facts.source, **facts.options)
