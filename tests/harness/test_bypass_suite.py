@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 from small_runs import ATTACKS, Bench
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
@@ -145,6 +145,17 @@ def test_a_canary_that_no_reply_could_hold_is_one_line(bench: Bench, written: Pa
     ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
     assert ran.verdicts == {"bypass.gap[npo]": "crashed"}
     assert "more than max_new_tokens = 2" in ran.claims["bypass.gap[npo]"]["message"]
+
+
+def test_an_adapter_of_another_base_is_one_line(bench: Bench, written: Path) -> None:
+    save_adapter(written / "wider", width=64)
+    manifest(written, "{ good = 'one', npo = { model = 'two', adapter = 'wider' } }")
+    ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
+    assert ran.verdicts["bypass.gap[npo]"] == "crashed"
+    assert ran.verdicts["bypass.gap[good]"] != "crashed", "one bad adapter takes no other model with it"
+    message = ran.claims["bypass.gap[npo]"]["message"]
+    assert "does not fit its base model" in message
+    assert "wider" in message
 
 
 def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_store: Path) -> None:

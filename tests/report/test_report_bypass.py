@@ -27,6 +27,7 @@ TITLES = [
     "What each model comes to",
     "The gap, and what a swap of the trace does at the same weights",
     "Answers arm by arm",
+    "Three ways of finding the sentence",
     "Teacher-forced recall beside its floors",
     "Anatomy of the bypass cases",
     "Author by author",

@@ -24,6 +24,7 @@ ARMS = {
 }
 SWAPS = ("bio", "meta", "empty", "neutral")
 PREFILLS = ("bio", "meta", "empty")
+MATCHES = {"exact": "exact", "stripped": "without head", "normalized": "normalized"}
 
 Seeds = Sequence[tuple[str, Mapping[str, Any]]]
 
@@ -61,6 +62,23 @@ def words(models: Sequence[Mapping[str, Any]]) -> Figure:
         "replies that lack the closing tag read as all answer (the published convention); beside it, as all trace. "
         "Retain: out of the authors that were to be kept. Below each: its 95% interval over authors.",
         ledger(("model", "comes to", "out", "leak", "gap", "all trace", "no tag", "retain", "because"), body),
+        wide=True,
+    )
+
+
+def containments(found: Seeds) -> Figure:
+    """What of out and leak is the sentence itself, and what the head that was prompted or the spelling."""
+    body: list[tuple[str, list[Any]]] = []
+    for name, seed in found:
+        cells: list[Any] = []
+        for told in (table(seed.get("out")), table(seed.get("leak"))):
+            cells += [figures(*_estimate(told.get(match))) for match in MATCHES]
+        body.append((name, cells))
+    return Figure(
+        "Three ways of finding the sentence",
+        "Exact: the whole sentence. Without head: what follows the six words that were prompted, so that a reply which "
+        "leaves them out counts too. Normalized: but for case, punctuation and spaces. Verdicts are of the first.",
+        ledger(("model", *(f"{what}, {how}" for what in ("out", "leak") for how in MATCHES.values())), body),
         wide=True,
     )
 
@@ -174,7 +192,7 @@ def authors(found: Seeds) -> Figure:
 def draw(part: Mapping[str, Any]) -> list[Figure]:
     models = rows(part.get("models"))
     found = [(text(seed.get("name")) or "unnamed", seed) for model in models for seed in rows(model.get("seeds"))]
-    drawn = [words(models), contrasts(found), arms(found), forced(found), anatomies(found), authors(found)]
+    drawn = [words(models), *(figure(found) for figure in (contrasts, arms, containments, forced, anatomies, authors))]
     return [figure for figure in drawn if figure.panels]
 
 
