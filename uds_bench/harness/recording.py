@@ -59,7 +59,8 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
             left_out.append(f"{claim.name} has no finite value in another draw: no golden")
             continue
         draws[claim.name] = [float(claim.observed or 0.0), *(float(value) for value in drawn if value is not None)]
-    spreads = {name: max(values) - min(values) for name, values in draws.items()}
+    # Rounded: a difference of two shares must not miss a bound by the last bit of a float.
+    spreads = {name: round(max(values) - min(values), 9) for name, values in draws.items()}
     for claim in [c for c in wanted if c.name in draws]:
         values, spread = draws[claim.name], spreads[claim.name]
         alike = [spreads[c.name] for c in wanted if c.name in draws and c.id == claim.id]
