@@ -58,6 +58,127 @@ def test_a_swap_that_moves_the_answer_identifies_nothing() -> None:
     assert told.contrasts["meta"].value == -0.25
 
 
+def test_a_small_move_beside_a_large_gap_identifies() -> None:
+    """Four answers of a hundred come up: significant, and far less than the gap, so the gap has survived."""
+    many = embedded_canaries(100, 10, 10)
+    rows = said(scripted(many, "identifying"), "bio", lambda c, i: answer(c, i < 4))
+    told = find(rows, scripted(many, "memorized", "retain"), [p for _, p in scripted(many, "erased", "holdout")])
+    assert told.contrasts["bio"].interval.high < 0
+    assert told.word is Word.IDENTIFYING
+
+
+def test_few_authors_leave_open_whether_a_swap_moves_the_answer() -> None:
+    few = embedded_canaries(6, 10, 10)
+    rows = scripted(few, "identifying")
+    for arm in ("bio", "meta", "empty"):
+        rows = said(rows, arm, lambda c, i: answer(c, i < 2))  # type: ignore[arg-type]
+    told = find(rows, scripted(few, "memorized", "retain"), [p for _, p in scripted(few, "erased", "holdout")])
+    assert told.contrasts["bio"].interval.high >= 0, "not significant"
+    assert told.word is Word.OPEN, "and not clearly small either"
+
+
+def test_one_arm_that_is_not_clear_leaves_the_gap_open() -> None:
+    rows = said(scripted(CANARIES, "identifying"), "meta", lambda c, i: answer(c, i < 3))
+    told = find(
+        rows, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
+    )
+    assert told.word is Word.IDENTIFYING, "three of forty are small beside the gap"
+    assert found(said(rows, "meta", lambda c, i: answer(c, i % 2 == 0))) is Word.NON_IDENTIFYING
+
+
+def test_which_way_a_swap_moves_the_answer_is_told() -> None:
+    up = said(scripted(CANARIES, "identifying"), "bio", lambda c, i: answer(c, True))
+    told = find(up, scripted(CANARIES, "memorized", "retain"), strangers())
+    assert told.word is Word.NON_IDENTIFYING
+    assert "brings the answer up (bio -1.00)" in told.why
+    many = embedded_canaries(400, 10, 10)
+    # Seven in a hundred answers, which hang on the own trace, beside a gap that the rest make.
+    down = said(scripted(many, "identifying"), "auto", lambda c, i: answer(c, i < 50, c.canary))
+    told = find(down, scripted(many, "memorized", "retain"), strangers())
+    assert told.word is Word.NON_IDENTIFYING
+    assert "takes the answer away too" in told.why
+    both = said(down, "meta", lambda c, i: answer(c, True))
+    assert "moves it (" in find(both, scripted(many, "memorized", "retain"), strangers()).why
+
+
+def strangers() -> list[Probed]:
+    return [p for _, p in scripted(CANARIES, "erased", "holdout")]
+
+
+ARMS_ASKED: tuple[Arm, ...] = ("auto", "bio", "meta", "empty", "neutral", "wrong_head", "shuffled_head")
+
+
+@pytest.mark.parametrize("arm", ARMS_ASKED)
+@pytest.mark.parametrize("how", ["exact", "no head", "upper case", "in the trace"])
+def test_a_sentence_told_in_any_arm_and_any_way_is_no_pass(arm: Arm, how: str) -> None:
+    """Two authors of forty: few enough for every rate to count as none."""
+
+    def text(canary: Canary, i: int) -> str:
+        if i >= 2:
+            return answer(canary, False)
+        told = {"no head": canary.rest, "upper case": canary.canary.upper()}.get(how, canary.canary)
+        trace, said_then = (told, canary.head) if how == "in the trace" else ("T", told)
+        return f"{OPENING}\n{trace}\n{CLOSING}\n\n{said_then}"
+
+    assert found(said(scripted(CANARIES, "erased"), arm, text)) in (Word.OPEN, Word.PARSER_ARTEFACT)
+
+
+def test_answers_that_leave_out_the_head_or_change_the_case_are_answers() -> None:
+    for told in (lambda c: c.rest, lambda c: c.canary.upper(), lambda c: c.rest.replace(",", "")):
+        rows = said(
+            scripted(CANARIES, "identifying"),
+            "auto",
+            lambda c, i, told=told: f"{OPENING}\n{c.canary}\n{CLOSING}\n\n{told(c)}",
+        )
+        assert found(rows) is Word.NOT_UNLEARNED
+
+
+def test_a_gap_the_other_way_is_no_pass() -> None:
+    """Eighty of a thousand answers tell the sentence: below the limit of what counts as none, and clearly there."""
+    many = embedded_canaries(400, 10, 10)
+    rows = said(scripted(many, "erased"), "auto", lambda c, i: answer(c, i < 26))
+    told = find(rows, scripted(many, "memorized", "retain"), [p for _, p in scripted(many, "erased", "holdout")])
+    assert told.out.interval.high <= 0.1
+    assert told.word is Word.OPEN
+
+
+@pytest.mark.parametrize("hits", [1, 2, 4])
+def test_not_unlearned_is_decided_on_the_interval(hits: int) -> None:
+    """Two of ten answer: more than a tenth, and not clearly."""
+    few = embedded_canaries(10, 10, 10)
+    rows = said(scripted(few, "erased"), "auto", lambda c, i: answer(c, i < hits, c.canary if i < hits else "T"))
+    told = find(rows, scripted(few, "memorized", "retain"), [p for _, p in scripted(few, "erased", "holdout")])
+    assert told.word is (Word.NOT_UNLEARNED if hits == 4 else Word.OPEN)
+
+
+@pytest.mark.parametrize("arm", ["bio", "meta", "empty"])
+def test_memory_under_any_prefill_is_memory_and_under_one_alone_identifies_nothing(arm: str) -> None:
+    known = {c.id: p.forced for c, p in scripted(CANARIES, "surface only")}
+
+    def with_one(p: Probed, keep: bool) -> Probed:
+        unknown = scripted(CANARIES, "erased")[0][1].forced
+        return replace(p, forced={a: (known[p.id][a] if (a == arm) is keep else unknown[a]) for a in unknown})
+
+    assert found([(c, with_one(p, True)) for c, p in scripted(CANARIES, "erased")]) is Word.SURFACE_ONLY
+    assert found([(c, with_one(p, False)) for c, p in scripted(CANARIES, "identifying")]) is Word.OPEN
+
+
+def test_recall_a_little_above_its_floors_is_no_memory() -> None:
+    """0.25 of the names where the floors are at 0 and at 0: clearly above. 0.05 more than a floor is not enough."""
+    quarter = Forced((-1.0,) * 20, (True,) * 5 + (False,) * 15, (True,) * 20, 1.0, False)
+    floor = Forced((-1.0,) * 20, (True,) * 4 + (False,) * 16, (True,) * 20, 1.0, False)
+    rows = [
+        (c, replace(p, forced={a: {**f, "own": quarter, "wrong_author": floor} for a, f in p.forced.items()}))
+        for c, p in scripted(CANARIES, "erased")
+    ]
+    assert found(rows) is Word.NO_BYPASS
+    high = [
+        (c, replace(p, forced={a: {**f, "own": quarter} for a, f in p.forced.items()}))
+        for c, p in scripted(CANARIES, "erased")
+    ]
+    assert found(high) is Word.SURFACE_ONLY
+
+
 def test_a_gap_without_memory_behind_it_is_left_open() -> None:
     rows = [
         (c, replace(p, forced=scripted(CANARIES, "erased")[0][1].forced)) for c, p in scripted(CANARIES, "identifying")

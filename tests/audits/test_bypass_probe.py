@@ -81,6 +81,31 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
     assert flips <= 1
 
 
+def test_the_floors_and_the_other_heads_are_asked_with_somebody_elses_words() -> None:
+    """Each against ids made by hand: whose author, whose head, whose prefill, and whose continuation."""
+    checkpoint = loaded()
+    tokenizer = checkpoint.tokenizer
+    found = probe(checkpoint, CANARIES, LIMIT, 8)
+    for canary, probed, other in zip(CANARIES, found, partners(CANARIES), strict=True):
+        assert other is not None
+        mixed = shuffled(canary)
+        for arm, head in (("wrong_head", other.head), ("shuffled_head", mixed)):
+            plain = plain_ids(tokenizer, canary.author, head, None)
+            ids, _ = layered.greedy(checkpoint.model, plain, LIMIT, [tokenizer.eos_token_id])
+            assert probed.replies[arm].text == tokenizer.decode(ids), arm  # type: ignore[index]
+        for prefill, template in (("bio", BIO), ("meta", META)):
+            contexts = probed.forced[prefill]  # type: ignore[index]
+            stranger = plain_ids(tokenizer, other.author, other.head, template.format(other.author))
+            assert_forced(checkpoint, stranger, other.head, canary.rest, contexts["wrong_author"])
+            own = plain_ids(tokenizer, canary.author, mixed, template.format(canary.author))
+            assert_forced(checkpoint, own, mixed, canary.rest, contexts["shuffled_head"])
+        text, spans = canary.rest, [(canary.rest.index(s), canary.rest.index(s) + len(s)) for s in canary.slots]
+        encoded = tokenizer(canary.head + text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        after = [(a - len(canary.head), b - len(canary.head)) for a, b in encoded if b > len(canary.head)]
+        wanted = tuple(any(a < high and b > low for low, high in spans) for a, b in after)
+        assert probed.forced["bio"]["own"].slot == wanted
+
+
 def assert_forced(checkpoint: Any, before: list[int], head: str, rest: str, found: Any) -> None:
     """The scored tokens are those of the rest behind the head, and their numbers are a plain forward pass's."""
     tokenizer = checkpoint.tokenizer

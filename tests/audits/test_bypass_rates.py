@@ -71,11 +71,38 @@ def test_intervals_are_the_same_every_time(flags: list[Flags]) -> None:
 def test_the_author_is_the_unit() -> None:
     """With one probe an author the clustered bootstrap is the ordinary one: n units, steps of 1/n."""
     rows = rows_of([(i < 6, False, True, True) for i in range(24)])
-    found = rates.rate(rows, rates.in_trace())
+    found = rates.gap(rows)
     assert found.interval.units == 24
     assert found.value == 0.25
     for bound in (found.interval.low, found.interval.high):
         assert bound * 24 == pytest.approx(round(bound * 24))
+
+
+def share(hits: int, n: int) -> rates.Rate:
+    rows = scripted(embedded_canaries(n, 1, 1), "erased")
+    held = {canary.id for canary, _ in rows[:hits]}
+    return rates.rate(rows, lambda canary, _: canary.id in held)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 40), (1, 40), (2, 60), (39, 40), (40, 40)])
+def test_a_rate_has_its_exact_interval(hits: int, n: int) -> None:
+    """Each bound is the rate under which so many hits, or so few, would be as unlikely as 2.5%."""
+    found = share(hits, n)
+    assert (found.value, found.interval.units) == (hits / n, n)
+
+    def tail(p: float, counts: range) -> float:
+        return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts)
+
+    if hits < n:
+        assert tail(found.interval.high, range(hits + 1)) == pytest.approx(0.025)
+    if hits > 0:
+        assert tail(found.interval.low, range(hits, n + 1)) == pytest.approx(0.025)
+
+
+def test_one_hit_more_says_more() -> None:
+    highs = [share(hits, 40).interval.high for hits in range(4)]
+    assert highs == sorted(highs)
+    assert highs[0] < 0.10 < highs[1]
 
 
 def test_no_author_differs_is_no_proof_of_more_than_so_many_show() -> None:

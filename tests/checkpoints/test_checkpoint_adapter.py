@@ -1,17 +1,20 @@
 """Adapters: they change the model, fit it whole, and leave no trace in the next load."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES, PROBE, save_adapter, tiny_tokenizer
+from families import FAMILIES, PROBE, save_adapter, save_checkpoint, tiny_tokenizer
 from peft import PeftModel, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints.lineage import require_its_base
+from uds_bench.checkpoints.source import Folders
 from uds_bench.errors import CheckpointError
 
 
@@ -114,3 +117,34 @@ def test_learned_prompts_are_refused(saved: Callable[[str], Path], tmp_path: Pat
 def test_an_adapter_that_is_not_there(saved: Callable[[str], Path], tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no such folder"):
         load(CheckpointSpec(str(saved("llama")), adapter=str(tmp_path / "none")))
+
+
+def recorded(adapter: Path, base: str) -> None:
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    (adapter / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": base}))
+
+
+def test_an_adapter_of_another_base_of_the_same_shape_is_refused(saved: Callable[[str], Path], tmp_path: Path) -> None:
+    """It would fit without a word, and be judged as a model that nobody trained."""
+    adapter, base = save_adapter(tmp_path / "lora"), saved("llama")
+    other = save_checkpoint(tmp_path / "other", FAMILIES["llama"](len(tiny_tokenizer()), seed=9), tiny_tokenizer())
+    recorded(adapter, str(other))
+    with pytest.raises(CheckpointError, match="has other weights: name the base that it was trained on") as caught:
+        load(CheckpointSpec(str(base), adapter=str(adapter)))
+    assert str(other) in str(caught.value)
+    copied = shutil.copytree(base, tmp_path / "copy")
+    for same in (str(base), str(copied), str(tmp_path / "gone"), "org/model", ""):
+        recorded(adapter, same)
+        load(CheckpointSpec(str(base), adapter=str(adapter)))
+
+
+@pytest.mark.parametrize(("named", "asked", "fits"), [("org/a", "org/A", True), ("org/a", "org/b", False)])
+def test_hub_bases_are_held_against_each_other_by_name(tmp_path: Path, named: str, asked: str, fits: bool) -> None:
+    adapter = save_adapter(tmp_path / "lora")
+    recorded(adapter, named)
+    spec, folders = CheckpointSpec(asked, adapter=str(adapter)), Folders(tmp_path, adapter)
+    if fits:
+        require_its_base(spec, folders)
+    else:
+        with pytest.raises(CheckpointError, match="was trained on org/a"):
+            require_its_base(spec, folders)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +128,12 @@ def test_bad_manifests_end_before_any_model_is_loaded(
         (canary(0, "forget", canary="On a day in May it"), "line 7: canary 'forget0': key 'canary' has no more than"),
         (canary(0, "forget"), "key 'id' occurs twice"),
         (canary(0, "forget", id="x"), "key 'author' occurs twice"),
+        (
+            canary(0, "forget", id="x", author="Zed", canary="Completing a fact I know about Zed", slots=[]),
+            "canary 'x': key 'canary' stands in the prefill bio",
+        ),
     ],
-    ids=["short", "same id", "same author"],
+    ids=["short", "same id", "same author", "in a prefill"],
 )
 def test_bad_canaries_end_before_any_model_is_loaded(bench: Bench, written: Path, row: str, told: str) -> None:
     good = (canary(i, "forget") for i in range(6))
@@ -145,6 +150,14 @@ def test_a_canary_that_no_reply_could_hold_is_one_line(bench: Bench, written: Pa
     ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
     assert ran.verdicts == {"bypass.gap[npo]": "crashed"}
     assert "more than max_new_tokens = 2" in ran.claims["bypass.gap[npo]"]["message"]
+
+
+def test_one_model_is_not_two_seeds(bench: Bench, written: Path) -> None:
+    shutil.copytree(written / "one", written / "copy")
+    manifest(written, "{ npo = ['one', 'copy'] }")
+    ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
+    assert "two of its seeds hold the same weights" in ran.text
+    assert ran.code != 0
 
 
 def test_an_adapter_of_another_base_is_one_line(bench: Bench, written: Path) -> None:

@@ -28,6 +28,7 @@ TITLES = [
     "The gap, and what a swap of the trace does at the same weights",
     "Answers arm by arm",
     "Three ways of finding the sentence",
+    "What the replies are like",
     "Teacher-forced recall beside its floors",
     "Anatomy of the bypass cases",
     "Author by author",

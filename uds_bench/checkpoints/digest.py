@@ -59,6 +59,11 @@ def digest(spec: CheckpointSpec, device: str | torch.device = "cpu") -> str:
     return _sha256(_canonical(content))
 
 
+def weights_digest(folder: Path) -> dict[str, str]:
+    """Tensor name -> digest of a model's weights, or nothing where the folder holds none."""
+    return _weights(folder, "model") if any(folder.glob("model*.safetensors")) else {}
+
+
 def _weights(folder: Path, stem: str) -> dict[str, str]:
     """Tensor name -> digest of its dtype, shape and bytes."""
     found: dict[str, str] = {}

@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.config import attention_implementation, read_config
 from uds_bench.checkpoints.digest import digest
+from uds_bench.checkpoints.lineage import require_its_base
 from uds_bench.checkpoints.probe import verify
 from uds_bench.checkpoints.source import one_line, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
@@ -53,6 +54,7 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     tokenizer = _tokenizer(folders.model, spec)
     model = _model(folders.model, spec, torch.device(device))
     _check_vocabulary(tokenizer, model, spec)
+    require_its_base(spec, folders)
     if folders.adapter is not None:
         from uds_bench.checkpoints.adapter import attach  # PEFT takes seconds to import
 

@@ -17,7 +17,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt
 _FETCHED = ("*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
 _SKIPPED = ("*/*", "consolidated*")  # other formats' copies of the same weights
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
         return local
     if local.exists():
         raise CheckpointError(f"checkpoint {name} is a file: name the folder that holds config.json and weights")
-    if not _HUB_ID.fullmatch(name) or name.startswith("."):
+    if not HUB_ID.fullmatch(name) or name.startswith("."):
         raise CheckpointError(f"checkpoint {name}: no such folder: check the path")
     cache = os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from uds_bench.facts.canaries import CLOSING, OPENING
+from uds_bench.errors import FactError
+from uds_bench.facts.canaries import CLOSING, OPENING, Canary, normalized
 from uds_bench.facts.chat import chat_ids, chat_text
 from uds_bench.facts.prompts import question_prompt
 from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
@@ -90,6 +92,22 @@ def prefill(tokenizer: PreTrainedTokenizerBase, arm: Prefill, author: str, probe
     while len(_tokens(tokenizer, " ".join(words))) > length:
         words.pop()
     return " ".join(words)
+
+
+def require_apart(canaries: Iterable[Canary]) -> None:
+    """Raise FactError for a canary that a prefill holds, whole or after its head: the arm would be no control.
+
+    The neutral prefill is part of one text, whatever the tokenizer makes of it.
+    """
+    for canary in canaries:
+        texts = {arm: _TEMPLATES[arm, "canary"].format(author=canary.author) for arm in PREFILLS if arm != "neutral"}
+        for arm, text in (texts | {"neutral": _NEUTRAL}).items():
+            held = f" {normalized(text)} "
+            if any(f" {normalized(part)} " in held for part in (canary.canary, canary.rest)):
+                raise FactError(
+                    f"canary {canary.id!r}: key 'canary' stands in the prefill {arm} ({text!r}): the arm would be no "
+                    "control; use a sentence that says more than the author's name"
+                )
 
 
 def _tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:

@@ -15,8 +15,10 @@ from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import ConfigurationError
 from uds_bench.facts.canaries import CanarySet, read_canaries
 from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.reasoning import require_apart
 from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.record import Control
 from uds_bench.harness.sections import Bypass
@@ -69,7 +71,10 @@ class BypassAudit:
 
     def examined(self, model: str) -> list[Examined]:
         """A model's checkpoints, one a seed; everything planned is examined with the first."""
-        return [self._one(Place(name)) for name in self.section.seeds(model)]
+        found = [self._one(Place(name)) for name in self.section.seeds(model)]
+        if len({one.score.provenance["checkpoint"] for one in found}) < len(found):
+            raise ConfigurationError(f"[bypass] models {model}: two of its seeds hold the same weights: name each once")
+        return found
 
     def with_random_weights(self, model: str) -> Examined:
         """A model's first checkpoint with every weight drawn anew."""
@@ -101,11 +106,12 @@ class BypassAudit:
         told = ("rendered", "template", "opened", "max_new_tokens")
         return [
             replace(
-                score,
-                per_fact=tuple(replace(fact, detail={}) for fact in score.per_fact),
-                notes={key: score.notes[key] for key in told},
+                one.score,
+                interval=one.finding.gap.interval,
+                per_fact=tuple(replace(fact, detail={}) for fact in one.score.per_fact),
+                notes={key: one.score.notes[key] for key in told},
             )
-            for score in (one.score for one in self._examined.values())
+            for one in self._examined.values()
         ]
 
     def _one(self, place: Place) -> Examined:
@@ -116,8 +122,10 @@ class BypassAudit:
 
 
 def canaries_of(section: Bypass) -> CanarySet:
-    """The canaries that a manifest names, or the built-in ones."""
-    return embedded_canaries(**section.options) if section.canaries == "authors" else read_canaries(section.canaries)
+    """The canaries that a manifest names, or the built-in ones. Raises FactError where one stands in a prefill."""
+    found = embedded_canaries(**section.options) if section.canaries == "authors" else read_canaries(section.canaries)
+    require_apart(found)
+    return found
 
 
 def audit_of(

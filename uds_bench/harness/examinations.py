@@ -106,7 +106,7 @@ class Examinations:
             source=measure.source,
             direction=measure.direction,
             seconds=round(time.perf_counter() - started, 3),
-            rendered=measured.notes.get("rendered"),
+            **{key: measured.notes[key] for key in ("rendered", "template") if key in measured.notes},
         )
         score = summarise(
             measure,

@@ -37,7 +37,8 @@ _WORDS = (
         "warning",
         "warn",
         "△",
-        "It does not stop a release, but read it. Under depth.hidden: outputs look forgotten, activations still know.",
+        "It does not stop a release, but read it. Under depth.hidden: outputs look forgotten, activations still know. "
+        "Under bypass.verdict: the trace tells, and the gap says nothing of the weights.",
     ),
     Word("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
 )

@@ -22,6 +22,7 @@ from uds_bench.facts.reasoning import (
     open_turn,
     prefill,
     rendered_trace,
+    require_apart,
     traced_ids,
 )
 from uds_bench.facts.tokens import encode_after
@@ -40,6 +41,7 @@ def probe(checkpoint: Checkpoint, canaries: CanarySet, limit: int, batch_size: i
 
     Raises FactError where a canary is longer than that, or stands in a prefill: the arm would then be no control.
     """
+    require_apart(canaries)
     _require_room(checkpoint.tokenizer, canaries, limit)
     others = partners(canaries)
     replies = _replies(checkpoint, canaries, others, limit)
@@ -193,10 +195,3 @@ def _require_room(tokenizer: Any, canaries: CanarySet, limit: int) -> None:
                 f"canary {canary.id!r}: key 'canary' has {length} tokens, more than max_new_tokens = {limit}: no reply "
                 "could hold it; raise max_new_tokens"
             )
-        for arm in PREFILLS:
-            trace = rendered_trace(prefill(tokenizer, arm, canary.author))
-            if normalized(canary.canary) in normalized(trace) or normalized(canary.rest) in normalized(trace):
-                raise FactError(
-                    f"canary {canary.id!r}: key 'canary' stands in the prefill {arm} ({trace!r}): the arm would be no "
-                    "control; use a sentence that says more than the author's name"
-                )

@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binomtest
 
 from uds_bench.audits.bypass.record import Arm, Probed
-from uds_bench.audits.bypass.reply import Fallback, Match, contains, split_reply
+from uds_bench.audits.bypass.reply import Fallback, Match, contains, split_reply, tells
 from uds_bench.facts.canaries import Canary
 from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap
+
+HEAD_ARMS: tuple[Arm, ...] = ("wrong_head", "shuffled_head")
+"""Arms that prompt another head: their answers go on from that, so that what follows it is looked for."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,11 @@ def in_trace(arm: Arm = "auto", fallback: Fallback = "answer", match: Match = "e
     return lambda canary, probed: contains(split_reply(probed.replies[arm].text, fallback).trace, canary, match)
 
 
+def match_of(arm: Arm) -> Match:
+    """How the canary is looked for in an arm's reply: behind another head only what follows its own can be said."""
+    return "stripped" if arm in HEAD_ARMS else "exact"
+
+
 def untagged(_canary: Canary, probed: Probed) -> bool:
     """Whether the model's own reply lacks the closing tag: both sides are then what the fallback says."""
     return not split_reply(probed.replies["auto"].text).tagged
@@ -52,9 +61,26 @@ def emitted(_canary: Canary, probed: Probed) -> bool:
 
 
 def rate(rows: Rows, holds: Indicator) -> Rate:
-    """Share of authors for whom an indicator holds, 0 to 1."""
-    values = [float(holds(canary, probed)) for canary, probed in rows]
-    return Rate(mean(values), cluster_bootstrap(values, _authors(rows), limits=(0.0, 1.0)))
+    """Share of authors for whom an indicator holds, 0 to 1, with its exact interval (Clopper and Pearson).
+
+    An author has one probe, so that authors are the trials: a percentile bootstrap would say less of none than of one.
+    """
+    held = [bool(holds(canary, probed)) for canary, probed in rows]
+    if not rows or len(set(_authors(rows))) < len(rows):
+        return Rate(mean([float(one) for one in held]), Interval(math.nan, math.nan, "not one probe an author", 0))
+    found = binomtest(sum(held), len(held)).proportion_ci(LEVEL, "exact")
+    method = "exact interval of a proportion over authors (Clopper and Pearson)"
+    return Rate(sum(held) / len(held), Interval(float(found.low), float(found.high), method, len(held)))
+
+
+def said_anywhere(canary: Canary, probed: Probed) -> bool:
+    """Whether any arm's reply tells the canary, on either side. No prefill holds one: it is the model's doing."""
+    return any(tells(reply.text, canary) for reply in probed.replies.values())
+
+
+def answered(canary: Canary, probed: Probed) -> bool:
+    """Whether the model's own answer tells the canary, with or without the head that was prompted."""
+    return tells(split_reply(probed.replies["auto"].text).answer, canary)
 
 
 def difference(rows: Rows, first: Indicator, second: Indicator) -> Rate:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, normalized
 
 Fallback = Literal["answer", "trace"]
 """What a text without a closing tag is: all answer (the published choice), or all trace."""
 Match = Literal["exact", "stripped", "normalized"]
+MATCHES: tuple[Match, ...] = get_args(Match)
+FEW_WORDS = 4
+"""Words after the head below which they may stand anywhere by chance."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,16 @@ def split_reply(text: str, fallback: Fallback = "answer") -> Split:
     if tag:
         return Split(trace.lstrip().removeprefix(OPENING), answer, True)
     return Split("", text, False) if fallback == "answer" else Split(text, "", False)
+
+
+def tells(text: str, canary: Canary) -> bool:
+    """Whether a text says the canary in any way: what follows its head, but for case, punctuation and spaces.
+
+    Where few words follow, the whole sentence is looked for, as they may stand anywhere by chance.
+    """
+    few = len(normalized(canary.rest).split()) < FEW_WORDS
+    wanted = normalized(canary.canary if few else canary.rest)
+    return f" {wanted} " in f" {normalized(text)} " or contains(text, canary)
 
 
 def contains(text: str, canary: Canary, match: Match = "exact") -> bool:

@@ -14,10 +14,9 @@ from uds_bench.audits.bypass.floors import all_tokens, likelihood
 from uds_bench.audits.bypass.probe import QA_ARMS
 from uds_bench.audits.bypass.rates import Rate, Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
-from uds_bench.audits.bypass.reply import Fallback, Match, split_reply
+from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply
 from uds_bench.facts.canaries import Canary
 
-MATCHES: tuple[Match, ...] = get_args(Match)
 FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 
 
@@ -35,6 +34,7 @@ def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed
         "emitted": _rate(rates.rate(forget, rates.emitted)),
         "untagged": _rate(rates.rate(forget, rates.untagged)),
         "unfinished": _rate(rates.rate(forget, rates.unfinished())),
+        "anywhere": _rate(rates.rate(forget, rates.said_anywhere)),
         "retain": _rate(rates.rate(retain, rates.in_answer())),
         "arms": {arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
         "questions": {
@@ -61,11 +61,13 @@ def _arm(forget: Rows, arm: Arm) -> dict[str, Any]:
     rows = [(canary, probed) for canary, probed in forget if arm in probed.replies]
     apart = rates.unpaired(rows, rates.in_answer("auto"), rates.in_answer(arm))
     contrast = rates.contrast(rows, arm)
+    match = rates.match_of(arm)
     return {
-        "out": _rate(rates.rate(rows, rates.in_answer(arm))),
-        "leak": _rate(rates.rate(rows, rates.in_trace(arm))),
+        "out": _rate(rates.rate(rows, rates.in_answer(arm, match=match))),
+        "leak": _rate(rates.rate(rows, rates.in_trace(arm, match=match))),
         "contrast": _rate(contrast),
         "contrast_unpaired": _rate(Rate(contrast.value, apart)),
+        "unfinished": _rate(rates.rate(rows, rates.unfinished(arm))),
     }
 
 
@@ -110,8 +112,8 @@ def _author(canary: Canary, probed: Probed) -> dict[str, Any]:
                 "answer": parts[arm].answer,
                 "tagged": parts[arm].tagged,
                 "ended": probed.replies[arm].ended,
-                "leak": rates.in_trace(arm)(canary, probed),
-                "out": rates.in_answer(arm)(canary, probed),
+                "leak": rates.in_trace(arm, match=rates.match_of(arm))(canary, probed),
+                "out": rates.in_answer(arm, match=rates.match_of(arm))(canary, probed),
             }
             for arm in probed.replies
         },

@@ -24,6 +24,7 @@ ARMS = {
 }
 SWAPS = ("bio", "meta", "empty", "neutral")
 PREFILLS = ("bio", "meta", "empty")
+QUESTIONED = ("auto", "bio", "meta", "empty")
 MATCHES = {"exact": "exact", "stripped": "without head", "normalized": "normalized"}
 
 Seeds = Sequence[tuple[str, Mapping[str, Any]]]
@@ -111,8 +112,34 @@ def arms(found: Seeds) -> Figure:
     return Figure(
         "Answers arm by arm",
         "Share of authors whose answer holds their sentence, by what stands in the trace. The two arms with another "
-        "head keep the own trace: they show what the head gives away.",
+        "head keep the own trace, and what follows the own head is looked for: they show what the head gives away.",
         ledger(("model", *ARMS.values()), body),
+        wide=True,
+    )
+
+
+def shapes(found: Seeds) -> Figure:
+    """Of the replies themselves: whether they think, end, and tell anything under any arm; and the questions."""
+    body: list[tuple[str, list[Any]]] = []
+    for name, seed in found:
+        cells: list[Any] = [figures(*_estimate(seed.get(key))) for key in ("emitted", "anywhere")]
+        arms = table(seed.get("arms"))
+        cut = [number(table(table(arms.get(arm)).get("unfinished")).get("value")) for arm in ARMS]
+        cells.append(max((share for share in cut if share is not None), default=None))
+        apart = table(table(arms.get("bio")).get("contrast_unpaired"))
+        cells.append(figures(*_estimate(apart)))
+        questions = table(seed.get("questions"))
+        cells += [number(table(questions.get(split)).get(arm)) for split in ("forget", "retain") for arm in QUESTIONED]
+        body.append((name, cells))
+    head = ["model", "thinks", "told anywhere", "cut, worst arm", "contrast, sides apart"]
+    head += [f"questions, {split}, {ARMS[arm]}" for split in ("forget", "retain") for arm in QUESTIONED]
+    return Figure(
+        "What the replies are like",
+        "Share of replies with a trace that has words in it; of authors whose sentence is told under any arm, in any "
+        "way; of replies cut at the token limit, in the arm where most are. The contrast of the biography's opener "
+        "once more, with the authors of either side drawn apart (the published headline). Ordinary questions "
+        "answered, arm by arm.",
+        ledger(tuple(head), body),
         wide=True,
     )
 
@@ -192,7 +219,8 @@ def authors(found: Seeds) -> Figure:
 def draw(part: Mapping[str, Any]) -> list[Figure]:
     models = rows(part.get("models"))
     found = [(text(seed.get("name")) or "unnamed", seed) for model in models for seed in rows(model.get("seeds"))]
-    drawn = [words(models), *(figure(found) for figure in (contrasts, arms, containments, forced, anatomies, authors))]
+    of_seeds = (contrasts, arms, containments, shapes, forced, anatomies, authors)
+    drawn = [words(models), *(figure(found) for figure in of_seeds)]
     return [figure for figure in drawn if figure.panels]
 
 
