@@ -46,7 +46,7 @@ def test_template_is_valid_with_every_line_uncommented(tmp_path: Path) -> None:
     manifest = load_manifest(tmp_path / "uds.toml")
     assert manifest.attacks.nf4 is not None
     assert manifest.lmlm is not None
-    assert len(manifest.checkpoints()) == 8
+    assert len(manifest.checkpoints()) == 9
 
 
 def test_next_command_is_told_and_works_up_to_the_missing_models(
