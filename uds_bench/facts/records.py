@@ -68,13 +68,13 @@ def read_records(path: str | Path) -> list[Record]:
 
     Raises FactError where the file is missing, unreadable or empty, and for the first line that is no object.
     """
-    text = _read(Path(path))
+    text = read_text(Path(path))
     if text.lstrip().startswith("["):
-        items = _parse(text, str(path))
+        items = parse_json(text, str(path))
         places = [(f"{path}, item {at}", item) for at, item in enumerate(items)]
     else:
         lines = ((f"{path}, line {at}", line) for at, line in enumerate(text.split("\n"), 1) if line.strip())
-        places = [(where, _parse(line, where)) for where, line in lines]
+        places = [(where, parse_json(line, where)) for where, line in lines]
     if not places:
         raise FactError(f"{path}: is empty; it needs at least one JSON object")
     for where, item in places:
@@ -83,7 +83,8 @@ def read_records(path: str | Path) -> list[Record]:
     return [Record(where, item) for where, item in places]
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A UTF-8 file as text, or one clear line why not."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -94,7 +95,8 @@ def _read(path: Path) -> str:
         raise FactError(f"{path}: cannot be read ({error.strerror}); check the path") from None
 
 
-def _parse(text: str, where: str) -> Any:
+def parse_json(text: str, where: str) -> Any:
+    """A JSON value in which no key occurs twice, or one clear line why not."""
     try:
         return json.loads(text, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:

@@ -1,0 +1,70 @@
+"""Names that mean the same: normalization, what is declared, and what follows from it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uds_bench.facts.aliases import Aliases, normalize, spelled
+
+NAMES = st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"])
+GROUPS = st.lists(st.lists(NAMES, min_size=1, max_size=3), max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Washington, D.C.", "washington d c"),
+        (".us", "us"),
+        ("US", "us"),
+        ("3.50 euros!", "3.50 euros"),
+        ("Jean-Luc O'Hara", "jean-luc o'hara"),
+        ("  Größe\n", "grösse"),
+        ("+43", "43"),
+        ("?!", ""),
+    ],
+)
+def test_normalization(text: str, expected: str) -> None:
+    assert normalize(text) == expected
+
+
+def test_signs_alone_are_compared_as_they_are() -> None:
+    assert spelled("€") != spelled("$")
+    assert spelled(" € ") == "€"
+
+
+@given(GROUPS, NAMES, NAMES)
+def test_sameness_needs_no_order(groups: list[list[str]], one: str, other: str) -> None:
+    aliases = Aliases(groups)
+    assert aliases.same(one, one)
+    assert aliases.same(one, other) == aliases.same(other, one)
+
+
+def by_search(groups: list[list[str]], one: str, other: str) -> bool:
+    reached = {one}
+    while True:
+        more = {name for group in groups if reached & set(group) for name in group} - reached
+        if not more:
+            return other in reached
+        reached |= more
+
+
+@given(GROUPS, NAMES, NAMES)
+def test_transitive_aliases_are_those_that_a_walk_reaches(groups: list[list[str]], one: str, other: str) -> None:
+    assert Aliases(groups, transitive=True).same(one, other) == by_search(groups, one, other)
+
+
+@given(GROUPS, st.lists(NAMES, min_size=1, max_size=3), NAMES, NAMES)
+def test_more_aliases_never_part_two_names(groups: list[list[str]], more: list[str], one: str, other: str) -> None:
+    for transitive in (False, True):
+        if Aliases(groups, transitive).same(one, other):
+            assert Aliases([*groups, more], transitive).same(one, other)
+
+
+def test_an_alias_of_two_things_is_found() -> None:
+    groups = [["Association football", "football"], ["American football", "Football"]]
+    assert Aliases(groups).clash() == "'football' names both 'American football' and 'Association football'"
+    alike = [["USA", "United States", "America"], ["United States", "USA", "America"]]
+    assert Aliases(alike).clash() is None
+    assert Aliases(groups, transitive=True).same("American football", "Association football")

@@ -1,0 +1,96 @@
+"""Prompts for the rows of a database: what is read, and what is refused with file, line and key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uds_bench.errors import FactError
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts, read_prompts, write_prompts
+from uds_bench.facts.triplets import Triplet, TripletDatabase
+
+ROWS = [Triplet("Austria", "Capital", "Vienna"), Triplet("Peru", "Capital", "Lima")]
+DATABASE = TripletDatabase(ROWS, "db.json")
+
+
+def row(fact: int, **changed: Any) -> dict[str, Any]:
+    subject, relation, gold = ROWS[fact % 2]
+    plain = {"prompt_id": fact, "fact_id": fact, "subject": subject, "relation": relation, "gold_object": gold}
+    return plain | {"prompt_text": f"What is the capital of {subject}?"} | changed
+
+
+def read(folder: Path, *rows: dict[str, Any], name: str = "prompts_direct_questions", **options: Any) -> LookupPrompts:
+    path = folder / f"{name}.jsonl"
+    path.write_text("\n".join(json.dumps(one) for one in rows))
+    return read_prompts(DATABASE, [path], **options)
+
+
+def test_facts_and_prompts(tmp_path: Path) -> None:
+    found = read(tmp_path, row(0, subject_aliases=["Republic of Austria"], object_aliases=["Wien"]), row(1))
+    assert [fact.triplet for fact in found.facts] == ROWS
+    assert found.facts[0].answers == ("Vienna", "Wien")
+    assert found.wordings == ("direct",)
+    assert found.names[0].same("republic of austria", "AUSTRIA")
+    write_prompts(tmp_path / "again", found)
+    assert read_prompts(DATABASE, [tmp_path / "again" / "prompts_direct_questions.jsonl"]) == found
+
+
+def test_a_fact_is_one_over_its_wordings(tmp_path: Path) -> None:
+    files = []
+    for name, changed in (("prompts_cloze", {}), ("prompts_continuations", {"object_aliases": ["Wien"]})):
+        files.append(tmp_path / f"{name}.jsonl")
+        files[-1].write_text(json.dumps(row(0, **changed)))
+    with pytest.raises(FactError, match=r"continuations.jsonl, line 1: fact 0 differs from the one in .*cloze"):
+        read_prompts(DATABASE, files)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([row(0), row(0)], "line 2: key 'fact_id' is 0 as in"),
+        ([row(0, gold_object="Graz")], "line 1: asks for Austria | Capital | Graz, which is no row of db.json"),
+        ([row(0, subject="")], "line 1: key 'subject' is empty"),
+        ([row(0, prompt_text=" ")], "line 1: key 'prompt_text' is empty"),
+        ([row(0, object_aliases=["Wien", ""])], "line 1: an alias is empty"),
+        ([row(0, fact_id="0")], "line 1: key 'fact_id' must be a row number"),
+        ([row(0, alias=["x"])], "line 1: key 'alias' is unknown"),
+        (
+            [row(0, subject_aliases=["Land"]), row(1, subject_aliases=["land"])],
+            "subject alias 'Land' names both 'Austria' and 'Peru'",
+        ),
+    ],
+)
+def test_bad_rows_are_one_line(tmp_path: Path, rows: list[dict[str, Any]], told: str) -> None:
+    with pytest.raises(FactError, match=r"prompts_direct_questions\.jsonl") as caught:
+        read(tmp_path, *rows)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_alias_of_two_things_makes_them_one_where_that_is_asked_for(tmp_path: Path) -> None:
+    rows = [row(0, subject_aliases=["Land"]), row(1, subject_aliases=["land"])]
+    assert read(tmp_path, *rows, transitive=True).names[0].same("Austria", "Peru")
+
+
+def test_objects_may_share_a_spelling(tmp_path: Path) -> None:
+    read(tmp_path, row(0, object_aliases=["the city"]), row(1, object_aliases=["the city"]))
+
+
+def test_the_name_of_a_file_says_its_wording(tmp_path: Path) -> None:
+    with pytest.raises(FactError, match="the name of a prompt file says its wording"):
+        read(tmp_path, row(0), name="prompts")
+
+
+def test_a_prompt_for_an_unknown_fact_and_two_of_one_wording() -> None:
+    facts = (LookupFact(0, ROWS[0]),)
+    with pytest.raises(FactError, match="asks for fact 7, which is not there"):
+        LookupPrompts(DATABASE, facts, (LookupPrompt(7, "direct", "?"),))
+    with pytest.raises(FactError, match="fact 0 has two prompts of wording direct"):
+        LookupPrompts(DATABASE, facts, (LookupPrompt(0, "direct", "?"), LookupPrompt(0, "direct", "??")))
+    with pytest.raises(FactError, match="fact id occurs twice"):
+        LookupPrompts(DATABASE, facts * 2, ())
+    with pytest.raises(FactError, match="is not among the rows"):
+        LookupPrompts(DATABASE, (LookupFact(0, Triplet("a", "b", "c")),), ())

@@ -1,0 +1,94 @@
+"""Names that mean the same: what makes a row another form of a fact, and an answer another spelling of an object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import combinations
+
+TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
+"""A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
+
+REMEMBERED = 100_000
+"""Texts whose tokens are kept: the same names and answers are compared over and over."""
+
+
+def normalize(text: str) -> str:
+    """Lower case, tokens with one space between them (LMLM audit, section 5.1); `.us` and `US` become one."""
+    return " ".join(tokens(text))
+
+
+@lru_cache(REMEMBERED)
+def tokens(text: str) -> tuple[str, ...]:
+    """The tokens of the normalized text; none for a text of signs alone."""
+    return tuple(TOKEN.findall(text.casefold()))
+
+
+@lru_cache(REMEMBERED)
+def spelled(text: str) -> str:
+    """The normalized text, or the text itself where normalizing leaves nothing to compare."""
+    return normalize(text) or text.strip().casefold()
+
+
+def holds_one(text: str, names: Iterable[str]) -> bool:
+    """Whether a text holds one of the names as whole tokens; the text may hold more, never the other way round."""
+    said = tokens(text)
+    return any(_held(said, tokens(name)) for name in names)
+
+
+def _held(said: Sequence[str], wanted: Sequence[str]) -> bool:
+    width = len(wanted)
+    return width > 0 and any(said[at : at + width] == wanted for at in range(len(said) - width + 1))
+
+
+class Aliases:
+    """Which names mean the same, from groups of names that were declared together, the first being the thing's own.
+
+    By what is declared alone, a name's aliases are those of the groups that it stands in. `transitive`: groups that
+    share a name are one. `clash` says where, without that, one name stands for two things.
+    """
+
+    def __init__(self, groups: Iterable[Sequence[str]], transitive: bool = False) -> None:
+        self._names: dict[str, set[str]] = {}
+        self._heads: dict[str, set[str]] = {}
+        self._shown: dict[str, str] = {}
+        for group in groups:
+            forms = [spelled(name) for name in group]
+            self._shown |= {form: name for form, name in zip(forms, group, strict=True) if form not in self._shown}
+            for form in forms:
+                self._names.setdefault(form, set()).update(forms)
+                self._heads.setdefault(form, set()).add(forms[0])
+        if transitive:
+            self._close()
+
+    def of(self, name: str) -> frozenset[str]:
+        """Every spelling of what a name stands for, the name's own among them, normalized."""
+        form = spelled(name)
+        return frozenset(self._names.get(form, ())) | {form}
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether the names' spellings meet."""
+        return not self.of(one).isdisjoint(self.of(other))
+
+    def clash(self) -> str | None:
+        """The first name that was declared of two things which nobody declared alike, as a line; None without one."""
+        for name, heads in self._heads.items():
+            for one, other in combinations(sorted(heads), 2):
+                if other not in self._names[one]:
+                    first, second = self._shown[one], self._shown[other]
+                    return f"{self._shown[name]!r} names both {first!r} and {second!r}"
+        return None
+
+    def _close(self) -> None:
+        done: set[str] = set()
+        for start in list(self._names):
+            if start in done:
+                continue
+            found, left = {start}, [start]
+            while left:
+                for name in self._names[left.pop()] - found:
+                    found.add(name)
+                    left.append(name)
+            done |= found
+            self._names |= dict.fromkeys(found, found)
