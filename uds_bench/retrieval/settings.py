@@ -1,0 +1,56 @@
+"""What can be set of a retriever."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from uds_bench.errors import ConfigurationError
+
+Kind = Literal["dense", "tfidf", "bm25", "hybrid"]
+Fallback = Literal["top1_anyway", "unknown"]
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+THRESHOLDS: dict[Kind, float] = {"dense": 0.6, "tfidf": 0.6, "hybrid": 0.6, "bm25": 0.0}
+"""Scores below are dropped: the published cosine, for sparse vectors and the mean of both too; BM25 has no fixed scale,
+and a score of 0 is a row that shares no word."""
+
+
+@dataclass(frozen=True)
+class RetrieverSettings:
+    """`kind`: cosine of embeddings, of TF-IDF vectors, BM25, or the mean of the first two. `model`: the encoder, a hub
+    id or folder. `threshold`: the least score that counts, the kind's own where None. `top_k`: candidates a lookup.
+    `fallback`: what is answered where none counts, the best row all the same or nothing (LMLM audit, table 4).
+    `index`: a FAISS index by its factory name; Flat is exact, others trade recall for memory and time.
+
+    Raises ConfigurationError for a value that cannot be.
+    """
+
+    kind: Kind = "dense"
+    model: str = MINILM
+    threshold: float | None = None
+    top_k: int = 5
+    fallback: Fallback = "top1_anyway"
+    index: str = "Flat"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("kind", get_args(Kind)), ("fallback", get_args(Fallback))):
+            if getattr(self, name) not in allowed:
+                raise ConfigurationError(
+                    f"retriever: {name} is {getattr(self, name)!r}; choose from {', '.join(allowed)}"
+                )
+        if self.top_k < 1:
+            raise ConfigurationError(f"retriever: top_k is {self.top_k}; use 1 or more")
+
+    @property
+    def least(self) -> float:
+        """The threshold in force."""
+        return THRESHOLDS[self.kind] if self.threshold is None else self.threshold
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it needs the encoder."""
+        return self.kind in ("dense", "hybrid")
+
+    def to_json(self) -> dict[str, Any]:
+        """What a record holds of it."""
+        return asdict(self) | {"threshold": self.least}
