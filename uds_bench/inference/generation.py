@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 import torch
-from transformers import Cache, GenerationConfig
+from transformers import Cache, GenerationConfig, LogitsProcessorList
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.roomy import roomy_cache
+
+Processing = Callable[[torch.Tensor], LogitsProcessorList]
 
 BATCH = 128
 STAGES = (16, 32, 64, 128)
@@ -21,10 +23,15 @@ STAGES = (16, 32, 64, 128)
 
 @dataclass(frozen=True)
 class Continuation:
-    """What a model went on with: token ids without the one that ends them, and whether there was one."""
+    """What a model went on with: token ids without the one that ends them, and that one; None at the limit."""
 
     ids: tuple[int, ...]
-    ended: bool
+    stop: int | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the model ended by itself, before the limit."""
+        return self.stop is not None
 
 
 def generate_greedily(
@@ -47,20 +54,21 @@ def continue_greedily(
     limit: int,
     batch_size: int = BATCH,
     stops: Sequence[int] = (),
+    processing: Processing | None = None,
 ) -> list[Continuation]:
     """The model's greedy continuation of each prompt, at most `limit` tokens.
 
     `prompts` are token ids; a continuation ends before the end-of-text token or any of `stops` (`stop_tokens`: a chat
     template's end of turn). Prompts are padded on the left, so that every continuation starts at the same column; those
     of like length stand together, and batch size changes no text but where two tokens are equally likely within
-    rounding.
+    rounding. `processing` makes what changes the logits before the next token is chosen, from the batch's mask.
     """
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
     found: dict[int, Continuation] = {}
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         ids, mask = padded([prompts[i] for i in rows], model.device)
-        found |= zip(rows, go_on(model, ids, mask, roomy_cache(model.model), limit, stops), strict=True)
+        found |= zip(rows, go_on(model, ids, mask, roomy_cache(model.model), limit, stops, processing), strict=True)
     return [found[i] for i in range(len(prompts))]
 
 
@@ -75,13 +83,19 @@ def padded(rows: Sequence[Sequence[int]], device: torch.device | str) -> tuple[t
 
 
 def go_on(
-    model: Checkpoint, ids: torch.Tensor, mask: torch.Tensor, cache: Cache, limit: int, stops: Sequence[int]
+    model: Checkpoint,
+    ids: torch.Tensor,
+    mask: torch.Tensor,
+    cache: Cache,
+    limit: int,
+    stops: Sequence[int],
+    processing: Processing | None = None,
 ) -> list[Continuation]:
     """Continue a batch of rows from the cache of as many of their first tokens as it holds; the cache is used up."""
     ends = {*stops, model.tokenizer.eos_token_id} - {None}
     padding = model.tokenizer.pad_token_id
     length = ids.shape[1]
-    said: dict[int, tuple[int, ...]] = {}
+    said: dict[int, Continuation] = {}
     going = list(range(len(ids)))
     for until in (*(stage for stage in STAGES if stage < limit), limit):
         with _plain_decoding(model.model):
@@ -94,13 +108,11 @@ def go_on(
                 num_beams=1,
                 pad_token_id=0 if padding is None else padding,
                 eos_token_id=sorted(ends) or None,
+                logits_processor=None if processing is None else processing(mask),
             )
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
-        said |= {
-            i: tuple(takewhile(lambda token: token not in ends, row[length:].tolist()))
-            for i, row in zip(going, ids, strict=True)
-        }
-        left = [row for row, i in enumerate(going) if len(said[i]) == until]
+        said |= {i: _until(ends, row[length:].tolist()) for i, row in zip(going, ids, strict=True)}
+        left = [row for row, i in enumerate(going) if not said[i].ended]
         if not left or until == limit:
             break
         going = [going[row] for row in left]
@@ -108,7 +120,12 @@ def go_on(
         ids, mask = ids[chosen], mask[chosen]
         mask = torch.cat([mask, mask.new_ones(len(mask), ids.shape[1] - mask.shape[1])], dim=1)
         cache.batch_select_indices(chosen)
-    return [Continuation(said[i], len(said[i]) < limit) for i in range(len(said))]
+    return [said[i] for i in range(len(said))]
+
+
+def _until(ends: Collection[int], tokens: Sequence[int]) -> Continuation:
+    ids = tuple(takewhile(lambda token: token not in ends, tokens))
+    return Continuation(ids, tokens[len(ids)] if len(ids) < len(tokens) else None)
 
 
 @contextmanager

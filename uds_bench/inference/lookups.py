@@ -1,0 +1,148 @@
+"""Greedy decoding of models that look facts up: they write a lookup, are interrupted, and read the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from transformers import LogitsProcessorList
+from transformers.generation.logits_process import (
+    RepetitionPenaltyLogitsProcessor,
+    SequenceBiasLogitsProcessor,
+    SuppressTokensLogitsProcessor,
+)
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.inference.generation import BATCH, Continuation, continue_greedily
+from uds_bench.inference.markup import END_OF_TEXT, markup_of, query_of, single_token, without_calls
+
+Query = tuple[str, str]
+Respond = Callable[[Sequence[tuple[int, Query]]], Sequence[str]]
+"""From (prompt, lookup) pairs of one round to a value for each."""
+UNKNOWN = "unknown"
+"""What a lookup that finds nothing is answered with (LMLM audit, section 4)."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """`bias`: added to the logits of the four markup tokens; `penalty`: of repetition, over prompt and reply; `least`,
+    `slack`: a stretch of text ends at max(least, |p| + slack) tokens, p being all before it; `calls`: lookups of a
+    reply, after which it is cut (LMLM audit, table 4; the last is ours)."""
+
+    bias: tuple[float, float, float, float] = (4.0, 2.0, 2.0, 2.0)
+    penalty: float = 1.2
+    least: int = 32
+    slack: int = 28
+    calls: int = 4
+
+
+@dataclass(frozen=True)
+class Call:
+    """A lookup as the model wrote it, None where it was malformed, and the value that it was given, None where the
+    model was left to complete it itself."""
+
+    query: Query | None
+    value: str | None
+
+
+@dataclass
+class Told:
+    """One reply: all token ids, markup and values among them, its lookups, and how it ended.
+
+    `cut`: a stretch met its limit. `looped`: it asked the same again, or once more than it may, and was cut there.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    cut: bool = False
+    looped: bool = False
+
+
+class Teller:
+    """A model that is asked many prompts in many states. Stretches of text that were decoded once are not again: up to
+    the first value every state says the same."""
+
+    def __init__(self, model: Checkpoint, decoding: Decoding | None = None, batch_size: int = BATCH) -> None:
+        self.model, self.decoding, self.batch_size = model, decoding or Decoding(), batch_size
+        self.markup = markup_of(model.tokenizer, model.spec.model)
+        self._known: dict[tuple[tuple[int, ...], bool], Continuation] = {}
+
+    def tell(self, prompts: Sequence[Sequence[int]], respond: Respond | None, forbidden: bool = False) -> list[Told]:
+        """Replies to prompts of token ids.
+
+        `respond` gives the values; None lets the model complete each itself. `forbidden`: markup is never said.
+        """
+        prefixes = [tuple(prompt) for prompt in prompts]
+        told = [Told() for _ in prompts]
+        going = list(range(len(prompts)))
+        while going:
+            stretches = self._say([prefixes[i] for i in going], forbidden)
+            asked = []
+            for i, stretch in zip(going, stretches, strict=True):
+                told[i].ids += stretch.ids
+                told[i].cut = not stretch.ended
+                if stretch.stop == self.markup.value:
+                    query = query_of(self.model.tokenizer, self.markup, told[i].ids)
+                    # A lookup that was answered once and is written again would be for ever.
+                    again = query is not None and any(call.query == query for call in told[i].calls)
+                    told[i].looped = again or len(told[i].calls) == self.decoding.calls
+                    if not told[i].looped:
+                        asked.append((i, query))
+            values = self._values(asked, respond)
+            for (i, query), value in zip(asked, values, strict=True):
+                told[i].calls.append(Call(query, value))
+                told[i].ids += [self.markup.value, *self._inserted(value)]
+                prefixes[i] = (*prompts[i], *told[i].ids)
+            going = [i for i, _ in asked]
+        return told
+
+    def text(self, told: Told) -> str:
+        """The reply as a reader sees it, without markup."""
+        ids = without_calls(self.markup, told.ids)
+        text: str = self.model.tokenizer.decode(ids, skip_special_tokens=True)
+        return text
+
+    def _values(self, asked: Sequence[tuple[int, Query | None]], respond: Respond | None) -> list[str | None]:
+        if respond is None:
+            return [None] * len(asked)
+        well_formed = [(i, query) for i, query in asked if query is not None]
+        values = iter(respond(well_formed) if well_formed else [])
+        return [UNKNOWN if query is None else next(values) for _, query in asked]
+
+    def _inserted(self, value: str | None) -> list[int]:
+        if value is None:
+            return []
+        ids: list[int] = self.model.tokenizer.encode(f" {value}", add_special_tokens=False)
+        return [*ids, self.markup.end]
+
+    def _say(self, prefixes: Sequence[tuple[int, ...]], forbidden: bool) -> list[Continuation]:
+        new = list(dict.fromkeys(p for p in prefixes if (p, forbidden) not in self._known))
+        if new:
+            limits = [max(self.decoding.least - len(p), self.decoding.slack) for p in new]
+            other = single_token(self.model.tokenizer, END_OF_TEXT)
+            stops = [self.markup.value, *([] if other is None else [other])]
+            found = continue_greedily(
+                self.model, new, max(limits), self.batch_size, stops, lambda mask: self._processors(mask, forbidden)
+            )
+            for prefix, limit, stretch in zip(new, limits, found, strict=True):
+                self._known[prefix, forbidden] = _within(stretch, limit)
+        return [self._known[prefix, forbidden] for prefix in prefixes]
+
+    def _processors(self, mask: torch.Tensor, forbidden: bool) -> LogitsProcessorList:
+        """As in the library, but for the padding: that is no token of the prompt, and must not be penalized as one."""
+        penalty = RepetitionPenaltyLogitsProcessor(
+            self.decoding.penalty, prompt_ignore_length=mask.shape[1] - mask.sum(dim=1)
+        )
+        if forbidden:
+            silent = SuppressTokensLogitsProcessor(list(self.markup.ids), device=str(mask.device))
+            return LogitsProcessorList([penalty, silent])
+        bias: Any = {(id,): float(more) for id, more in zip(self.markup.ids, self.decoding.bias, strict=True) if more}
+        return LogitsProcessorList([penalty, SequenceBiasLogitsProcessor(bias)] if bias else [penalty])
+
+
+def _within(stretch: Continuation, limit: int) -> Continuation:
+    """A continuation as it is under a smaller limit."""
+    whole = len(stretch.ids) < limit
+    return stretch if whole else replace(stretch, ids=stretch.ids[:limit], stop=None)
