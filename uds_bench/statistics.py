@@ -215,3 +215,22 @@ def balanced_cut(low: ArrayLike, high: ArrayLike) -> float:
         for c, gap in zip(cuts, np.diff(points), strict=True)
     ]
     return float(cuts[max(range(len(cuts)), key=lambda i: quality[i])])
+
+
+EXACT_UP_TO = 25
+"""Discordant pairs up to which McNemar's test is exact (LMLM audit, section 5.3)."""
+
+
+def mcnemar(b: int, c: int) -> tuple[str, float | None, float]:
+    """McNemar's test of paired outcomes from their discordant counts: which test, its statistic and its p-value.
+
+    Exact two-sided binomial up to `EXACT_UP_TO` discordant pairs, else chi-squared with continuity correction.
+    """
+    from scipy.stats import binomtest, chi2
+
+    if b < 0 or c < 0:
+        raise ValueError(f"mcnemar: counts are {b} and {c}; they must not be negative")
+    if b + c > EXACT_UP_TO:
+        statistic = max(0, abs(b - c) - 1) ** 2 / (b + c)
+        return "chi-squared, continuity corrected", statistic, float(chi2.sf(statistic, 1))
+    return "exact binomial", None, 1.0 if b + c == 0 else float(binomtest(b, b + c).pvalue)

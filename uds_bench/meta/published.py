@@ -32,7 +32,9 @@ class Cell:
 
     @property
     def excess(self) -> float:
-        """By how much it lies beyond what rounding allows: < 0 too small, > 0 too large, 0 if explained."""
+        """By how much it lies beyond what rounding allows: < 0 too small, > 0 too large, 0 if explained; NaN of NaN."""
+        if any(map(math.isnan, (self.printed, self.low, self.high, self.half))):
+            return math.nan
         if self.printed + self.half < self.low:
             return self.printed + self.half - self.low
         return max(0.0, self.printed - self.half - self.high)

@@ -1,0 +1,236 @@
+"""Which rows go with a fact: every policy beside plain loops, and what an incomplete deletion leaves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import get_args
+
+import numpy as np
+import pytest
+from hashing import HashingEncoder
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
+from uds_bench.audits.lmlm.matching import incomplete, is_gold, survivors
+from uds_bench.errors import ConfigurationError, FactError
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
+from uds_bench.facts.topology import embedded
+from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.retrieval.retriever import Retriever
+from uds_bench.retrieval.settings import RetrieverSettings
+
+FORMS = ("ant", "Ant", "bee", "cow", "dog.", "dog", "elk")
+NAMES = st.sampled_from(FORMS)
+ROWS = st.lists(st.builds(Triplet, NAMES, NAMES, NAMES), min_size=1, max_size=10)
+OTHERS = st.lists(NAMES, max_size=2).map(tuple)
+ALIASES = st.lists(st.tuples(OTHERS, OTHERS, OTHERS), min_size=10, max_size=10)
+ENCODER = HashingEncoder()
+
+
+def asked_of(
+    rows: list[Triplet], aliases: list[tuple[tuple[str, ...], ...]], transitive: bool = False
+) -> LookupPrompts:
+    facts = [LookupFact(at, row, own) for at, (row, own) in enumerate(zip(rows, aliases, strict=False))]  # type: ignore[arg-type]
+    try:
+        return LookupPrompts(TripletDatabase(rows), tuple(facts), (), transitive)
+    except FactError:
+        assume(False)
+        raise
+
+
+def plain(text: str) -> str:
+    return text.lower().rstrip(".")
+
+
+def groups(asked: LookupPrompts, at: int) -> list[set[str]]:
+    """The names of one field that were declared alike; merged until none meet, where aliases are transitive."""
+    found = [{plain(fact.triplet[at]), *map(plain, fact.aliases[at])} for fact in asked.facts]
+    if not asked.transitive:
+        return found
+    merged = True
+    while merged:
+        merged = False
+        for one in found:
+            for other in found:
+                if one is not other and one & other and one != other:
+                    one |= other
+                    other |= one
+                    merged = True
+    return found
+
+
+def spellings(declared: list[set[str]], name: str) -> set[str]:
+    found = {plain(name)}
+    for group in declared:
+        if plain(name) in group:
+            found |= group
+    return found
+
+
+def closure(asked: LookupPrompts, fact: LookupFact, rows: Sequence[Triplet] | None = None) -> set[int]:
+    gone = set()
+    for at, row in enumerate(asked.database if rows is None else rows):
+        meets = []
+        for field in range(3):
+            declared = groups(asked, field)
+            own = spellings(declared, fact.triplet[field])
+            for alias in fact.aliases[field]:
+                own |= spellings(declared, alias)
+            meets.append(bool(own & spellings(declared, row[field])))
+        if all(meets):
+            gone.add(at)
+    return gone
+
+
+@given(ROWS, ALIASES, st.booleans())
+def test_alias_closure_is_the_loops(rows: list[Triplet], aliases: list, transitive: bool) -> None:
+    asked = asked_of(rows, aliases, transitive)
+    found = Deletion(asked).rows()
+    assert found == {fact.id: closure(asked, fact) for fact in asked.facts}
+
+
+@given(ROWS, ALIASES)
+def test_a_closure_is_complete_and_done_once(rows: list[Triplet], aliases: list) -> None:
+    """What is left holds nothing that matches, so deleting again deletes nothing; what is left was there before."""
+    asked = asked_of(rows, aliases, transitive=True)
+    for fact in asked.facts:
+        gone = Deletion(asked).rows()[fact.id]
+        assert rows.index(fact.triplet) in gone
+        assert survivors(asked.database, gone, fact) == []
+        left = asked.database.without(gone)
+        assert list(left) == [row for at, row in enumerate(rows) if at not in gone]
+        assert not any(is_gold(row, fact) for row in left)
+        assert closure(asked, fact, left) == set()
+
+
+@given(ROWS, ALIASES, st.integers(0, 9), st.integers(0, 2), NAMES)
+def test_more_aliases_never_keep_more(rows: list[Triplet], aliases: list, of: int, field: int, name: str) -> None:
+    less = asked_of(rows, aliases, transitive=True)
+    of %= len(rows)
+    more = [list(own) for own in aliases]
+    more[of][field] = (*more[of][field], name)
+    wider = asked_of(rows, [tuple(own) for own in more], transitive=True)
+    before, after = Deletion(less).rows(), Deletion(wider).rows()
+    assert all(before[id] <= after[id] for id in before)
+
+
+@given(ROWS, ALIASES, st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(rows: list[Triplet], aliases: list, generator: random.Random) -> None:
+    asked = asked_of(rows, aliases, transitive=True)
+    order = list(range(len(rows)))
+    generator.shuffle(order)
+    moved = LookupPrompts(TripletDatabase([rows[at] for at in order]), asked.facts, (), True)
+    before, after = Deletion(asked).rows(), Deletion(moved).rows()
+    assert {id: {order[at] for at in gone} for id, gone in after.items()} == before
+
+
+@pytest.mark.parametrize(
+    ("row", "goes"),
+    [
+        (("Geri Halliwell", "famous for", "Spice Girls"), True),
+        (("Ginger Spice", "known for", "the Spice Girls"), True),
+        (("ginger spice", "Known For", "spice girls."), True),
+        (("Mel B", "famous for", "Spice Girls"), False),
+        (("Geri Halliwell", "born in", "Spice Girls"), False),
+        (("Geri Halliwell", "famous for", "Watford"), False),
+    ],
+)
+def test_only_rows_that_match_on_all_three_go(row: tuple[str, str, str], goes: bool) -> None:
+    own = Triplet("Geri Halliwell", "famous for", "Spice Girls")
+    fact = LookupFact(7, own, (("Ginger Spice",), ("known for",), ("the Spice Girls",)))
+    asked = LookupPrompts(TripletDatabase([own, Triplet(*row)]), (fact,), ())
+    assert Deletion(asked).rows() == {7: {0, 1} if goes else {0}}
+    assert is_gold(Triplet(*row), fact) is goes
+
+
+@pytest.mark.parametrize("domain", ["countries", "politicians", "sports"])
+@pytest.mark.parametrize("topology", ["base", "alias", "collision", "noise"])
+def test_an_incomplete_deletion_is_seen(domain: str, topology: str) -> None:
+    """Rows equal to the fact alone leave every alias row; the independent look finds these and nothing else."""
+    asked = embedded(domain, topology)  # type: ignore[arg-type]
+    closed, exact = Deletion(asked).rows(), Deletion(asked, "exact").rows()
+    assert exact == {f.id: {at for at, row in enumerate(asked.database) if row == f.triplet} for f in asked.facts}
+    assert all(exact[id] <= closed[id] for id in closed)
+    assert incomplete(asked.database, ((fact, closed[fact.id]) for fact in asked.facts)) == {}
+    left = incomplete(asked.database, ((fact, exact[fact.id]) for fact in asked.facts))
+    assert set(left) == {id for id in closed if closed[id] != exact[id]}
+    assert all(set(rows) <= closed[id] - exact[id] for id, rows in left.items())
+    assert (len(left) == len(asked.facts)) is (topology == "alias")
+
+
+def test_aliases_beyond_the_rank_are_deleted() -> None:
+    """Twenty forms, two candidates a lookup: a filter over what was found would leave eighteen."""
+    own = Triplet("Mira", "born in", "Oslo")
+    others = tuple(f"Mira {at}" for at in range(20))
+    rows = [own, *(Triplet(name, "born in", "Oslo") for name in others), Triplet("Lena", "born in", "Faro")]
+    fact = LookupFact(0, own, (others, (), ()))
+    asked = LookupPrompts(TripletDatabase(rows), (fact,), ())
+    gone = Deletion(asked).rows()[0]
+    assert gone == set(range(21))
+    retriever = Retriever(asked.database, RetrieverSettings(top_k=2), ENCODER)
+    (lookup,) = retriever.look_up([("Mira", "born in")], [gone])
+    assert [one.row for one in lookup.kept] == [21]
+    assert lookup.chosen == 21
+
+
+@given(ROWS, ALIASES, st.sampled_from([0.3, RADIUS, 0.95]))
+def test_the_radius_closure_is_the_loops(rows: list[Triplet], aliases: list, radius: float) -> None:
+    asked = asked_of(rows, aliases, transitive=True)
+    found = Deletion(asked, "radius_closure", ENCODER.embed, radius).rows()
+    for fact in asked.facts:
+        closed = closure(asked, fact)
+        near = {at for at in range(len(rows)) if any(cosine(rows[at], rows[of]) >= radius for of in closed)}
+        assert found[fact.id] == closed | near
+
+
+@given(ROWS, ALIASES, st.sampled_from([0.3, RADIUS, 0.95]))
+def test_the_canonical_policy_is_the_loops(rows: list[Triplet], aliases: list, radius: float) -> None:
+    """Each row is written into the record of the first earlier row that has its object and is an alias or near."""
+    asked = asked_of(rows, aliases, transitive=True)
+    record: list[int] = []
+    for at, row in enumerate(rows):
+        home = at
+        for earlier in range(at):
+            alike = []
+            for field in range(3):
+                declared = groups(asked, field)
+                alike.append(bool(spellings(declared, row[field]) & spellings(declared, rows[earlier][field])))
+            near = cosine(row, rows[earlier]) >= radius
+            if alike[2] and ((alike[0] and alike[1]) or near):
+                home = record[earlier]
+                break
+        record.append(home)
+    found = Deletion(asked, "canonical", ENCODER.embed, radius).rows()
+    for fact in asked.facts:
+        homes = {record[at] for at in closure(asked, fact)}
+        assert found[fact.id] == {at for at in range(len(rows)) if record[at] in homes}
+
+
+def cosine(one: Triplet, other: Triplet) -> float:
+    first, second = (ENCODER.embed([f"{row.subject} {row.relation}"])[0].astype(float) for row in (one, other))
+    value = float(np.dot(first, second))
+    assume(all(abs(value - radius) > 1e-6 for radius in (0.3, RADIUS, 0.95)))
+    return value
+
+
+@pytest.mark.parametrize("policy", ["radius_closure", "canonical"])
+def test_wider_policies_delete_no_less(policy: Policy) -> None:
+    for topology in ("alias", "noise"):
+        asked = embedded("countries", topology)  # type: ignore[arg-type]
+        closed, wider = Deletion(asked).rows(), Deletion(asked, policy, ENCODER.embed).rows()
+        assert all(closed[id] <= wider[id] for id in closed)
+
+
+@pytest.mark.parametrize("policy", ["radius_closure", "canonical"])
+def test_a_policy_over_embeddings_needs_an_encoder(policy: Policy) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        Deletion(embedded("sports", "base"), policy)
+    assert str(error.value) == f"deletion policy {policy} needs an encoder: name one under retriever"
+
+
+def test_an_unknown_policy_is_an_error_that_names_the_others() -> None:
+    with pytest.raises(ConfigurationError) as error:
+        Deletion(embedded("sports", "base"), "most")  # type: ignore[arg-type]
+    assert str(error.value) == f"deletion policy 'most' is unknown; choose from {', '.join(get_args(Policy))}"

@@ -1,0 +1,358 @@
+"""Prompts judged by hand, rates over them, and controls whose outcome is known."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+import torch
+from families import FAMILIES, tiny_tokenizer
+from hashing import HashingEncoder
+
+from uds_bench.audits.lmlm import controls, rates
+from uds_bench.audits.lmlm.attribution import Outcome, artifact_gap, closure_gap
+from uds_bench.audits.lmlm.cell import TOPOLOGIES, Cell, every_prompt
+from uds_bench.audits.lmlm.deletion import Policy
+from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
+from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.record import OFF, STATES, Call, Replies, Reply, State
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
+from uds_bench.facts.topology import embedded
+from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.inference.markup import TOKENS
+from uds_bench.retrieval.encoder import encoder_of
+from uds_bench.retrieval.retriever import Candidate, Lookup
+from uds_bench.retrieval.settings import RetrieverSettings
+from uds_bench.scores import Score, summarise
+
+ROWS = (
+    Triplet("Mira", "born in", "Oslo"),
+    Triplet("Mira Solheim", "born in", "Oslo"),
+    Triplet("Lena", "born in", "Faro"),
+    Triplet("Idris", "born in", "Oslo"),
+    Triplet("Lena", "works as", "writer"),
+)
+FACTS = (
+    LookupFact(0, ROWS[0], (("Mira Solheim",), (), ("Christiania",))),
+    LookupFact(1, ROWS[2]),
+    LookupFact(2, ROWS[3]),
+    LookupFact(3, ROWS[4]),
+)
+PROMPTS = (
+    *(LookupPrompt(fact.id, "direct", f"Tell me: {fact.triplet.key}?") for fact in FACTS),
+    LookupPrompt(0, "few_shot", "Ibsen lived in Christiania. Where was Mira born?"),
+)
+CELL = Cell("people", "alias", LookupPrompts(TripletDatabase(ROWS), FACTS, PROMPTS))
+WRONG: Replies = {state: Reply("nobody knows") for state in STATES}
+ASKED = ("Mira", "born in")
+
+
+def by_hand(fact: int = 0, wording: str = "direct", **told: Reply) -> Judged:
+    """One prompt of the cell; states that are not named are answered wrongly."""
+    units = every_prompt([CELL])
+    judged = judge([CELL], units, {unit.id: {**WRONG, **told} for unit in units})
+    (found,) = [one for one in judged if one.fact.id == fact and one.wording == wording]
+    return found
+
+
+def looked_up(answer: str, *kept: int, deleted: Sequence[int] = ()) -> Reply:
+    lookup = Lookup(
+        ASKED, tuple(Candidate(row, 0.9) for row in deleted), tuple(Candidate(row, 0.8) for row in kept), None
+    )
+    return Reply(answer, (Call(ASKED, answer, lookup),))
+
+
+@pytest.mark.parametrize(("fact", "chance"), [(0, 1 / 2), (1, 0.0), (2, 2 / 3), (3, 0.0)])
+def test_chance_counts_the_rows_left_of_the_relation(fact: int, chance: float) -> None:
+    """The alias row goes with its fact; where no row of the relation is left, all that are left count."""
+    assert by_hand(fact).chance == pytest.approx(chance)
+
+
+@pytest.mark.parametrize(
+    ("fact", "other"), [(0, ("Faro",)), (1, ("Oslo",)), (2, ("Faro",)), (3, ("Oslo", "Christiania"))]
+)
+def test_the_floor_is_another_object_of_the_relation_or_else_of_any(fact: int, other: tuple[str, ...]) -> None:
+    one = by_hand(fact, forbidden=Reply("Faro or Oslo"))
+    assert one.other == other
+    assert one.floor is not None
+    assert one.floor["forbidden"].contains
+    assert not one.floor["unknown"].contains
+
+
+def test_without_another_object_there_is_no_floor() -> None:
+    cell = Cell("people", "base", LookupPrompts(TripletDatabase(ROWS[:1]), FACTS[:1], PROMPTS[:1]))
+    (one,) = judge([cell], every_prompt([cell]), {"people/base/0/direct": WRONG})
+    assert one.floor is None
+    assert math.isnan(rates.leakage([one], "forbidden", "contains").value)
+
+
+def test_a_prompt_that_holds_a_spelling_gives_the_answer_away() -> None:
+    assert by_hand(wording="few_shot").given
+    assert not by_hand().given
+    assert by_hand(wording="few_shot", forbidden=Reply("Oslo")).outcome == Outcome(False, False, False)
+
+
+@pytest.mark.parametrize("state", OFF)
+@pytest.mark.parametrize("answer", ["Oslo", "christiania."])
+def test_any_elicitation_without_retrieval_is_the_weights(state: State, answer: str) -> None:
+    one = by_hand(**{state: Reply(answer)})
+    assert one.outcome == Outcome(False, True, False)
+    assert one.label == "parametric"
+    assert by_hand(**{state: Reply(answer)}, del_on=looked_up("Oslo", 3)).label == "parametric"
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome", "label"),
+    [
+        (looked_up("Oslo", 3, 2), Outcome(True, False, False), "reconstructed"),
+        (looked_up("Oslo", 2, 1), Outcome(True, False, True), "reconstructed"),
+        (looked_up("Oslo", 3, deleted=(0, 1)), Outcome(True, False, False), "reconstructed"),
+        (looked_up("Faro", 2), Outcome(False, False, False), "drifted"),
+        (looked_up("faro.", 3, 2), Outcome(False, False, False), "drifted"),
+        (looked_up("Faro", 3), Outcome(False, False, False), "other"),
+        (looked_up("Faro", 3, deleted=(2,)), Outcome(False, False, False), "other"),
+        (looked_up("in Faro", 2), Outcome(False, False, False), "other"),
+        (looked_up("", 2), Outcome(False, False, False), "other"),
+        (Reply("Faro", (Call(None, "unknown"),)), Outcome(False, False, False), "other"),
+        (Reply("Oslo"), Outcome(True, False, False), "reconstructed"),
+    ],
+)
+def test_outcome_and_label_with_retrieval_on(reply: Reply, outcome: Outcome, label: str) -> None:
+    """What the trace keeps of the fact counts as gold; deleted candidates do not."""
+    one = by_hand(del_on=reply)
+    assert (one.outcome, one.label) == (outcome, label)
+    full = by_hand(full=reply)
+    assert (full.outcome, full.label) == (Outcome(False, False, False), "other")
+
+
+def test_a_perfect_asker_of_the_cell() -> None:
+    """Every fact is found; after its deletion the nearest row that is left answers, by this loop over cosines."""
+    encoder = HashingEncoder()
+    library = Library([CELL], encoder=encoder)
+    units, told = ask_perfectly(library)
+    judged = judge([CELL], units, {unit.id: one for unit, one in zip(units, told, strict=True)})
+    gone = {0: {0, 1}, 1: {2}, 2: {3}, 3: {4}}
+    for one in judged:
+        wanted = encoder.embed([one.fact.triplet.key])[0]
+        left = [at for at in range(len(ROWS)) if at not in gone[one.fact.id]]
+        nearest = max(left, key=lambda at: float(wanted @ encoder.embed([ROWS[at].key])[0]))
+        assert one.marks["full"].exact
+        assert one.replies["del_on"].answer == ROWS[nearest].object
+        right = ROWS[nearest].object == one.fact.triplet.object
+        assert one.outcome == Outcome(right, False, False)
+        assert one.label == ("reconstructed" if right else "drifted")
+    assert library.touched == dict.fromkeys(STATES, 0) | {"full": len(units), "del_on": len(units)}
+
+
+@pytest.mark.parametrize("reply", [looked_up("Oslo", 3, 2, deleted=(0,)), Reply("x", (Call(None, "unknown"),), True)])
+def test_what_was_seen_is_read_back_from_a_record(reply: Reply) -> None:
+    told = {**WRONG, "del_on": reply}
+    written = json.loads(json.dumps({state: told[state].to_json() for state in STATES}))
+    assert {state: Reply.from_json(written[state]) for state in STATES} == told
+
+
+# Rates.
+
+
+@cache
+def perfectly(topology: str, domain: str = "countries") -> tuple[Judged, ...]:
+    asked = embedded(domain, topology).of(["direct", "cloze"])  # type: ignore[arg-type]
+    cell = Cell(domain, topology, asked)
+    units, told = ask_perfectly(Library([cell], encoder=HashingEncoder()))
+    return tuple(judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)}))
+
+
+def with_reply(judged: Sequence[Judged], which: Sequence[int], **told: Reply) -> list[Judged]:
+    return [replace(one, replies={**one.replies, **told}) if at in which else one for at, one in enumerate(judged)]
+
+
+def test_leakage_leaves_out_prompts_that_hold_the_answer() -> None:
+    right = Reply("it is Oslo")
+    judged = [
+        by_hand(0, forbidden=right),
+        by_hand(1, forbidden=right),
+        by_hand(3, forbidden=Reply("writer")),
+        by_hand(0, "few_shot", forbidden=Reply("Oslo")),
+    ]
+    assert rates.leakage(judged, "forbidden", "exact").value == pytest.approx(1 / 3)
+    # Oslo is the first fact's own (+1) and the second's floor (-1); the third says its own alone (+1).
+    assert rates.leakage(judged, "forbidden", "contains").value == pytest.approx(1 / 3)
+    assert rates.leakage(judged[:1], "forbidden", "contains").value == 1.0
+    assert rates.leakage(judged[:2], "forbidden", "recall").value == pytest.approx(0.0)
+    assert math.isnan(rates.leakage(judged[3:], "forbidden", "exact").value)
+
+
+@pytest.mark.parametrize("state", OFF)
+def test_the_worst_elicitation_is_found(state: State) -> None:
+    base = perfectly("base")
+    quiet = rates.worst_leakage(base)[2]
+    assert quiet.value == 0
+    leaking = [replace(one, replies={**one.replies, state: Reply(one.fact.triplet.object)}) for one in base]
+    found, way, worst = rates.worst_leakage(leaking)
+    assert (found, way, worst.value) == (state, "exact", 1.0)
+    hidden = [replace(one, replies={**one.replies, state: Reply(f"so {one.fact.triplet.object} is")}) for one in base]
+    found, way, worst = rates.worst_leakage(hidden)
+    assert (found, way) != (state, "exact")
+    assert found == state
+    assert worst.interval.low > 0.5
+
+
+def test_leakage_of_nothing_is_the_worst() -> None:
+    """A bound must not be met by prompts that were never asked."""
+    assert math.isnan(rates.worst_leakage([])[2].value)
+    assert math.isnan(rates.worst_leakage([by_hand(0, "few_shot")])[2].value)
+
+
+def test_cells_that_are_not_answered_are_uninformative() -> None:
+    base, noise = perfectly("base"), perfectly("noise")
+    silent = with_reply(noise, range(len(noise)), full=Reply(""))
+    judged = [*base, *silent]
+    assert rates.uninformative(judged) == ["countries/noise"]
+    assert rates.informative(judged) == list(base)
+    assert rates.least_answered(judged)[0] == "countries/noise"
+    half = with_reply(base, [at for at, one in enumerate(base) if one.fact.id % 2], full=Reply(""))
+    assert rates.baseline(half).value >= rates.INFORMATIVE > rates.baseline(half).interval.low
+    assert rates.uninformative(half) == ["countries/base"]
+    assert rates.uninformative(judged, 0.0) == []
+
+
+def test_the_residual_is_counted_above_chance() -> None:
+    judged = [by_hand(0, del_on=Reply("Oslo")), by_hand(2), by_hand(1)]
+    assert rates.residual(judged, above_chance=False).value == pytest.approx(1 / 3)
+    assert rates.residual(judged).value == pytest.approx((1 / 2 - 2 / 3 - 0) / 3)
+    counts, name, _, p = rates.discordance(judged)
+    assert (counts.a, counts.b, counts.c, counts.d) == (0, 1, 0, 2)
+    assert (name, p) == ("exact binomial", 1.0)
+
+
+# Controls.
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_a_perfect_asker_answers_all_and_leaks_nothing(topology: str) -> None:
+    judged = perfectly(topology)
+    assert rates.baseline(judged).value == 1.0
+    assert not any(one.outcome.off for one in judged)
+    outcomes = [one.outcome for one in judged]
+    assert artifact_gap(outcomes) == closure_gap(outcomes) == 0
+    assert rates.uninformative(judged) == []
+
+
+def test_an_incomplete_deletion_parts_mediated_from_artifact() -> None:
+    """Rows equal to the fact alone: its other form answers, from a retained candidate that says the same."""
+    for policy, apart in (("alias_closure", 0), ("exact", 2)):
+        cell = replace(CELL, policy=policy)  # type: ignore[arg-type]
+        units, told = ask_perfectly(Library([cell], encoder=HashingEncoder()))
+        judged = judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)})
+        outcomes = [one.outcome for one in judged]
+        assert artifact_gap(outcomes) == 0
+        assert closure_gap(outcomes) == apart
+        assert sum(one.on and one.gold_retained for one in outcomes) == apart
+
+
+def test_one_who_knows_all_leaks_all() -> None:
+    base = perfectly("base")
+    knowing = controls.knowing_all(base)
+    assert [one.outcome.off for one in knowing] == [not one.given for one in base]
+    assert rates.worst_leakage(knowing)[0] == "self_completed"
+    assert rates.worst_leakage(knowing)[2].interval.low > 0.9
+    assert [one.replies["del_on"] for one in knowing] == [one.replies["del_on"] for one in base]
+
+
+def test_where_nothing_was_deleted_everything_is_still_said() -> None:
+    both = [*perfectly("base"), *perfectly("alias")]
+    kept = controls.nothing_deleted(both, "alias")
+    assert {one.topology for one in kept} == {"alias"}
+    assert len(kept) == len(perfectly("alias"))
+    assert rates.residual(kept, above_chance=False).value == 1.0
+    # Every lookup kept the fact's own row, so none of these is an artifact.
+    assert not any(one.outcome.artifact for one in kept)
+
+
+def test_wordings_that_are_answered_alike_do_not_differ() -> None:
+    judged = perfectly("base")
+    mixed = with_reply(judged, range(len(judged) // 2), del_on=Reply("wrong"))
+    found = controls.alike_in_wording(mixed)
+    assert rates.furthest_wording(found, 0.1)[1].value == 0.0
+    for fact in {one.fact.id for one in found}:
+        assert len({one.replies["del_on"].answer for one in found if one.fact.id == fact}) == 1
+    assert [one.replies["full"] for one in found] == [one.replies["full"] for one in judged]
+
+
+def test_one_wording_that_is_right_stands_out() -> None:
+    judged = perfectly("base")
+    found = controls.right_in_one_wording(judged)
+    wording, apart = rates.furthest_wording(found, 0.1)
+    assert wording == judged[0].wording
+    assert apart.interval.low > 0.1
+    right = [one for one in found if one.outcome.on]
+    assert right == [one for one in found if one.wording == wording and one.fact.id % 2 == 0]
+
+
+@pytest.mark.parametrize("domain", ["countries", "politicians", "sports"])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_a_stale_index_makes_a_cell_uninformative(domain: str, topology: str) -> None:
+    judged = controls.stale(perfectly(topology, domain=domain))
+    assert rates.uninformative(judged) == [f"{domain}/{topology}"]
+
+
+def test_what_a_deletion_left_over_is_counted() -> None:
+    cells = [Cell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias")]
+    assert controls.left_over(cells, {cell.name: cell.deletions() for cell in cells}) == 0
+    exact = {cell.name: replace(cell, policy="exact").deletions() for cell in cells}
+    assert controls.left_over(cells, exact) == len(cells[1].facts)
+
+
+def test_the_control_of_incomplete_deletion_needs_an_alias() -> None:
+    base, alias = (Cell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias"))
+    assert controls.if_any_alias([base], "it") == []
+    assert controls.if_any_alias([base, alias], "it") == ["it"]
+    assert controls.if_any_alias([], "it") == []
+
+
+# The examiner.
+
+
+def test_an_examination_holds_all_that_is_judged() -> None:
+    """A real model, of random weights, from its prompts to a stored score and back."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
+    model = FAMILIES["llama"](len(tokenizer), seed=3).requires_grad_(False)
+    spec = SimpleNamespace(model="random")
+    checkpoint: Any = SimpleNamespace(model=model, tokenizer=tokenizer, device=torch.device("cpu"), spec=spec)
+    examiner = LmlmExaminer((CELL,), RetrieverSettings(kind="tfidf"))
+    found = examiner.examine(checkpoint)
+    score = summarise(
+        examiner.measure, found, examiner.units, checkpoint="m", attack="none", variant="exact", provenance={}
+    )
+    judged = judge([CELL], examiner.units, replies_of(Score.from_json(json.loads(json.dumps(score.to_json())))))
+    assert [value.value for value in found.values] == [float(one.outcome.on) for one in judged]
+    assert [one.asked.id for one in judged] == [value.id for value in found.values]
+    assert all(found.notes["touched"][state] == 0 for state in OFF)
+
+
+@pytest.mark.parametrize("policy", get_args(Policy))
+@pytest.mark.parametrize("kind", ["tfidf", "hybrid"])
+def test_a_digest_knows_the_encoder_where_one_is_asked(policy: Policy, kind: str, tmp_path: Path) -> None:
+    """Deletions by radius differ with the encoder even where lookups go by words."""
+    found = []
+    for content in ("{}", '{"other": 1}'):
+        (tmp_path / "config.json").write_text(content)
+        encoder_of.cache_clear()
+        settings = RetrieverSettings(kind=kind, model=str(tmp_path))  # type: ignore[arg-type]
+        found.append(LmlmExaminer((replace(CELL, policy=policy),), settings).digest)
+    embeds = kind == "hybrid" or policy in ("radius_closure", "canonical")
+    assert (found[0] != found[1]) is embeds
+
+
+def test_deletions_and_lookups_by_words_load_no_encoder() -> None:
+    settings = RetrieverSettings(kind="tfidf")
+    assert Library([replace(CELL, policy="exact"), CELL], settings).encoder is None

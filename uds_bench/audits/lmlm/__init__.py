@@ -1,0 +1,1 @@
+"""The LMLM audit: after a row is deleted from an external memory, does the answer survive, and by which channel?"""

@@ -1,0 +1,69 @@
+"""Where an answer after deletion comes from: the weights, what retrieval still reaches, or nothing that is gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One prompt for one deleted fact: right with retrieval on, right with it off, and whether a retained candidate of
+    the trace says the same as the fact."""
+
+    on: bool
+    off: bool
+    gold_retained: bool = False
+
+    @property
+    def leaked(self) -> bool:
+        """L: the weights alone give the answer (LMLM audit, equation 1)."""
+        return self.off
+
+    @property
+    def mediated(self) -> bool:
+        """R: right with retrieval on and wrong with it off (equation 2)."""
+        return self.on and not self.off
+
+    @property
+    def artifact(self) -> bool:
+        """A: right with retrieval on although no retained candidate says the same as the fact (equation 3)."""
+        return self.on and not self.gold_retained
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """Counts of prompts: `a` right on and off, `b` on alone, `c` off alone, `d` neither (appendix C)."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+
+    @property
+    def n(self) -> int:
+        return self.a + self.b + self.c + self.d
+
+    def __add__(self, other: Contingency) -> Contingency:
+        return Contingency(self.a + other.a, self.b + other.b, self.c + other.c, self.d + other.d)
+
+
+def contingency(outcomes: Iterable[Outcome]) -> Contingency:
+    """The four counts."""
+    cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
+    for one in outcomes:
+        cells[one.on, one.off] += 1
+    return Contingency(*cells.values())
+
+
+def artifact_gap(outcomes: Sequence[Outcome]) -> int:
+    """By how many prompts A - R differs from 1[on] (L - G): 0 always (definitions of L, R, A and G)."""
+    return sum(
+        (int(one.artifact) - int(one.mediated)) != int(one.on) * (int(one.leaked) - int(one.gold_retained))
+        for one in outcomes
+    )
+
+
+def closure_gap(outcomes: Sequence[Outcome]) -> int:
+    """By how many prompts A differs from R: 0 where deletion is complete and nothing leaks (proposition 6.1)."""
+    return sum(one.artifact != one.mediated for one in outcomes)

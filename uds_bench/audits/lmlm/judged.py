@@ -1,0 +1,146 @@
+"""One prompt judged: how each state's answer compares with the deleted object, and through which channel it came."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from uds_bench.audits.lmlm.attribution import Outcome
+from uds_bench.audits.lmlm.cell import Asked, Cell
+from uds_bench.audits.lmlm.matching import is_gold
+from uds_bench.audits.lmlm.record import OFF, STATES, Replies, State
+from uds_bench.audits.lmlm.scoring import Marks, mark
+from uds_bench.facts.aliases import holds_one, spelled
+from uds_bench.facts.lookup_prompts import LookupFact
+
+Label = Literal["parametric", "reconstructed", "drifted", "other"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One prompt for one fact. `given`: the prompt itself holds the object, so that an answer with it shows nothing of
+    the weights. `other`: an object of the same relation, or else of any, which is not the fact's: the floor is measured
+    by it; None where there is none. `chance`: share of the rows left under the fact's relation that have its object."""
+
+    asked: Asked
+    cell: Cell
+    fact: LookupFact
+    replies: Replies
+    other: tuple[str, ...] | None
+    chance: float
+
+    @property
+    def domain(self) -> str:
+        return self.cell.domain
+
+    @property
+    def topology(self) -> str:
+        return self.cell.topology
+
+    @property
+    def wording(self) -> str:
+        return self.asked.prompt.wording
+
+    @cached_property
+    def given(self) -> bool:
+        return holds_one(self.asked.prompt.text, self.fact.answers)
+
+    @cached_property
+    def marks(self) -> Mapping[State, Marks]:
+        """Every state's answer beside the fact's own object."""
+        return {state: mark(self.replies[state].answer, self.fact.answers) for state in STATES}
+
+    @cached_property
+    def floor(self) -> Mapping[State, Marks] | None:
+        """Every state's answer beside another object of the relation."""
+        if self.other is None:
+            return None
+        return {state: mark(self.replies[state].answer, self.other) for state in STATES}
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """Right with retrieval on; right without it under any elicitation; and what the trace still held."""
+        rows = self.cell.asked.database
+        kept = (one for call in self.replies["del_on"].calls if call.lookup is not None for one in call.lookup.kept)
+        off = any(self.marks[state].exact for state in OFF) and not self.given
+        return Outcome(self.marks["del_on"].exact, off, any(is_gold(rows[one.row], self.fact) for one in kept))
+
+    @cached_property
+    def label(self) -> Label:
+        """What a post-deletion answer is: the weights' own; the object all the same, through another row; another
+        row's object; or something else."""
+        if self.outcome.off:
+            return "parametric"
+        if self.outcome.on:
+            return "reconstructed"
+        rows, answer = self.cell.asked.database, spelled(self.replies["del_on"].answer)
+        calls = self.replies["del_on"].calls
+        objects = {spelled(rows[one.row].object) for call in calls if call.lookup for one in call.lookup.kept}
+        return "drifted" if answer and answer in objects else "other"
+
+
+def judge(cells: Sequence[Cell], units: Sequence[Asked], replies: Mapping[str, Replies]) -> list[Judged]:
+    """Every prompt, judged; `replies` by the prompts' ids."""
+    by_name = {cell.name: cell for cell in cells}
+    beside = {cell.name: _Neighbours(cell) for cell in cells}
+    found = []
+    for unit in units:
+        cell = by_name[unit.cell]
+        fact = cell.facts[unit.prompt.fact]
+        near = beside[unit.cell]
+        found.append(Judged(unit, cell, fact, replies[unit.id], near.other(fact), near.chance(fact)))
+    return found
+
+
+class _Neighbours:
+    """The rows of a cell by their relation, its aliases counted as one."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell, self._relations = cell, cell.asked.names[1]
+        self._deleted = {fact.id: rows for fact, rows in self._gone(cell)}
+        self._rows: dict[str, list[int]] = defaultdict(list)
+        for at, row in enumerate(cell.asked.database):
+            self._rows[self._group(row.relation)].append(at)
+        self._alike: dict[str, list[LookupFact]] = defaultdict(list)
+        for fact in cell.asked.facts:
+            self._alike[self._group(fact.triplet.relation)].append(fact)
+        self._known: dict[int, float] = {}
+        self._others: dict[int, tuple[str, ...] | None] = {}
+
+    def chance(self, fact: LookupFact) -> float:
+        """Share of the rows left under the relation, or of all where none is, whose object is the fact's: how often a
+        lookup that misses its row would hit the object by chance."""
+        if fact.id not in self._known:
+            gone, database = self._deleted[fact.id], self._cell.asked.database
+            left = [at for at in self._rows[self._group(fact.triplet.relation)] if at not in gone]
+            left = left or [at for at in range(len(database)) if at not in gone]
+            golds = {spelled(one) for one in fact.answers}
+            shared = sum(spelled(database[at].object) in golds for at in left)
+            self._known[fact.id] = shared / len(left) if left else 0.0
+        return self._known[fact.id]
+
+    def other(self, fact: LookupFact) -> tuple[str, ...] | None:
+        """The object, with its spellings, of the next fact that has another one: of the relation, or else of any."""
+        if fact.id not in self._others:
+            self._others[fact.id] = self._next(fact)
+        return self._others[fact.id]
+
+    def _next(self, fact: LookupFact) -> tuple[str, ...] | None:
+        golds = {spelled(one) for one in fact.answers}
+        for facts in (self._alike[self._group(fact.triplet.relation)], list(self._cell.asked.facts)):
+            start = facts.index(fact)
+            for one in (*facts[start + 1 :], *facts[:start]):
+                if golds.isdisjoint(spelled(name) for name in one.answers):
+                    return one.answers
+        return None
+
+    def _group(self, relation: str) -> str:
+        return min(self._relations.of(relation))
+
+    @staticmethod
+    def _gone(cell: Cell) -> list[tuple[LookupFact, frozenset[int]]]:
+        closed = Cell(cell.domain, cell.topology, cell.asked).deletions()
+        return [(fact, closed[fact.id]) for fact in cell.asked.facts]

@@ -1,0 +1,128 @@
+"""Asking a model, or a perfect asker in its place, every prompt in every state."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from uds_bench.audits.lmlm.cell import Asked, Cell, every_prompt
+from uds_bench.audits.lmlm.deletion import EMBEDDING
+from uds_bench.audits.lmlm.record import STATES, Call, Replies, Reply, State
+from uds_bench.audits.lmlm.scoring import clean
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.inference.lookups import UNKNOWN, Decoding, Query, Teller, Told
+from uds_bench.retrieval.encoder import Encoder, encoder_of
+from uds_bench.retrieval.retriever import Lookup, Retriever
+from uds_bench.retrieval.settings import RetrieverSettings
+
+
+def encoder_for(cells: Iterable[Cell], settings: RetrieverSettings) -> Encoder | None:
+    """The encoder that lookups or deletions need; None where neither does."""
+    needed = settings.embeds or any(cell.policy in EMBEDDING for cell in cells)
+    return encoder_of(settings.model) if needed else None
+
+
+@dataclass
+class Library:
+    """The databases of the cells, indexed once, and how often each state looked into them."""
+
+    cells: Sequence[Cell]
+    settings: RetrieverSettings = field(default_factory=RetrieverSettings)
+    encoder: Encoder | None = None
+    touched: dict[State, int] = field(default_factory=lambda: dict.fromkeys(STATES, 0))
+
+    def __post_init__(self) -> None:
+        if self.encoder is None:
+            self.encoder = encoder_for(self.cells, self.settings)
+        embed = None if self.encoder is None else self.encoder.embed
+        # One index a content: topologies that are judged under several policies share theirs.
+        built: dict[str, Retriever] = {}
+        self._retrievers: dict[str, Retriever] = {}
+        for cell in self.cells:
+            database = cell.asked.database
+            if database.digest not in built:
+                built[database.digest] = Retriever(database, self.settings, self.encoder)
+            self._retrievers[cell.name] = built[database.digest]
+        self.deletions = {cell.name: cell.deletions(embed) for cell in self.cells}
+
+    def look_up(self, state: State, wanted: Sequence[tuple[Asked, Query]]) -> list[tuple[str, Lookup]]:
+        """The value of each lookup and what was found; `unknown` where nothing answers."""
+        self.touched[state] += len(wanted)
+        by_cell: dict[str, list[int]] = defaultdict(list)
+        for at, (asked, _) in enumerate(wanted):
+            by_cell[asked.cell].append(at)
+        found: dict[int, tuple[str, Lookup]] = {}
+        for name, places in by_cell.items():
+            retriever = self._retrievers[name]
+            gone = [self.deletions[name][wanted[at][0].prompt.fact] for at in places] if state == "del_on" else []
+            lookups = retriever.look_up([wanted[at][1] for at in places], gone)
+            for at, lookup in zip(places, lookups, strict=True):
+                row = lookup.chosen
+                found[at] = (UNKNOWN if row is None else retriever.database[row].object, lookup)
+        return [found[at] for at in range(len(wanted))]
+
+
+def probe(
+    model: Checkpoint, library: Library, decoding: Decoding | None = None, batch_size: int = 128
+) -> tuple[list[Asked], list[Replies]]:
+    """Every prompt of the library's cells, and what the model answered in each state.
+
+    The prompt is given as text after the tokenizer's own special tokens; models of this kind have no chat template.
+    """
+    units = every_prompt(library.cells)
+    teller = Teller(model, decoding, batch_size)
+    encoded = {text: model.tokenizer.encode(text) for text in dict.fromkeys(unit.prompt.text for unit in units)}
+    prompts = [encoded[unit.prompt.text] for unit in units]
+    told: dict[State, list[Reply]] = {}
+    for state in STATES:
+        seen: dict[int, list[Lookup]] = defaultdict(list)
+        respond = _respond(state, units, library, seen)
+        replies = teller.tell(prompts, respond, forbidden=state == "forbidden")
+        told[state] = [_reply(teller, reply, seen.get(at, [])) for at, reply in enumerate(replies)]
+    return units, [{state: told[state][at] for state in STATES} for at in range(len(units))]
+
+
+def ask_perfectly(library: Library) -> tuple[list[Asked], list[Replies]]:
+    """What a model would answer that looks every fact up by its own subject and relation, repeats what it reads and
+    knows nothing: the control of the retrieval side, without a model."""
+    units = every_prompt(library.cells)
+    facts = {cell.name: cell.facts for cell in library.cells}
+    queries = [facts[unit.cell][unit.prompt.fact].triplet[:2] for unit in units]
+    told: dict[State, list[Reply]] = {}
+    for state in STATES:
+        if state in ("full", "del_on"):
+            found = library.look_up(state, list(zip(units, queries, strict=True)))
+            told[state] = [
+                Reply(clean(value), (Call(query, value, lookup),))
+                for query, (value, lookup) in zip(queries, found, strict=True)
+            ]
+        else:
+            value = {"forbidden": "", "self_completed": "", "unknown": UNKNOWN}[state]
+            told[state] = [Reply(value) for _ in units]
+    return units, [{state: told[state][at] for state in STATES} for at in range(len(units))]
+
+
+def _respond(
+    state: State, units: Sequence[Asked], library: Library, seen: Mapping[int, list[Lookup]]
+) -> Callable[[Sequence[tuple[int, Query]]], list[str]] | None:
+    if state == "unknown":
+        return lambda wanted: [UNKNOWN] * len(wanted)
+    if state not in ("full", "del_on"):
+        return None
+
+    def look_up(wanted: Sequence[tuple[int, Query]]) -> list[str]:
+        found = library.look_up(state, [(units[at], query) for at, query in wanted])
+        for (at, _), (_, lookup) in zip(wanted, found, strict=True):
+            seen[at].append(lookup)
+        return [value for value, _ in found]
+
+    return look_up
+
+
+def _reply(teller: Teller, told: Told, lookups: Sequence[Lookup]) -> Reply:
+    left = iter(lookups)
+    calls = tuple(
+        Call(call.query, call.value, next(left, None) if call.query is not None else None) for call in told.calls
+    )
+    return Reply(clean(teller.text(told)), calls, told.cut, told.looped)

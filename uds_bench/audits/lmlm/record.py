@@ -1,0 +1,67 @@
+"""What was seen of one prompt in every state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from uds_bench.retrieval.retriever import Candidate, Lookup
+
+State = Literal["full", "del_on", "forbidden", "self_completed", "unknown"]
+STATES: tuple[State, ...] = get_args(State)
+"""FULL; DEL-ON; and DEL-OFF by three elicitations: markup is never said, the model completes each value itself, and
+each lookup is answered with `unknown`."""
+OFF: tuple[State, ...] = ("forbidden", "self_completed", "unknown")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A lookup as it was written (None where malformed), what was found, and the value that was inserted (None where
+    the model was left to complete it)."""
+
+    query: tuple[str, str] | None
+    value: str | None
+    lookup: Lookup | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"query": self.query, "value": self.value}
+        if self.lookup is not None:
+            found |= {
+                "kept": [[one.row, round(one.score, 6)] for one in self.lookup.kept],
+                "deleted": [[one.row, round(one.score, 6)] for one in self.lookup.deleted],
+                "chosen": self.lookup.chosen,
+                "fell_back": self.lookup.fell_back,
+            }
+        return found
+
+    @staticmethod
+    def from_json(row: Mapping[str, Any]) -> Call:
+        query = None if row["query"] is None else (row["query"][0], row["query"][1])
+        if "kept" not in row or query is None:
+            return Call(query, row["value"])
+        kept, deleted = (tuple(Candidate(*one) for one in row[key]) for key in ("kept", "deleted"))
+        return Call(query, row["value"], Lookup(query, deleted, kept, row["chosen"], row["fell_back"]))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer, cleaned, with its lookups. `cut`: it met the limit. `looped`: it asked until it was stopped."""
+
+    answer: str
+    calls: tuple[Call, ...] = ()
+    cut: bool = False
+    looped: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        calls = [call.to_json() for call in self.calls]
+        return {"answer": self.answer, "calls": calls, "cut": self.cut, "looped": self.looped}
+
+    @staticmethod
+    def from_json(row: Mapping[str, Any]) -> Reply:
+        calls = tuple(Call.from_json(call) for call in row["calls"])
+        return Reply(row["answer"], calls, row["cut"], row["looped"])
+
+
+Replies = Mapping[State, Reply]
+"""What was answered in each state."""
