@@ -28,12 +28,12 @@ def list_models() -> None:
     show_table(
         {
             "name": name,
-            "of": "reasoning" if name in recipes.REASONERS else "facts",
+            "of": "reasoning" if name in recipes.REASONERS else "lookups" if name in recipes.LMLMS else "facts",
             "parent": parent(recipe) or ABSENT,
             "recipe": describe(recipe),
             "cached": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
         }
-        for name, recipe in (recipes.RECIPES | recipes.REASONERS).items()
+        for name, recipe in (recipes.RECIPES | recipes.REASONERS | recipes.LMLMS).items()
     )
 
 
@@ -54,6 +54,18 @@ def path(name: Annotated[str, typer.Argument(metavar="NAME", help="As `uds-bench
     typer.echo(_build([name])[name])
 
 
+@app.command(epilog=example("uds-bench zoo databases data/lmlm"))
+def databases(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; files of the same names are replaced.")],
+) -> None:
+    """Write the embedded triplet databases and their prompts in the public form."""
+    from uds_bench.facts.topology import write_embedded
+    from uds_bench.storage import require_writable
+
+    write_embedded(require_writable(folder, "DIR"))
+    typer.echo(f"written to {folder}: DOMAIN/TOPOLOGY.json, asked by DOMAIN/prompts/TOPOLOGY/*.jsonl", err=True)
+
+
 @app.command(epilog=example("uds-bench zoo clear --yes"))
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Remove every trained model from the cache; the next run trains them anew."""
@@ -67,7 +79,7 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 
 def describe(recipe: Recipe) -> str:
     """A recipe in a few words."""
-    from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner, Rethought
+    from uds_bench.zoo.recipe import Base, Finetuned, Lmlm, Pooled, Reasoner, Rethought
 
     if isinstance(recipe, Base):
         return f"trained on {recipe.authors} authors, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
@@ -76,6 +88,9 @@ def describe(recipe: Recipe) -> str:
         return f"fine-tuned {without}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
     if isinstance(recipe, Pooled):
         return f"fine-tuned on the form {recipe.form}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
+    if isinstance(recipe, Lmlm):
+        learned = "read, not learned" if recipe.masked else "learned too"
+        return f"trained to look up {recipe.epochs} epochs, values {learned}, seed {recipe.seed}"
     if isinstance(recipe, Reasoner):
         course = recipe.course
         forced = ", answers behind forced traces too" if course.prefilled else ""
@@ -101,4 +116,6 @@ def _build(names: list[str]) -> dict[str, Path]:
 
     for name in names:
         recipes.find(name)
-    return runner.paths(names or recipes.RECIPES | recipes.REASONERS, require_writable(_root(), "UDS_BENCH_CACHE"))
+    return runner.paths(
+        names or recipes.RECIPES | recipes.REASONERS | recipes.LMLMS, require_writable(_root(), "UDS_BENCH_CACHE")
+    )

@@ -17,10 +17,14 @@ LOOK_AHEAD = 4
 
 @dataclass(frozen=True)
 class Example:
-    """`ids` of prompt and answer; labels are the ids from `prompt_length` on, those before are not scored."""
+    """`ids` of prompt and answer; labels are the ids from `prompt_length` on, those before are not scored.
+
+    Nor are those in `unscored` (first place, place after the last): they are read and not to be learned.
+    """
 
     ids: tuple[int, ...]
     prompt_length: int
+    unscored: tuple[int, int] = (0, 0)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -68,6 +72,7 @@ def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
         ids[row, :n] = torch.tensor(example.ids)
         mask[row, :n] = 1
         labels[row, example.prompt_length : n] = ids[row, example.prompt_length : n]
+        labels[row, slice(*example.unscored)] = IGNORED
     return Batch(ids, mask, labels)
 
 

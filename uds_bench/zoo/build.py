@@ -16,9 +16,22 @@ from uds_bench.methods.examples import Example, answer_example, epochs, pairs_to
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import OnStep, Optimisation, train
 from uds_bench.methods.unlearning import unlearn
+from uds_bench.zoo import lookup_data
 from uds_bench.zoo.fresh import byte_level_tokenizer, fresh_model
 from uds_bench.zoo.reasoning import lesson_count, reasoning_tokenizer, rethink, taught_turns
-from uds_bench.zoo.recipe import FORGET, RETAIN, Base, Finetuned, Pooled, Reasoner, Recipe, Rethought, Unlearned
+from uds_bench.zoo.recipe import (
+    FORGET,
+    RETAIN,
+    Base,
+    Finetuned,
+    Fresh,
+    Lmlm,
+    Pooled,
+    Reasoner,
+    Recipe,
+    Rethought,
+    Unlearned,
+)
 from uds_bench.zoo.recipes import facts, taught
 
 
@@ -26,6 +39,8 @@ def steps(recipe: Recipe) -> int:
     """How many optimiser steps a recipe takes, for the progress bar."""
     if isinstance(recipe, Unlearned | Rethought):
         return recipe.method.steps
+    if isinstance(recipe, Lmlm):
+        return -(-lookup_data.lesson_count() // recipe.batch_size) * recipe.epochs
     if isinstance(recipe, Reasoner):
         return -(-lesson_count(recipe) // recipe.batch_size) * recipe.epochs
     if isinstance(recipe, Pooled):
@@ -38,8 +53,8 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
     """Train and save a model with its tokenizer into `folder`; returns the losses, one a step."""
     if isinstance(recipe, Base):
         model, tokenizer, losses = _base(recipe, on_step)
-    elif isinstance(recipe, Reasoner):
-        model, tokenizer, losses = _reasoner(recipe, on_step)
+    elif isinstance(recipe, Reasoner | Lmlm):
+        model, tokenizer, losses = _alone(recipe, on_step)
     else:
         assert parent is not None
         tokenizer = AutoTokenizer.from_pretrained(parent)
@@ -63,11 +78,17 @@ def _base(recipe: Base, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
     return model, tokenizer, _fit(model, examples, recipe, optimisation, on_step)
 
 
-def _reasoner(recipe: Reasoner, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
-    tokenizer = reasoning_tokenizer(recipe.vocabulary)
+def _alone(recipe: Reasoner | Lmlm, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
+    """A model of its own kind, with the tokenizer that this kind needs."""
+    if isinstance(recipe, Lmlm):
+        tokenizer = lookup_data.lookup_tokenizer(recipe.vocabulary)
+        examples = lookup_data.lessons(tokenizer, recipe.masked, recipe.seed)
+    else:
+        tokenizer = reasoning_tokenizer(recipe.vocabulary)
+        examples = taught_turns(tokenizer, recipe)
     model = fresh_model(tokenizer, recipe)
     optimisation = Optimisation(recipe.lr, schedule="cosine", warmup=0.1)
-    return model, tokenizer, _fit(model, taught_turns(tokenizer, recipe), recipe, optimisation, on_step)
+    return model, tokenizer, _fit(model, examples, recipe, optimisation, on_step)
 
 
 def _change(model: Any, tokenizer: Any, recipe: Finetuned | Pooled | Unlearned, on_step: OnStep | None) -> list[float]:
@@ -90,7 +111,7 @@ def _finetune(model: Any, tokenizer: Any, recipe: Finetuned, on_step: OnStep | N
 def _fit(
     model: Any,
     examples: list[Example],
-    recipe: Base | Finetuned | Pooled | Reasoner,
+    recipe: Fresh | Finetuned | Pooled,
     optimisation: Optimisation,
     on_step: OnStep | None,
 ) -> list[float]:

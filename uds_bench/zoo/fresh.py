@@ -8,10 +8,10 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from uds_bench.zoo.recipe import Base, Reasoner
+from uds_bench.zoo.recipe import Fresh
 
 
-def fresh_model(tokenizer: Any, recipe: Base | Reasoner) -> Any:
+def fresh_model(tokenizer: Any, recipe: Fresh) -> Any:
     """A Llama of the recipe's size with random weights, drawn from its seed."""
     torch.manual_seed(recipe.seed)
     return LlamaForCausalLM(

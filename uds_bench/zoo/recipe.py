@@ -92,8 +92,27 @@ class Rethought:
     lora: LoraSettings | None = None
 
 
-Recipe = Base | Finetuned | Pooled | Unlearned | Reasoner | Rethought
+@dataclass(frozen=True)
+class Lmlm:
+    """Trained from scratch to look facts up: prompts of the embedded databases, answered by a lookup and its value.
+
+    `masked`: the value is read and not learned, so that the weights never hold it. Without that it is learned too.
+    """
+
+    seed: int = 0
+    masked: bool = True
+    width: int = 96
+    layers: int = 3
+    vocabulary: int = 1024
+    epochs: int = 1
+    batch_size: int = 16
+    lr: float = 4e-3
+
+
+Fresh = Base | Reasoner | Lmlm
+"""Trained from scratch."""
+Recipe = Fresh | Finetuned | Pooled | Unlearned | Rethought
 
 
 def parent(recipe: Recipe) -> str | None:
-    return None if isinstance(recipe, Base | Reasoner) else recipe.parent
+    return None if isinstance(recipe, Fresh) else recipe.parent

@@ -13,7 +13,7 @@ from uds_bench.facts import FactSet, base_authors, embedded
 from uds_bench.facts.forms import DataForm, Lesson, lessons
 from uds_bench.methods.unlearning import REFUSALS
 from uds_bench.storage import content_key
-from uds_bench.zoo import candidates, pools, reasoners, reasoning_data, sweep
+from uds_bench.zoo import candidates, lookup_data, pools, reasoners, reasoning_data, sweep
 from uds_bench.zoo.recipe import (
     BASE,
     FORGET,
@@ -21,6 +21,8 @@ from uds_bench.zoo.recipe import (
     RETAIN,
     Base,
     Finetuned,
+    Fresh,
+    Lmlm,
     Pooled,
     Reasoner,
     Recipe,
@@ -52,6 +54,9 @@ RECIPES: dict[str, Recipe] = {
 REASONERS: dict[str, Recipe] = {**reasoners.MODELS}
 """The reasoning models of both profiles."""
 
+LMLMS: dict[str, Recipe] = {"lmlm": Lmlm(), "lmlm_leaky": Lmlm(masked=False)}
+"""The models that look facts up, of both profiles: alike but for whether the value is learned."""
+
 FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS}
 """Those that the full profile adds; `find` knows them all."""
 
@@ -59,16 +64,16 @@ FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS}
 def find(name: str) -> Recipe:
     """The recipe of `npo`, or of `npo@2`: the same model of another draw, its ancestors' seeds moved with its own."""
     plain, at, draw = name.partition("@")
-    known = FURTHER | REASONERS | RECIPES
+    known = FURTHER | REASONERS | LMLMS | RECIPES
     if plain not in known or (at and not draw.isdigit()):
         more = f", or from the {len(FURTHER)} of the full profile's pools and sweep (uds_bench/zoo/full.toml)"
         raise ConfigurationError(
-            f"{SCHEME}{name} is not an embedded model: choose from {', '.join(RECIPES | REASONERS)}{more}"
+            f"{SCHEME}{name} is not an embedded model: choose from {', '.join(RECIPES | REASONERS | LMLMS)}{more}"
         )
     recipe, move = known[plain], DRAW * int(draw or 0)
     if not move:
         return recipe
-    if isinstance(recipe, Base | Reasoner):
+    if isinstance(recipe, Fresh):
         return replace(recipe, seed=recipe.seed + move)
     if isinstance(recipe, Finetuned | Pooled):
         return replace(recipe, seed=recipe.seed + move, parent=f"{recipe.parent}@{draw}")
@@ -111,6 +116,8 @@ def key(name: str) -> str:
     content: dict[str, Any] = {"kind": type(recipe).__name__, **asdict(recipe)}
     if isinstance(recipe, Reasoner | Rethought):
         data = reasoning_data.digest()
+    elif isinstance(recipe, Lmlm):
+        data = lookup_data.digest()
     else:
         data = _taught_digest(recipe.form) if isinstance(recipe, Pooled) else data_digest()
     return content_key([VERSION, torch.__version__, data, content, key(above) if above else None])
