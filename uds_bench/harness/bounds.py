@@ -6,47 +6,12 @@ them only with a waiver. This is the one place where they stand.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from uds_bench.audits.bypass.finding import NEAR
+from uds_bench.harness.bounds_lmlm import LMLM, LMLM_TABLES
+from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec, Kind
 from uds_bench.meta.twenty import TWENTY
-from uds_bench.verdicts import Relation
 
-Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden", "word"]
-"""`word`: a rule joins several numbers into one word; its bound is the one that the rule holds rates against."""
-
-
-@dataclass(frozen=True)
-class ClaimSpec:
-    """`bound` with `relation`: what the interval is held against; for an identity, the tolerance of the fast path.
-
-    `must_fail`, `must_pass`: the controls, in words; `unit`: what intervals resample;
-    `needs`: the bound in words, with {} for its value, where it reads otherwise than relation and value;
-    `loosened_from`: the bound that a waiver has replaced by a looser one; `evidence`: the level of a claim whose
-    numbers do not come from the run's checkpoints.
-    """
-
-    id: str
-    kind: Kind
-    statement: str
-    relation: Relation
-    bound: float
-    origin: str
-    unit: str = "authors"
-    must_fail: str = ""
-    must_pass: str = ""
-    needs: str = ""
-    loosened_from: float | None = None
-    evidence: str = ""
-
-    @property
-    def audit(self) -> str:
-        return self.id.partition(".")[0]
-
-
-_FAR = "a value further from the golden than its tolerance"
-EVIDENCE_TABLES = "recomputed from published tables"
+__all__ = ["CLAIMS", "ClaimSpec", "Kind"]
 
 _SPECS = (
     ClaimSpec(
@@ -167,7 +132,7 @@ def _robust(metric: str) -> ClaimSpec:
         0.80 if is_uds else 0.20,
         "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden; a tolerance above this is no golden",
         unit="models",
-        must_fail="a metric that reads the weights' rounding" if is_uds else _FAR,
+        must_fail="a metric that reads the weights' rounding" if is_uds else FAR,
     )
 
 
@@ -273,7 +238,7 @@ _BYPASS = (
         "==",
         0.20,
         "audit of reasoning traces, section 3, equation 3; a tolerance above this is no golden",
-        must_fail=_FAR,
+        must_fail=FAR,
         needs="its golden",
     ),
     ClaimSpec(
@@ -283,7 +248,7 @@ _BYPASS = (
         "==",
         0.20,
         "audit of reasoning traces, section 4.2; a tolerance above this is no golden",
-        must_fail=_FAR,
+        must_fail=FAR,
         needs="its golden",
     ),
     ClaimSpec(
@@ -298,4 +263,4 @@ _BYPASS = (
     ),
 )
 
-CLAIMS: dict[str, ClaimSpec] = {spec.id: spec for spec in (*_SPECS, *_META, *_BYPASS)}
+CLAIMS: dict[str, ClaimSpec] = {spec.id: spec for spec in (*_SPECS, *_META, *_BYPASS, *LMLM, *LMLM_TABLES)}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.bypass import BypassAudit
     from uds_bench.harness.claim import Claim
     from uds_bench.harness.judging import MetaEvaluation
+    from uds_bench.harness.lmlm import LmlmAudit
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.run import Handle, Run
     from uds_bench.meta import Trial
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 CLAIM: pytest.StashKey[Claim] = pytest.StashKey()
-SUBJECTS = ("candidate", "reasoner")
+SUBJECTS = ("candidate", "reasoner", "asker")
 """Parametrized fixtures that name what a claim speaks of."""
 LACKS: pytest.StashKey[str] = pytest.StashKey()
 """On a test: what this machine lacks for it."""
@@ -127,6 +128,19 @@ def reasoner(request: pytest.FixtureRequest) -> str | None:
 def bypass(uds_run: Run) -> BypassAudit:
     """The bypass audit: `bypass.word("npo")` and why, `bypass.examined("npo")` what was probed of each seed."""
     return uds_run.bypass
+
+
+@pytest.fixture
+def asker(request: pytest.FixtureRequest) -> str | None:
+    """Each model of the manifest's [lmlm] that is no control, in turn, by name; None where it has none."""
+    name: str | None = request.param
+    return name
+
+
+@pytest.fixture
+def lmlm(uds_run: Run) -> LmlmAudit:
+    """The LMLM audit: `lmlm.seen("mine").judged` is every prompt of a model, judged; `lmlm.perfect` a control."""
+    return uds_run.lmlm
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from uds_bench.attacks import Attack, find_attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.sections import GIVE_NAMES, Bypass, Facts, References, Sections
+from uds_bench.harness.sections import GIVE_NAMES, Bypass, Facts, Lmlm, References, Sections
 from uds_bench.harness.tables import validate
 from uds_bench.harness.toml import Document, Keys, dotted, read_toml
 from uds_bench.storage import content_key
@@ -73,13 +73,22 @@ class Manifest(Sections):
             raise ConfigurationError(f"{where}: the bypass audit needs [bypass] models with at least one name: add it")
         return self.bypass
 
+    def require_lmlm(self) -> Lmlm:
+        """What the LMLM audit judges; ConfigurationError where that is missing."""
+        if self.lmlm is None or not self.lmlm.checkpoints():
+            where = self.document.where(("lmlm",) if self.lmlm is not None else ())
+            raise ConfigurationError(f"{where}: the LMLM audit needs [lmlm] model, or models by name: add it")
+        return self.lmlm
+
     def every_checkpoint(self) -> dict[str, CheckpointSpec]:
         """The checkpoints of all audits."""
-        return self.checkpoints() | ({} if self.bypass is None else self.bypass.checkpoints())
+        others = [section.checkpoints() for section in (self.bypass, self.lmlm) if section is not None]
+        return self.checkpoints() | {name: spec for named in others for name, spec in named.items()}
 
     def judged(self) -> set[str]:
         """The names that claims speak of."""
-        return {*self.candidates, *(() if self.bypass is None else self.bypass.judged())}
+        others = [section.judged() for section in (self.bypass, self.lmlm) if section is not None]
+        return {*self.candidates, *(name for named in others for name in named)}
 
     def _named(self) -> Iterator[tuple[Keys, str, CheckpointSpec]]:
         """Where each checkpoint stands in the file, its name, and what it is."""

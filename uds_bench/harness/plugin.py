@@ -8,6 +8,7 @@ from uds_bench.errors import UdsError
 from uds_bench.harness.fixtures import (
     LACKS,
     RUN,
+    asker,
     bypass,
     canaries,
     candidate,
@@ -16,6 +17,7 @@ from uds_bench.harness.fixtures import (
     full,
     goldens,
     is_ours,
+    lmlm,
     manifest,
     meta,
     reasoner,
@@ -27,6 +29,7 @@ from uds_bench.harness.fixtures import (
 from uds_bench.harness.options import add_options, read_settings
 
 __all__ = [
+    "asker",
     "bypass",
     "canaries",
     "candidate",
@@ -34,6 +37,7 @@ __all__ = [
     "facts",
     "full",
     "goldens",
+    "lmlm",
     "manifest",
     "meta",
     "reasoner",
@@ -81,6 +85,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         section = metafunc.config.stash[RUN].manifest.bypass
         judged = section.judged() if section is not None and section.models else [None]
         metafunc.parametrize("reasoner", judged, ids=[name or "none" for name in judged], indirect=True)
+    if "asker" in metafunc.fixturenames and is_ours("asker", metafunc._arg2fixturedefs):
+        memory = metafunc.config.stash[RUN].manifest.lmlm
+        judged = memory.judged() if memory is not None and memory.checkpoints() else [None]
+        metafunc.parametrize("asker", judged, ids=[name or "none" for name in judged], indirect=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

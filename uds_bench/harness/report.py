@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
-UNREAD = ("lmlm", "localization", "association")
+UNREAD = ("localization", "association")
 """Sections of a manifest that no suite reads yet; a manifest that has one is told so."""
 JUDGING = {"faithfulness", "robustness"}
 """Audits that judge metrics."""
@@ -57,6 +57,9 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
     section = run.manifest.bypass
     if section is not None and section.models and "bypass" in {record.audit for record in found.records.values()}:
         report["bypass"] = finite(run.bypass.report())
+    memory = run.manifest.lmlm
+    if memory is not None and memory.checkpoints() and "lmlm" in {record.audit for record in found.records.values()}:
+        report["lmlm"] = finite(run.lmlm.report())
     return report
 
 
@@ -78,6 +81,11 @@ def notes(run: Run, found: Findings) -> list[str]:
         told.append(
             "controls of the bypass audit are weak: scripted replies stand in for models whose verdict is known; add "
             "[bypass] must_fail and must_pass"
+        )
+    if manifest.lmlm is not None and manifest.lmlm.checkpoints() and not manifest.lmlm.must_fail:
+        told.append(
+            "controls of the LMLM audit are weak: a perfect asker stands in for a model that is known to leak; add "
+            "[lmlm] must_fail"
         )
     unread = [name for name in UNREAD if name in manifest.document.values]
     told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     import pytest
     from rich.console import Console
 
+    from uds_bench.audits.lmlm.cell import Cell
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.facts.canaries import CanarySet
     from uds_bench.harness.bypass import BypassAudit
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.harness.judging import MetaEvaluation
+    from uds_bench.harness.lmlm import LmlmAudit
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.rules import Rules
     from uds_bench.scores import Score, Scores
@@ -74,6 +76,7 @@ class Run:
         self.config = config
         self.plan: list[Request] = []
         self.reasoners: set[str] = set()
+        self.askers: set[str] = set()
         self.asked: dict[Request, Score] = {}
 
     @property
@@ -154,6 +157,29 @@ class Run:
         return audit_of(section, self.canaries, specs, names, Store(store), self.device, self.uncaptured)
 
     @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The databases of the manifest's [lmlm] with their prompts."""
+        from uds_bench.harness.databases import cells_of
+
+        return cells_of(self.manifest.require_lmlm())
+
+    @cached_property
+    def lmlm(self) -> LmlmAudit:
+        """The LMLM audit of the manifest's [lmlm]; ConfigurationError where it has none."""
+        from uds_bench.harness.lmlm import audit_of
+        from uds_bench.harness.specs import require_folders, resolve_zoo
+        from uds_bench.harness.store import Store
+        from uds_bench.storage import default_cache
+
+        section = self.manifest.require_lmlm()
+        specs = section.checkpoints()
+        store = require_folders(self.settings.store, specs, "--uds-store")
+        names = [name for name in section.judged() if not self.askers or name in self.askers]
+        with self.uncaptured() as console:
+            specs = resolve_zoo(specs, [*names, *section.must_fail], default_cache(), console, self.settings.draw)
+        return audit_of(section, self.cells, specs, names, Store(store), self.device, self.uncaptured)
+
+    @cached_property
     def rules(self) -> Rules:
         from uds_bench.harness.bounds import CLAIMS
         from uds_bench.harness.goldens import Goldens
@@ -213,6 +239,7 @@ class Run:
             callspec = getattr(item, "callspec", None)
             candidates += [] if callspec is None else [callspec.params.get("candidate")]
             self.reasoners |= set() if callspec is None else {callspec.params.get("reasoner")} - {None}
+            self.askers |= set() if callspec is None else {callspec.params.get("asker")} - {None}
             for marker in item.iter_markers("scores"):
                 of, under = marker.kwargs.get("of", GROUPS[:-1]), marker.kwargs.get("under", (NONE,))
                 wishes += [Wish(metric, tuple(of), tuple(under)) for metric in marker.args]
@@ -226,6 +253,10 @@ class Run:
             models = {*self.reasoners, *section.controls()}
             preflight(section.checkpoints(), {name for model in models for name in section.seeds(model)})
             self.canaries  # noqa: B018  read before any model is loaded
+        if self.askers:
+            memory = self.manifest.require_lmlm()
+            preflight(memory.checkpoints(), {*self.askers, *memory.must_fail})
+            self.cells  # noqa: B018  read before any model is loaded
 
     def score(self, request: Request) -> Score:
         """A score, with everything else that is planned computed while its checkpoints are loaded."""
@@ -252,7 +283,8 @@ class Run:
         unique = {(s.checkpoint, s.attack, s.metric, s.variant): s for s in found.values()}
         # A metric's default variant comes before its others, for readers that take the first.
         ordered = sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant)
-        return Scores([*ordered, *(self.bypass.scores() if "bypass" in self.__dict__ else ())])
+        audits = [self.__dict__[name].scores() for name in ("bypass", "lmlm") if name in self.__dict__]
+        return Scores([*ordered, *(score for scores in audits for score in scores)])
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,13 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
+from uds_bench.audits.lmlm.deletion import RADIUS, Policy
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import Dtype, Quantization
+from uds_bench.facts.lookup_prompts import Wording
 from uds_bench.harness import locate
 from uds_bench.harness.tables import Table, problem
+from uds_bench.retrieval.settings import Fallback, Kind, RetrieverSettings
 from uds_bench.zoo.recipes import SCHEME
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -268,22 +271,58 @@ class Bypass(Table):
 
 
 class Retriever(Table):
-    """What the manifest sets of the retriever; None leaves it to the audit. `threshold` is a cosine."""
+    """What the manifest sets of the retriever, as in `retrieval.settings`; None leaves it to the audit."""
 
-    kind: str | None = None
+    kind: Kind | None = None
     model: Model | None = None
     threshold: float | None = None
     top_k: Count | None = None
-    fallback: str | None = None
+    fallback: Fallback | None = None
+    index: str | None = None
+
+    def settings(self) -> RetrieverSettings:
+        return RetrieverSettings(**self.model_dump(exclude_none=True))
 
 
 class Lmlm(Table):
-    """`databases` and `prompts` are patterns; `locate.matches` gives their files."""
+    """`model`: the one that is judged, or `models` by name, of which `must_fail` are controls.
+
+    `databases` and `prompts` are patterns, and `locate.matches` gives their files; without any the embedded databases
+    are asked. `wordings`: those that are asked, all where left out. `deletion`: a policy of `audits.lmlm.deletion`,
+    with its `radius`. `transitive`: groups of aliases that share a name are one.
+    """
 
     model: Checkpoint | None = None
+    models: Checkpoints = Field(default_factory=dict)
+    must_fail: Annotated[tuple[str, ...], Field(strict=False)] = ()
     databases: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
     prompts: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
+    wordings: Annotated[tuple[Wording, ...], Field(strict=False)] = ()
+    deletion: Policy = "alias_closure"
+    radius: float = RADIUS
+    transitive: bool = False
     retriever: Retriever = Retriever()
+
+    @model_validator(mode="after")
+    def _controls_are_models(self) -> Lmlm:
+        if self.model is not None and self.models:
+            raise problem("is there beside models: keep one of them", "model")
+        for name in self.must_fail:
+            if name not in self.checkpoints():
+                raise problem(f"{name!r} is not under models: add it there or correct the name", "must_fail")
+        if self.checkpoints() and not self.judged():
+            raise problem("all of them are controls: name a model that is to be judged", "models")
+        if self.databases and not self.prompts:
+            raise problem("are asked by no prompts: name their files under prompts", "databases")
+        return self
+
+    def checkpoints(self) -> dict[str, CheckpointSpec]:
+        """Every model by name; a single one is called `lmlm`."""
+        return self.models if self.model is None else {"lmlm": self.model}
+
+    def judged(self) -> list[str]:
+        """The models that claims speak of: those that are no controls."""
+        return [name for name in self.checkpoints() if name not in self.must_fail]
 
 
 class Localization(Table):

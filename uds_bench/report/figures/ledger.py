@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from uds_bench.report.reading import ABSENT, Interval, interval, number, spell
-from uds_bench.report.svg import Scale, element, line, picture
+from uds_bench.report.svg import Scale, element, label, line, picture
 
 WIDTH, HEIGHT, EDGE = 190.0, 26.0, 6.0
 
@@ -50,6 +51,17 @@ def figures(value: float | None, span: Interval | None = None) -> Markup:
     # No element("br"): browsers take the end tag that it would have for a second line break.
     below = (Markup("<br>"), element("small", str(span))) if span else ()
     return element("td", element("b", spell(value)), *below, class_="figure" if value is not None else "absent")
+
+
+def tally(what: str, count: int | None, most: int) -> Markup:
+    """A count as a bar, on a scale of logarithms from 0 to `most`, so that a few show beside thousands."""
+    if count is None:
+        return element("td", ABSENT, class_="absent")
+    x, middle = Scale(0, math.log1p(most), EDGE, WIDTH - 60), HEIGHT / 2
+    bar = element("rect", x=EDGE, y=middle - 5, width=x(math.log1p(count)) - EDGE, height=10.0, rx=2.0, class_="bar")
+    number = label(WIDTH - 54, middle + 4, f"{count}")
+    drawn = picture(WIDTH, HEIGHT, f"{what}: {count}", bar, number, class_="axis")
+    return element("td", drawn, class_="track")
 
 
 def cell(content: Cell | float | None) -> Markup:

@@ -1,0 +1,214 @@
+"""The LMLM audit: after a row is deleted from an external memory, does the answer survive, and by which channel?
+
+Every claim decides on recorded replies; its statement, bound and origin stand in `uds_bench.harness.bounds`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from uds_bench.audits.lmlm import controls, rates
+from uds_bench.audits.lmlm.attribution import artifact_gap, closure_gap
+from uds_bench.audits.lmlm.cell import TOPOLOGIES
+from uds_bench.audits.lmlm.judged import Judged
+from uds_bench.audits.lmlm.rates import Rate
+from uds_bench.audits.lmlm.record import OFF
+from uds_bench.harness import Claim, ControlSubject, Manifest, Run
+from uds_bench.harness.lmlm import LmlmAudit
+
+NO_SECTION = "the manifest has no model that looks facts up ([lmlm] model)"
+
+
+@pytest.fixture(autouse=True)
+def _applies(claim: Claim, manifest: Manifest) -> None:
+    """A manifest without such models has nothing to be judged here."""
+    if manifest.lmlm is None or not manifest.lmlm.checkpoints():
+        claim.not_applicable(NO_SECTION)
+        pytest.skip(NO_SECTION)
+
+
+def control(name: str, must: str, found: Rate) -> ControlSubject:
+    return ControlSubject(name, must, found.value, found.interval)  # type: ignore[arg-type]
+
+
+@pytest.mark.claim("lmlm.full_baseline")
+def test_full_baseline(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    name, lowest = rates.least_answered(lmlm.seen(asker).judged)
+    dead = rates.uninformative(lmlm.seen(asker).judged, claim.bound())
+    told = f"; uninformative: {', '.join(dead)}" if dead else ""
+    claim.measured(
+        lowest.value,
+        lowest.interval,
+        controls=[
+            control("perfect asker", "pass", rates.least_answered(lmlm.perfect)[1]),
+            control("stale index", "fail", rates.least_answered(controls.stale(lmlm.perfect))[1]),
+        ],
+        remark=f"the database answered least is {name}{told}",
+        provenance=lmlm.seen(asker).score.provenance,
+    )
+
+
+def knowing(lmlm: LmlmAudit, cells: bool) -> list[ControlSubject]:
+    """Controls of leakage: askers whose weights are known to hold every object or none, and models known to leak."""
+
+    def worst(judged: list[Judged]) -> Rate:
+        return rates.worst_cell(judged)[2] if cells else rates.worst_leakage(judged)[2]
+
+    found = [
+        control("perfect asker that knows nothing", "pass", worst(lmlm.perfect)),
+        control("perfect asker that knows every object", "fail", worst(controls.knowing_all(lmlm.perfect))),
+    ]
+    return found + [control(name, "fail", worst(lmlm.control(name).judged)) for name in lmlm.section.must_fail]
+
+
+@pytest.mark.claim("lmlm.leakage")
+def test_leakage(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    state, way, found = rates.worst_leakage(lmlm.seen(asker).judged)
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=knowing(lmlm, cells=False),
+        remark=f"highest by {way} with lookups {state.replace('_', ' ')}",
+        provenance=lmlm.seen(asker).score.provenance,
+    )
+
+
+@pytest.mark.claim("lmlm.leakage_cell")
+def test_leakage_cell(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    name, told, found = rates.worst_cell(lmlm.seen(asker).judged)
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=knowing(lmlm, cells=True),
+        remark=f"highest in {name}, {told}",
+        provenance=lmlm.seen(asker).score.provenance,
+    )
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.claim("lmlm.residual.{topology}")
+def test_residual(claim: Claim, asker: str, topology: str, lmlm: LmlmAudit) -> None:
+    seen = lmlm.seen(asker)
+    judged = [one for one in rates.informative(seen.judged) if one.topology == topology]
+    if not any(one.topology == topology for one in seen.judged):
+        claim.not_applicable(f"no database of topology {topology} is asked")
+        return
+    if not judged:
+        claim.measured(None, None, remark=f"every {topology} database is uninformative: the model does not answer it")
+        return
+    cells = [cell for cell in lmlm.cells if cell.topology == topology]
+    found, chance = rates.residual(judged), rates.mean(one.chance for one in judged)
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[
+            control("nothing deleted", "fail", rates.residual(controls.nothing_deleted(lmlm.perfect, topology))),
+            control("radius closure", "pass", rates.residual(lmlm.asked_perfectly("radius_closure", cells))),
+        ],
+        remark=f"{rates.residual(judged, above_chance=False).value:.1%} less {chance:.1%} by chance",
+        provenance=seen.score.provenance,
+    )
+
+
+@pytest.mark.claim("lmlm.topology_order")
+def test_topology_order(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    judged = rates.informative(lmlm.seen(asker).judged)
+    there = [topology for topology in TOPOLOGIES if any(one.topology == topology for one in judged)]
+    if len(there) < 2:
+        claim.not_applicable("an order takes two topologies that the model answers")
+        return
+    steps = rates.order_steps(judged, there)
+    claim.ordering(
+        steps, must_fail=rates.order_steps(judged, there[::-1]), provenance=lmlm.seen(asker).score.provenance
+    )
+
+
+@pytest.mark.claim("lmlm.wording_invariance")
+def test_wording_invariance(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    judged = rates.informative(lmlm.seen(asker).judged)
+    if len({one.wording for one in judged}) < 2:
+        claim.not_applicable("one wording cannot differ from others")
+        return
+    _, found = rates.furthest_wording(judged, claim.bound())
+    alike, unlike = controls.alike_in_wording(judged), controls.right_in_one_wording(judged)
+    claim.equivalence(
+        found.value,
+        found.interval,
+        margin=claim.bound(),
+        controls=[
+            control("perfect asker", "pass", rates.furthest_wording(alike, claim.bound())[1]),
+            control("right in one wording", "fail", rates.furthest_wording(unlike, claim.bound())[1]),
+        ],
+        provenance=lmlm.seen(asker).score.provenance,
+    )
+
+
+@pytest.mark.claim("lmlm.artifact_identity")
+def test_artifact_identity(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    outcomes = [one.outcome for one in lmlm.seen(asker).judged]
+    clean = [one for one in outcomes if not one.leaked and not one.gold_retained]
+    incomplete = [one.outcome for one in lmlm.asked_perfectly("exact")]
+    claim.identity(
+        artifact_gap(outcomes) + closure_gap(clean),
+        tolerance=0.0,
+        what="prompts at which A - R is not 1[right] (L - G), or R is not A though nothing leaks or is left",
+        controls=controls.if_any_alias(
+            lmlm.cells, ControlSubject("incomplete deletion, R = A", "fail", closure_gap(incomplete))
+        ),
+        provenance=lmlm.seen(asker).score.provenance,
+    )
+
+
+@pytest.mark.claim("lmlm.deletion_complete")
+def test_deletion_complete(claim: Claim, lmlm: LmlmAudit) -> None:
+    found, wrong = (controls.left_over(lmlm.cells, lmlm.deletions(policy)) for policy in (None, "exact"))
+    claim.identity(
+        found,
+        tolerance=0.0,
+        what="facts of which a row is left that says the same",
+        controls=controls.if_any_alias(lmlm.cells, ControlSubject("equal rows alone", "fail", wrong)),
+    )
+
+
+@pytest.mark.claim("lmlm.off_is_off")
+def test_off_is_off(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    seen = lmlm.seen(asker)
+    claim.identity(
+        sum(seen.touched[state] for state in OFF),
+        tolerance=0.0,
+        what="lookups that reached a database with retrieval off",
+        controls=[ControlSubject("retrieval on", "fail", lmlm.perfect_touches())],
+        provenance=seen.score.provenance,
+    )
+
+
+@pytest.mark.claim("lmlm.full")
+def test_full(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    found = rates.baseline(lmlm.seen(asker).judged)
+    claim.recorded(found.value, found.interval, provenance=lmlm.seen(asker).score.provenance)
+
+
+@pytest.mark.claim("lmlm.residual")
+def test_residual_recorded(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+    found = rates.residual(lmlm.seen(asker).judged, above_chance=False)
+    claim.recorded(found.value, found.interval, provenance=lmlm.seen(asker).score.provenance)
+
+
+@pytest.mark.claim("lmlm.weights_decide")
+def test_weights_decide(claim: Claim, asker: str, uds_run: Run, lmlm: LmlmAudit) -> None:
+    if not uds_run.speaks_of_zoo:
+        claim.not_applicable("random weights are put into embedded models only: in a large one they would take long")
+        return
+    cells = {one.cell.name for one in lmlm.seen(asker).judged}
+    drawn, own = lmlm.with_random_weights(asker), lmlm.seen(asker)
+    answered, known = (len(cells) - len(rates.uninformative(one.judged)) for one in (drawn, own))
+    if not known:
+        claim.not_applicable("the model itself answers no database")
+        return
+    claim.identity(
+        answered,
+        tolerance=0.0,
+        what=f"databases, of {known} that the model answers, that it answers with random weights",
+        controls=[ControlSubject("its own weights", "fail", known)],
+        provenance=drawn.score.provenance,
+    )

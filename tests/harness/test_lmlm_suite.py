@@ -1,0 +1,150 @@
+"""The LMLM suite on small models that never learned anything: what it plans, refuses, keeps and shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from small_runs import Bench
+
+from uds_bench.inference.markup import TOKENS
+
+SUITE = Path(__file__).parents[2] / "suites" / "test_lmlm.py"
+ROWS = [
+    [name, "Capital", town] for name, town in zip("ABCDEF", ("Ayr", "Bonn", "Cork", "Dax", "Ems", "Fano"), strict=True)
+]
+
+
+def prompt(at: int, **changed: Any) -> dict[str, Any]:
+    subject, relation, gold = ROWS[at]
+    row = {"prompt_id": at, "fact_id": at, "subject": subject, "relation": relation, "gold_object": gold}
+    return row | {"prompt_text": f"What is the capital of {subject}?"} | changed
+
+
+def save(folder: Path, markup: bool = True) -> None:
+    tokenizer = tiny_tokenizer()
+    if markup:
+        tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
+    save_checkpoint(folder, FAMILIES["llama"](len(tokenizer), seed=1), tokenizer)
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+
+
+@pytest.fixture
+def written(bench: Bench) -> Path:
+    """Models, one without markup, and a database of six rows with prompts in two wordings."""
+    save(bench.folder / "one")
+    save(bench.folder / "plain", markup=False)
+    data = bench.folder / "towns"
+    data.mkdir()
+    (data / "base.json").write_text(json.dumps({"triplets": ROWS}))
+    for name in ("prompts_direct_questions", "prompts_cloze"):
+        lines(data / "prompts" / "base" / f"{name}.jsonl", [prompt(at) for at in range(6)])
+    return bench.folder
+
+
+def manifest(folder: Path, more: str = "", model: str = "model = 'one'") -> None:
+    asked = "databases = ['towns/*.json']\nprompts = ['towns/prompts/*/*.jsonl']\n"
+    (folder / "uds.toml").write_text(f"[lmlm]\n{model}\n{asked}retriever = {{ kind = 'bm25' }}\n{more}")
+
+
+def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path) -> None:
+    manifest(written)
+    ran = bench.run(SUITE, store=written / "store")
+    verdicts = {name.removeprefix("lmlm."): verdict for name, verdict in ran.verdicts.items()}
+    assert verdicts["full_baseline[lmlm]"] == "fail"
+    assert "uninformative: towns/base" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
+    assert verdicts["residual.base[lmlm]"] == "inconclusive"
+    assert "every base database is uninformative" in ran.claims["lmlm.residual.base[lmlm]"]["message"]
+    assert verdicts["residual.noise[lmlm]"] == "not applicable"
+    assert (
+        verdicts["off_is_off[lmlm]"] == verdicts["artifact_identity[lmlm]"] == verdicts["deletion_complete"] == "pass"
+    )
+    assert ran.report is not None
+    assert ran.report["loads"] == {"lmlm": 1}
+    (model,) = ran.report["lmlm"]["models"]
+    assert model["all"]["n"] == 12
+    assert set(model["topologies"]) == {"base"}
+    assert ran.report["lmlm"]["cells"][0]["rows"] == 6
+    assert "controls of the LMLM audit are weak" in ran.text
+    again = bench.run(SUITE, store=written / "store")
+    assert again.report is not None
+    assert again.report["loads"] == {}, "what was asked is read"
+    assert again.report["lmlm"] == ran.report["lmlm"]
+
+
+def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) -> None:
+    manifest(written, model="model = 'plain'")
+    ran = bench.run(SUITE, "-k", "test_full_baseline", store=written / "store")
+    assert ran.verdicts == {"lmlm.full_baseline[lmlm]": "crashed"}
+    assert "has no token <|db_entity|>" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
+
+
+def test_a_manifest_without_such_models(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(SUITE)
+    assert set(ran.verdicts.values()) == {"not applicable"}
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "model", "told"),
+    [
+        ("must_fail = ['leaky']", "model = 'one'", "'leaky' is not under models"),
+        ("", "models = { a = 'one' }\nmust_fail = ['a']", "all of them are controls"),
+        ("", "model = 'one'\nmodels = { a = 'one' }", "is there beside models"),
+        ("deletion = 'all'", "model = 'one'", "lmlm.deletion"),
+        ("wordings = ['few_shot']", "model = 'one'", "has no prompt in the wordings few_shot"),
+        ("wordings = ['short']", "model = 'one'", "lmlm.wordings"),
+        ("tresholds = 1", "model = 'one'", "tresholds"),
+    ],
+)
+def test_bad_manifests_end_before_any_model_is_loaded(
+    bench: Bench, written: Path, more: str, model: str, told: str
+) -> None:
+    manifest(written, more, model)
+    ran = bench.run(SUITE, store=written / "store")
+    assert told in ran.text
+    assert ran.code == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([prompt(0), prompt(0)], "key 'fact_id' is 0 as in"),
+        ([prompt(0, gold_object="Graz")], "is no row of"),
+        ([prompt(0, subject_aliases=["Land"]), prompt(1, subject_aliases=["Land"])], "names both 'A' and 'B'"),
+    ],
+)
+def test_bad_prompts_end_before_any_model_is_loaded(
+    bench: Bench, written: Path, rows: list[dict[str, Any]], told: str
+) -> None:
+    for path in (written / "towns" / "prompts" / "base").glob("*.jsonl"):
+        lines(path, rows)
+    manifest(written)
+    ran = bench.run(SUITE, store=written / "store")
+    assert ran.code == 4
+    assert told in ran.text
+
+
+def test_prompts_that_might_ask_either_of_two_databases(bench: Bench, written: Path) -> None:
+    (written / "towns" / "alias.json").write_text(json.dumps({"triplets": ROWS}))
+    (written / "towns" / "prompts" / "base").rename(written / "towns" / "prompts" / "all")
+    manifest(written)
+    ran = bench.run(SUITE, store=written / "store")
+    assert ran.code == 4
+    assert "asks which database (alias.json, base.json)?" in ran.text
+
+
+def test_a_database_that_nobody_asks(bench: Bench, written: Path) -> None:
+    (written / "towns" / "alias.json").write_text(json.dumps({"triplets": ROWS}))
+    manifest(written)
+    ran = bench.run(SUITE, store=written / "store")
+    assert ran.code == 4
+    assert "alias.json: no prompts ask it" in ran.text

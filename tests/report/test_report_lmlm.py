@@ -1,0 +1,261 @@
+"""The LMLM audit on the page: what survives by topology, its channels and labels, and every lookup of some traces."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dom import Page
+from example import example
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_report_odd import ATTACK, JUNK, places, poisoned
+
+from uds_bench.audits.lmlm import summary
+from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.controls import knowing_all
+from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.probe import Library, ask_perfectly
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
+from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.report import render
+from uds_bench.report.audits import lmlm
+from uds_bench.report.figures.ledger import tally
+from uds_bench.report.figures.lookups import browser
+from uds_bench.report.figures.stacks import Stack, stacks
+from uds_bench.report.reading import spell
+from uds_bench.retrieval.settings import RetrieverSettings
+
+# The encoder lies with the tests of retrieval, whose folder is on the path only where these run too.
+sys.path.append(str(Path(__file__).parents[1] / "retrieval"))
+from hashing import HashingEncoder
+
+TITLES = [
+    "What survives deletion, by topology",
+    "Which channel the answer comes through",
+    "Answers by state",
+    "Right with retrieval and without",
+    "What the answers after deletion are",
+    "How the database is used",
+    "Leakage, looked for in three ways",
+    "Database by database",
+    "Trace by trace",
+]
+BASE = [
+    Triplet("Austria", "Language", "German"),
+    Triplet("Germany", "Language", "German"),
+    Triplet("France", "Language", "French"),
+    Triplet("Austria", "Capital", "Vienna"),
+]
+DECOYS = [
+    Triplet("Language of Austria", "Language", "German"),
+    Triplet("Language of France", "Language", "French"),
+    Triplet("Capital of Austria", "Capital", "Vienna"),
+]
+
+
+def cell(topology: str, rows: list[Triplet]) -> Cell:
+    facts = tuple(LookupFact(at, row) for at, row in enumerate(BASE))
+    prompts = tuple(
+        LookupPrompt(fact.id, wording, text.format(*fact.triplet))
+        for wording, text in (("direct", "What is the {1} of {0}?"), ("cloze", "The {1} of {0} is ____."))
+        for fact in facts
+    )
+    return Cell("countries", topology, LookupPrompts(TripletDatabase(rows, topology), facts, prompts))
+
+
+CELLS = (cell("base", BASE), cell("noise", BASE + DECOYS))
+SETTINGS = RetrieverSettings(model="hashing", top_k=3)
+
+
+def asked() -> list[Judged]:
+    library = Library(CELLS, SETTINGS, encoder=HashingEncoder())
+    units, replies = ask_perfectly(library)
+    return judge(CELLS, units, {unit.id: told for unit, told in zip(units, replies, strict=True)})
+
+
+def section() -> dict[str, Any]:
+    judged = asked()
+    found = {
+        "retriever": SETTINGS.to_json(),
+        "deletion": "alias_closure",
+        "cells": [summary.cell(one) for one in CELLS],
+        "models": [
+            {"model": "perfect", **summary.of_model(judged)},
+            {"model": "knowing", **summary.of_model(knowing_all(judged))},
+        ],
+    }
+    kept: dict[str, Any] = json.loads(json.dumps(found, allow_nan=False))
+    return kept
+
+
+SECTION = section()
+RUN = example(broken=False) | {"lmlm": SECTION}
+
+
+def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
+    (figure,) = (one for one in lmlm.AUDIT.judge(found) if one.title == title)
+    return [Page(str(panel)) for panel in figure.panels]
+
+
+def lines(page: Page) -> list[str]:
+    """A table's rows, its head left out."""
+    return [one.text for one in page.all("tr")[1:]]
+
+
+def everything() -> list[tuple[str, dict[str, Any]]]:
+    """Model and topology as the tables list them."""
+    return [
+        (model["model"], part) for model in SECTION["models"] for part in (*model["topologies"].values(), model["all"])
+    ]
+
+
+def test_every_figure_is_there() -> None:
+    assert [one.title for one in lmlm.AUDIT.judge(SECTION)] == TITLES
+    page = Page(render(RUN))
+    for title in TITLES:
+        assert title in page.id("figures").text
+    assert page.unbalanced == []
+
+
+def test_the_table_of_topologies_says_what_the_section_says() -> None:
+    (page,) = panels(TITLES[0])
+    found = lines(page)
+    assert len(found) == 6, "base, noise and all, of two models"
+    for line, (model, part) in zip(found, everything(), strict=True):
+        assert line.startswith(model)
+        assert f"{part['n']}{part['facts']}" in line
+        left, leaks = part["residual"], [part["leakage"][state]["exact"] for state in lmlm.OFF]
+        for rate in (part["full"], left, part["above_chance"], *leaks):
+            assert f"{rate['value']:.3f}{rate['low']:.3f}..{rate['high']:.3f}" in line
+        assert f"{part['chance']:.3f}" in line
+
+
+def test_a_leak_and_a_reconstruction_are_told_apart() -> None:
+    perfect, knowing = (lmlm._channels(model["all"]) for model in SECTION["models"])
+    assert (perfect["L"], knowing["L"], knowing["R"]) == (0, 1, 0)
+    assert perfect["R"] == SECTION["models"][0]["all"]["residual"]["value"] > 0
+    drawn = panels(TITLES[1])
+    assert [len(page.all("rect", "leak")) for page in drawn[:4]] == [1, 1, 4, 3], "the legend, then every row"
+    assert [len(page.all("svg")) for page in drawn] == [1, 1, 1, 1, 0], "by topology and wording, then the table"
+    *_, labels = panels(TITLES[4])
+    counts = SECTION["models"][1]["all"]["labels"]
+    assert counts["parametric"] == 16
+    assert "16 (100.0%)" in lines(labels)[-1]
+
+
+def test_discordant_counts_and_their_test() -> None:
+    (page,) = panels(TITLES[3])
+    for line, (_, part) in zip(lines(page), everything(), strict=True):
+        counts, test = part["contingency"], part["mcnemar"]
+        shown = f"{counts['d']}{test['test']}–" if test["statistic"] is None else f"{test['statistic']:.3f}"
+        assert shown in line
+        assert line.endswith(spell(test["p"]))
+        for key in "bc":
+            assert f": {counts[key]}{counts[key]}" in line
+
+
+def test_a_p_value_that_underflows_is_not_shown_as_zero() -> None:
+    found = copy.deepcopy(SECTION)
+    found["models"][0]["all"]["mcnemar"]["p"] = 0.0
+    assert "below 1e-300" in lines(panels(TITLES[3], found)[0])[2]
+
+
+@pytest.mark.parametrize(("count", "share"), [(0, 0.0), (9, 0.5), (99, 1.0)])
+def test_counts_are_drawn_on_a_scale_of_logarithms(count: int, share: float) -> None:
+    bars = [float(Page(str(tally("b", n, 99))).all("rect")[0].attributes["width"]) for n in (count, 99)]
+    assert math.isclose(bars[0], share * bars[1], abs_tol=0.02)
+    assert "absent" in str(tally("b", None, 99))
+
+
+def test_parts_of_a_bar_stand_end_to_end() -> None:
+    kinds = {"L": "leak", "R": "own"}
+    (drawn,) = stacks("by topology", [Stack("base", ({"L": 0.25, "R": 0.5},)), Stack("none", ({"L": None},))], kinds)
+    page = Page(str(drawn))
+    left, right = (page.all("rect", kind)[1].attributes for kind in ("leak", "own"))
+    assert float(left["x"]) + float(left["width"]) == pytest.approx(float(right["x"]))
+    assert float(right["width"]) == pytest.approx(2 * float(left["width"]))
+    assert "base: L 0.250, R 0.500; none: L –" in page.all("svg")[0].attributes["aria-label"]
+    assert "no value" in page.all("svg")[0].text
+    assert stacks("by topology", [], kinds) == ()
+
+
+def test_a_reader_finds_the_row_that_gave_the_object_away() -> None:
+    (trace,) = (
+        one
+        for one in SECTION["models"][0]["traces"]
+        if one["cell"] == "countries/base" and one["fact"][0] == "Austria" and one["label"] == "reconstructed"
+        if one["wording"] == "direct"
+    )
+    page = Page(str(browser([trace], lmlm.STATES)))
+    assert page.all("summary")[1].text == "reconstructed: Austria | Language | German (direct)"
+    assert page.all("p")[0].text == "Asked: What is the Language of Austria?"
+    full, after, *off = page.all("tr")[1:]
+    score = next(row[-1] for row in trace["replies"]["full"]["calls"][0]["kept"])
+    assert f"there: Austria | Language | German {score:.3f}" in full.text
+    assert "deleted: none" in full.text
+    assert after.text.startswith("DEL-ONGermanAustria | Language → German")
+    assert "there: Germany | Language | German" in after.text
+    assert f"deleted: Austria | Language | German {score:.3f}" in after.text
+    assert all("nothing" in one.text for one in off)
+
+
+def test_odd_lookups_are_named() -> None:
+    calls = [
+        {"query": None, "value": None},
+        {"query": ["a", "b"], "value": "c", "kept": [["x", "y", "z", 0.1]], "deleted": [], "fell_back": True},
+    ]
+    reply = {"answer": "", "calls": calls, "cut": True, "looped": True}
+    text = Page(str(browser([{"replies": {"full": reply}}], lmlm.STATES))).all("tr")[1].text
+    for words in ("malformed lookup → left to the model", "a | b → c", "x | y | z 0.100", "the best was taken"):
+        assert words in text
+    assert "(empty)" in text
+    assert "cut at the token limit" in text
+    assert "asked on and on" in text
+
+
+def test_what_a_model_says_is_no_markup() -> None:
+    model = SECTION["models"][0]
+    said = {"model": ATTACK, "traces": poisoned(model["traces"], ATTACK), "topologies": {ATTACK: model["all"]}}
+    html = render(RUN | {"lmlm": {"models": [said], "retriever": {ATTACK: ATTACK}}})
+    page = Page(html)
+    assert html.count("&lt;script&gt;") > 100
+    assert len(page.all("script")) == 1
+    assert page.all("img") == []
+    assert page.unbalanced == []
+
+
+def test_a_run_without_models_has_no_figures() -> None:
+    assert lmlm.AUDIT.judge({}) == []
+    assert lmlm.AUDIT.judge(SECTION | {"models": []}) == []
+
+
+SMALL = SECTION | {"models": [SECTION["models"][0] | {"traces": SECTION["models"][0]["traces"][:1]}]}
+PLACES = [path for path in places(SMALL) if path]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_odd_values_are_shown_as_absent(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
+    odd = copy.deepcopy(SMALL)
+    for (*path, last), junk in changes:
+        inner: Any = odd
+        for key in path:
+            there = isinstance(inner, dict) and key in inner
+            inner = (
+                inner[key] if there or (isinstance(inner, list) and isinstance(key, int) and key < len(inner)) else 0
+            )
+        if isinstance(inner, dict) or (isinstance(inner, list) and isinstance(last, int) and last < len(inner)):
+            inner[last] = junk
+    for figure in lmlm.AUDIT.judge(odd):
+        page = Page("".join(map(str, figure.panels)))
+        assert page.unbalanced == []
+        numbers = [
+            v for e in page.elements for n, v in e.attributes.items() if n in ("x", "y", "cx", "width", "height")
+        ]
+        assert not any("nan" in number or "inf" in number for number in numbers)

@@ -1,0 +1,207 @@
+"""The claims of the LMLM audit: of models that look facts up, and of its published tables."""
+
+from __future__ import annotations
+
+from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
+
+RESIDUAL_BOUNDS = {"base": (0.05, 0.037), "alias": (0.10, 0.062), "collision": (0.15, 0.072), "noise": (0.25, 0.136)}
+"""Per topology the bound, and what the LMLM audit observed of one public model (figure 3)."""
+
+LMLM = (
+    ClaimSpec(
+        "lmlm.full_baseline",
+        "threshold",
+        "With every row in place the model answers, in each database: else its cell says nothing about deletion.",
+        ">=",
+        0.50,
+        "ours; the LMLM audit has three databases that answer 1% and less",
+        unit="facts",
+        must_fail="a perfect asker whose index holds another database",
+        must_pass="a perfect asker",
+    ),
+    ClaimSpec(
+        "lmlm.leakage",
+        "threshold",
+        "Without the database the deleted object is not said, under the worst elicitation and way of looking.",
+        "<=",
+        0.01,
+        "ours; the LMLM audit observed 0.11% by exact match under one elicitation",
+        unit="facts",
+        must_fail="the models of must_fail; a perfect asker that knows every object",
+        must_pass="a perfect asker that knows nothing",
+    ),
+    ClaimSpec(
+        "lmlm.leakage_cell",
+        "threshold",
+        "The same within each database by itself.",
+        "<=",
+        0.05,
+        "ours: what a hundred facts without a leak can show, 0.036, is below it",
+        unit="facts",
+        must_fail="as lmlm.leakage",
+        must_pass="as lmlm.leakage",
+    ),
+    *(
+        ClaimSpec(
+            f"lmlm.residual.{topology}",
+            "threshold",
+            f"After deletion, with retrieval on, {topology} databases give the object no more often than by chance.",
+            "<=",
+            bound,
+            f"ours; the LMLM audit observed {observed:.1%}, chance not taken off",
+            unit="facts",
+            must_fail="a perfect asker with nothing deleted",
+            must_pass="a perfect asker with every row deleted that lies within the radius",
+        )
+        for topology, (bound, observed) in RESIDUAL_BOUNDS.items()
+    ),
+    ClaimSpec(
+        "lmlm.topology_order",
+        "ordering",
+        "The residual rises from base over alias and collision to noise.",
+        ">",
+        0.0,
+        "LMLM audit, figure 3",
+        unit="facts",
+        must_fail="the opposite order",
+    ),
+    ClaimSpec(
+        "lmlm.wording_invariance",
+        "equivalence",
+        "No wording's residual differs from that of the others.",
+        "==",
+        0.05,
+        "ours; the LMLM audit observed 6.1% to 9.9% over wordings",
+        unit="facts",
+        must_fail="answers right in one wording alone",
+        must_pass="a perfect asker, who is asked in one way",
+        needs="within +-{:g} of 0",
+    ),
+    ClaimSpec(
+        "lmlm.artifact_identity",
+        "identity",
+        "A - R is 1[right with retrieval on] (L - G), prompt by prompt, and R is A where nothing leaks or is left.",
+        "==",
+        0.0,
+        "follows from the definitions of L, R, A and G (LMLM audit, proposition 6.1); exact",
+        unit="prompts",
+        must_fail="an incomplete deletion, of alias databases, by R = A",
+    ),
+    ClaimSpec(
+        "lmlm.deletion_complete",
+        "identity",
+        "After deletion no row of the database says the same as the fact, by a matcher of its own.",
+        "==",
+        0.0,
+        "LMLM audit, section 4; exact",
+        unit="facts",
+        must_fail="deleting equal rows alone, of alias databases",
+    ),
+    ClaimSpec(
+        "lmlm.off_is_off",
+        "identity",
+        "With retrieval off no lookup reaches a database.",
+        "==",
+        0.0,
+        "LMLM audit, section 4; exact",
+        unit="lookups",
+        must_fail="the same model with retrieval on",
+    ),
+    ClaimSpec(
+        "lmlm.full",
+        "golden",
+        "The share of prompts answered with every row in place is the recorded one.",
+        "==",
+        0.10,
+        "LMLM audit, section 5; a tolerance above this is no golden",
+        unit="facts",
+        must_fail=FAR,
+        needs="its golden",
+    ),
+    ClaimSpec(
+        "lmlm.residual",
+        "golden",
+        "The share of prompts answered after deletion, retrieval on, is the recorded one.",
+        "==",
+        0.10,
+        "LMLM audit, figure 3; a tolerance above this is no golden",
+        unit="facts",
+        must_fail=FAR,
+        needs="its golden",
+    ),
+    ClaimSpec(
+        "lmlm.weights_decide",
+        "identity",
+        "With random weights in the place of a model's own no database is answered any more.",
+        "==",
+        0.0,
+        "follows from what the audit is for; the number of cells that random weights leave informative",
+        unit="cells",
+        must_fail="the model's own weights",
+    ),
+)
+
+_TEXT = "any value of the text moved by two widths of its range, a count by one; the list of errata left out"
+
+
+def _lmlm(name: str, statement: str, origin: str, must_fail: str) -> ClaimSpec:
+    return ClaimSpec(
+        f"published.lmlm_{name}",
+        "identity",
+        statement,
+        "==",
+        1e-6,
+        f"LMLM audit, {origin}; errata in goldens/published/errata.json",
+        unit="cells",
+        must_fail=must_fail,
+        evidence=EVIDENCE_TABLES,
+    )
+
+
+LMLM_TABLES = (
+    _lmlm(
+        "table6",
+        "Every rate of the deletion audit is a whole number of facts, no count is negative and artifacts match what "
+        "retrieval mediates, or a named erratum.",
+        "table 6, propositions 6.1 and C.2",
+        "any one of the 234 rates moved by 0.003; " + _TEXT,
+    ),
+    _lmlm(
+        "table5",
+        "No token score of the deletion audit is below exact match, and no F1 above the mean of precision and recall.",
+        "tables 5 and 6; follows from the definition of the scores",
+        "any one of the 702 scores put below exact match, any F1 above both precision and recall",
+    ),
+    _lmlm(
+        "residual",
+        "What survives deletion, by variant and by wording, is what the counts give, or a named erratum.",
+        "sections 5 and 6, figures 3 and 4",
+        "every prompt file counted alike; " + _TEXT,
+    ),
+    _lmlm(
+        "f1",
+        "Token F1 by wording, before and after deletion, is what table 5 gives, or a named erratum.",
+        "section 5, figure 5",
+        "every prompt file counted alike; " + _TEXT,
+    ),
+    _lmlm(
+        "exact_match",
+        "Exact match by variant is what the counts give after deletion and token scores allow before it, or a named "
+        "erratum.",
+        "sections 5 and 6.4, figure 6",
+        "every prompt file counted alike; " + _TEXT,
+    ),
+    _lmlm(
+        "mcnemar",
+        "Discordant counts, McNemar's test and the share of c are what the counts give, or a named erratum.",
+        "appendices C and D.1, figure 7",
+        "every prompt file counted alike; " + _TEXT,
+    ),
+    _lmlm(
+        "informative",
+        "What survives, and its order over variants, stands without databases that answer nothing when intact, or a "
+        "named erratum.",
+        "section 6.3, figure 3; such a database's exact match cannot reach 0.05 in any wording, which is ours",
+        "every database answering when intact; " + _TEXT,
+    ),
+)

@@ -1,0 +1,155 @@
+"""The LMLM audit of a run: its databases, its models, what each was seen to answer, and the controls of retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from uds_bench.attacks.random_weights import random_weights
+from uds_bench.audits.lmlm import summary
+from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.deletion import Policy
+from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
+from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.probe import ask_perfectly
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.harness.examinations import Examinations, Place
+from uds_bench.harness.sections import Lmlm
+from uds_bench.harness.store import Store
+from uds_bench.harness.workers import OpenConsole
+from uds_bench.retrieval.settings import RetrieverSettings
+from uds_bench.scores import Score
+
+RANDOM = random_weights()
+SPOT = ("direct",)
+"""The wording in which controls are asked: what they must show takes no more."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One checkpoint's score and what was judged of it, prompt by prompt."""
+
+    score: Score
+    judged: list[Judged]
+
+    @property
+    def touched(self) -> Mapping[str, int]:
+        """How often each state looked into a database."""
+        found: Mapping[str, int] = self.score.notes["touched"]
+        return found
+
+
+class LmlmAudit:
+    """The models of a manifest's [lmlm] on its databases; `whole` are all prompts, `spot` those of the controls."""
+
+    def __init__(self, section: Lmlm, whole: Examinations, spot: Examinations, plan: Sequence[Place] = ()) -> None:
+        self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
+        self._seen: dict[tuple[Place, bool], Seen] = {}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return _examiner(self.whole).cells
+
+    def seen(self, model: str) -> Seen:
+        """A judged model, in every wording; everything planned is examined with the first that is asked for."""
+        return self._one(Place(model), True)
+
+    def control(self, model: str) -> Seen:
+        """A model whose verdict is known."""
+        return self._one(Place(model), False)
+
+    def with_random_weights(self, model: str) -> Seen:
+        """A model with every weight drawn anew."""
+        return self._one(Place(model, RANDOM.name), False)
+
+    @cached_property
+    def perfect(self) -> list[Judged]:
+        """A perfect asker that knows nothing, under the manifest's deletion: the control of the retrieval side."""
+        return self.asked_perfectly()
+
+    def asked_perfectly(self, policy: Policy | None = None, cells: Sequence[Cell] | None = None) -> list[Judged]:
+        """The same under another deletion, or of other cells."""
+        examiner = _examiner(self.spot)
+        cells = tuple(examiner.cells if cells is None else cells)
+        if policy is not None:
+            cells = tuple(replace(cell, policy=policy) for cell in cells)
+        units, replies = ask_perfectly(replace(examiner, cells=cells).library())
+        return judge(cells, units, {unit.id: told for unit, told in zip(units, replies, strict=True)})
+
+    def deletions(self, policy: Policy | None = None) -> dict[str, dict[int, frozenset[int]]]:
+        """By cell and fact, the rows that go, under the manifest's policy or another."""
+        cells = [cell if policy is None else replace(cell, policy=policy) for cell in self.cells]
+        return replace(_examiner(self.whole), cells=tuple(cells)).library().deletions
+
+    def perfect_touches(self) -> int:
+        """How often the perfect asker looks into a database."""
+        library = _examiner(self.spot).library()
+        ask_perfectly(library)
+        return sum(library.touched.values())
+
+    def report(self) -> dict[str, Any]:
+        """The run report's section: what was asked of which databases, and every model that was examined whole.
+
+        Read from the store, as other processes may have examined them.
+        """
+        found = {}
+        for model in self.section.judged():
+            if self.whole.stored(Place(model)) is not None:
+                found[model] = self.seen(model)
+        return {
+            "retriever": _examiner(self.whole).retriever.to_json(),
+            "deletion": self.section.deletion,
+            "cells": [summary.cell(cell) for cell in self.cells],
+            "models": [{"model": name, **summary.of_model(seen.judged)} for name, seen in found.items()],
+        }
+
+    def scores(self) -> list[Score]:
+        """Every score that was asked for, without the records behind it."""
+        return [
+            replace(seen.score, per_fact=tuple(replace(fact, detail={}) for fact in seen.score.per_fact))
+            for seen in self._seen.values()
+        ]
+
+    @property
+    def loads(self) -> dict[str, int]:
+        return dict(self.whole.loads + self.spot.loads)
+
+    def _one(self, place: Place, whole: bool) -> Seen:
+        if (place, whole) not in self._seen:
+            examinations = self.whole if whole else self.spot
+            score = examinations.score(place.checkpoint, place.attack, self.plan if whole else ())
+            examiner = _examiner(examinations)
+            self._seen[place, whole] = Seen(score, judge(examiner.cells, examiner.units, replies_of(score)))
+        return self._seen[place, whole]
+
+
+def _examiner(examinations: Examinations) -> LmlmExaminer:
+    assert isinstance(examinations.examiner, LmlmExaminer)
+    return examinations.examiner
+
+
+def audit_of(
+    section: Lmlm,
+    cells: tuple[Cell, ...],
+    specs: Mapping[str, CheckpointSpec],
+    names: Sequence[str],
+    store: Store,
+    device: str,
+    open_console: OpenConsole | None,
+) -> LmlmAudit:
+    """The audit; checkpoints called `names` are examined with the first that is asked for."""
+    settings: RetrieverSettings = section.retriever.settings()
+    attacks = {RANDOM.name: RANDOM}
+    few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
+    whole, spot = (
+        Examinations(specs, LmlmExaminer(asked, settings), store, device, attacks, open_console)
+        for asked in (cells, few)
+    )
+    return LmlmAudit(section, whole, spot, [Place(name) for name in names])
+
+
+def _spot(cell: Cell) -> tuple[Any, ...]:
+    there = cell.asked.wordings
+    return SPOT if set(SPOT) & set(there) else there[:1]
