@@ -203,6 +203,8 @@ def test_a_reader_finds_the_row_that_gave_the_object_away() -> None:
     assert "there: Germany | Language | German" in after.text
     assert f"deleted: Austria | Language | German {score:.3f}" in after.text
     assert all("nothing" in one.text for one in off)
+    assert {one.text for one in page.all("mark")} == {"German"}
+    assert "<mark>German</mark>y" not in str(browser([trace], lmlm.STATES)), "Germany is no German"
 
 
 def test_odd_lookups_are_named() -> None:

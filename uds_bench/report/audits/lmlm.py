@@ -182,7 +182,8 @@ def lookups(models: Models) -> Figure:
         "How the database is used",
         "Lookups a prompt, and the shares of prompts whose answer was cut at the token limit, that asked on and on "
         "until they were stopped, and that wrote a lookup which cannot be read. A model that does not look up says "
-        "nothing of retrieval; where lookups are forbidden, none can be.",
+        "nothing of retrieval, and an elicitation under which most answers are cut or stopped says little of L: the "
+        "model was hardly heard. Where lookups are forbidden, none can be.",
         ledger(("model", "state", "lookups a prompt", "cut", "looped", "malformed"), body),
         wide=True,
     )

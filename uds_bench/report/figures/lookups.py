@@ -67,7 +67,10 @@ def _candidates(value: Any, gold: str) -> list[str | Markup]:
     )
     parts: list[str | Markup] = []
     for *row, score in listed:
-        parts += ["; " if parts else "", marked(_row(row), gold), f" {spell(score)}"]
+        # The object alone: a subject that holds the same letters gives nothing away.
+        own = element("mark", text(row[2])) if len(row) == 3 and gold and text(row[2]) == gold else None
+        shown = [_row(row)] if own is None else [f"{_row(row[:2])} | ", own]
+        parts += ["; " if parts else "", *shown, f" {spell(score)}"]
     return parts or ["none"]
 
 

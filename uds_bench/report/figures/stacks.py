@@ -10,7 +10,7 @@ from markupsafe import Markup
 from uds_bench.report.reading import spell
 from uds_bench.report.svg import Scale, element, label, line, picture
 
-WIDTH, BAR, GAP, TOP, LEFT, RIGHT = 1000.0, 12.0, 8.0, 40.0, 150.0, 860.0
+WIDTH, BAR, GAP, TOP, LEFT, RIGHT = 1000.0, 12.0, 8.0, 40.0, 150.0, 820.0
 
 
 @dataclass(frozen=True)
