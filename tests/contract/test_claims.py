@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from uds_bench.audits.lmlm.cell import TOPOLOGIES
 from uds_bench.harness.bounds import CLAIMS
 from uds_bench.meta.twenty import TWENTY
 
@@ -13,14 +14,14 @@ SUITES = Path(__file__).parents[2] / "suites"
 
 
 def used() -> dict[str, list[str]]:
-    """Claim id -> the tests that carry its marker; one marker stands for a claim of each of the twenty metrics."""
+    """Claim id -> the tests that carry its marker; one marker may stand for all metrics or topologies."""
     found: dict[str, list[str]] = {}
     for path in sorted(SUITES.glob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             for mark in getattr(node, "decorator_list", ()):
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.claim":
                     named = ast.literal_eval(mark.args[0])
-                    for claim in dict.fromkeys(named.format(metric=metric) for metric in TWENTY):
+                    for claim in dict.fromkeys(named.format(metric=m, topology=t) for m in TWENTY for t in TOPOLOGIES):
                         found.setdefault(claim, []).append(f"{path.name}::{node.name}")  # type: ignore[attr-defined]
     return found
 

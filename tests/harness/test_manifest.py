@@ -307,7 +307,7 @@ def test_a_pattern_in_a_folder_with_brackets(tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("x1.json", "x2.json", "[x].json"):
         (folder / name).write_text("")
-    manifest = load(folder, "[lmlm]\ndatabases = ['x?.json', '[x].json']\n")
+    manifest = load(folder, "[lmlm]\ndatabases = ['x?.json', '[x].json']\nprompts = ['x?.json']\n")
     assert manifest.lmlm is not None
     found = [[path.name for path in locate.matches(name)] for name in manifest.lmlm.databases]
     assert found == [["x1.json", "x2.json"], ["[x].json"]]

@@ -45,7 +45,9 @@ def tell(
         before = list(prompt) + told.ids
         stop = None
         for _ in range(max(least - len(before), slack)):
-            token, lead = _next(model, list(prompt) + told.ids, ids_of, bias, penalty, forbidden)
+            # A model that completes its own value may close it and not ask again.
+            unsaid = ids_of if forbidden else ids_of[:3] if respond is None and told.calls else []
+            token, lead = _next(model, list(prompt) + told.ids, ids_of, bias, penalty, unsaid)
             told.lead = min(told.lead, lead)
             if token in stops:
                 stop = token
@@ -69,14 +71,14 @@ def tell(
 
 
 def _next(
-    model: Any, ids: list[int], markup: list[int], bias: tuple[float, ...], penalty: float, forbidden: bool
+    model: Any, ids: list[int], markup: list[int], bias: tuple[float, ...], penalty: float, unsaid: list[int]
 ) -> tuple[int, float]:
     with torch.no_grad():
         scores = model(torch.tensor([ids])).logits[0, -1].tolist()
     for token in set(ids):
         scores[token] = scores[token] * penalty if scores[token] < 0 else scores[token] / penalty
     for token, more in zip(markup, bias, strict=True):
-        scores[token] = float("-inf") if forbidden else scores[token] + more
+        scores[token] = float("-inf") if token in unsaid else scores[token] + more
     first, second = sorted(range(len(scores)), key=lambda token: -scores[token])[:2]
     return first, scores[first] - scores[second]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from dom import Page
 from example import example
+
+# The encoder lies with the tests of retrieval, whose folder is on the path only where these run too.
+from hashing import HashingEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_report_odd import ATTACK, JUNK, places, poisoned
@@ -30,10 +31,6 @@ from uds_bench.report.figures.lookups import browser
 from uds_bench.report.figures.stacks import Stack, stacks
 from uds_bench.report.reading import spell
 from uds_bench.retrieval.settings import RetrieverSettings
-
-# The encoder lies with the tests of retrieval, whose folder is on the path only where these run too.
-sys.path.append(str(Path(__file__).parents[1] / "retrieval"))
-from hashing import HashingEncoder
 
 TITLES = [
     "What survives deletion, by topology",

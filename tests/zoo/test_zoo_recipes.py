@@ -14,7 +14,7 @@ from uds_bench.methods.trace_data import Scope
 from uds_bench.methods.traces import Course
 from uds_bench.zoo import recipes
 from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner, Recipe, Unlearned
-from uds_bench.zoo.recipes import REASONERS, RECIPES
+from uds_bench.zoo.recipes import LMLMS, REASONERS, RECIPES
 
 POOLED = "plain_r5_e15"
 REASONER, RETHOUGHT = "bypass_memorized", "bypass_npo_lora"
@@ -22,14 +22,14 @@ OTHER = {"regime": "none", "target": "contexts", "held": ("closing",), "instead"
 """Values that the embedded models tried here do not have."""
 
 
-EVERY = RECIPES | REASONERS
-TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT)
+EVERY = RECIPES | REASONERS | LMLMS
+TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT, "lmlm")
 
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
     """A table of recipes that the test may change."""
-    table = RECIPES | REASONERS
+    table = RECIPES | REASONERS | LMLMS
     monkeypatch.setattr(recipes, "RECIPES", table)
     return table
 
@@ -116,7 +116,7 @@ def test_a_lineage_puts_every_parent_before_its_child(name: str) -> None:
     line = recipes.lineage([name])
     assert line[-1] == name
     assert recipes.ancestor(line[0]) is None
-    assert line[0] == "base" or name in REASONERS
+    assert line[0] == "base" or name in REASONERS | LMLMS
     for child in line[1:]:
         assert line.index(str(recipes.ancestor(child))) < line.index(child)
 
@@ -130,7 +130,7 @@ def test_an_unknown_name_lists_the_names() -> None:
     for ask in (recipes.key, recipes.find, lambda name: recipes.lineage([name])):
         with pytest.raises(ConfigurationError) as caught:
             ask("nop")
-        said = f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES | REASONERS)}, or from the "
+        said = f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES | REASONERS | LMLMS)}, or from the "
         assert str(caught.value).startswith(said)
 
 

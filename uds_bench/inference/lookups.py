@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from transformers import LogitsProcessorList
+from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.generation.logits_process import (
     RepetitionPenaltyLogitsProcessor,
     SequenceBiasLogitsProcessor,
@@ -21,6 +21,8 @@ from uds_bench.inference.markup import END_OF_TEXT, markup_of, query_of, single_
 Query = tuple[str, str]
 Respond = Callable[[Sequence[tuple[int, Query]]], Sequence[str]]
 """From (prompt, lookup) pairs of one round to a value for each."""
+Mode = Literal["free", "silent", "completing"]
+"""What of the markup may be said in a stretch: all of it, none, or the end of a value alone."""
 UNKNOWN = "unknown"
 """What a lookup that finds nothing is answered with (LMLM audit, section 4)."""
 
@@ -67,18 +69,20 @@ class Teller:
     def __init__(self, model: Checkpoint, decoding: Decoding | None = None, batch_size: int = BATCH) -> None:
         self.model, self.decoding, self.batch_size = model, decoding or Decoding(), batch_size
         self.markup = markup_of(model.tokenizer, model.spec.model)
-        self._known: dict[tuple[tuple[int, ...], bool], Continuation] = {}
+        self._known: dict[tuple[tuple[int, ...], Mode], Continuation] = {}
 
     def tell(self, prompts: Sequence[Sequence[int]], respond: Respond | None, forbidden: bool = False) -> list[Told]:
         """Replies to prompts of token ids.
 
-        `respond` gives the values; None lets the model complete each itself. `forbidden`: markup is never said.
+        `respond` gives the values. None lets the model complete the first value itself, and it may not ask again: one
+        that was never left alone with a value would only ask for ever. `forbidden`: markup is never said.
         """
+        mode: Mode = "silent" if forbidden else "free"
         prefixes = [tuple(prompt) for prompt in prompts]
         told = [Told() for _ in prompts]
         going = list(range(len(prompts)))
         while going:
-            stretches = self._say([prefixes[i] for i in going], forbidden)
+            stretches = self._say([prefixes[i] for i in going], mode)
             asked = []
             for i, stretch in zip(going, stretches, strict=True):
                 told[i].ids += stretch.ids
@@ -96,6 +100,7 @@ class Teller:
                 told[i].ids += [self.markup.value, *self._inserted(value)]
                 prefixes[i] = (*prompts[i], *told[i].ids)
             going = [i for i, _ in asked]
+            mode = "completing" if respond is None else mode
         return told
 
     def text(self, told: Told) -> str:
@@ -117,29 +122,30 @@ class Teller:
         ids: list[int] = self.model.tokenizer.encode(f" {value}", add_special_tokens=False)
         return [*ids, self.markup.end]
 
-    def _say(self, prefixes: Sequence[tuple[int, ...]], forbidden: bool) -> list[Continuation]:
-        new = list(dict.fromkeys(p for p in prefixes if (p, forbidden) not in self._known))
+    def _say(self, prefixes: Sequence[tuple[int, ...]], mode: Mode) -> list[Continuation]:
+        new = list(dict.fromkeys(p for p in prefixes if (p, mode) not in self._known))
         if new:
             limits = [max(self.decoding.least - len(p), self.decoding.slack) for p in new]
             other = single_token(self.model.tokenizer, END_OF_TEXT)
             stops = [self.markup.value, *([] if other is None else [other])]
             found = continue_greedily(
-                self.model, new, max(limits), self.batch_size, stops, lambda mask: self._processors(mask, forbidden)
+                self.model, new, max(limits), self.batch_size, stops, lambda mask: self._processors(mask, mode)
             )
             for prefix, limit, stretch in zip(new, limits, found, strict=True):
-                self._known[prefix, forbidden] = _within(stretch, limit)
-        return [self._known[prefix, forbidden] for prefix in prefixes]
+                self._known[prefix, mode] = _within(stretch, limit)
+        return [self._known[prefix, mode] for prefix in prefixes]
 
-    def _processors(self, mask: torch.Tensor, forbidden: bool) -> LogitsProcessorList:
+    def _processors(self, mask: torch.Tensor, mode: Mode) -> LogitsProcessorList:
         """As in the library, but for the padding: that is no token of the prompt, and must not be penalized as one."""
         penalty = RepetitionPenaltyLogitsProcessor(
             self.decoding.penalty, prompt_ignore_length=mask.shape[1] - mask.sum(dim=1)
         )
-        if forbidden:
-            silent = SuppressTokensLogitsProcessor(list(self.markup.ids), device=str(mask.device))
-            return LogitsProcessorList([penalty, silent])
         bias: Any = {(id,): float(more) for id, more in zip(self.markup.ids, self.decoding.bias, strict=True) if more}
-        return LogitsProcessorList([penalty, SequenceBiasLogitsProcessor(bias)] if bias else [penalty])
+        processors: list[LogitsProcessor] = [penalty, *([SequenceBiasLogitsProcessor(bias)] if bias else [])]
+        unsaid = {"free": [], "silent": list(self.markup.ids), "completing": list(self.markup.ids[:3])}[mode]
+        if unsaid:
+            processors.append(SuppressTokensLogitsProcessor(unsaid, device=str(mask.device)))
+        return LogitsProcessorList(processors)
 
 
 def _within(stretch: Continuation, limit: int) -> Continuation:

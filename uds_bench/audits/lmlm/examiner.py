@@ -17,7 +17,7 @@ from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.storage import content_key
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
