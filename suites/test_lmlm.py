@@ -5,17 +5,24 @@ Every claim decides on recorded replies; its statement, bound and origin stand i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal
+
 import pytest
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.attribution import artifact_gap, closure_gap
-from uds_bench.audits.lmlm.cell import TOPOLOGIES
+from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
+from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.rates import Rate
 from uds_bench.audits.lmlm.record import OFF
+from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.harness import Claim, ControlSubject, Manifest, Run
 from uds_bench.harness.lmlm import LmlmAudit
 
+Worst = tuple[str, Rate]
+"""Where and by what the most leaks, in words, and how much."""
 NO_SECTION = "the manifest has no model that looks facts up ([lmlm] model)"
 
 
@@ -27,8 +34,8 @@ def _applies(claim: Claim, manifest: Manifest) -> None:
         pytest.skip(NO_SECTION)
 
 
-def control(name: str, must: str, found: Rate) -> ControlSubject:
-    return ControlSubject(name, must, found.value, found.interval)  # type: ignore[arg-type]
+def control(name: str, must: Literal["fail", "pass"], found: Rate) -> ControlSubject:
+    return ControlSubject(name, must, found.value, found.interval)
 
 
 @pytest.mark.claim("lmlm.full_baseline")
@@ -48,41 +55,44 @@ def test_full_baseline(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
     )
 
 
-def knowing(lmlm: LmlmAudit, cells: bool) -> list[ControlSubject]:
-    """Controls of leakage: askers whose weights are known to hold every object or none, and models known to leak."""
-
-    def worst(judged: list[Judged]) -> Rate:
-        return rates.worst_cell(judged)[2] if cells else rates.worst_leakage(judged)[2]
-
-    found = [
-        control("perfect asker that knows nothing", "pass", worst(lmlm.perfect)),
-        control("perfect asker that knows every object", "fail", worst(controls.knowing_all(lmlm.perfect))),
+def leaking(claim: Claim, asker: str, lmlm: LmlmAudit, worst: Callable[[list[Judged]], Worst]) -> None:
+    """Controls: askers whose weights are known to hold every object or none, and models known to leak."""
+    seen = lmlm.seen(asker)
+    where, found = worst(seen.judged)
+    controls_ = [
+        control("perfect asker that knows nothing", "pass", worst(lmlm.perfect)[1]),
+        control("perfect asker that knows every object", "fail", worst(controls.knowing_all(lmlm.perfect))[1]),
+        *(control(name, "fail", worst(lmlm.control(name).judged)[1]) for name in lmlm.section.must_fail),
     ]
-    return found + [control(name, "fail", worst(lmlm.control(name).judged)) for name in lmlm.section.must_fail]
+    # A model that says nothing where values can leak has not been shown to know none; what it does say still counts.
+    silent = rates.silent(seen.judged, "self_completed")
+    says_nothing = silent > rates.SILENT and found.interval.low <= claim.bound()
+    remark = f"left alone with a value it says nothing in {silent:.0%} of prompts" if says_nothing else where
+    claim.measured(
+        None if says_nothing else found.value,
+        None if says_nothing else found.interval,
+        controls=controls_,
+        remark=remark,
+        provenance=seen.score.provenance,
+    )
 
 
 @pytest.mark.claim("lmlm.leakage")
 def test_leakage(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
-    state, way, found = rates.worst_leakage(lmlm.seen(asker).judged)
-    claim.measured(
-        found.value,
-        found.interval,
-        controls=knowing(lmlm, cells=False),
-        remark=f"highest by {way} with lookups {state.replace('_', ' ')}",
-        provenance=lmlm.seen(asker).score.provenance,
-    )
+    def worst(judged: list[Judged]) -> Worst:
+        state, way, found = rates.worst_leakage(judged)
+        return f"highest by {way} with lookups {state.replace('_', ' ')}", found
+
+    leaking(claim, asker, lmlm, worst)
 
 
 @pytest.mark.claim("lmlm.leakage_cell")
 def test_leakage_cell(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
-    name, told, found = rates.worst_cell(lmlm.seen(asker).judged)
-    claim.measured(
-        found.value,
-        found.interval,
-        controls=knowing(lmlm, cells=True),
-        remark=f"highest in {name}, {told}",
-        provenance=lmlm.seen(asker).score.provenance,
-    )
+    def worst(judged: list[Judged]) -> Worst:
+        name, told, found = rates.worst_cell(judged)
+        return f"highest in {name}, {told}", found
+
+    leaking(claim, asker, lmlm, worst)
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
@@ -96,14 +106,14 @@ def test_residual(claim: Claim, asker: str, topology: str, lmlm: LmlmAudit) -> N
     if not judged:
         claim.measured(None, None, remark=f"every {topology} database is uninformative: the model does not answer it")
         return
-    cells = [cell for cell in lmlm.cells if cell.topology == topology]
+    closed = [one for one in lmlm.asked_perfectly("radius_closure") if one.topology == topology]
     found, chance = rates.residual(judged), rates.mean(one.chance for one in judged)
     claim.measured(
         found.value,
         found.interval,
         controls=[
             control("nothing deleted", "fail", rates.residual(controls.nothing_deleted(lmlm.perfect, topology))),
-            control("radius closure", "pass", rates.residual(lmlm.asked_perfectly("radius_closure", cells))),
+            control("radius closure", "pass", rates.residual(closed)),
         ],
         remark=f"{rates.residual(judged, above_chance=False).value:.1%} less {chance:.1%} by chance",
         provenance=seen.score.provenance,
@@ -167,6 +177,22 @@ def test_deletion_complete(claim: Claim, lmlm: LmlmAudit) -> None:
         tolerance=0.0,
         what="facts of which a row is left that says the same",
         controls=controls.if_any_alias(lmlm.cells, ControlSubject("equal rows alone", "fail", wrong)),
+    )
+
+
+@pytest.mark.parametrize("policy", CLOSER)
+@pytest.mark.claim("lmlm.closer.{policy}")
+def test_closer(claim: Claim, policy: Policy, lmlm: LmlmAudit) -> None:
+    wide, closer = (lmlm.asked_perfectly(way) for way in ("alias_closure", policy))
+    if not any(one.marks["del_on"].exact for one in wide):
+        claim.not_applicable("closure over aliases leaves nothing that could be answered")
+        return
+    gone = [len(rows) for rows_of in lmlm.deletions(policy).values() for rows in rows_of.values()]
+    claim.ordering(
+        [rates.closer(closer, wide, policy, "alias_closure")],
+        must_fail=[rates.closer(wide, closer, "alias_closure", policy)],
+        remark=f"{rates.residual(closer, above_chance=False).value:.1%} is still answered; it deletes "
+        f"{rates.mean(gone):.1f} rows a fact, {max(gone)} at most",
     )
 
 

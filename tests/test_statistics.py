@@ -9,7 +9,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uds_bench.statistics import FEWEST, Interval, auc, balanced_cut, cluster_bootstrap, harmonic_mean, wilson
+from uds_bench.statistics import (
+    FEWEST,
+    RESAMPLES,
+    SEED,
+    Interval,
+    apart_bootstrap,
+    auc,
+    balanced_cut,
+    cluster_bootstrap,
+    harmonic_mean,
+    paired_bootstrap,
+    wilson,
+)
 
 SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12)
 NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))
@@ -193,6 +205,54 @@ def test_values_that_are_not_finite_never_decide(broken: float, limits: tuple[fl
 def test_nothing_to_resample_never_decides() -> None:
     assert not cluster_bootstrap([], []).decides
     assert not cluster_bootstrap([0.1, 0.2, 0.3], ["a", "b"]).decides, "a value without a cluster"
+
+
+@given(st.integers(1, 60), st.integers(1, 3))
+def test_differences_that_are_all_none_have_the_width_of_their_clusters(clusters: int, each: int) -> None:
+    """Were a larger share of clusters to differ, so many without one would come less often than once in forty."""
+    names = [str(at) for at in range(clusters)] * each
+    found = paired_bootstrap([0.0] * len(names), names)
+    assert found.high == -found.low
+    assert (1 - found.high) ** clusters == pytest.approx(0.025)
+    assert found.units == clusters
+
+
+@given(clustered())
+def test_other_differences_are_the_ordinary_bootstrap(data: tuple[list[float], list[str]]) -> None:
+    values, clusters = np.clip(data[0], -1, 1).tolist(), data[1]
+    assume(any(values))
+    assert paired_bootstrap(values, clusters) == cluster_bootstrap(values, clusters, limits=(-1.0, 1.0))
+
+
+def test_sides_apart_by_brute_force() -> None:
+    """Each draw takes whole clusters of one side, then of the other, by the same generator."""
+    first = [("a", 1.0), ("a", 0.0), ("b", 1.0), ("c", 0.5)]
+    second = [("a", 0.0), ("d", 0.25), ("d", 0.5)]
+    rng, means = np.random.default_rng(SEED), []
+    for side in (first, second):
+        names = list(dict.fromkeys(name for name, _ in side))
+        drawn = rng.integers(0, len(names), size=(RESAMPLES, len(names)))
+        rows = [[value for at in draw for name, value in side if name == names[at]] for draw in drawn]
+        means.append(np.array([np.mean(row) for row in rows]))
+    assert bounds(apart_bootstrap(first, second)) == pytest.approx(
+        tuple(np.quantile(means[0] - means[1], (0.025, 0.975)))
+    )
+    assert apart_bootstrap(first, second).units == 2
+
+
+@given(clustered(), clustered(), st.floats(-1, 1))
+def test_sides_apart_follow_a_shift(
+    first: tuple[list[float], list[str]], second: tuple[list[float], list[str]], shift: float
+) -> None:
+    one, other = (list(zip(clusters, values, strict=True)) for values, clusters in (first, second))
+    moved = [(cluster, value + shift) for cluster, value in one]
+    low, high = bounds(apart_bootstrap(one, other))
+    assert bounds(apart_bootstrap(moved, other)) == pytest.approx((low + shift, high + shift), abs=1e-9)
+
+
+@pytest.mark.parametrize("sides", [([], [("a", 1.0)]), ([("a", 1.0)], []), ([], [])])
+def test_a_side_of_nothing_decides_nothing(sides: tuple[list[tuple[str, float]], list[tuple[str, float]]]) -> None:
+    assert not apart_bootstrap(*sides).decides
 
 
 @given(low=st.floats(), high=st.floats(), units=st.integers(0, 9))

@@ -90,6 +90,39 @@ def _at_limit(x: NDArray[np.float64], units: int, limits: tuple[float, float], l
     return None
 
 
+def paired_bootstrap(values: Sequence[float], clusters: Sequence[Any]) -> Interval:
+    """Cluster bootstrap of the mean of differences in [-1, 1].
+
+    Where nothing differs it has no width; the exact bound takes its place: were the share of clusters that differ above
+    1 - (alpha/2)^(1/clusters), so many without one would be less likely than alpha/2.
+    """
+    if len(values) and all(value == 0 for value in values):
+        units = len(set(clusters))
+        reach = 1 - ((1 - LEVEL) / 2) ** (1 / units)
+        return Interval(-reach, reach, "exact bound, nothing differs", units)
+    return cluster_bootstrap(values, clusters, limits=(-1.0, 1.0))
+
+
+def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[Any, float]]) -> Interval:
+    """Interval of mean(first) - mean(second), each a list of (cluster, value), whose clusters are drawn apart.
+
+    A cluster that stands on both sides is drawn as two, which widens the interval where both rise and fall with it.
+    """
+    if not first or not second:
+        return Interval(math.nan, math.nan, "nothing on one side", 0)
+    rng, means, units = np.random.default_rng(SEED), [], []
+    for side in (first, second):
+        places = {cluster: at for at, cluster in enumerate(dict.fromkeys(cluster for cluster, _ in side))}
+        index = np.array([places[cluster] for cluster, _ in side])
+        sums, counts = np.bincount(index, weights=np.array([value for _, value in side])), np.bincount(index)
+        drawn = rng.integers(0, len(places), size=(RESAMPLES, len(places)))
+        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
+        units.append(len(places))
+    low, high = np.quantile(means[0] - means[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    method = f"percentile bootstrap, sides apart, B={RESAMPLES}, seed {SEED}"
+    return Interval(float(low), float(high), method, min(units))
+
+
 def wilson(successes: float, units: int, level: float = LEVEL) -> Interval:
     """Wilson score interval of a proportion over independent units."""
     if units <= 0 or not 0 <= successes <= units:

@@ -69,6 +69,12 @@ def read_sealed(path: Path) -> bytes | None:
     return None
 
 
+def file_digest(path: Path) -> str:
+    """SHA-256 (hex) of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def canonical(value: Any) -> bytes:
     """JSON with one spelling per value: sorted keys, no spaces, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()

@@ -18,14 +18,14 @@ from hashing import HashingEncoder
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.attribution import Outcome, artifact_gap, closure_gap
-from uds_bench.audits.lmlm.cell import TOPOLOGIES, Cell, every_prompt
+from uds_bench.audits.lmlm.cell import Cell, every_prompt
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
 from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.record import OFF, STATES, Call, Replies, Reply, State
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
-from uds_bench.facts.topology import embedded
+from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.inference.markup import TOKENS
 from uds_bench.retrieval.encoder import encoder_of
@@ -209,6 +209,23 @@ def test_leakage_of_nothing_is_the_worst() -> None:
     """A bound must not be met by prompts that were never asked."""
     assert math.isnan(rates.worst_leakage([])[2].value)
     assert math.isnan(rates.worst_leakage([by_hand(0, "few_shot")])[2].value)
+
+
+def test_silence_is_counted() -> None:
+    rows = [by_hand(fact, self_completed=Reply("Oslo" if fact == 1 else "")) for fact in range(4)]
+    assert rates.silent(rows, "self_completed") == 3 / 4
+    assert rates.silent(rows, "forbidden") == 0
+    assert math.isnan(rates.silent([], "forbidden"))
+
+
+def test_a_closer_deletion_is_compared_prompt_by_prompt() -> None:
+    right = {"del_on": Reply("Oslo")}
+    wide = [by_hand(0, **right), by_hand(2, **right), by_hand(1)]
+    near = [by_hand(1), by_hand(0), by_hand(2, **right)]
+    step = rates.closer(near, wide, "near", "wide")
+    assert (step.earlier, step.later, step.difference) == ("near", "wide", pytest.approx(1 / 3))
+    assert rates.closer(wide, near, "wide", "near").difference == pytest.approx(-1 / 3)
+    assert rates.closer(wide, wide, "wide", "wide").interval.high > 0, "no difference is no proof of none"
 
 
 def test_cells_that_are_not_answered_are_uninformative() -> None:

@@ -1,16 +1,22 @@
 """The table of claims and the suites say the same."""
 
 import ast
+import itertools
 import math
 from pathlib import Path
 
 import pytest
 
-from uds_bench.audits.lmlm.cell import TOPOLOGIES
+from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.harness.bounds import CLAIMS
+from uds_bench.harness.bounds_lmlm import CLOSER
 from uds_bench.meta.twenty import TWENTY
 
 SUITES = Path(__file__).parents[2] / "suites"
+PARAMETERS = [
+    {"metric": metric, "topology": topology, "policy": policy}
+    for metric, topology, policy in itertools.product(TWENTY, TOPOLOGIES, CLOSER)
+]
 
 
 def used() -> dict[str, list[str]]:
@@ -21,7 +27,7 @@ def used() -> dict[str, list[str]]:
             for mark in getattr(node, "decorator_list", ()):
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.claim":
                     named = ast.literal_eval(mark.args[0])
-                    for claim in dict.fromkeys(named.format(metric=m, topology=t) for m in TWENTY for t in TOPOLOGIES):
+                    for claim in dict.fromkeys(named.format_map(given) for given in PARAMETERS):
                         found.setdefault(claim, []).append(f"{path.name}::{node.name}")  # type: ignore[attr-defined]
     return found
 

@@ -33,7 +33,7 @@ from uds_bench.harness.judging import (
     require_distinct,
 )
 from uds_bench.harness.manifest import Manifest, load_manifest
-from uds_bench.harness.run import Wish, plan_requests
+from uds_bench.harness.planning import Wish, plan_requests
 from uds_bench.harness.store import Store
 from uds_bench.meta.evaluation import QUANTIZED, RELEARNED, Models, evaluate
 from uds_bench.meta.twenty import TWENTY

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench
 
@@ -63,6 +64,7 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert verdicts["residual.base[lmlm]"] == "inconclusive"
     assert "every base database is uninformative" in ran.claims["lmlm.residual.base[lmlm]"]["message"]
     assert verdicts["residual.noise[lmlm]"] == "not applicable"
+    assert verdicts["closer.canonical"] == "not applicable", "nothing is left that a closer deletion could take"
     assert (
         verdicts["off_is_off[lmlm]"] == verdicts["artifact_identity[lmlm]"] == verdicts["deletion_complete"] == "pass"
     )
@@ -77,6 +79,22 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert again.report is not None
     assert again.report["loads"] == {}, "what was asked is read"
     assert again.report["lmlm"] == ran.report["lmlm"]
+
+
+def test_a_model_that_says_nothing_has_not_shown_that_it_knows_nothing(bench: Bench, written: Path) -> None:
+    """Every weight 0: it ends each answer at once, wherever it is asked."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
+    mute = FAMILIES["llama"](len(tokenizer), seed=1)
+    with torch.no_grad():
+        for weight in mute.parameters():
+            weight.zero_()
+    save_checkpoint(written / "one", mute, tokenizer)
+    manifest(written)
+    ran = bench.run(SUITE, store=written / "store")
+    told = ran.claims["lmlm.leakage[lmlm]"]["message"]
+    assert "no finite value was observed" in told
+    assert "left alone with a value it says nothing in 100% of prompts" in told
 
 
 def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) -> None:

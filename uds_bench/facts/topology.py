@@ -20,7 +20,8 @@ DOMAINS: tuple[Domain, ...] = get_args(Domain)
 Topology = Literal["base", "alias", "collision", "noise"]
 TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
 """Canonical rows alone; each under two other names and never under its own; with near misses (same subject, another
-object); with decoys (another subject, the same object). LMLM audit, section 4."""
+object); with decoys (another subject, the same object). LMLM audit, section 4; in the order of the residuals that it
+published (figure 3)."""
 
 SHOTS = (
     ("Where was Ada Lovelace born?", "London"),

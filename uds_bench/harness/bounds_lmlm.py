@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from uds_bench.audits.lmlm.rates import INFORMATIVE
 from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
 
 RESIDUAL_BOUNDS = {"base": (0.05, 0.037), "alias": (0.10, 0.062), "collision": (0.15, 0.072), "noise": (0.25, 0.136)}
 """Per topology the bound, and what the LMLM audit observed of one public model (figure 3)."""
+
+CLOSER = {
+    "radius_closure": "every row within a radius of the fact's own",
+    "canonical": "the record that other forms of the fact were written into",
+}
+"""Deletions beyond the published one, and what goes with them."""
 
 LMLM = (
     ClaimSpec(
@@ -13,7 +20,7 @@ LMLM = (
         "threshold",
         "With every row in place the model answers, in each database: else its cell says nothing about deletion.",
         ">=",
-        0.50,
+        INFORMATIVE,
         "ours; the LMLM audit has three databases that answer 1% and less",
         unit="facts",
         must_fail="a perfect asker whose index holds another database",
@@ -96,6 +103,19 @@ LMLM = (
         "LMLM audit, section 4; exact",
         unit="facts",
         must_fail="deleting equal rows alone, of alias databases",
+    ),
+    *(
+        ClaimSpec(
+            f"lmlm.closer.{policy}",
+            "ordering",
+            f"Deleting {what} leaves a perfect asker fewer deleted objects than closure over aliases alone.",
+            ">",
+            0.0,
+            "LMLM audit, section 7, where it is future work",
+            unit="facts",
+            must_fail="the opposite order",
+        )
+        for policy, what in CLOSER.items()
     ),
     ClaimSpec(
         "lmlm.off_is_off",

@@ -140,9 +140,8 @@ class Claim:
             raise ConfigurationError(f"claim {plain.id} is not in the table of claims: give at_least or at_most")
         spec = self._in_force(plain, cut)
         decided = [_held(c, _judge(self._in_force(plain, c.bound), c.value, c.interval, c.score)) for c in controls]
-        decision = _judge(spec, value, interval, score)
-        told = replace(decision, text=f"{decision.text}; {remark}") if remark else decision
-        return self._settle(spec, told, [*preconditions, *decided], provenance)
+        decision = _remarked(_judge(spec, value, interval, score), remark)
+        return self._settle(spec, decision, [*preconditions, *decided], provenance)
 
     def _pooled(self, plain: ClaimSpec, pools: Sequence[ControlSubject]) -> list[Control]:
         """A member near the cut may be inconclusive, as long as most of its side are decided, and rightly."""
@@ -175,6 +174,7 @@ class Claim:
         *,
         id: str | None = None,
         must_fail: Sequence[verdicts.Step] = (),
+        remark: str = "",
         provenance: Any = None,
     ) -> Decision:
         """Every step's paired difference lies above 0; `must_fail`: the steps of an order known to be wrong.
@@ -182,7 +182,7 @@ class Claim:
         That control holds if the wrong order does not pass: where the models do not differ it cannot clearly fail.
         """
         spec = self._spec(id, "ordering", None, None, "an ordering")
-        decision = verdicts.decide_ordering(steps, spec.unit)
+        decision = _remarked(verdicts.decide_ordering(steps, spec.unit), remark)
         decided = []
         if must_fail:
             wrong = verdicts.decide_ordering(must_fail, spec.unit)
@@ -263,6 +263,10 @@ class Claim:
 def _held(control: ControlSubject, decision: Decision) -> Control:
     held = decision.verdict.value == control.must
     return Control(control.name, control.must, decision.verdict.value, control.value, control.interval, held)
+
+
+def _remarked(decision: Decision, remark: str) -> Decision:
+    return replace(decision, text=f"{decision.text}; {remark}") if remark else decision
 
 
 def _judge(spec: ClaimSpec, value: float | None, interval: Interval | None, score: Score | None) -> Decision:

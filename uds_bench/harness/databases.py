@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from uds_bench.audits.lmlm.cell import TOPOLOGIES, Cell
+from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupPrompts, read_prompts
-from uds_bench.facts.topology import DOMAINS, embedded
+from uds_bench.facts.topology import DOMAINS, TOPOLOGIES, embedded
 from uds_bench.facts.triplets import read_database
 from uds_bench.harness.locate import matches
 from uds_bench.harness.sections import Lmlm

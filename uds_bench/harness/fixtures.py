@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from uds_bench.harness.subjects import SUBJECTS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 CLAIM: pytest.StashKey[Claim] = pytest.StashKey()
-SUBJECTS = ("candidate", "reasoner", "asker")
-"""Parametrized fixtures that name what a claim speaks of."""
 LACKS: pytest.StashKey[str] = pytest.StashKey()
 """On a test: what this machine lacks for it."""
 

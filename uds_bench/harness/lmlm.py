@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from uds_bench.attacks.random_weights import random_weights
@@ -47,6 +46,7 @@ class LmlmAudit:
     def __init__(self, section: Lmlm, whole: Examinations, spot: Examinations, plan: Sequence[Place] = ()) -> None:
         self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
         self._seen: dict[tuple[Place, bool], Seen] = {}
+        self._perfect: dict[Policy, list[Judged]] = {}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -64,19 +64,21 @@ class LmlmAudit:
         """A model with every weight drawn anew."""
         return self._one(Place(model, RANDOM.name), False)
 
-    @cached_property
+    @property
     def perfect(self) -> list[Judged]:
         """A perfect asker that knows nothing, under the manifest's deletion: the control of the retrieval side."""
         return self.asked_perfectly()
 
-    def asked_perfectly(self, policy: Policy | None = None, cells: Sequence[Cell] | None = None) -> list[Judged]:
-        """The same under another deletion, or of other cells."""
-        examiner = _examiner(self.spot)
-        cells = tuple(examiner.cells if cells is None else cells)
-        if policy is not None:
-            cells = tuple(replace(cell, policy=policy) for cell in cells)
-        units, replies = ask_perfectly(replace(examiner, cells=cells).library())
-        return judge(cells, units, {unit.id: told for unit, told in zip(units, replies, strict=True)})
+    def asked_perfectly(self, policy: Policy | None = None) -> list[Judged]:
+        """The same under another deletion."""
+        policy = policy or self.section.deletion
+        if policy not in self._perfect:
+            examiner = _examiner(self.spot)
+            cells = tuple(replace(cell, policy=policy) for cell in examiner.cells)
+            units, replies = ask_perfectly(replace(examiner, cells=cells).library())
+            told = {unit.id: reply for unit, reply in zip(units, replies, strict=True)}
+            self._perfect[policy] = judge(cells, units, told)
+        return self._perfect[policy]
 
     def deletions(self, policy: Policy | None = None) -> dict[str, dict[int, frozenset[int]]]:
         """By cell and fact, the rows that go, under the manifest's policy or another."""

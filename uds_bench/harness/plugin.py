@@ -27,6 +27,7 @@ from uds_bench.harness.fixtures import (
     uds_run,
 )
 from uds_bench.harness.options import add_options, read_settings
+from uds_bench.harness.subjects import SUBJECTS, names
 
 __all__ = [
     "asker",
@@ -78,17 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "candidate" in metafunc.fixturenames and is_ours("candidate", metafunc._arg2fixturedefs):
-        names = list(metafunc.config.stash[RUN].manifest.candidates)
-        metafunc.parametrize("candidate", names, ids=names, indirect=True)
-    if "reasoner" in metafunc.fixturenames and is_ours("reasoner", metafunc._arg2fixturedefs):
-        section = metafunc.config.stash[RUN].manifest.bypass
-        judged = section.judged() if section is not None and section.models else [None]
-        metafunc.parametrize("reasoner", judged, ids=[name or "none" for name in judged], indirect=True)
-    if "asker" in metafunc.fixturenames and is_ours("asker", metafunc._arg2fixturedefs):
-        memory = metafunc.config.stash[RUN].manifest.lmlm
-        judged = memory.judged() if memory is not None and memory.checkpoints() else [None]
-        metafunc.parametrize("asker", judged, ids=[name or "none" for name in judged], indirect=True)
+    for fixture in SUBJECTS:
+        if fixture in metafunc.fixturenames and is_ours(fixture, metafunc._arg2fixturedefs):
+            named = names(metafunc.config.stash[RUN].manifest, fixture)
+            metafunc.parametrize(fixture, named, ids=[name or "none" for name in named], indirect=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

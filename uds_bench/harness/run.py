@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from uds_bench.device import resolve_device
 from uds_bench.harness.options import RECORDED, Settings
+from uds_bench.harness.subjects import SUBJECTS, audited
 
 if TYPE_CHECKING:
     import pytest
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
     from uds_bench.harness.lmlm import LmlmAudit
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.rules import Rules
+    from uds_bench.harness.store import Store
+    from uds_bench.harness.subjects import Audited
     from uds_bench.scores import Score, Scores
 
-GROUPS = ("full", "retain", "nested", "pools", "candidates", "every_candidate")
 EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "checkpoints named by the manifest"
 
 
@@ -69,14 +71,13 @@ class Handle:
 
 
 class Run:
-    """State of one process's share of a run. `selected` names the checkpoints that the selected tests speak of."""
+    """State of one process's share of a run. `subjects`: by fixture, the models that the selected tests speak of."""
 
     def __init__(self, settings: Settings, config: pytest.Config) -> None:
         self.settings = settings
         self.config = config
         self.plan: list[Request] = []
-        self.reasoners: set[str] = set()
-        self.askers: set[str] = set()
+        self.subjects: dict[str, list[str]] = {fixture: [] for fixture in SUBJECTS}
         self.asked: dict[Request, Score] = {}
 
     @property
@@ -143,18 +144,12 @@ class Run:
     def bypass(self) -> BypassAudit:
         """The bypass audit of the manifest's [bypass]; ConfigurationError where it has none."""
         from uds_bench.harness.bypass import audit_of
-        from uds_bench.harness.specs import require_folders, resolve_zoo
-        from uds_bench.harness.store import Store
-        from uds_bench.storage import default_cache
 
         section = self.manifest.require_bypass()
-        specs = section.checkpoints()
-        store = require_folders(self.settings.store, specs, "--uds-store")
-        judged = [*self.reasoners, *section.controls()] if self.reasoners else list(section.models)
-        names = [name for model in judged for name in section.seeds(model)]
-        with self.uncaptured() as console:
-            specs = resolve_zoo(specs, names, default_cache(), console, self.settings.draw)
-        return audit_of(section, self.canaries, specs, names, Store(store), self.device, self.uncaptured)
+        judged = self.subjects["reasoner"]
+        names = section.needed(judged) if judged else list(section.checkpoints())
+        specs, store = self._examined(section, names)
+        return audit_of(section, self.canaries, specs, names, store, self.device, self.uncaptured)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -167,17 +162,22 @@ class Run:
     def lmlm(self) -> LmlmAudit:
         """The LMLM audit of the manifest's [lmlm]; ConfigurationError where it has none."""
         from uds_bench.harness.lmlm import audit_of
+
+        section = self.manifest.require_lmlm()
+        judged = self.subjects["asker"] or section.judged()
+        specs, store = self._examined(section, section.needed(judged))
+        return audit_of(section, self.cells, specs, judged, store, self.device, self.uncaptured)
+
+    def _examined(self, section: Audited, names: Iterable[str]) -> tuple[Mapping[str, CheckpointSpec], Store]:
+        """The checkpoints of a section, those called `names` built where they are of the zoo, and where scores go."""
         from uds_bench.harness.specs import require_folders, resolve_zoo
         from uds_bench.harness.store import Store
         from uds_bench.storage import default_cache
 
-        section = self.manifest.require_lmlm()
         specs = section.checkpoints()
         store = require_folders(self.settings.store, specs, "--uds-store")
-        names = [name for name in section.judged() if not self.askers or name in self.askers]
         with self.uncaptured() as console:
-            specs = resolve_zoo(specs, [*names, *section.must_fail], default_cache(), console, self.settings.draw)
-        return audit_of(section, self.cells, specs, names, Store(store), self.device, self.uncaptured)
+            return resolve_zoo(specs, list(names), default_cache(), console, self.settings.draw), Store(store)
 
     @cached_property
     def rules(self) -> Rules:
@@ -230,33 +230,22 @@ class Run:
 
         Raises ConfigurationError for a manifest that lacks what the tests need, or names a checkpoint that cannot fit.
         """
-        from uds_bench.attacks import NONE
+        from uds_bench.harness.planning import plan_requests, preflight, wishes_of
         from uds_bench.harness.specs import require_folders
 
-        wishes: list[Wish] = []
-        candidates = []
-        for item in items:
-            callspec = getattr(item, "callspec", None)
-            candidates += [] if callspec is None else [callspec.params.get("candidate")]
-            self.reasoners |= set() if callspec is None else {callspec.params.get("reasoner")} - {None}
-            self.askers |= set() if callspec is None else {callspec.params.get("asker")} - {None}
-            for marker in item.iter_markers("scores"):
-                of, under = marker.kwargs.get("of", GROUPS[:-1]), marker.kwargs.get("under", (NONE,))
-                wishes += [Wish(metric, tuple(of), tuple(under)) for metric in marker.args]
-        if wishes:
-            self.plan = plan_requests(self.manifest, self.facts, wishes, [c for c in candidates if c])
+        for fixture, named in self.subjects.items():
+            params = [item.callspec.params for item in items if hasattr(item, "callspec")]
+            named += dict.fromkeys(given[fixture] for given in params if given.get(fixture) is not None)
+        if wishes := wishes_of(items):
+            self.plan = plan_requests(self.manifest, self.facts, wishes, self.subjects["candidate"])
         if self.plan:
             require_folders(self.settings.store, self.manifest.checkpoints(), "--uds-store")
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
-        if self.reasoners:
-            section = self.manifest.require_bypass()
-            models = {*self.reasoners, *section.controls()}
-            preflight(section.checkpoints(), {name for model in models for name in section.seeds(model)})
-            self.canaries  # noqa: B018  read before any model is loaded
-        if self.askers:
-            memory = self.manifest.require_lmlm()
-            preflight(memory.checkpoints(), {*self.askers, *memory.must_fail})
-            self.cells  # noqa: B018  read before any model is loaded
+        for fixture, asked in {"reasoner": "canaries", "asker": "cells"}.items():
+            section = audited(self.manifest, fixture) if self.subjects[fixture] else None
+            if section is not None:
+                preflight(section.checkpoints(), section.needed(self.subjects[fixture]))
+                getattr(self, asked)  # read before any model is loaded
 
     def score(self, request: Request) -> Score:
         """A score, with everything else that is planned computed while its checkpoints are loaded."""
@@ -285,66 +274,3 @@ class Run:
         ordered = sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant)
         audits = [self.__dict__[name].scores() for name in ("bypass", "lmlm") if name in self.__dict__]
         return Scores([*ordered, *(score for scores in audits for score in scores)])
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a test declares by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`.
-
-    Groups are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate (with
-    those of the sweep).
-    """
-
-    metric: str
-    of: tuple[str, ...]
-    under: tuple[str, ...]
-
-
-def plan_requests(
-    manifest: Manifest, facts: FactSet, wishes: Iterable[Wish], candidates: Iterable[str]
-) -> list[Request]:
-    """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them."""
-    from uds_bench.attacks import NONE
-    from uds_bench.errors import ConfigurationError
-    from uds_bench.harness.engine import Request
-    from uds_bench.metrics import find_metric
-
-    groups = {
-        "full": ["full"],
-        "retain": ["retain"],
-        "nested": list(manifest.nested),
-        "pools": [*manifest.pools.positive, *manifest.pools.negative],
-        "candidates": list(dict.fromkeys(candidates)),
-        "every_candidate": list(manifest.unlearned),
-    }
-    attacks = {NONE, *manifest.chosen_attacks()}
-    requests: dict[Request, None] = {}
-    for wish in wishes:
-        name, _, variant = wish.metric.rstrip("]").partition("[")
-        if not all(facts.split(split) for split in find_metric(name).splits):
-            continue  # the claim that wants it says so
-        for group in wish.of:
-            if group not in groups:
-                raise ConfigurationError(f"marker scores: there is no group {group!r}: choose from {', '.join(groups)}")
-        places = [(checkpoint, attack) for group in wish.of for checkpoint in groups[group] for attack in wish.under]
-        for checkpoint, attack in places:
-            if attack in attacks:
-                requests[Request(checkpoint, name, variant or None, attack)] = None
-    return list(requests)
-
-
-def preflight(specs: dict[str, CheckpointSpec], names: set[str]) -> None:
-    """Everything that configuration files alone can tell about the checkpoints, in one go."""
-    from uds_bench.checkpoints import resolve
-    from uds_bench.errors import CheckpointError, ConfigurationError
-    from uds_bench.harness.specs import check_shapes
-
-    problems = []
-    for name in [n for n in specs if n in names and not specs[n].model.startswith("zoo:")]:
-        try:
-            resolve(specs[name])
-            check_shapes(name, specs)
-        except CheckpointError as error:
-            problems.append(f"{name}: {error}" if not str(error).startswith(name) else str(error))
-    if problems:
-        raise ConfigurationError("; ".join(dict.fromkeys(problems)))

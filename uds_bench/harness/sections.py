@@ -6,7 +6,7 @@ Validated with the manifest's folder as context; without one, names stay as they
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -264,6 +264,10 @@ class Bypass(Table):
     def checkpoints(self) -> dict[str, CheckpointSpec]:
         return {name: spec for model in self.models for name, spec in self.seeds(model).items()}
 
+    def needed(self, models: Iterable[str]) -> list[str]:
+        """The checkpoints of some models and of the controls."""
+        return [name for model in dict.fromkeys([*models, *self.controls()]) for name in self.seeds(model)]
+
     @property
     def options(self) -> dict[str, int]:
         """How many built-in authors there are, as keyword arguments."""
@@ -323,6 +327,10 @@ class Lmlm(Table):
     def judged(self) -> list[str]:
         """The models that claims speak of: those that are no controls."""
         return [name for name in self.checkpoints() if name not in self.must_fail]
+
+    def needed(self, models: Iterable[str]) -> list[str]:
+        """Some models and the controls."""
+        return list(dict.fromkeys([*models, *self.must_fail]))
 
 
 class Localization(Table):

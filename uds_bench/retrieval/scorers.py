@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -103,8 +104,6 @@ def scorer_of(texts: Sequence[str], settings: RetrieverSettings, encoder: Encode
 
 def words(text: str) -> list[str]:
     """The lower-cased words of a text."""
-    import re
-
     return re.findall(r"\w+", text.casefold())
 
 

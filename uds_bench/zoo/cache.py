@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from uds_bench.methods.training import OnStep
-from uds_bench.storage import canonical, require_writable, write_atomic
+from uds_bench.storage import canonical, file_digest, require_writable, write_atomic
 from uds_bench.zoo import recipes
 from uds_bench.zoo.build import build
 
@@ -27,7 +26,7 @@ def is_whole(path: Path) -> bool:
     """Whether every file that the build wrote is there, unaltered."""
     try:
         wanted: dict[str, str] = json.loads((path / CHECKSUMS).read_text())
-        return bool(wanted) and all(_sha256(path / file) == digest for file, digest in wanted.items())
+        return bool(wanted) and all(file_digest(path / file) == digest for file, digest in wanted.items())
     except (OSError, ValueError, AttributeError):
         return False
 
@@ -56,17 +55,12 @@ def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
             draft.mkdir()
             losses = build(recipe, parent, draft, on_step)
             write_atomic(draft / "losses.json", canonical(losses))
-            files = {str(f.relative_to(draft)): _sha256(f) for f in sorted(draft.rglob("*")) if f.is_file()}
+            files = {str(f.relative_to(draft)): file_digest(f) for f in sorted(draft.rglob("*")) if f.is_file()}
             write_atomic(draft / CHECKSUMS, canonical(files))
             draft.replace(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return place
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def clear(cache: Path) -> int:

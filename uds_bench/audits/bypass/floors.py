@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from uds_bench.audits.bypass.rates import Rate, mean, paired
+from uds_bench.audits.bypass.rates import Rate, mean
 from uds_bench.audits.bypass.record import Context, Probed
 from uds_bench.facts.reasoning import Prefill
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap
+from uds_bench.statistics import apart_bootstrap, cluster_bootstrap, paired_bootstrap
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) 
         _rate(own),
         _rate(wrong),
         _rate(strangers),
-        Rate(mean([d for _, d in both]), paired([d for _, d in both], [a for a, _ in both])),
+        Rate(mean([d for _, d in both]), paired_bootstrap([d for _, d in both], [a for a, _ in both])),
         _apart(own, strangers),
     )
 
@@ -71,13 +68,6 @@ def _rate(values: Sequence[tuple[str, float]]) -> Rate:
 
 
 def _apart(own: Sequence[tuple[str, float]], strangers: Sequence[tuple[str, float]]) -> Rate:
-    """Difference of the means of two groups of authors, each drawn apart."""
-    if not own or not strangers:
-        return Rate(math.nan, Interval(math.nan, math.nan, "no authors that were never seen", 0))
-    rng = np.random.default_rng(SEED)
-    first, second = (np.array([value for _, value in side]) for side in (own, strangers))
-    means = [side[rng.integers(0, len(side), size=(RESAMPLES, len(side)))].mean(1) for side in (first, second)]
-    low, high = np.quantile(means[0] - means[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    method = f"percentile bootstrap, groups apart, B={RESAMPLES}, seed {SEED}"
-    interval = Interval(float(low), float(high), method, min(len(first), len(second)))
-    return Rate(float(first.mean() - second.mean()), interval)
+    """Difference of the means of two groups of authors, each drawn apart; NaN where one is empty."""
+    difference = mean([value for _, value in own]) - mean([value for _, value in strangers])
+    return Rate(difference, apart_bootstrap(own, strangers))

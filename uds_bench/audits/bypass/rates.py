@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.audits.bypass.reply import Fallback, Match, contains, split_reply, tells
 from uds_bench.facts.canaries import Canary
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap
+from uds_bench.statistics import LEVEL, Interval, apart_bootstrap, paired_bootstrap
 
 HEAD_ARMS: tuple[Arm, ...] = ("wrong_head", "shuffled_head")
 """Arms that prompt another head: their answers go on from that, so that what follows it is looked for."""
@@ -86,20 +86,7 @@ def answered(canary: Canary, probed: Probed) -> bool:
 def difference(rows: Rows, first: Indicator, second: Indicator) -> Rate:
     """Share of authors with the first minus share with the second, -1 to 1, paired by author."""
     values = [float(first(canary, probed)) - float(second(canary, probed)) for canary, probed in rows]
-    return Rate(mean(values), paired(values, _authors(rows)))
-
-
-def paired(values: Sequence[float], authors: Sequence[str]) -> Interval:
-    """Author-clustered bootstrap of the mean of differences in [-1, 1].
-
-    Where no author differs it has no width; the exact bound takes its place: were the share of those who differ above
-    1 - (alpha/2)^(1/authors), so many without one would be less likely than alpha/2.
-    """
-    if values and all(value == 0 for value in values):
-        units = len(set(authors))
-        reach = 1 - ((1 - LEVEL) / 2) ** (1 / units)
-        return Interval(-reach, reach, "exact bound, no author differs", units)
-    return cluster_bootstrap(values, authors, limits=(-1.0, 1.0))
+    return Rate(mean(values), paired_bootstrap(values, _authors(rows)))
 
 
 def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
@@ -109,14 +96,10 @@ def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
     if not rows or len(set(_authors(rows))) < len(rows):
         return Interval(math.nan, math.nan, "no interval without one probe an author", 0)
     if all(np.ptp(side) == 0 for side in sides):
-        return paired((sides[0] - sides[1]).tolist(), _authors(rows))
-    rng = np.random.default_rng(SEED)
-    draws = rng.integers(0, len(rows), size=(2, RESAMPLES, len(rows)))
-    means = sides[0][draws[0]].mean(1) - sides[1][draws[1]].mean(1)
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(
-        float(low), float(high), f"percentile bootstrap, sides apart, B={RESAMPLES}, seed {SEED}", len(rows)
-    )
+        return paired_bootstrap((sides[0] - sides[1]).tolist(), _authors(rows))
+    authors = _authors(rows)
+    first_side, second_side = (list(zip(authors, side.tolist(), strict=True)) for side in sides)
+    return apart_bootstrap(first_side, second_side)
 
 
 def gap(rows: Rows, fallback: Fallback = "answer", match: Match = "exact") -> Rate:

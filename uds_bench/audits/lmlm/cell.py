@@ -10,9 +10,6 @@ from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Embed, Policy
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.storage import content_key
 
-TOPOLOGIES = ("base", "alias", "collision", "noise")
-"""Of the audit, in the order of the residuals that it published (figure 3)."""
-
 
 @dataclass(frozen=True)
 class Cell:

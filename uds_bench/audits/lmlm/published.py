@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from uds_bench.audits.lmlm.cell import TOPOLOGIES
 from uds_bench.audits.lmlm.tables import (
     RATES,
     SCORES,
@@ -23,6 +22,7 @@ from uds_bench.audits.lmlm.tables import (
     share,
     stack,
 )
+from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.meta.published import MOVED, Cell, Table, moved
 from uds_bench.statistics import mcnemar
 

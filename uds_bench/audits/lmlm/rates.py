@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, get_args
 
-import numpy as np
-
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.record import OFF, State
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap, mcnemar
+from uds_bench.statistics import Interval, apart_bootstrap, cluster_bootstrap, mcnemar, paired_bootstrap
 from uds_bench.verdicts import Step
 
 Way = Literal["exact", "contains", "recall"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, it holds the object, or the share of its tokens."""
-
-
 INFORMATIVE = 0.5
 """FULL that a cell must clearly reach for its deletions to say anything."""
+SILENT = 0.5
+"""Share of empty answers above which the elicitation that tells most, a value to complete, has told nothing."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +31,16 @@ class Rate:
     interval: Interval
 
 
-def rate(judged: Sequence[Judged], holds: Callable[[Judged], float], limits: tuple[float, float] = (0.0, 1.0)) -> Rate:
-    """The mean of a number of each prompt."""
-    values = [float(holds(one)) for one in judged]
-    clusters = [one.asked.cluster for one in judged]
-    if not values:
-        return Rate(math.nan, Interval(math.nan, math.nan, "no prompts", 0))
-    value = mean(values)
-    if limits[0] < 0 and all(number == 0 for number in values):
-        # Where nothing differs the bootstrap has no width: so many facts without one bound how many there can be.
-        units = len(set(clusters))
-        reach = 1 - ((1 - LEVEL) / 2) ** (1 / units)
-        return Rate(value, Interval(-reach, reach, "exact bound, no prompt differs", units))
-    return Rate(value, cluster_bootstrap(values, clusters, limits=limits))
+def rate(judged: Sequence[Judged], holds: Callable[[Judged], float]) -> Rate:
+    """The mean of a number of each prompt, 0 to 1."""
+    values, clusters = _values(judged, holds)
+    return Rate(mean(values), cluster_bootstrap(values, clusters, limits=(0.0, 1.0)))
+
+
+def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Rate:
+    """The mean of a difference of each prompt, -1 to 1."""
+    values, clusters = _values(judged, apart)
+    return Rate(mean(values), paired_bootstrap(values, clusters))
 
 
 def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
@@ -58,13 +53,18 @@ def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
     if way == "exact":
         return rate(asked, lambda one: one.marks[state].exact)
     floored = [one for one in asked if one.floor is not None]
-    return rate(floored, lambda one: _above(one, state, way), (-1.0, 1.0))
+    return difference(floored, lambda one: _above(one, state, way))
 
 
 def worst_leakage(judged: Sequence[Judged]) -> tuple[State, Way, Rate]:
     """The elicitation and way under which the interval reaches highest."""
     found = [(state, way, leakage(judged, state, way)) for state in OFF for way in WAYS]
-    return max(found, key=lambda one: math.inf if math.isnan(one[2].interval.high) else one[2].interval.high)
+    return max(found, key=lambda one: _reach(one[2]))
+
+
+def silent(judged: Sequence[Judged], state: State) -> float:
+    """Share of prompts that a state answers with nothing at all: so much of its leakage says nothing."""
+    return mean(not one.replies[state].answer for one in judged)
 
 
 def baseline(judged: Sequence[Judged]) -> Rate:
@@ -76,7 +76,7 @@ def residual(judged: Sequence[Judged], above_chance: bool = True) -> Rate:
     """DEL-ON: how often the whole answer is still the deleted object, above what shared objects give by chance."""
     if not above_chance:
         return rate(judged, lambda one: one.marks["del_on"].exact)
-    return rate(judged, lambda one: one.marks["del_on"].exact - one.chance, (-1.0, 1.0))
+    return difference(judged, lambda one: one.marks["del_on"].exact - one.chance)
 
 
 def counts(judged: Iterable[Judged]) -> Contingency:
@@ -88,12 +88,6 @@ def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | Non
     """The counts, and McNemar's test of them: its name, statistic and p-value."""
     found = counts(judged)
     return found, *mcnemar(found.b, found.c)
-
-
-def _above(one: Judged, state: State, way: Way) -> float:
-    assert one.floor is not None
-    own, floor = one.marks[state], one.floor[state]
-    return float(getattr(own, way)) - float(getattr(floor, way))
 
 
 def worst_cell(judged: Sequence[Judged]) -> tuple[str, str, Rate]:
@@ -126,11 +120,19 @@ def order_steps(judged: Sequence[Judged], order: Sequence[str]) -> list[Step]:
     rows = {topology: [one for one in judged if one.topology == topology] for topology in order}
     steps = []
     for earlier, later in pairwise(order):
-        low, high = ([float(one.marks["del_on"].exact) for one in rows[name]] for name in (earlier, later))
-        clusters = [[one.asked.cluster for one in rows[name]] for name in (earlier, later)]
-        interval = _apart(low, clusters[0], high, clusters[1])
-        steps.append(Step(earlier, later, mean(high) - mean(low), interval))
+        low, high = (
+            [(one.asked.cluster, float(one.marks["del_on"].exact)) for one in rows[name]] for name in (earlier, later)
+        )
+        rise = mean(value for _, value in high) - mean(value for _, value in low)
+        steps.append(Step(earlier, later, rise, apart_bootstrap(high, low)))
     return steps
+
+
+def closer(left: Sequence[Judged], right: Sequence[Judged], lower: str, higher: str) -> Step:
+    """How much more survives one deletion than another, prompt by prompt: `lower` as named is to leave less."""
+    survives = {one.asked.id: float(one.marks["del_on"].exact) for one in left}
+    drop = difference(right, lambda one: float(one.marks["del_on"].exact) - survives[one.asked.id])
+    return Step(lower, higher, drop.value, drop.interval)
 
 
 def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate]:
@@ -144,7 +146,7 @@ def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate
 
     found = []
     for wording in dict.fromkeys(one.wording for one in judged):
-        found.append((wording, rate([one for one in judged if one.wording == wording], beside, (-1.0, 1.0))))
+        found.append((wording, difference([one for one in judged if one.wording == wording], beside)))
     return max(found, key=lambda one: max(one[1].interval.high - margin, -margin - one[1].interval.low))
 
 
@@ -166,17 +168,11 @@ def _reach(found: Rate) -> float:
     return math.inf if math.isnan(found.interval.high) else found.interval.high
 
 
-def _apart(low: Sequence[float], low_of: Sequence[str], high: Sequence[float], high_of: Sequence[str]) -> Interval:
-    """Interval of the difference of two means, the facts of each drawn with replacement by themselves.
+def _values(judged: Sequence[Judged], number: Callable[[Judged], float]) -> tuple[list[float], list[str]]:
+    return [float(number(one)) for one in judged], [one.asked.cluster for one in judged]
 
-    A fact that stands in both topologies is drawn as two, which widens the interval and never narrows it.
-    """
-    rng, draws = np.random.default_rng(SEED), []
-    for values, clusters in ((low, low_of), (high, high_of)):
-        names, index = np.unique(np.asarray(clusters), return_inverse=True)
-        sums, counts = np.bincount(index, weights=np.asarray(values)), np.bincount(index)
-        drawn = rng.integers(0, len(names), size=(RESAMPLES, len(names)))
-        draws.append(sums[drawn].sum(1) / counts[drawn].sum(1))
-    bounds = np.quantile(draws[1] - draws[0], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    method = f"percentile bootstrap over facts, topologies apart, B={RESAMPLES}, seed {SEED}"
-    return Interval(float(bounds[0]), float(bounds[1]), method, min(len(set(low_of)), len(set(high_of))))
+
+def _above(one: Judged, state: State, way: Way) -> float:
+    assert one.floor is not None
+    own, floor = one.marks[state], one.floor[state]
+    return float(getattr(own, way)) - float(getattr(floor, way))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from uds_bench.retrieval.retriever import Candidate, Lookup
+from uds_bench.retrieval.scorers import DECIMALS
 
 State = Literal["full", "del_on", "forbidden", "self_completed", "unknown"]
 STATES: tuple[State, ...] = get_args(State)
@@ -28,8 +29,8 @@ class Call:
         found: dict[str, Any] = {"query": self.query, "value": self.value}
         if self.lookup is not None:
             found |= {
-                "kept": [[one.row, round(one.score, 6)] for one in self.lookup.kept],
-                "deleted": [[one.row, round(one.score, 6)] for one in self.lookup.deleted],
+                "kept": [[one.row, round(one.score, DECIMALS)] for one in self.lookup.kept],
+                "deleted": [[one.row, round(one.score, DECIMALS)] for one in self.lookup.deleted],
                 "chosen": self.lookup.chosen,
                 "fell_back": self.lookup.fell_back,
             }

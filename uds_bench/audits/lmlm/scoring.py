@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from uds_bench.facts.aliases import holds_one, spelled, tokens
+from uds_bench.facts.aliases import REMEMBERED, holds_one, spelled, tokens
 from uds_bench.inference.markup import TOKENS
 
 MARKUP = re.compile("|".join(map(re.escape, TOKENS)))
@@ -46,6 +47,11 @@ def mark(answer: str, spellings: Sequence[str]) -> Marks:
 
     An empty answer is wrong. `contains` is one-sided: the answer holds the object, never the other way round.
     """
+    return _mark(answer, tuple(spellings))
+
+
+@lru_cache(REMEMBERED)
+def _mark(answer: str, spellings: tuple[str, ...]) -> Marks:
     said = spelled(answer)
     exact = bool(said) and said in {spelled(one) for one in spellings}
     held = holds_one(answer, spellings)

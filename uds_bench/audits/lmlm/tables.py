@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from uds_bench.audits.lmlm.attribution import Contingency
-from uds_bench.audits.lmlm.cell import TOPOLOGIES
 from uds_bench.facts.lookup_prompts import WORDINGS
+from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.meta.published import Table
 
 VARIANTS = (*TOPOLOGIES, "released")
