@@ -20,6 +20,7 @@ from uds_bench.audits.lmlm.record import OFF
 from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.harness import Claim, ControlSubject, Manifest, Run
 from uds_bench.harness.lmlm import LmlmAudit
+from uds_bench.retrieval.settings import SWEPT
 
 Worst = tuple[str, Rate]
 """Where and by what the most leaks, in words, and how much."""
@@ -193,6 +194,23 @@ def test_closer(claim: Claim, policy: Policy, lmlm: LmlmAudit) -> None:
         must_fail=[rates.closer(wide, closer, "alias_closure", policy)],
         remark=f"{rates.residual(closer, above_chance=False).value:.1%} is still answered; it deletes "
         f"{rates.mean(gone):.1f} rows a fact, {max(gone)} at most",
+    )
+
+
+@pytest.mark.parametrize("retriever", SWEPT)
+@pytest.mark.claim("lmlm.swept.{retriever}")
+def test_swept(claim: Claim, retriever: str, lmlm: LmlmAudit) -> None:
+    """A perfect asker's; what is answered all the same, by topology, is said with the decision."""
+    judged = lmlm.asked_perfectly("alias_closure", retriever)
+    left = {name: [one for one in judged if one.topology == name] for name in TOPOLOGIES}
+    answered = [f"{name} {rates.residual(rows).value:.1%}" for name, rows in left.items() if rows]
+    claim.identity(
+        controls.retained(judged),
+        tolerance=0.0,
+        what="prompts for which a row is found that says the same",
+        controls=[ControlSubject("nothing deleted", "fail", controls.retained(judged, "full"))],
+        remark=f"answered all the same, above chance: {', '.join(answered)}; with every row in place "
+        f"{rates.baseline(judged).value:.1%}",
     )
 
 

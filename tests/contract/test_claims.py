@@ -11,11 +11,12 @@ from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.harness.bounds import CLAIMS
 from uds_bench.harness.bounds_lmlm import CLOSER
 from uds_bench.meta.twenty import TWENTY
+from uds_bench.retrieval.settings import SWEPT
 
 SUITES = Path(__file__).parents[2] / "suites"
 PARAMETERS = [
-    {"metric": metric, "topology": topology, "policy": policy}
-    for metric, topology, policy in itertools.product(TWENTY, TOPOLOGIES, CLOSER)
+    dict(zip(("metric", "topology", "policy", "retriever"), given, strict=True))
+    for given in itertools.product(TWENTY, TOPOLOGIES, CLOSER, SWEPT)
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench
 
 from uds_bench.inference.markup import TOKENS
+
+# Runs in this process forget what they imported; these cannot be loaded twice.
+for module in ("faiss", "sentence_transformers"):
+    importlib.import_module(module)
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_lmlm.py"
 ROWS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uds_bench.audits.lmlm.rates import INFORMATIVE
 from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
+from uds_bench.retrieval.settings import SWEPT
 
 RESIDUAL_BOUNDS = {"base": (0.05, 0.037), "alias": (0.10, 0.062), "collision": (0.15, 0.072), "noise": (0.25, 0.136)}
 """Per topology the bound, and what the LMLM audit observed of one public model (figure 3)."""
@@ -116,6 +117,19 @@ LMLM = (
             must_fail="the opposite order",
         )
         for policy, what in CLOSER.items()
+    ),
+    *(
+        ClaimSpec(
+            f"lmlm.swept.{name}",
+            "identity",
+            f"By {kind} retrieval at {least:g} no row is found after deletion that says the same as the fact.",
+            "==",
+            0.0,
+            "follows from what closure over aliases is, whatever retrieves; exact",
+            unit="prompts",
+            must_fail="the same with nothing deleted",
+        )
+        for name, (kind, least) in SWEPT.items()
     ),
     ClaimSpec(
         "lmlm.off_is_off",

@@ -160,11 +160,12 @@ class Claim:
         what: str,
         id: str | None = None,
         controls: Sequence[ControlSubject] = (),
+        remark: str = "",
         provenance: Any = None,
     ) -> Decision:
         """An exact statement: |observed - expected| <= tolerance."""
         spec = replace(self._spec(id, "identity", None, None, what), bound=tolerance)
-        decision = verdicts.decide_identity(observed, expected, tolerance, what)
+        decision = _remarked(verdicts.decide_identity(observed, expected, tolerance, what), remark)
         decided = [_held(c, verdicts.decide_identity(c.value, expected, tolerance, c.name)) for c in controls]
         return self._settle(spec, decision, decided, provenance)
 

@@ -12,13 +12,13 @@ from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
 from uds_bench.audits.lmlm.judged import Judged, judge
-from uds_bench.audits.lmlm.probe import ask_perfectly
+from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.sections import Lmlm
 from uds_bench.harness.store import Store
 from uds_bench.harness.workers import OpenConsole
-from uds_bench.retrieval.settings import RetrieverSettings
+from uds_bench.retrieval.settings import SWEPT, RetrieverSettings
 from uds_bench.scores import Score
 
 RANDOM = random_weights()
@@ -46,7 +46,7 @@ class LmlmAudit:
     def __init__(self, section: Lmlm, whole: Examinations, spot: Examinations, plan: Sequence[Place] = ()) -> None:
         self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
         self._seen: dict[tuple[Place, bool], Seen] = {}
-        self._perfect: dict[Policy, list[Judged]] = {}
+        self._perfect: dict[tuple[Policy, str | None], list[Judged]] = {}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -69,16 +69,16 @@ class LmlmAudit:
         """A perfect asker that knows nothing, under the manifest's deletion: the control of the retrieval side."""
         return self.asked_perfectly()
 
-    def asked_perfectly(self, policy: Policy | None = None) -> list[Judged]:
-        """The same under another deletion."""
-        policy = policy or self.section.deletion
-        if policy not in self._perfect:
+    def asked_perfectly(self, policy: Policy | None = None, swept: str | None = None) -> list[Judged]:
+        """The same under another deletion, or by another retriever, a name of `retrieval.settings.SWEPT`."""
+        key = policy or self.section.deletion, swept
+        if key not in self._perfect:
             examiner = _examiner(self.spot)
-            cells = tuple(replace(cell, policy=policy) for cell in examiner.cells)
-            units, replies = ask_perfectly(replace(examiner, cells=cells).library())
+            cells = tuple(replace(cell, policy=key[0]) for cell in examiner.cells)
+            units, replies = ask_perfectly(Library(cells, _swept(examiner.retriever, swept)))
             told = {unit.id: reply for unit, reply in zip(units, replies, strict=True)}
-            self._perfect[policy] = judge(cells, units, told)
-        return self._perfect[policy]
+            self._perfect[key] = judge(cells, units, told)
+        return self._perfect[key]
 
     def deletions(self, policy: Policy | None = None) -> dict[str, dict[int, frozenset[int]]]:
         """By cell and fact, the rows that go, under the manifest's policy or another."""
@@ -130,6 +130,13 @@ class LmlmAudit:
 def _examiner(examinations: Examinations) -> LmlmExaminer:
     assert isinstance(examinations.examiner, LmlmExaminer)
     return examinations.examiner
+
+
+def _swept(settings: RetrieverSettings, name: str | None) -> RetrieverSettings:
+    if name is None:
+        return settings
+    kind, least = SWEPT[name]
+    return replace(settings, kind=kind, threshold=least)
 
 
 def audit_of(

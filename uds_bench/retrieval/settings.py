@@ -14,6 +14,13 @@ THRESHOLDS: dict[Kind, float] = {"dense": 0.6, "tfidf": 0.6, "hybrid": 0.6, "bm2
 """Scores below are dropped: the published cosine, for sparse vectors and the mean of both too; BM25 has no fixed scale,
 and a score of 0 is a row that shares no word."""
 
+SWEPT: dict[str, tuple[Kind, float]] = {
+    **{f"dense_{round(100 * least)}": ("dense", least) for least in (0.4, 0.5, 0.6, 0.7, 0.8)},
+    **{f"{kind}_{round(100 * least)}": (kind, least) for kind in ("hybrid", "tfidf") for least in (0.4, 0.6, 0.8)},
+    "bm25": ("bm25", 0.0),
+}
+"""Kinds and thresholds over which what survives a deletion is swept, by name."""
+
 
 @dataclass(frozen=True)
 class RetrieverSettings:

@@ -59,6 +59,11 @@ def left_over(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozen
     )
 
 
+def retained(judged: Sequence[Judged], state: State = "del_on") -> int:
+    """Prompts in whose trace a candidate that was not deleted says the same as the fact."""
+    return sum(one.retains_gold(state) for one in judged)
+
+
 def if_any_alias(cells: Sequence[Cell], control: T) -> list[T]:
     """The control where some fact has another form in its database: without one, equal rows are all there is."""
     several = any(len(rows) > 1 for cell in cells for rows in cell.deletions().values()) if cells else False

@@ -63,10 +63,14 @@ class Judged:
     @cached_property
     def outcome(self) -> Outcome:
         """Right with retrieval on; right without it under any elicitation; and what the trace still held."""
-        rows = self.cell.asked.database
-        kept = (one for call in self.replies["del_on"].calls if call.lookup is not None for one in call.lookup.kept)
         off = any(self.marks[state].exact for state in OFF) and not self.given
-        return Outcome(self.marks["del_on"].exact, off, any(is_gold(rows[one.row], self.fact) for one in kept))
+        return Outcome(self.marks["del_on"].exact, off, self.retains_gold("del_on"))
+
+    def retains_gold(self, state: State) -> bool:
+        """Whether a candidate that a state was left with says the same as the fact."""
+        rows = self.cell.asked.database
+        kept = (one for call in self.replies[state].calls if call.lookup is not None for one in call.lookup.kept)
+        return any(is_gold(rows[one.row], self.fact) for one in kept)
 
     @cached_property
     def label(self) -> Label:
