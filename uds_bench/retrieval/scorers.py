@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.retrieval.encoder import Encoder
+from uds_bench.retrieval.index import index_of
 from uds_bench.retrieval.settings import RetrieverSettings
 
 Ranked = tuple[NDArray[np.int64], NDArray[np.float64]]
@@ -25,29 +26,27 @@ class Scorer(Protocol):
 
 
 class Dense:
-    """Cosine of embeddings through FAISS; exact with the index `Flat`."""
+    """Cosine of embeddings through FAISS; exact with the index `Flat`; see `index.index_of` for others."""
 
-    def __init__(self, texts: Sequence[str], encoder: Encoder, factory: str = "Flat") -> None:
-        import faiss  # takes a second to import
-
-        self._encoder = encoder
-        vectors = encoder.embed(texts)
-        self._index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-        if not self._index.is_trained:
-            self._index.train(vectors)
-        self._index.add(vectors)
+    def __init__(self, texts: Sequence[str], encoder: Encoder, index: str = "Flat") -> None:
+        self._encoder, self._index = encoder, index_of(encoder.embed(texts), index)
 
     def best(self, queries: Sequence[str], k: int) -> Ranked:
         wanted, reach = min(k, self._index.ntotal), min(2 * k, self._index.ntotal)
         vectors = self._encoder.embed(queries)
-        while True:
+        best_rows, best_scores = np.zeros((len(queries), wanted), np.int64), np.zeros((len(queries), wanted))
+        left = np.arange(len(queries))
+        while len(left):
             # An index breaks ties as it likes: it is asked for more until none lies across the last place.
-            scores, rows = self._index.search(vectors, reach)
+            scores, rows = self._index.search(vectors[left], reach)
             found, sorted_scores = ordered(rows, scores)
+            best_rows[left], best_scores[left] = found[:, :wanted], sorted_scores[:, :wanted]
             rounded = np.round(sorted_scores, DECIMALS)
-            if reach == self._index.ntotal or (rounded[:, wanted - 1] > rounded[:, reach - 1]).all():
-                return found[:, :wanted], sorted_scores[:, :wanted]
+            tied = rounded[:, wanted - 1] == rounded[:, -1]
+            # An index that gives fewer than it was asked for has no more in the lists that it searches.
+            left = left[tied & (found[:, -1] >= 0)] if reach < self._index.ntotal else left[:0]
             reach = min(2 * reach, self._index.ntotal)
+        return best_rows, best_scores
 
 
 class Sparse:

@@ -27,7 +27,8 @@ class RetrieverSettings:
     """`kind`: cosine of embeddings, of TF-IDF vectors, BM25, or the mean of the first two. `model`: the encoder, a hub
     id or folder. `threshold`: the least score that counts, the kind's own where None. `top_k`: candidates a lookup.
     `fallback`: what is answered where none counts, the best row all the same or nothing (LMLM audit, table 4).
-    `index`: a FAISS index by its factory name; Flat is exact, others trade recall for memory and time.
+    `index`: a FAISS index by its factory name, and after a semicolon how it is searched (`IVF4096,SQ8; nprobe=32`);
+    Flat is exact, others trade recall for memory and time.
 
     Raises ConfigurationError for a value that cannot be.
     """
