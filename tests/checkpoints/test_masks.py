@@ -1,0 +1,115 @@
+"""Masks packed into words: read back, disjoint, and refused in a line where they are not what they should be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+
+from uds_bench.checkpoints.masks import MOST, Group, Masks, bits_of, pack, read_masks, write_masks
+from uds_bench.errors import CheckpointError
+
+TWO = (Group("a", "forget"), Group("b", "retain"))
+SHAPES = {"one": (3, 4), "two": (5,)}
+
+
+def groups(count: int) -> list[Group]:
+    return [Group(f"g{at}", ("forget", "retain", "held_out")[at % 3]) for at in range(count)]
+
+
+def drawn(count: int, seed: int) -> dict[str, list[torch.Tensor]]:
+    """Disjoint masks of some parameters; the first weights make sure that no group is empty."""
+    generator = torch.Generator().manual_seed(seed)
+    owner = {name: torch.randint(-1, count, (8, 8), generator=generator) for name in ("one", "two")}
+    owner["one"].view(-1)[:count] = torch.arange(count)
+    return {name: [of == group for group in range(count)] for name, of in owner.items()}
+
+
+@given(st.integers(1, MOST), st.integers(0, 100))
+def test_what_is_packed_is_unpacked(count: int, seed: int) -> None:
+    masks = drawn(count, seed)
+    packed = pack(masks, groups(count))
+    for name, marked in masks.items():
+        for at, one in enumerate(marked):
+            assert torch.equal(packed.of(name, f"g{at}"), one)
+        assert torch.equal(packed.of(name, *(f"g{at}" for at in range(count))), torch.stack(marked).any(0))
+        assert not packed.of(name).any(), "no group, no weight"
+    assert packed.sizes() == {f"g{at}": sum(int(marked[at].sum()) for marked in masks.values()) for at in range(count)}
+    assert packed.weights == 128
+    assert set(bits_of(packed.words["one"])) == set(range(count))
+
+
+@pytest.mark.parametrize("count", [1, 5, MOST])
+def test_what_is_written_is_read_back(tmp_path: Path, count: int) -> None:
+    packed = pack(drawn(count, 1), groups(count))
+    write_masks(packed, tmp_path / "masks.safetensors")
+    found = read_masks(tmp_path / "masks.safetensors")
+    assert found.groups == packed.groups
+    assert all(torch.equal(found.words[name], word) for name, word in packed.words.items())
+    assert found.digest() == packed.digest()
+
+
+def test_groups_are_named_by_their_role() -> None:
+    packed = pack(drawn(4, 0), groups(4))
+    assert packed.named("forget") == ("g0", "g3")
+    assert packed.named("retain", "held_out") == ("g1", "g2")
+
+
+def test_a_digest_knows_words_and_groups() -> None:
+    one, other = drawn(2, 1), drawn(2, 2)
+    digests = {pack(one, TWO).digest(), pack(other, TWO).digest(), pack(one, TWO[::-1]).digest()}
+    assert len(digests) == 3
+
+
+def test_overlapping_masks_are_refused(tmp_path: Path) -> None:
+    masks = drawn(2, 0)
+    masks["two"][1] = masks["two"][0] | masks["two"][1]
+    with pytest.raises(CheckpointError, match="two groups share a weight of two"):
+        pack(masks, TWO)
+    words = pack(drawn(2, 0), TWO).words
+    words["one"][0, 0] = 3  # type: ignore[index]
+    save_file(dict(words), tmp_path / "m.safetensors", {"groups": json.dumps([["a", "forget"], ["b", "retain"]])})
+    with pytest.raises(CheckpointError, match=r"m\.safetensors: two groups share a weight of one"):
+        read_masks(tmp_path / "m.safetensors")
+
+
+def test_an_empty_mask_is_refused() -> None:
+    masks = drawn(2, 0)
+    for marked in masks.values():
+        marked[1][:] = False
+    with pytest.raises(CheckpointError, match="group b has no weight"):
+        pack(masks, TWO)
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "said"),
+    [
+        ({"p": torch.tensor([1, 4], dtype=torch.int32)}, TWO[:1], "a bit beyond the 1 groups"),
+        ({"p": torch.tensor([1, 2])}, TWO, "dtype torch.int64"),
+        ({"p": torch.tensor([1, 2], dtype=torch.int32)}, (TWO[0], TWO[0]), "two groups are called a"),
+        ({"p": torch.tensor([1], dtype=torch.int32)}, (), "0 groups"),
+        ({"p": torch.tensor([1], dtype=torch.int32)}, tuple(groups(33)), "33 groups"),
+    ],
+)
+def test_words_that_cannot_be_masks(words: dict[str, torch.Tensor], named: tuple[Group, ...], said: str) -> None:
+    with pytest.raises(CheckpointError, match=said):
+        Masks(words, named)
+
+
+@pytest.mark.parametrize("metadata", [None, {"groups": "[["}, {"groups": '[["a", "mine"]]'}, {"groups": '["a"]'}])
+def test_a_file_without_usable_groups_is_one_line(tmp_path: Path, metadata: dict[str, str] | None) -> None:
+    save_file({"p": torch.tensor([1], dtype=torch.int32)}, tmp_path / "m.safetensors", metadata)
+    with pytest.raises(CheckpointError, match=r'm\.safetensors: its metadata must say "groups"') as caught:
+        read_masks(tmp_path / "m.safetensors")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "m.safetensors").write_bytes(b"torn")
+    with pytest.raises(CheckpointError, match="not a readable safetensors file"):
+        read_masks(tmp_path / "m.safetensors")

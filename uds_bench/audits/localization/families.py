@@ -1,0 +1,141 @@
+"""Scores of single weights: how much, and which way, unlearning moved each; higher claims "changed by unlearning".
+
+Every family is a function of one tensor, before injection, after it and after unlearning: float32 arrays W_pre, W_inj
+and W_unl of one shape; D_inj = W_inj - W_pre, D_unl = W_unl - W_inj (Lacuna, section 4; definitions 001.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+Weights = NDArray[np.float32]
+EPSILON = np.float32(1e-8)
+"""Keeps ratios finite where injection moved nothing: there `reversal` is -|D_unl| / 1e-8, below every other score."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One tensor in each checkpoint. `unmasked`: D_unl of the same method on a model that was injected without a mask;
+    `spread`: standard deviation of D_unl over the tensor's layer and component."""
+
+    pretrained: Weights
+    injected: Weights
+    unlearned: Weights
+    unmasked: Weights | None = None
+    spread: float = 1.0
+
+    @cached_property
+    def injection(self) -> Weights:
+        """D_inj."""
+        return self.injected - self.pretrained
+
+    @cached_property
+    def unlearning(self) -> Weights:
+        """D_unl."""
+        return self.unlearned - self.injected
+
+
+Kind = Literal["magnitude", "reversal", "contrast"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A score a weight; `kind` says what it looks at, `needs_control` that `Change.unmasked` must be there."""
+
+    name: str
+    kind: Kind
+    score: Callable[[Change], Weights]
+
+    @property
+    def needs_control(self) -> bool:
+        return self.kind == "contrast"
+
+
+def raw(change: Change) -> Weights:
+    """|D_unl|: 0 and above."""
+    return np.abs(change.unlearning)
+
+
+def qtile(change: Change) -> Weights:
+    """The rank of |D_unl| within its tensor, above 0 to 1, ties at their mean."""
+    size = np.abs(change.unlearning)
+    ranks: NDArray[np.float64] = rankdata(size, method="average").reshape(size.shape) / max(1, size.size)
+    return ranks.astype(np.float32)
+
+
+def layernorm(change: Change) -> Weights:
+    """|D_unl| in standard deviations of its layer and component, 0 and above; 0 where nothing there moved."""
+    size = np.abs(change.unlearning)
+    found: Weights = size / np.float32(change.spread) if change.spread > 0 else np.zeros_like(size)
+    return found
+
+
+def signrev(change: Change) -> Weights:
+    """-(D_inj D_unl): positive where unlearning goes back on injection."""
+    return -(change.injection * change.unlearning)
+
+
+def reversal(change: Change) -> Weights:
+    """(|D_inj| - |W_unl - W_pre|) / (|D_inj| + eps): 1 where all of the injection is taken back, 0 where none is."""
+    size = np.abs(change.injection)
+    left = np.abs(change.unlearned - change.pretrained)
+    return _over(size - left, size)
+
+
+def dirreversal(change: Change) -> Weights:
+    """-(D_unl sign(D_inj)) / (|D_inj| + eps): as `reversal`, but going further back counts for more, not less."""
+    back: Weights = -(change.unlearning * np.sign(change.injection))
+    return _over(back, np.abs(change.injection))
+
+
+def contrast(change: Change) -> Weights:
+    """|D_mask| - |D_unmask|: how much more the weight moves where injection was masked."""
+    size, other = _both(change)
+    return size - other
+
+
+def contrastnorm(change: Change) -> Weights:
+    """The contrast as a share of both, -1 to 1; 0 where neither moves."""
+    size, other = _both(change)
+    return _over(size - other, size + other)
+
+
+def eratio(change: Change) -> Weights:
+    """|D_mask| / (|D_unmask| + eps), 0 and above."""
+    size, other = _both(change)
+    return _over(size, other)
+
+
+def _over(top: Weights, bottom: Weights) -> Weights:
+    found: Weights = top / (bottom + EPSILON)
+    return found
+
+
+def _both(change: Change) -> tuple[Weights, Weights]:
+    if change.unmasked is None:
+        raise ValueError("a contrast needs the same method's change of a model that was injected without a mask")
+    return np.abs(change.unlearning), np.abs(change.unmasked)
+
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family("raw", "magnitude", raw),
+        Family("qtile", "magnitude", qtile),
+        Family("layernorm", "magnitude", layernorm),
+        Family("signrev", "reversal", signrev),
+        Family("reversal", "reversal", reversal),
+        Family("dirreversal", "reversal", dirreversal),
+        Family("contrast", "contrast", contrast),
+        Family("contrastnorm", "contrast", contrastnorm),
+        Family("eratio", "contrast", eratio),
+    )
+}
+"""By name. The composite is learned from all of them (`composite`)."""
