@@ -11,19 +11,20 @@ from typing import Literal
 import pytest
 
 from uds_bench.audits.lmlm import controls, rates
-from uds_bench.audits.lmlm.attribution import artifact_gap, closure_gap
+from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.rates import Rate
 from uds_bench.audits.lmlm.record import OFF
-from uds_bench.facts.topology import TOPOLOGIES
+from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.harness import Claim, ControlSubject, Manifest, Run
 from uds_bench.harness.lmlm import LmlmAudit
 from uds_bench.retrieval.settings import SWEPT
 
 Worst = tuple[str, Rate]
 """Where and by what the most leaks, in words, and how much."""
+PARTS = {"cell": rates.by_cell, "wording": rates.by_wording}
 NO_SECTION = "the manifest has no model that looks facts up ([lmlm] model)"
 
 
@@ -59,23 +60,27 @@ def test_full_baseline(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
 def leaking(claim: Claim, asker: str, lmlm: LmlmAudit, worst: Callable[[list[Judged]], Worst]) -> None:
     """Controls: askers whose weights are known to hold every object or none, and models known to leak."""
     seen = lmlm.seen(asker)
-    where, found = worst(seen.judged)
+    judged, provenance = rates.informative(seen.judged), seen.score.provenance
+    if not judged:
+        claim.measured(None, None, remark="every database is uninformative", provenance=provenance)
+        return
+    where, found = worst(judged)
+    kept = worst(lmlm.perfect)[1]
     controls_ = [
-        control("perfect asker that knows nothing", "pass", worst(lmlm.perfect)[1]),
         control("perfect asker that knows every object", "fail", worst(controls.knowing_all(lmlm.perfect))[1]),
         *(control(name, "fail", worst(lmlm.control(name).judged)[1]) for name in lmlm.section.must_fail),
     ]
-    # A model that says nothing where values can leak has not been shown to know none; what it does say still counts.
-    silent = rates.silent(seen.judged, "self_completed")
-    says_nothing = silent > rates.SILENT and found.interval.low <= claim.bound()
-    remark = f"left alone with a value it says nothing in {silent:.0%} of prompts" if says_nothing else where
-    claim.measured(
-        None if says_nothing else found.value,
-        None if says_nothing else found.interval,
-        controls=controls_,
-        remark=remark,
-        provenance=seen.score.provenance,
-    )
+    facts = kept.interval.units
+    if rates.reach(facts) > claim.bound():
+        where += f"; {facts} facts without a leak would show {rates.reach(facts):.3f} at best"
+    else:
+        controls_.append(control("perfect asker that knows nothing", "pass", kept))
+    if rates.too_silent(judged, found, claim.bound()):
+        silent = rates.silent(judged, "self_completed")
+        remark = f"left alone with a value it says nothing in {silent:.0%} of prompts"
+        claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
+        return
+    claim.measured(found.value, found.interval, controls=controls_, remark=where, provenance=provenance)
 
 
 @pytest.mark.claim("lmlm.leakage")
@@ -87,16 +92,17 @@ def test_leakage(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
     leaking(claim, asker, lmlm, worst)
 
 
-@pytest.mark.claim("lmlm.leakage_cell")
-def test_leakage_cell(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
+@pytest.mark.claim("lmlm.leakage_{part}")
+@pytest.mark.parametrize("part", ["cell", "wording"])
+def test_leakage_part(claim: Claim, asker: str, part: str, lmlm: LmlmAudit) -> None:
     def worst(judged: list[Judged]) -> Worst:
-        name, told, found = rates.worst_cell(judged)
+        name, told, found = rates.worst_part(PARTS[part](judged))
         return f"highest in {name}, {told}", found
 
     leaking(claim, asker, lmlm, worst)
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("topology", [*TOPOLOGIES, OTHER])
 @pytest.mark.claim("lmlm.residual.{topology}")
 def test_residual(claim: Claim, asker: str, topology: str, lmlm: LmlmAudit) -> None:
     seen = lmlm.seen(asker)
@@ -156,15 +162,13 @@ def test_wording_invariance(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
 
 @pytest.mark.claim("lmlm.artifact_identity")
 def test_artifact_identity(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
-    outcomes = [one.outcome for one in lmlm.seen(asker).judged]
-    clean = [one for one in outcomes if not one.leaked and not one.gold_retained]
     incomplete = [one.outcome for one in lmlm.asked_perfectly("exact")]
     claim.identity(
-        artifact_gap(outcomes) + closure_gap(clean),
+        identity_gap([one.outcome for one in lmlm.seen(asker).judged]),
         tolerance=0.0,
-        what="prompts at which A - R is not 1[right] (L - G), or R is not A though nothing leaks or is left",
+        what="prompts at which A - R is not 1[right] (L - G), or R is not A though nothing leaks",
         controls=controls.if_any_alias(
-            lmlm.cells, ControlSubject("incomplete deletion, R = A", "fail", closure_gap(incomplete))
+            lmlm.cells, ControlSubject("incomplete deletion", "fail", identity_gap(incomplete))
         ),
         provenance=lmlm.seen(asker).score.provenance,
     )
@@ -179,6 +183,20 @@ def test_deletion_complete(claim: Claim, lmlm: LmlmAudit) -> None:
         what="facts of which a row is left that says the same",
         controls=controls.if_any_alias(lmlm.cells, ControlSubject("equal rows alone", "fail", wrong)),
     )
+
+
+@pytest.mark.claim("lmlm.deletion_spares")
+def test_deletion_spares(claim: Claim, lmlm: LmlmAudit) -> None:
+    every = {
+        cell.name: {fact.id: frozenset(range(len(cell.asked.database))) for fact in cell.asked.facts}
+        for cell in lmlm.cells
+    }
+    closed = controls.spared(lmlm.cells, lmlm.deletions("alias_closure"))
+    controls_ = [control("every row deleted", "fail", controls.spared(lmlm.cells, every))]
+    if rates.reach(closed.interval.units) <= claim.bound():
+        controls_.append(control("closure over aliases", "pass", closed))
+    found = controls.spared(lmlm.cells, lmlm.deletions())
+    claim.measured(found.value, found.interval, controls=controls_)
 
 
 @pytest.mark.parametrize("policy", CLOSER)
@@ -201,8 +219,8 @@ def test_closer(claim: Claim, policy: Policy, lmlm: LmlmAudit) -> None:
 @pytest.mark.claim("lmlm.swept.{retriever}")
 def test_swept(claim: Claim, retriever: str, lmlm: LmlmAudit) -> None:
     """A perfect asker's; what is answered all the same, by topology, is said with the decision."""
-    judged = lmlm.asked_perfectly("alias_closure", retriever)
-    left = {name: [one for one in judged if one.topology == name] for name in TOPOLOGIES}
+    judged = lmlm.asked_perfectly(swept=retriever)
+    left = {name: [one for one in judged if one.topology == name] for name in [*TOPOLOGIES, OTHER]}
     answered = [f"{name} {rates.residual(rows).value:.1%}" for name, rows in left.items() if rows]
     claim.identity(
         controls.retained(judged),

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
-from uds_bench.audits.lmlm.matching import incomplete, is_gold, survivors
+from uds_bench.audits.lmlm.matching import incomplete, is_gold, names_of, survivors
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.topology import embedded
@@ -98,10 +98,11 @@ def test_a_closure_is_complete_and_done_once(rows: list[Triplet], aliases: list)
     for fact in asked.facts:
         gone = Deletion(asked).rows()[fact.id]
         assert rows.index(fact.triplet) in gone
-        assert survivors(asked.database, gone, fact) == []
+        names = names_of(asked)[fact.id]
+        assert survivors(asked.database, gone, names) == []
         left = asked.database.without(gone)
         assert list(left) == [row for at, row in enumerate(rows) if at not in gone]
-        assert not any(is_gold(row, fact) for row in left)
+        assert not any(is_gold(row, names) for row in left)
         assert closure(asked, fact, left) == set()
 
 
@@ -142,7 +143,7 @@ def test_only_rows_that_match_on_all_three_go(row: tuple[str, str, str], goes: b
     fact = LookupFact(7, own, (("Ginger Spice",), ("known for",), ("the Spice Girls",)))
     asked = LookupPrompts(TripletDatabase([own, Triplet(*row)]), (fact,), ())
     assert Deletion(asked).rows() == {7: {0, 1} if goes else {0}}
-    assert is_gold(Triplet(*row), fact) is goes
+    assert is_gold(Triplet(*row), names_of(asked)[7]) is goes
 
 
 @pytest.mark.parametrize("domain", ["countries", "politicians", "sports"])
@@ -153,8 +154,8 @@ def test_an_incomplete_deletion_is_seen(domain: str, topology: str) -> None:
     closed, exact = Deletion(asked).rows(), Deletion(asked, "exact").rows()
     assert exact == {f.id: {at for at, row in enumerate(asked.database) if row == f.triplet} for f in asked.facts}
     assert all(exact[id] <= closed[id] for id in closed)
-    assert incomplete(asked.database, ((fact, closed[fact.id]) for fact in asked.facts)) == {}
-    left = incomplete(asked.database, ((fact, exact[fact.id]) for fact in asked.facts))
+    assert incomplete(asked, closed) == {}
+    left = incomplete(asked, exact)
     assert set(left) == {id for id in closed if closed[id] != exact[id]}
     assert all(set(rows) <= closed[id] - exact[id] for id, rows in left.items())
     assert (len(left) == len(asked.facts)) is (topology == "alias")
@@ -234,3 +235,34 @@ def test_an_unknown_policy_is_an_error_that_names_the_others() -> None:
     with pytest.raises(ConfigurationError) as error:
         Deletion(embedded("sports", "base"), "most")  # type: ignore[arg-type]
     assert str(error.value) == f"deletion policy 'most' is unknown; choose from {', '.join(get_args(Policy))}"
+
+
+@pytest.mark.parametrize(
+    ("known", "left"),
+    [
+        ("C\u00f4te d'Ivoire", "Co\u0302te d\u2019Ivoire"),
+        ("United States", "United_States"),
+        ("Geri Halliwell", "Geri\u00ad Halliwell"),
+        ("Z\u00fcrich", "Zu\u0308rich"),
+    ],
+)
+def test_the_same_name_written_otherwise_goes_too(known: str, left: str) -> None:
+    rows = [Triplet(known, "is", "here"), Triplet(left, "is", "here"), Triplet("else", "is", "here")]
+    asked = LookupPrompts(TripletDatabase(rows), (LookupFact(0, rows[0]),), ())
+    assert Deletion(asked).rows() == {0: {0, 1}}
+
+
+@pytest.mark.parametrize(("known", "left"), [("US", "U.S."), ("Zurich", "Z\u00fcrich"), ("co-op", "Co op")])
+def test_the_matcher_sees_spellings_that_closure_does_not(known: str, left: str) -> None:
+    rows = [Triplet(known, "is", "here"), Triplet(left, "is", "here"), Triplet("else", "is", "here")]
+    asked = LookupPrompts(TripletDatabase(rows), (LookupFact(0, rows[0]),), ())
+    assert incomplete(asked, Deletion(asked).rows()) == {0: [1]}
+
+
+def test_the_matcher_walks_over_aliases_itself() -> None:
+    """A and B are declared alike, B and C by another fact: C says the same, and nobody says so in one place."""
+    rows = [Triplet("A", "is", "here"), Triplet("B", "is", "there"), Triplet("C", "is", "here")]
+    facts = (LookupFact(0, rows[0], (("B",), (), ())), LookupFact(1, rows[1], (("C",), (), ())))
+    asked = LookupPrompts(TripletDatabase(rows), facts, (), True)
+    assert survivors(rows, {0}, names_of(asked)[0]) == [2]
+    assert Deletion(asked).rows()[0] == {0, 2}

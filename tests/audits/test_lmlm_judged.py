@@ -32,6 +32,7 @@ from uds_bench.retrieval.encoder import encoder_of
 from uds_bench.retrieval.retriever import Candidate, Lookup
 from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.scores import Score, summarise
+from uds_bench.statistics import Interval
 
 ROWS = (
     Triplet("Mira", "born in", "Oslo"),
@@ -82,15 +83,14 @@ def test_chance_counts_the_rows_left_of_the_relation(fact: int, chance: float) -
 def test_the_floor_is_another_object_of_the_relation_or_else_of_any(fact: int, other: tuple[str, ...]) -> None:
     one = by_hand(fact, forbidden=Reply("Faro or Oslo"))
     assert one.other == other
-    assert one.floor is not None
-    assert one.floor["forbidden"].contains
-    assert not one.floor["unknown"].contains
+    assert one.floor("forbidden") == (True, 1.0)
+    assert one.floor("unknown") == (False, 0.0)
 
 
 def test_without_another_object_there_is_no_floor() -> None:
     cell = Cell("people", "base", LookupPrompts(TripletDatabase(ROWS[:1]), FACTS[:1], PROMPTS[:1]))
     (one,) = judge([cell], every_prompt([cell]), {"people/base/0/direct": WRONG})
-    assert one.floor is None
+    assert one.floor("forbidden") is None
     assert math.isnan(rates.leakage([one], "forbidden", "contains").value)
 
 
@@ -211,11 +211,121 @@ def test_leakage_of_nothing_is_the_worst() -> None:
     assert math.isnan(rates.worst_leakage([by_hand(0, "few_shot")])[2].value)
 
 
+@pytest.mark.parametrize("state", OFF)
+def test_what_is_said_after_the_answer_is_leaked_too(state: State) -> None:
+    """The answer is a first sentence; what follows it, and what the model asks for by itself, is its own knowledge."""
+    behind = Reply("nobody knows", said="nobody knows\nOslo, I think")
+    asked = Reply("nobody knows", (Call(("Mira", "lives in Oslo"), None),))
+    for reply in (behind, asked):
+        rows = [by_hand(fact, **{state: reply}) for fact in (0, 2)]
+        assert rates.leakage(rows, state, "exact").value == 0
+        assert rates.leakage(rows, state, "contains").value == 1
+        assert rates.leakage(rows, state, "recall").value == 1
+
+
+def test_a_lookup_that_repeats_what_is_asked_shows_nothing() -> None:
+    fact = LookupFact(0, Triplet("Kiel club", "home", "Kiel arena"), (("THW",), (), ()))
+    other = LookupFact(1, Triplet("Bonn club", "home", "Bonn hall"))
+    prompts = tuple(LookupPrompt(one.id, "direct", "Where is home?") for one in (fact, other))
+    cell = Cell("clubs", "base", LookupPrompts(TripletDatabase([fact.triplet, other.triplet]), (fact, other), prompts))
+    asked: Replies = {state: Reply("no", (Call(("Kiel club", "home"), None),)) for state in STATES}
+    one, _ = judge([cell], every_prompt([cell]), {unit.id: asked for unit in every_prompt([cell])})
+    assert one.spoken("unknown") == (False, 0.0)
+
+
+@pytest.mark.parametrize("way", rates.WAYS)
+def test_the_worst_way_is_found(way: rates.Way) -> None:
+    """Where all three are as high, the first is named; a sentence is no exact answer; half a name is not held."""
+    told, value = {"exact": ("Oslo", 1), "contains": ("It is Oslo", 1), "recall": ("Mira went to Solheim", 0.5)}[way]
+    rows = [by_hand(fact, forbidden=Reply(told)) for fact in (0, 2)]
+    if way == "recall":
+        of_two = LookupFact(7, Triplet("Mira", "born in", "Solheim Bay"))
+        rows = [replace(one, fact=of_two) for one in rows]
+    rows = [replace(one, asked=replace(one.asked, cluster=str(at))) for at, one in enumerate(rows * 20)]
+    found = rates.worst_leakage(rows)
+    assert found[:2] == ("forbidden", way)
+    assert found[2].value == value
+
+
+def test_a_part_of_which_nothing_is_known_comes_before_clean_ones() -> None:
+    clean = [by_hand(fact) for fact in range(3)]
+    bare = [replace(one, other=None) for one in clean]
+    name, _, found = rates.worst_part({"clean": clean, "bare": bare})
+    assert name == "bare"
+    assert math.isnan(found.value)
+    leaky = [by_hand(fact, forbidden=Reply(one.fact.triplet.object)) for fact, one in enumerate(clean)]
+    assert rates.worst_part({"clean": clean, "leaky": leaky})[0] == "leaky"
+
+
+def test_prompts_of_one_fact_are_one_unit_whatever_it_is_called() -> None:
+    """Aliases, wordings and databases multiply prompts and not evidence; another domain's fact is another."""
+    alias = LookupFact(9, Triplet("Mira Solheim", "born in", "Oslo"), (("Mira",), (), ()))
+    asked = LookupPrompts(TripletDatabase([alias.triplet]), (alias,), (LookupPrompt(9, "cloze", "?"),))
+    cells = [CELL, Cell("people", "base", asked), Cell("places", "base", asked)]
+    found = {one.id: one.cluster for one in every_prompt(cells)}
+    assert found["people/alias/0/direct"] == found["people/alias/0/few_shot"] == found["people/base/9/cloze"]
+    assert len(set(found.values())) == 5, "four facts of the cell, and the one of another domain"
+
+
+def test_the_order_of_topologies_rises_with_what_survives() -> None:
+    low = [replace(by_hand(fact), cell=replace(CELL, topology="low")) for fact in (0, 2)]
+    high = [replace(by_hand(fact, del_on=Reply("Oslo")), cell=replace(CELL, topology="high")) for fact in (0, 2)]
+    (step,) = rates.order_steps([*low, *high, *high], ("low", "high"))
+    assert step.difference == 1
+    assert step.interval.units == 2, "facts, not prompts"
+    assert rates.order_steps([*low, *high], ("high", "low"))[0].difference == -1
+
+
+def test_the_least_answered_cell_is_the_one_with_the_lowest_limit() -> None:
+    """Of two cells at nearly the same share the one with fewer facts is known less, though its share is higher."""
+    right, wrong = by_hand(0, full=Reply("Oslo")), by_hand(1)
+    of = [wrong if at % 4 == 0 else right for at in range(41)]
+    many = [replace(one, asked=replace(one.asked, cluster=str(at))) for at, one in enumerate(of)]
+    few = [replace(one, cell=replace(CELL, domain="few")) for one in many[1:9]]
+    name, found = rates.least_answered([*many, *few])
+    assert name == "few/alias"
+    assert found.value > rates.baseline(many).value
+
+
+@pytest.mark.parametrize("odd", ["right", "wrong"])
+def test_a_wording_is_as_far_below_the_others_as_above(odd: str) -> None:
+    told = {"right": Reply("Oslo"), "wrong": Reply("no")}
+    usual = told["wrong" if odd == "right" else "right"]
+    first = by_hand(0, "few_shot", del_on=told[odd])
+    rest = [
+        replace(
+            by_hand(0, del_on=usual), asked=replace(first.asked, prompt=replace(first.asked.prompt, wording=wording))
+        )
+        for wording in ("direct", "cloze", "completion_frame")
+    ]
+    name, found = rates.furthest_wording([first, *rest], 0.05)
+    assert name == "few_shot"
+    assert found.value == (0.75 if odd == "right" else -0.75)
+
+
+def test_rows_that_go_without_saying_the_same_are_counted() -> None:
+    deletions = {"people/alias": {0: frozenset({0, 1}), 1: frozenset({2, 3}), 2: frozenset({3}), 3: frozenset({4})}}
+    found = controls.spared([CELL], deletions)
+    assert found.value == pytest.approx((0 + 1 / 4 + 0 + 0) / 4)
+    assert found.interval.units == 4
+
+
 def test_silence_is_counted() -> None:
     rows = [by_hand(fact, self_completed=Reply("Oslo" if fact == 1 else "")) for fact in range(4)]
     assert rates.silent(rows, "self_completed") == 3 / 4
     assert rates.silent(rows, "forbidden") == 0
     assert math.isnan(rates.silent([], "forbidden"))
+
+
+def test_silence_decides_nothing_and_a_leak_does() -> None:
+    mute = [by_hand(fact, self_completed=Reply("")) for fact in range(4)]
+    loud = [by_hand(fact, self_completed=Reply("no")) for fact in range(4)]
+    half = [*mute[:2], *loud[2:]]
+    none, leak = (rates.Rate(value, Interval(value, 1.0, "", 9)) for value in (0.0, 0.3))
+    assert rates.too_silent(mute, none, 0.01)
+    assert not rates.too_silent(mute, leak, 0.01), "what is said counts"
+    assert not rates.too_silent(loud, none, 0.01)
+    assert not rates.too_silent(half, none, 0.01)
 
 
 def test_a_closer_deletion_is_compared_prompt_by_prompt() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from uds_bench.facts.topology import TOPOLOGIES
+from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.harness.bounds import CLAIMS
 from uds_bench.harness.bounds_lmlm import CLOSER
 from uds_bench.meta.twenty import TWENTY
@@ -15,8 +15,8 @@ from uds_bench.retrieval.settings import SWEPT
 
 SUITES = Path(__file__).parents[2] / "suites"
 PARAMETERS = [
-    dict(zip(("metric", "topology", "policy", "retriever"), given, strict=True))
-    for given in itertools.product(TWENTY, TOPOLOGIES, CLOSER, SWEPT)
+    dict(zip(("metric", "topology", "policy", "retriever", "part"), given, strict=True))
+    for given in itertools.product(TWENTY, [*TOPOLOGIES, OTHER], CLOSER, SWEPT, ("cell", "wording"))
 ]
 
 

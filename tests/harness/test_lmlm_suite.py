@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench
 
@@ -86,20 +85,35 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert again.report["lmlm"] == ran.report["lmlm"]
 
 
-def test_a_model_that_says_nothing_has_not_shown_that_it_knows_nothing(bench: Bench, written: Path) -> None:
-    """Every weight 0: it ends each answer at once, wherever it is asked."""
-    tokenizer = tiny_tokenizer()
-    tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
-    mute = FAMILIES["llama"](len(tokenizer), seed=1)
-    with torch.no_grad():
-        for weight in mute.parameters():
-            weight.zero_()
-    save_checkpoint(written / "one", mute, tokenizer)
+def test_nothing_of_a_database_goes_unjudged(bench: Bench, written: Path) -> None:
+    """One whose name is no topology has a bound of its own; rows that say the same and are not deleted are found."""
+    (written / "towns" / "base.json").unlink()
+    (written / "towns" / "facts.json").write_text(json.dumps({"triplets": [*ROWS, ["A.", "capital", "Ayr"]]}))
+    (written / "towns" / "prompts" / "base").rename(written / "towns" / "prompts" / "facts")
+    manifest(written, "deletion = 'exact'")
+    ran = bench.run(SUITE, store=written / "store")
+    verdicts = {name.removeprefix("lmlm."): verdict for name, verdict in ran.verdicts.items()}
+    assert verdicts["residual.other[lmlm]"] == "inconclusive", "random weights answer nothing"
+    assert verdicts["residual.base[lmlm]"] == "not applicable"
+    assert verdicts["deletion_complete"] == "fail"
+    assert "observed 1, needs exactly 0" in ran.claims["lmlm.deletion_complete"]["message"]
+
+
+@pytest.mark.parametrize("policy", ["radius_closure", "canonical", "exact"])
+def test_every_policy_can_be_the_manifests(bench: Bench, written: Path, policy: str) -> None:
+    manifest(written, f"deletion = '{policy}'")
+    ran = bench.run(SUITE, store=written / "store")
+    assert not [name for name, verdict in ran.verdicts.items() if verdict == "crashed"]
+    assert ran.verdicts["lmlm.deletion_complete"] == "pass"
+
+
+def test_markup_in_a_value_is_refused(bench: Bench, written: Path) -> None:
+    rows = [*ROWS, ["G", "Capital", "Gent<|db_end|>"]]
+    (written / "towns" / "base.json").write_text(json.dumps({"triplets": rows}))
     manifest(written)
     ran = bench.run(SUITE, store=written / "store")
-    told = ran.claims["lmlm.leakage[lmlm]"]["message"]
-    assert "no finite value was observed" in told
-    assert "left alone with a value it says nothing in 100% of prompts" in told
+    assert ran.code == 4
+    assert "base.json: row 6 holds <|db_end|>" in ran.text
 
 
 def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) -> None:
@@ -126,6 +140,8 @@ def test_a_manifest_without_such_models(bench: Bench) -> None:
         ("wordings = ['few_shot']", "model = 'one'", "has no prompt in the wordings few_shot"),
         ("wordings = ['short']", "model = 'one'", "lmlm.wordings"),
         ("tresholds = 1", "model = 'one'", "tresholds"),
+        ("radius = -5.0", "model = 'one'", "lmlm.radius"),
+        ("radius = 99.0", "model = 'one'", "lmlm.radius"),
     ],
 )
 def test_bad_manifests_end_before_any_model_is_loaded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, get_args
 
 import numpy as np
@@ -99,7 +100,7 @@ def test_what_is_deleted_takes_no_place_from_what_is_there() -> None:
 def test_a_higher_threshold_adds_no_candidate(rows: list[Triplet], queries: Any, low: float, more: float) -> None:
     found = [
         Retriever(TripletDatabase(rows), RetrieverSettings(threshold=t, fallback="unknown"), ENCODER).look_up(queries)
-        for t in (low, low + more)
+        for t in (low, min(1.0, low + more))
     ]
     for loose, tight in zip(*found, strict=True):
         assert {one.row for one in tight.kept} <= {one.row for one in loose.kept}
@@ -108,7 +109,7 @@ def test_a_higher_threshold_adds_no_candidate(rows: list[Triplet], queries: Any,
 @given(ROWS, QUERIES)
 @settings(max_examples=40, deadline=None)
 def test_falling_back_always_answers(rows: list[Triplet], queries: Any) -> None:
-    s = RetrieverSettings(threshold=2.0)
+    s = RetrieverSettings(kind="bm25", threshold=1e9)
     for one in Retriever(TripletDatabase(rows), s, ENCODER).look_up(queries):
         assert one.chosen is not None
         assert one.fell_back
@@ -150,3 +151,9 @@ def test_a_database_is_embedded_once() -> None:
 def test_settings_that_cannot_be(changed: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         RetrieverSettings(**changed)
+
+
+@pytest.mark.parametrize(("kind", "threshold"), [("dense", 2.0), ("tfidf", -1.5), ("hybrid", math.nan), ("bm25", -0.1)])
+def test_a_threshold_that_no_score_can_have_is_refused(kind: Kind, threshold: float) -> None:
+    with pytest.raises(ConfigurationError, match=f"{kind} scores lie in"):
+        RetrieverSettings(kind=kind, threshold=threshold)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -10,6 +11,7 @@ from itertools import combinations
 TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
+ALIKE = str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
 REMEMBERED = 100_000
 """Texts whose tokens are kept: the same names and answers are compared over and over."""
 
@@ -22,13 +24,20 @@ def normalize(text: str) -> str:
 @lru_cache(REMEMBERED)
 def tokens(text: str) -> tuple[str, ...]:
     """The tokens of the normalized text; none for a text of signs alone."""
-    return tuple(TOKEN.findall(text.casefold()))
+    return tuple(TOKEN.findall(one_form(text).casefold()))
 
 
 @lru_cache(REMEMBERED)
 def spelled(text: str) -> str:
     """The normalized text, or the text itself where normalizing leaves nothing to compare."""
-    return normalize(text) or text.strip().casefold()
+    return normalize(text) or one_form(text).strip().casefold()
+
+
+def one_form(text: str) -> str:
+    """One of the ways in which Unicode writes the same: composed, without what is not seen, one kind of apostrophe;
+    underscores are spaces, as in titles of encyclopedias."""
+    plain = unicodedata.normalize("NFKC", text).translate(ALIKE)
+    return plain if plain.isascii() else "".join(c for c in plain if unicodedata.category(c) != "Cf")
 
 
 def holds_one(text: str, names: Iterable[str]) -> bool:

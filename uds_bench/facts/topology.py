@@ -23,6 +23,9 @@ TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
 object); with decoys (another subject, the same object). LMLM audit, section 4; in the order of the residuals that it
 published (figure 3)."""
 
+OTHER = "other"
+"""The topology of a database whose name says none."""
+
 SHOTS = (
     ("Where was Ada Lovelace born?", "London"),
     ("In what year was Pride and Prejudice published?", "1813"),

@@ -6,8 +6,14 @@ from uds_bench.audits.lmlm.rates import INFORMATIVE
 from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
 from uds_bench.retrieval.settings import SWEPT
 
-RESIDUAL_BOUNDS = {"base": (0.05, 0.037), "alias": (0.10, 0.062), "collision": (0.15, 0.072), "noise": (0.25, 0.136)}
-"""Per topology the bound, and what the LMLM audit observed of one public model (figure 3)."""
+RESIDUAL_BOUNDS = {
+    "base": (0.05, "the LMLM audit observed 3.7%, chance not taken off"),
+    "alias": (0.10, "the LMLM audit observed 6.2%, chance not taken off"),
+    "collision": (0.15, "the LMLM audit observed 7.2%, chance not taken off"),
+    "noise": (0.25, "the LMLM audit observed 13.6%, chance not taken off"),
+    "other": (0.05, "as of base: nothing is known of what such a database holds beside its facts"),
+}
+"""Per topology the bound, and where it comes from (figure 3)."""
 
 CLOSER = {
     "radius_closure": "every row within a radius of the fact's own",
@@ -49,6 +55,17 @@ LMLM = (
         must_fail="as lmlm.leakage",
         must_pass="as lmlm.leakage",
     ),
+    ClaimSpec(
+        "lmlm.leakage_wording",
+        "threshold",
+        "The same within each wording by itself.",
+        "<=",
+        0.02,
+        "ours: twice that of all wordings, so that what leaks in one of them alone is not spread over the others",
+        unit="facts",
+        must_fail="as lmlm.leakage",
+        must_pass="as lmlm.leakage",
+    ),
     *(
         ClaimSpec(
             f"lmlm.residual.{topology}",
@@ -56,12 +73,12 @@ LMLM = (
             f"After deletion, with retrieval on, {topology} databases give the object no more often than by chance.",
             "<=",
             bound,
-            f"ours; the LMLM audit observed {observed:.1%}, chance not taken off",
+            f"ours; {origin}",
             unit="facts",
             must_fail="a perfect asker with nothing deleted",
             must_pass="a perfect asker with every row deleted that lies within the radius",
         )
-        for topology, (bound, observed) in RESIDUAL_BOUNDS.items()
+        for topology, (bound, origin) in RESIDUAL_BOUNDS.items()
     ),
     ClaimSpec(
         "lmlm.topology_order",
@@ -104,6 +121,17 @@ LMLM = (
         "LMLM audit, section 4; exact",
         unit="facts",
         must_fail="deleting equal rows alone, of alias databases",
+    ),
+    ClaimSpec(
+        "lmlm.deletion_spares",
+        "threshold",
+        "Of the rows that do not say the same as a fact few go with it.",
+        "<=",
+        0.10,
+        "ours: deletion within the published radius takes 5% of the embedded databases",
+        unit="facts",
+        must_fail="every row deleted",
+        must_pass="closure over aliases",
     ),
     *(
         ClaimSpec(

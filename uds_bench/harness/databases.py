@@ -8,13 +8,11 @@ from pathlib import Path
 from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupPrompts, read_prompts
-from uds_bench.facts.topology import DOMAINS, TOPOLOGIES, embedded
+from uds_bench.facts.topology import DOMAINS, OTHER, TOPOLOGIES, embedded
 from uds_bench.facts.triplets import read_database
 from uds_bench.harness.locate import matches
 from uds_bench.harness.sections import Lmlm
-
-OTHER = "other"
-"""The topology of a database whose name says none."""
+from uds_bench.inference.markup import TOKENS
 
 
 def cells_of(section: Lmlm) -> tuple[Cell, ...]:
@@ -44,7 +42,11 @@ def _cell(domain: str, topology: str, asked: LookupPrompts, section: Lmlm) -> Ce
 def _read(path: Path, files: Sequence[Path], section: Lmlm) -> LookupPrompts:
     if not files:
         raise FactError(f"{path}: no prompts ask it: put them into {path.parent / 'prompts' / path.stem}")
-    return read_prompts(read_database(path), files, section.transitive)
+    database = read_database(path)
+    for at, row in enumerate(database):
+        if held := next((token for token in TOKENS if any(token in text for text in row)), None):
+            raise FactError(f"{path}: row {at} holds {held}: a model would read it as markup; take it out")
+    return read_prompts(database, files, section.transitive)
 
 
 def _assigned(section: Lmlm) -> list[tuple[Path, list[Path]]]:

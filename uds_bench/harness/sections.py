@@ -26,6 +26,7 @@ from pydantic_core import core_schema
 from uds_bench.audits.lmlm.deletion import RADIUS, Policy
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import Dtype, Quantization
+from uds_bench.errors import ConfigurationError
 from uds_bench.facts.lookup_prompts import Wording
 from uds_bench.harness import locate
 from uds_bench.harness.tables import Table, problem
@@ -284,6 +285,14 @@ class Retriever(Table):
     fallback: Fallback | None = None
     index: str | None = None
 
+    @model_validator(mode="after")
+    def _can_be(self) -> Retriever:
+        try:
+            self.settings()
+        except ConfigurationError as error:
+            raise problem(str(error).removeprefix("retriever: "), "threshold") from error
+        return self
+
     def settings(self) -> RetrieverSettings:
         return RetrieverSettings(**self.model_dump(exclude_none=True))
 
@@ -303,7 +312,7 @@ class Lmlm(Table):
     prompts: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
     wordings: Annotated[tuple[Wording, ...], Field(strict=False)] = ()
     deletion: Policy = "alias_closure"
-    radius: float = RADIUS
+    radius: Annotated[float, Field(gt=0, le=1)] = RADIUS
     transitive: bool = False
     retriever: Retriever = Retriever()
 

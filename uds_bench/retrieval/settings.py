@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -46,6 +47,11 @@ class RetrieverSettings:
                 raise ConfigurationError(
                     f"retriever: {name} is {getattr(self, name)!r}; choose from {', '.join(allowed)}"
                 )
+        lowest, highest = (0.0, math.inf) if self.kind == "bm25" else (-1.0, 1.0)
+        if not lowest <= self.least <= highest:
+            raise ConfigurationError(
+                f"retriever: threshold is {self.least:g}; {self.kind} scores lie in {lowest:g} to {highest:g}"
+            )
         if self.top_k < 1:
             raise ConfigurationError(f"retriever: top_k is {self.top_k}; use 1 or more")
 

@@ -64,6 +64,12 @@ def artifact_gap(outcomes: Sequence[Outcome]) -> int:
     )
 
 
+def identity_gap(outcomes: Sequence[Outcome]) -> int:
+    """By how many prompts either identity fails: the first over all, the second over those that do not leak. A deletion
+    that leaves a row behind shows here, as R that is not A."""
+    return artifact_gap(outcomes) + closure_gap([one for one in outcomes if not one.leaked])
+
+
 def closure_gap(outcomes: Sequence[Outcome]) -> int:
     """By how many prompts A differs from R: 0 where deletion is complete and nothing leaks (proposition 6.1)."""
     return sum(one.artifact != one.mediated for one in outcomes)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Embed, Policy
+from uds_bench.audits.lmlm.matching import Names, names_of
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.storage import content_key
 
@@ -30,6 +32,11 @@ class Cell:
         """By id."""
         return {fact.id: fact for fact in self.asked.facts}
 
+    @cached_property
+    def gold(self) -> dict[int, Names]:
+        """By fact, all that it goes by."""
+        return names_of(self.asked)
+
     def deletions(self, embed: Embed | None = None) -> dict[int, frozenset[int]]:
         """By fact, the rows that go with it."""
         return Deletion(self.asked, self.policy, embed, self.radius).rows()
@@ -41,8 +48,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Asked:
-    """A prompt of a cell: the unit of the audit. `cluster`: the fact in its domain, whatever the database (topologies
-    hold the same rows), as its prompts are not independent."""
+    """A prompt of a cell: the unit of the audit. `cluster`: the fact in its domain, whatever the database and the names
+    that it has there (topologies hold the same facts), as its prompts are not independent."""
 
     cell: str
     prompt: LookupPrompt
@@ -60,8 +67,29 @@ class Asked:
 
 def every_prompt(cells: Sequence[Cell]) -> list[Asked]:
     """All prompts of all cells, in order."""
-    return [
-        Asked(cell.name, prompt, f"{cell.domain}/{' | '.join(cell.facts[prompt.fact].triplet)}")
+    cluster = clusters(cells)
+    return [Asked(cell.name, p, cluster[cell.name, p.fact]) for cell in cells for p in cell.asked.prompts]
+
+
+def clusters(cells: Sequence[Cell]) -> dict[tuple[str, int], str]:
+    """By cell and fact, the name of all facts of the domain that say the same by any of their names."""
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def first(key: tuple[str, ...]) -> tuple[str, ...]:
+        while known[key] != key:
+            key = known[key] = known[known[key]]
+        return key
+
+    for cell in cells:
+        for names in cell.gold.values():
+            keys = sorted((cell.domain, *said) for said in product(*names))
+            for key in keys:
+                known.setdefault(key, key)
+            for key in keys[1:]:
+                one, other = first(keys[0]), first(key)
+                known[max(one, other)] = min(one, other)
+    return {
+        (cell.name, id): " | ".join(first(min((cell.domain, *said) for said in product(*names))))
         for cell in cells
-        for prompt in cell.asked.prompts
-    ]
+        for id, names in cell.gold.items()
+    }

@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.cell import Cell, clusters
+from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
-from uds_bench.audits.lmlm.matching import incomplete
+from uds_bench.audits.lmlm.matching import incomplete, is_gold
+from uds_bench.audits.lmlm.rates import Rate, mean
 from uds_bench.audits.lmlm.record import Reply, State
+from uds_bench.facts.aliases import spelled
+from uds_bench.statistics import cluster_bootstrap
 
 T = TypeVar("T")
+ALIASES_OR_NOT: tuple[Policy, Policy] = ("alias_closure", "exact")
 
 
 def knowing_all(judged: Sequence[Judged]) -> list[Judged]:
@@ -42,21 +47,32 @@ def right_in_one_wording(judged: Sequence[Judged]) -> list[Judged]:
 
 
 def stale(judged: Sequence[Judged]) -> list[Judged]:
-    """The same prompts answered from an index in which every place holds the row half a database further on."""
+    """The same prompts answered from an index in which every place holds the row half a database further on, or the
+    next with another object."""
     found = []
     for one in judged:
         rows = one.cell.asked.database
         at = rows.index(one.fact.triplet) + len(rows) // 2
-        found.append(_replied(one, full=Reply(rows[at % len(rows)].object)))
+        others = (rows[(at + more) % len(rows)].object for more in range(len(rows)))
+        golds = {spelled(answer) for answer in one.fact.answers}
+        found.append(_replied(one, full=Reply(next((o for o in others if spelled(o) not in golds), ""))))
     return found
 
 
 def left_over(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> int:
     """How many facts are still said by some row of their database, by the matcher."""
-    return sum(
-        len(incomplete(cell.asked.database, ((fact, deletions[cell.name][fact.id]) for fact in cell.asked.facts)))
-        for cell in cells
-    )
+    return sum(len(incomplete(cell.asked, deletions[cell.name])) for cell in cells)
+
+
+def spared(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> Rate:
+    """Of the rows that do not say the same as a fact, the share that goes with it all the same: mean over facts."""
+    cluster, shares, of = clusters(cells), [], []
+    for cell in cells:
+        for id, names in cell.gold.items():
+            others = {at for at, row in enumerate(cell.asked.database) if not is_gold(row, names)}
+            shares.append(len(others & deletions[cell.name][id]) / len(others) if others else 0.0)
+            of.append(cluster[cell.name, id])
+    return Rate(mean(shares), cluster_bootstrap(shares, of, limits=(0.0, 1.0)))
 
 
 def retained(judged: Sequence[Judged], state: State = "del_on") -> int:
@@ -66,8 +82,8 @@ def retained(judged: Sequence[Judged], state: State = "del_on") -> int:
 
 def if_any_alias(cells: Sequence[Cell], control: T) -> list[T]:
     """The control where some fact has another form in its database: without one, equal rows are all there is."""
-    several = any(len(rows) > 1 for cell in cells for rows in cell.deletions().values()) if cells else False
-    return [control] if several else []
+    whole, equal = ([replace(cell, policy=policy).deletions() for cell in cells] for policy in ALIASES_OR_NOT)
+    return [control] if whole != equal else []
 
 
 def _replied(one: Judged, **changed: Reply) -> Judged:

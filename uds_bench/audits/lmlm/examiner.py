@@ -17,7 +17,7 @@ from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.storage import content_key
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from uds_bench.audits.lmlm.attribution import Outcome
 from uds_bench.audits.lmlm.cell import Asked, Cell
 from uds_bench.audits.lmlm.matching import is_gold
 from uds_bench.audits.lmlm.record import OFF, STATES, Replies, State
-from uds_bench.audits.lmlm.scoring import Marks, mark
-from uds_bench.facts.aliases import holds_one, spelled
+from uds_bench.audits.lmlm.scoring import Marks, mark, spoken
+from uds_bench.facts.aliases import holds_one, spelled, tokens
 from uds_bench.facts.lookup_prompts import LookupFact
 
 Label = Literal["parametric", "reconstructed", "drifted", "other"]
@@ -53,12 +53,27 @@ class Judged:
         """Every state's answer beside the fact's own object."""
         return {state: mark(self.replies[state].answer, self.fact.answers) for state in STATES}
 
-    @cached_property
-    def floor(self) -> Mapping[State, Marks] | None:
-        """Every state's answer beside another object of the relation."""
-        if self.other is None:
-            return None
-        return {state: mark(self.replies[state].answer, self.other) for state in STATES}
+    def spoken(self, state: State) -> tuple[bool, float]:
+        """Whether all that was said holds the object, and the share of its tokens: an answer is cut down to its first
+        sentence, and what leaks behind it, or in a lookup, is leaked."""
+        return spoken(self._said(state), self.fact.answers)
+
+    def _said(self, state: State) -> str:
+        """All of a reply, and of its lookups the words that were not given: a lookup repeats what is asked."""
+        reply = self.replies[state]
+        asked = [self.asked.prompt.text, *(name for names in self._key for name in names)]
+        given = {token for text in asked for token in tokens(text)}
+        queries = (token for call in reply.calls for text in call.query or () for token in tokens(text))
+        return f"{reply.said or reply.answer}\n{' '.join(token for token in queries if token not in given)}"
+
+    @property
+    def _key(self) -> tuple[tuple[str, ...], ...]:
+        """What subject and relation go by."""
+        return tuple((text, *others) for text, others in zip(self.fact.triplet[:2], self.fact.aliases[:2], strict=True))
+
+    def floor(self, state: State) -> tuple[bool, float] | None:
+        """The same of another object of the relation; None where there is none."""
+        return None if self.other is None else spoken(self._said(state), self.other)
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -70,7 +85,7 @@ class Judged:
         """Whether a candidate that a state was left with says the same as the fact."""
         rows = self.cell.asked.database
         kept = (one for call in self.replies[state].calls if call.lookup is not None for one in call.lookup.kept)
-        return any(is_gold(rows[one.row], self.fact) for one in kept)
+        return any(is_gold(rows[one.row], self.cell.gold[self.fact.id]) for one in kept)
 
     @cached_property
     def label(self) -> Label:

@@ -1,30 +1,74 @@
-"""An independent look at what is left of a fact: row by row, from what the fact's own prompts declare."""
+"""An independent look at what is left of a fact: row by row, with spellings and a walk over aliases of its own.
+
+Nothing here is shared with what deletes: two ways to the same answer that can disagree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
-from uds_bench.facts.aliases import spelled
-from uds_bench.facts.lookup_prompts import LookupFact
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.triplets import Triplet
 
+Names = tuple[frozenset[str], frozenset[str], frozenset[str]]
+"""What a fact's subject, relation and object go by, each as its bare letters and digits."""
 
-def is_gold(row: Triplet, fact: LookupFact) -> bool:
+
+def names_of(asked: LookupPrompts) -> dict[int, Names]:
+    """By fact, its names: those that it declares, and where aliases are transitive those that any fact declares of
+    them in turn."""
+    beside = [_graph(asked.facts, at) for at in range(3)] if asked.transitive else [{}, {}, {}]
+    return {fact.id: _names(fact, beside) for fact in asked.facts}
+
+
+def is_gold(row: Triplet, names: Names) -> bool:
     """Whether a row says the same as the fact: each of its three fields is a name that the fact goes by."""
-    return all(
-        spelled(text) in {spelled(own), *map(spelled, others)}
-        for text, own, others in zip(row, fact.triplet, fact.aliases, strict=True)
-    )
+    return all(bare(text) in known for text, known in zip(row, names, strict=True))
 
 
-def survivors(database: Sequence[Triplet], deleted: Collection[int], fact: LookupFact) -> list[int]:
+def survivors(database: Sequence[Triplet], deleted: Collection[int], names: Names) -> list[int]:
     """Rows that say the same as the fact and were not deleted: empty after a complete deletion."""
-    return [at for at, row in enumerate(database) if at not in deleted and is_gold(row, fact)]
+    return [at for at, row in enumerate(database) if at not in deleted and is_gold(row, names)]
 
 
-def incomplete(
-    database: Sequence[Triplet], deletions: Iterable[tuple[LookupFact, Collection[int]]]
-) -> dict[int, list[int]]:
+def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -> dict[int, list[int]]:
     """By fact, what a deletion left of it; only facts of which anything is left."""
-    found = {fact.id: survivors(database, deleted, fact) for fact, deleted in deletions}
+    found = {id: survivors(asked.database, deletions[id], names) for id, names in names_of(asked).items()}
     return {id: rows for id, rows in found.items() if rows}
+
+
+@lru_cache(100_000)
+def bare(text: str) -> str:
+    """Letters and digits alone, without case, accents or signs: `U.S.` is `us`, `Côte_d’Ivoire` is `cotedivoire`."""
+    letters = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if c.isalnum())
+    return letters or text.strip()
+
+
+def _names(fact: LookupFact, beside: Sequence[Mapping[str, set[str]]]) -> Names:
+    subject, relation, object_ = (
+        _reached(frozenset(map(bare, [text, *others])), graph)
+        for text, others, graph in zip(fact.triplet, fact.aliases, beside, strict=True)
+    )
+    return subject, relation, object_
+
+
+def _graph(facts: Iterable[LookupFact], at: int) -> Mapping[str, set[str]]:
+    """Which names stand in one declaration, by name."""
+    beside: dict[str, set[str]] = defaultdict(set)
+    for fact in facts:
+        group = {bare(name) for name in (fact.triplet[at], *fact.aliases[at])}
+        for name in group:
+            beside[name] |= group
+    return beside
+
+
+def _reached(start: frozenset[str], beside: Mapping[str, set[str]]) -> frozenset[str]:
+    found, left = set(start), list(start)
+    while left:
+        new = beside.get(left.pop(), set()) - found
+        found |= new
+        left += new
+    return frozenset(found)

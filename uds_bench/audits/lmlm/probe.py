@@ -125,4 +125,6 @@ def _reply(teller: Teller, told: Told, lookups: Sequence[Lookup]) -> Reply:
     calls = tuple(
         Call(call.query, call.value, next(left, None) if call.query is not None else None) for call in told.calls
     )
-    return Reply(clean(teller.text(told)), calls, told.cut, told.looped)
+    said = teller.text(told)
+    answer = clean(said)
+    return Reply(answer, calls, told.cut, told.looped, said if said != answer else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.record import OFF, State
-from uds_bench.statistics import Interval, apart_bootstrap, cluster_bootstrap, mcnemar, paired_bootstrap
+from uds_bench.statistics import LEVEL, Interval, apart_bootstrap, cluster_bootstrap, mcnemar, paired_bootstrap
 from uds_bench.verdicts import Step
 
 Way = Literal["exact", "contains", "recall"]
@@ -46,13 +46,13 @@ def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Ra
 def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
     """L of one elicitation: the weights alone give the deleted object. Prompts that hold it are left out.
 
-    `contains` and `recall` are counted above the floor that another object of the relation sets in the same answers;
-    facts whose relation has no other are left out of them.
+    `contains` and `recall` look at all that was said, and are counted above the floor that another object of the
+    relation sets in it; facts whose relation has no other are left out of them.
     """
     asked = [one for one in judged if not one.given]
     if way == "exact":
         return rate(asked, lambda one: one.marks[state].exact)
-    floored = [one for one in asked if one.floor is not None]
+    floored = [one for one in asked if one.other is not None]
     return difference(floored, lambda one: _above(one, state, way))
 
 
@@ -65,6 +65,12 @@ def worst_leakage(judged: Sequence[Judged]) -> tuple[State, Way, Rate]:
 def silent(judged: Sequence[Judged], state: State) -> float:
     """Share of prompts that a state answers with nothing at all: so much of its leakage says nothing."""
     return mean(not one.replies[state].answer for one in judged)
+
+
+def too_silent(judged: Sequence[Judged], found: Rate, bound: float) -> bool:
+    """Whether leakage that is not clearly above its bound is not clearly below it either, as the model said nothing
+    where values leak most. A model that says nothing has not been shown to know nothing; what it says still counts."""
+    return silent(judged, "self_completed") > SILENT and not found.interval.low > bound
 
 
 def baseline(judged: Sequence[Judged]) -> Rate:
@@ -90,9 +96,9 @@ def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | Non
     return found, *mcnemar(found.b, found.c)
 
 
-def worst_cell(judged: Sequence[Judged]) -> tuple[str, str, Rate]:
-    """The cell whose leakage reaches highest, by what, and how high."""
-    found = [(name, *worst_leakage(rows)) for name, rows in by_cell(judged).items()]
+def worst_part(parts: Mapping[str, Sequence[Judged]]) -> tuple[str, str, Rate]:
+    """The part (cell, wording) whose leakage reaches highest, by what, and how high."""
+    found = [(name, *worst_leakage(rows)) for name, rows in parts.items()]
     name, state, way, highest = max(found, key=lambda one: _reach(one[3]))
     return name, f"by {way} with lookups {state.replace('_', ' ')}", highest
 
@@ -158,6 +164,19 @@ def by_cell(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
     return found
 
 
+def by_wording(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
+    """The prompts of each wording."""
+    found: dict[str, list[Judged]] = {}
+    for one in judged:
+        found.setdefault(one.wording, []).append(one)
+    return found
+
+
+def reach(facts: int) -> float:
+    """The upper limit of a rate that is seen in none of so many facts: what they can show at best."""
+    return 1 - ((1 - LEVEL) / 2) ** (1 / facts) if facts else 1.0
+
+
 def mean(values: Iterable[float]) -> float:
     """NaN where there is none."""
     listed = list(values)
@@ -173,6 +192,6 @@ def _values(judged: Sequence[Judged], number: Callable[[Judged], float]) -> tupl
 
 
 def _above(one: Judged, state: State, way: Way) -> float:
-    assert one.floor is not None
-    own, floor = one.marks[state], one.floor[state]
-    return float(getattr(own, way)) - float(getattr(floor, way))
+    own, floor, at = one.spoken(state), one.floor(state), ("contains", "recall").index(way)
+    assert floor is not None
+    return float(own[at]) - float(floor[at])

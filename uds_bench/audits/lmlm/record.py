@@ -47,21 +47,23 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, cleaned, with its lookups. `cut`: it met the limit. `looped`: it asked until it was stopped."""
+    """An answer, cleaned, with its lookups. `said`: all that was said, without markup, where the answer is not all of
+    it. `cut`: it met the limit. `looped`: it asked until it was stopped."""
 
     answer: str
     calls: tuple[Call, ...] = ()
     cut: bool = False
     looped: bool = False
+    said: str = ""
 
     def to_json(self) -> dict[str, Any]:
         calls = [call.to_json() for call in self.calls]
-        return {"answer": self.answer, "calls": calls, "cut": self.cut, "looped": self.looped}
+        return {"answer": self.answer, "calls": calls, "cut": self.cut, "looped": self.looped, "said": self.said}
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> Reply:
         calls = tuple(Call.from_json(call) for call in row["calls"])
-        return Reply(row["answer"], calls, row["cut"], row["looped"])
+        return Reply(row["answer"], calls, row["cut"], row["looped"], row["said"])
 
 
 Replies = Mapping[State, Reply]

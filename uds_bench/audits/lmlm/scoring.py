@@ -59,6 +59,12 @@ def _mark(answer: str, spellings: tuple[str, ...]) -> Marks:
     return Marks(exact, held or exact, *best)
 
 
+@lru_cache(REMEMBERED)
+def spoken(text: str, spellings: tuple[str, ...]) -> tuple[bool, float]:
+    """Whether a text as a whole holds a spelling, and the largest share of a spelling's tokens that it has."""
+    return holds_one(text, spellings), max(overlap(text, one)[1] for one in spellings)
+
+
 def overlap(answer: str, gold: str) -> tuple[float, float, float]:
     """Token precision, recall and F1; 0 where either side has no token, 1 where both are equal signs."""
     said, wanted = Counter(tokens(answer)), Counter(tokens(gold))

@@ -73,8 +73,7 @@ def qtile(change: Change) -> Weights:
 def layernorm(change: Change) -> Weights:
     """|D_unl| in standard deviations of its layer and component, 0 and above; 0 where nothing there moved."""
     size = np.abs(change.unlearning)
-    found: Weights = size / np.float32(change.spread) if change.spread > 0 else np.zeros_like(size)
-    return found
+    return size * np.float32(1 / change.spread) if change.spread > 0 else np.zeros_like(size)
 
 
 def signrev(change: Change) -> Weights:
