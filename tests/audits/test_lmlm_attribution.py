@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits.lmlm.attribution import Contingency, Outcome, artifact_gap, closure_gap, contingency
+from uds_bench.audits.lmlm.attribution import Contingency, Outcome, artifact_gap, closure_gap, contingency, identity_gap
 from uds_bench.statistics import mcnemar
 
 OUTCOMES = st.lists(st.builds(Outcome, st.booleans(), st.booleans(), st.booleans()), max_size=30)
@@ -148,3 +148,10 @@ def test_the_test_changes_above_25_pairs() -> None:
 def test_counts_are_not_negative(counts: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="they must not be negative"):
         mcnemar(*counts)
+
+
+def test_a_row_that_was_left_behind_shows_as_r_that_is_not_a() -> None:
+    left, clean, leaked = Outcome(True, False, True), Outcome(True, False), Outcome(True, True, True)
+    assert identity_gap([clean, Outcome(False, False), Outcome(False, False, True)]) == 0
+    assert identity_gap([left, clean, left]) == 2
+    assert identity_gap([leaked]) == 0, "where the weights answer, R and A need not be the same"

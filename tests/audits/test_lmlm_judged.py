@@ -77,6 +77,14 @@ def test_chance_counts_the_rows_left_of_the_relation(fact: int, chance: float) -
     assert by_hand(fact).chance == pytest.approx(chance)
 
 
+def test_where_no_row_of_the_relation_is_left_any_row_may_answer() -> None:
+    rows = (Triplet("Lena", "works as", "writer"), Triplet("Mira", "is a", "writer"), Triplet("Idris", "is a", "cook"))
+    fact = LookupFact(0, rows[0])
+    cell = Cell("jobs", "base", LookupPrompts(TripletDatabase(rows), (fact,), (LookupPrompt(0, "direct", "?"),)))
+    (one,) = judge([cell], every_prompt([cell]), {"jobs/base/0/direct": WRONG})
+    assert one.chance == 1 / 2
+
+
 @pytest.mark.parametrize(
     ("fact", "other"), [(0, ("Faro",)), (1, ("Oslo",)), (2, ("Faro",)), (3, ("Oslo", "Christiania"))]
 )
@@ -270,7 +278,7 @@ def test_prompts_of_one_fact_are_one_unit_whatever_it_is_called() -> None:
 def test_the_order_of_topologies_rises_with_what_survives() -> None:
     low = [replace(by_hand(fact), cell=replace(CELL, topology="low")) for fact in (0, 2)]
     high = [replace(by_hand(fact, del_on=Reply("Oslo")), cell=replace(CELL, topology="high")) for fact in (0, 2)]
-    (step,) = rates.order_steps([*low, *high, *high], ("low", "high"))
+    (step,) = rates.order_steps([*low, *low, *high, *high], ("low", "high"))
     assert step.difference == 1
     assert step.interval.units == 2, "facts, not prompts"
     assert rates.order_steps([*low, *high], ("high", "low"))[0].difference == -1
@@ -429,6 +437,16 @@ def test_one_wording_that_is_right_stands_out() -> None:
 def test_a_stale_index_makes_a_cell_uninformative(domain: str, topology: str) -> None:
     judged = controls.stale(perfectly(topology, domain=domain))
     assert rates.uninformative(judged) == [f"{domain}/{topology}"]
+
+
+def test_a_stale_index_never_holds_the_object_by_chance() -> None:
+    """Half a database on there is the same object again."""
+    rows = tuple(Triplet(name, "born in", town) for name in ("Mira", "Ida") for town in ("Oslo", "Faro"))
+    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
+    prompts = tuple(LookupPrompt(fact.id, "direct", "?") for fact in facts)
+    cell = Cell("people", "base", LookupPrompts(TripletDatabase(rows), facts, prompts))
+    judged = judge([cell], every_prompt([cell]), {unit.id: WRONG for unit in every_prompt([cell])})
+    assert rates.baseline(controls.stale(judged)).value == 0
 
 
 def test_what_a_deletion_left_over_is_counted() -> None:
