@@ -1,0 +1,62 @@
+"""The audit's public databases through the road that a manifest takes, asked by the perfect asker."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from uds_bench.audits.lmlm import controls, rates
+from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.probe import Library, ask_perfectly
+from uds_bench.harness.databases import cells_of
+from uds_bench.harness.sections import Lmlm
+from uds_bench.retrieval.settings import RetrieverSettings
+
+ROWS = {"base": 100, "alias": 200}
+"""Of the public databases of countries and sports; the others have 140 to 180."""
+
+
+@pytest.fixture(scope="module")
+def cells() -> tuple[Cell, ...]:
+    if "UDS_BENCH_DATA" not in os.environ:
+        pytest.skip("not applicable: UDS_BENCH_DATA names no folder with lmlm_audit/")
+    folder = Path(os.environ["UDS_BENCH_DATA"]) / "lmlm_audit"
+    named = {
+        "databases": ["custom_databases/*/*.json", "released_database/*.json"],
+        "prompts": ["custom_databases/*/prompts/*/*.jsonl", "released_database/prompts/*.jsonl"],
+    }
+    section = {key: [str(folder / pattern) for pattern in patterns] for key, patterns in named.items()}
+    return cells_of(Lmlm.model_validate(section | {"wordings": ["direct"]}))
+
+
+def asked(cells: tuple[Cell, ...]) -> list[Judged]:
+    units, replies = ask_perfectly(Library(cells, RetrieverSettings(kind="tfidf")))
+    return judge(cells, units, {unit.id: told for unit, told in zip(units, replies, strict=True)})
+
+
+def test_what_was_published_is_read(cells: tuple[Cell, ...]) -> None:
+    found = {cell.name: (len(cell.asked.database), len(cell.facts)) for cell in cells}
+    assert len(found) == 9
+    for domain in ("countries", "sports"):
+        for topology, rows in ROWS.items():
+            assert found[f"{domain}/{topology}"] == (rows, rows)
+        assert all(140 <= found[f"{domain}/{topology}"][0] <= 180 for topology in ("collision", "noise"))
+    assert found["released_database/other"] == (692, 100)
+
+
+def test_deletion_is_complete_there_and_equal_rows_alone_are_not(cells: tuple[Cell, ...]) -> None:
+    assert controls.left_over(cells, {cell.name: cell.deletions() for cell in cells}) == 0
+    exact = {cell.name: replace(cell, policy="exact").deletions() for cell in cells}
+    assert controls.left_over(cells, exact) >= 400, "every row of an alias database has a twin"
+    assert controls.spared(cells, {cell.name: cell.deletions() for cell in cells}).value == 0
+
+
+def test_a_perfect_asker_answers_before_and_finds_no_gold_after(cells: tuple[Cell, ...]) -> None:
+    judged = asked(cells)
+    assert all(rates.baseline(rows).value > 0.9 for rows in rates.by_cell(judged).values())
+    assert controls.retained(judged) == 0
+    assert controls.retained(judged, "full") > 0.9 * len(judged)
