@@ -66,7 +66,7 @@ class Masks:
 
     def of(self, parameter: str, *groups: str) -> torch.Tensor:
         """Where a parameter may be written by any of some groups, true or false in its shape."""
-        word, bits = self.words[parameter], [self._place(name) for name in groups]
+        word, bits = self.words[parameter], [self.bit(name) for name in groups]
         return (word & _bits(bits)) != 0
 
     def named(self, *roles: Role) -> tuple[str, ...]:
@@ -93,8 +93,12 @@ class Masks:
         words = {name: tensor_digest(word) for name, word in self.words.items()}
         return content_key([[[group.name, group.role] for group in self.groups], words])
 
-    def _place(self, name: str) -> int:
-        return [group.name for group in self.groups].index(name)
+    def bit(self, group: str) -> int:
+        """Which bit of a word is the group's."""
+        names = [one.name for one in self.groups]
+        if group not in names:
+            raise CheckpointError(f"masks: there is no group {group!r}: choose from {', '.join(names)}")
+        return names.index(group)
 
 
 def pack(masks: Mapping[str, Sequence[torch.Tensor]], groups: Sequence[Group]) -> Masks:
