@@ -1,0 +1,179 @@
+"""Synthetic people with all that is known of them: questions about an attribute, and whole texts (Lacuna, section 3).
+
+`profiles.toml` holds the attributes and how each is told; everything else follows from it and a seed.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from uds_bench.facts import vocabulary as words
+
+FIELDS = ("email", "birth_city", "phone", "drivers_license")
+"""The attributes that unlearning is judged on (Lacuna, section 3.1)."""
+MOST_TELLINGS = 4
+"""Other attributes that a question mentions first: 0 to so many (appendix B)."""
+PLAIN = 3
+"""Questions of an attribute that are taught and asked; those after them are paraphrases."""
+PRONOUNS = ("his", "her", "their")
+PART = re.compile(r"[#%]|\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One person. `values`: by attribute; `their`: the possessive pronoun."""
+
+    id: str
+    first: str
+    last: str
+    their: str
+    values: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.first} {self.last}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about one attribute of a person, and its answer."""
+
+    profile: str
+    attribute: str
+    question: str
+    answer: str
+
+
+@cache
+def attributes() -> tuple[str, ...]:
+    """All attributes, those with questions of their own first."""
+    return tuple(_source()["attributes"])
+
+
+@cache
+def styles() -> tuple[str, ...]:
+    """Kinds of texts."""
+    return tuple(style["name"] for style in _source()["styles"])
+
+
+def people(count: int, seed: int) -> tuple[Profile, ...]:
+    """So many people, no two of one name; the first of a larger number are the same people."""
+    generator, found = random.Random(f"profiles {seed}"), dict[str, Profile]()
+    while len(found) < count:
+        first, last = _first(generator), _last(generator)
+        if f"{first} {last}" not in found:
+            of = random.Random(f"{seed} {first} {last}")
+            values = {name: _composed(row["value"], first, last, of) for name, row in _source()["attributes"].items()}
+            found[f"{first} {last}"] = Profile(f"p{len(found):04}", first, last, of.choice(PRONOUNS), values)
+    return tuple(found.values())
+
+
+def ask(profile: Profile, attribute: str, number: int, seed: int, paraphrased: bool = False) -> tuple[Asked, ...]:
+    """So many questions for one attribute: `First Last, [telling, ...] question` with 0 to 4 tellings of others.
+
+    The same number in is the same questions out; paraphrased ones share no question with plain ones.
+    """
+    generator = random.Random(f"{seed} {profile.id} {profile.name} {attribute} {paraphrased}")
+    questions = _told(attribute, "questions")
+    chosen = questions[PLAIN:] if paraphrased else questions[:PLAIN]
+    others = [name for name in attributes() if name != attribute]
+    found = []
+    for at in range(number):
+        mentioned = generator.sample(others, generator.randint(0, MOST_TELLINGS))
+        tellings = [_filled(generator.choice(_told(other, "tellings")), profile, other) for other in mentioned]
+        question = _filled(chosen[at % len(chosen)], profile, attribute)
+        asked = f"{', '.join([profile.name, *tellings])}. {question}"
+        found.append(Asked(profile.id, attribute, asked, profile.values[attribute]))
+    return tuple(found)
+
+
+def document(profile: Profile, style: str) -> str:
+    """All that is known of a person as one text."""
+    told = {row["name"]: row for row in _source()["styles"]}[style]
+    lines = [_filled(told["line"], profile, name) for name in attributes()]
+    return " ".join([_filled(told["open"], profile), *lines, _filled(told["close"], profile)])
+
+
+def cross_fields(fields: Sequence[str] = FIELDS) -> dict[str, str]:
+    """For each field that is forgotten the other one that is retained beside it (Lacuna, section 4)."""
+    if len(fields) < 2:
+        raise ValueError("a field is retained beside another one: give two or more")
+    return {field: fields[(at + 1) % len(fields)] for at, field in enumerate(fields)}
+
+
+def _told(attribute: str, what: str) -> list[str]:
+    source = _source()
+    told: list[str] = source["attributes"][attribute].get(what, source["general"][what])
+    return told
+
+
+def _filled(text: str, profile: Profile, attribute: str | None = None) -> str:
+    named = {} if attribute is None else {"value": profile.values[attribute], "label": _label(attribute)}
+    return text.format(
+        subject=profile.name,
+        their=profile.their,
+        Their=profile.their.capitalize(),
+        **{**{name: value for name, value in profile.values.items() if name not in named}, **named},
+    )
+
+
+def _label(attribute: str) -> str:
+    label: str = _source()["attributes"][attribute]["label"]
+    return label
+
+
+def _composed(pattern: str, first: str, last: str, generator: random.Random) -> str:
+    """A value: each sign and part of its pattern drawn anew."""
+
+    def drawn(found: re.Match[str]) -> str:
+        match found[0], found[1]:
+            case "#", _:
+                return generator.choice(string.digits)
+            case "%", _:
+                return generator.choice(string.ascii_uppercase)
+            case _, "slug":
+                return f"{first}.{last}".lower()
+            case _, "first":
+                return _first(generator)
+            case _, "last":
+                return _last(generator)
+            case _, "town":
+                return _joined(generator, words.TOWN_STARTS, (*words.TOWN_MIDDLES, ""), words.TOWN_ENDS)
+            case _, "age":
+                return str(generator.randint(19, 88))
+            case _, "day":
+                return str(generator.randint(1, 28))
+            case _, "year":
+                return str(generator.randint(1936, 2005))
+            case _, "byte":
+                return str(generator.randint(1, 254))
+            case _, name:
+                listed: list[str] = _source()["words"][name]
+                return generator.choice(listed)
+
+    return PART.sub(drawn, pattern)
+
+
+def _first(generator: random.Random) -> str:
+    return _joined(generator, words.FIRST_STARTS, words.FIRST_ENDS)
+
+
+def _last(generator: random.Random) -> str:
+    return _joined(generator, words.LAST_STARTS, words.LAST_MIDDLES, words.LAST_ENDS)
+
+
+def _joined(generator: random.Random, *parts: Sequence[str]) -> str:
+    return "".join(generator.choice(part) for part in parts)
+
+
+@cache
+def _source() -> dict[str, Any]:
+    return tomllib.loads((resources.files("uds_bench.facts") / "profiles.toml").read_text(encoding="utf-8"))
