@@ -1,0 +1,178 @@
+"""Scores of checkpoints on disk against their masks: identities, blind updates, files that do not belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from sklearn.metrics import roc_auc_score
+
+from uds_bench.audits.localization import reading
+from uds_bench.audits.localization.auc import null_band
+from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.reading import Lineup, Part, group
+from uds_bench.audits.localization.targets import TARGETS, Target, auc_of, sides, touched
+from uds_bench.checkpoints.mask_draws import draw_weights
+from uds_bench.checkpoints.masks import Group, Masks
+from uds_bench.errors import CheckpointError
+
+NAMES = [f"model.layers.{at}.{part}" for at in (0, 1) for part in ("self_attn.q_proj.weight", "mlp.up_proj.weight")]
+SHAPES: dict[str, tuple[int, ...]] = dict.fromkeys(NAMES, (60, 50))
+GROUPS = (Group("f", "forget"), Group("g", "forget"), Group("r", "retain"), Group("h", "held_out"))
+MASKS = draw_weights(SHAPES, GROUPS, 0.1, seed=0)
+Tensors = dict[str, torch.Tensor]
+
+
+def noise(seed: int, scale: float = 1.0) -> Tensors:
+    generator = torch.Generator().manual_seed(seed)
+    return {name: scale * torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
+
+
+def plus(one: Tensors, other: Tensors, where: Callable[[str], torch.Tensor] | None = None) -> Tensors:
+    return {name: one[name] + other[name] * (1 if where is None else where(name)) for name in one}
+
+
+def only(*roles: Any) -> Callable[[str], torch.Tensor]:
+    return lambda name: MASKS.of(name, *MASKS.named(*roles))
+
+
+BEFORE = noise(1)
+INJECTED = plus(BEFORE, noise(2, 0.1), only("forget", "retain", "held_out"))
+
+
+def lineup(folder: Path, unlearned: Tensors, masks: Masks = MASKS, **more: Tensors) -> Lineup:
+    folders: dict[Part, Path] = {}
+    parts: dict[Any, Tensors] = {"pretrained": BEFORE, "injected": INJECTED, "unlearned": unlearned, **more}
+    for part, weights in parts.items():
+        (folder / part).mkdir()
+        save_file({name: w.contiguous() for name, w in weights.items()}, folder / part / "model.safetensors")
+        folders[part] = folder / part
+    return Lineup(folders, masks)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_auc_is_that_of_all_weights_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, target: Target
+) -> None:
+    """Read piece by piece from files, beside one array of everything."""
+    monkeypatch.setattr(reading, "PIECE", 700)
+    control = {"unmasked": noise(7), "unmasked_unlearned": plus(noise(7), noise(8, 0.05))}
+    seen = lineup(tmp_path, plus(INJECTED, noise(3, 0.05)), **control)
+    scores, wanted, others = [], [], []
+    spread: dict[str, list[np.ndarray]] = {}
+    for name in NAMES:
+        spread.setdefault(group(name), []).append((seen.change(name, slice(0, 60)).unlearning).ravel())
+    for name in NAMES:
+        scale = float(np.concatenate(spread[group(name)]).astype(float).std())
+        change = seen.change(name, slice(0, 60), FAMILIES[family].needs_control, scale)
+        inside, outside = sides(MASKS, name, slice(0, 60), target)
+        scores.append(FAMILIES[family].score(change).ravel())
+        wanted.append(inside.ravel())
+        others.append(outside.ravel())
+    flat, inside, outside = (np.concatenate(each) for each in (scores, wanted, others))
+    assert not (inside & outside).any()
+    expected = roc_auc_score(inside[inside | outside], flat[inside | outside])
+    assert auc_of(seen, FAMILIES[family], target).value == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("target", "others"), [("forget_among_groups", 2400), ("forget", 9600), ("forget_or_retain", 8400)]
+)
+def test_what_is_found_and_what_it_is_held_against(target: Target, others: int) -> None:
+    both = [sides(MASKS, name, slice(0, 60), target) for name in NAMES]
+    assert sum(int(inside.sum()) for inside, _ in both) == (3600 if target == "forget_or_retain" else 2400)
+    assert sum(int(outside.sum()) for _, outside in both) == others
+
+
+@pytest.mark.parametrize("target", ["forget_among_groups", "forget"])
+def test_an_oracle_is_one_less_half_of_what_it_left(tmp_path: Path, target: Target) -> None:
+    moved = noise(4)
+    for name in NAMES:
+        moved[name][torch.rand(SHAPES[name], generator=torch.Generator().manual_seed(5)) < 0.17] = 0
+    seen = lineup(tmp_path, plus(INJECTED, moved, only("forget")))
+    left = touched(seen, target)
+    assert (left.wanted, left.elsewhere) == (2400, 0)
+    assert 0.1 < left.share < 0.25
+    assert auc_of(seen, FAMILIES["raw"], target).value == pytest.approx(1 - left.share / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("family", ["raw", "qtile", "layernorm", "signrev", "reversal", "dirreversal"])
+def test_a_blind_update_finds_nothing_among_groups(tmp_path: Path, family: str) -> None:
+    seen = lineup(tmp_path, plus(INJECTED, noise(6, 0.05)))
+    band = null_band(2400, 2400, families=6)
+    assert band.low <= auc_of(seen, FAMILIES[family], "forget_among_groups").value <= band.high
+
+
+def test_among_all_weights_a_blind_update_is_found_by_what_injection_did(tmp_path: Path) -> None:
+    """Why the headline is another target: reversal sees the injection, not the method."""
+    seen = lineup(tmp_path, plus(INJECTED, noise(6, 0.05)))
+    assert auc_of(seen, FAMILIES["reversal"], "forget").value > 0.8
+
+
+def test_other_masks_find_nothing_of_an_oracle(tmp_path: Path) -> None:
+    """The null of permuted masks: as many weights, drawn anew."""
+    seen = lineup(tmp_path, plus(INJECTED, noise(4), only("forget")), masks=draw_weights(SHAPES, GROUPS, 0.1, seed=9))
+    band = null_band(2400, 2400)
+    assert band.low <= auc_of(seen, FAMILIES["raw"], "forget_among_groups").value <= band.high
+
+
+def test_equal_checkpoints_are_at_one_half(tmp_path: Path) -> None:
+    seen = lineup(tmp_path, INJECTED)
+    for family in ("raw", "qtile", "layernorm", "signrev", "reversal", "dirreversal"):
+        assert auc_of(seen, FAMILIES[family], "forget_among_groups").value == 0.5
+    left = touched(seen, "forget_among_groups")
+    assert (left.share, left.elsewhere) == (1.0, 0)
+
+
+def test_half_precision_and_shards_are_read(tmp_path: Path) -> None:
+    half = {name: w.bfloat16() for name, w in plus(INJECTED, noise(4), only("forget")).items()}
+    seen = lineup(tmp_path, half)
+    assert 0.9 < auc_of(seen, FAMILIES["raw"], "forget_among_groups").value <= 1
+    folder = seen.folders["unlearned"]
+    (folder / "model.safetensors").unlink()
+    for at, name in enumerate(NAMES):
+        save_file({name: half[name]}, folder / f"model-{at}.safetensors")
+    places = ", ".join(f'"{name}": "model-{at}.safetensors"' for at, name in enumerate(NAMES))
+    (folder / "model.safetensors.index.json").write_text(f'{{"weight_map": {{{places}}}}}')
+    again = Lineup(seen.folders, MASKS)
+    assert auc_of(again, FAMILIES["raw"], "forget") == auc_of(seen_whole(tmp_path, half), FAMILIES["raw"], "forget")
+
+
+def seen_whole(folder: Path, unlearned: Tensors) -> Lineup:
+    (folder / "whole").mkdir()
+    return lineup(folder / "whole", unlearned)
+
+
+def test_checkpoints_that_do_not_belong_together(tmp_path: Path) -> None:
+    fewer = {name: w for name, w in INJECTED.items() if name != NAMES[1]}
+    (tmp_path / "a").mkdir()
+    with pytest.raises(CheckpointError, match=rf"unlearned: has no tensor {NAMES[1]}"):
+        lineup(tmp_path / "a", fewer)
+    (tmp_path / "b").mkdir()
+    with pytest.raises(CheckpointError, match=r"has shape \(50, 60\) and its mask \(60, 50\)"):
+        lineup(tmp_path / "b", {name: w.T for name, w in INJECTED.items()})
+    (tmp_path / "c").mkdir()
+    with pytest.raises(CheckpointError, match="name both"):
+        lineup(tmp_path / "c", INJECTED, unmasked=INJECTED)
+    with pytest.raises(CheckpointError, match="localization needs injected, pretrained, unlearned"):
+        Lineup({}, MASKS)
+
+
+def test_a_weight_that_is_no_number_is_named(tmp_path: Path) -> None:
+    broken = {name: w.clone() for name, w in INJECTED.items()}
+    broken[NAMES[2]][5, 5] = float("nan")
+    with pytest.raises(CheckpointError, match=rf"unlearned: {NAMES[2]} holds NaN"):
+        auc_of(lineup(tmp_path, broken), FAMILIES["raw"], "forget")
+
+
+def test_a_contrast_without_its_control_is_refused(tmp_path: Path) -> None:
+    seen = lineup(tmp_path, INJECTED)
+    assert not seen.has_control
+    with pytest.raises(ValueError, match="without a mask"):
+        auc_of(seen, FAMILIES["contrast"], "forget")

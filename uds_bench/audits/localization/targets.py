@@ -1,0 +1,64 @@
+"""Which weights a score should find, and among which others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
+from uds_bench.audits.localization.families import FAMILIES, Family
+from uds_bench.audits.localization.reading import Lineup, Marks
+from uds_bench.checkpoints.masks import Masks
+
+Target = Literal["forget_among_groups", "forget", "forget_or_retain"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+"""The forget mask among the other groups' masks, all of them written to (ours, the headline: a score that sees
+injection alone finds nothing); the forget mask among all other weights, and forget or retain among all other (both
+published)."""
+
+
+def sides(masks: Masks, name: str, rows: slice, target: Target) -> tuple[Marks, Marks]:
+    """Of some rows of a tensor, the weights to be found and those that they are held against."""
+    forget, retain = masks.named("forget"), masks.named("retain")
+    wanted = masks.of(name, *forget, *(retain if target == "forget_or_retain" else ()))[rows]
+    others = masks.of(name, *retain, *masks.named("held_out"))[rows] if target == "forget_among_groups" else ~wanted
+    return wanted.numpy(), others.numpy()
+
+
+def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
+    """How well a score finds the target; every file is read twice, and only the wanted weights' scores are kept."""
+
+    def picked(side: int) -> Iterator[Scores]:
+        for name, rows, scores in lineup.scores(family):
+            yield scores[sides(lineup.masks, name, rows, target)[side]]
+
+    return exact_auc(picked(0), picked(1))
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Of the wanted weights, how many unlearning left as they were; `elsewhere`: how many it moved that are in no
+    wanted mask. Where that is 0, AUC = 1 - untouched/2 (definitions 001.5, item 2)."""
+
+    wanted: int
+    untouched: int
+    elsewhere: int
+
+    @property
+    def share(self) -> float:
+        """p0: the share of wanted weights that were left."""
+        return self.untouched / self.wanted if self.wanted else float("nan")
+
+
+def touched(lineup: Lineup, target: Target) -> Touched:
+    """What unlearning moved, weight by weight."""
+    wanted = untouched = elsewhere = 0
+    for name, rows, size in lineup.scores(FAMILIES["raw"]):
+        inside, others = sides(lineup.masks, name, rows, target)
+        wanted += int(inside.sum())
+        untouched += int((size[inside] == 0).sum())
+        elsewhere += int(np.count_nonzero(size[others]))
+    return Touched(wanted, untouched, elsewhere)
