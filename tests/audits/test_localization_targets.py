@@ -14,6 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 from uds_bench.audits.localization import reading
 from uds_bench.audits.localization.auc import null_band
+from uds_bench.audits.localization.composite import composite_auc
+from uds_bench.audits.localization.controls import random_update
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.reading import Lineup, Part, group
 from uds_bench.audits.localization.targets import TARGETS, Target, auc_of, sides, touched
@@ -176,3 +178,40 @@ def test_a_contrast_without_its_control_is_refused(tmp_path: Path) -> None:
     assert not seen.has_control
     with pytest.raises(ValueError, match="without a mask"):
         auc_of(seen, FAMILIES["contrast"], "forget")
+
+
+MAGNITUDE_AND_REVERSAL = [family for family in FAMILIES.values() if not family.needs_control]
+
+
+@pytest.mark.parametrize("most", [10**9, 6000])
+def test_the_composite_finds_an_oracle_and_nothing_of_a_blind_update(tmp_path: Path, most: int) -> None:
+    (tmp_path / "oracle").mkdir()
+    oracle = lineup(tmp_path / "oracle", plus(INJECTED, noise(4), only("forget")))
+    found = composite_auc(oracle, MAGNITUDE_AND_REVERSAL, "forget_among_groups", most=most)
+    assert found.value > 0.99
+    drawn = {name: random_update(name, INJECTED[name], oracle_of(name)) for name in NAMES}
+    (tmp_path / "blind").mkdir()
+    blind = lineup(tmp_path / "blind", drawn)
+    found = composite_auc(blind, MAGNITUDE_AND_REVERSAL, "forget_among_groups", most=most)
+    band = null_band(found.positives, found.negatives, families=2)
+    assert band.low <= found.value <= band.high
+    assert (found.positives + found.negatives < 4000) is (most == 6000)
+
+
+def oracle_of(name: str) -> torch.Tensor:
+    return plus(INJECTED, noise(4), only("forget"))[name]
+
+
+def test_the_composite_of_equal_checkpoints_is_one_half(tmp_path: Path) -> None:
+    assert composite_auc(lineup(tmp_path, INJECTED), MAGNITUDE_AND_REVERSAL, "forget").value == 0.5
+
+
+def test_a_random_update_is_as_long_and_as_sparse_and_of_its_own_seed() -> None:
+    name = NAMES[0]
+    found, again, other = (random_update(name, INJECTED[name], oracle_of(name), seed) for seed in (0, 0, 1))
+    assert torch.equal(found, again)
+    assert not torch.equal(found, other)
+    change, own = found - INJECTED[name], oracle_of(name) - INJECTED[name]
+    assert float(change.norm()) == pytest.approx(float(own.norm()), rel=1e-4)
+    assert abs(int((change != 0).sum()) - int((own != 0).sum())) <= 2
+    assert torch.equal(random_update(name, INJECTED[name], INJECTED[name]), INJECTED[name])
