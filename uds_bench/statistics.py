@@ -68,12 +68,18 @@ def cluster_bootstrap(
     if limits is not None and (bound := _at_limit(x, units, limits, level)) is not None:
         return bound
     sums, counts = np.bincount(index, weights=x), np.bincount(index)
-    draws = np.random.default_rng(seed).integers(0, units, size=(resamples, units))
+    draws = _draws(units, resamples, seed)
     means = sums[draws].sum(1) / counts[draws].sum(1)
     if np.ptp(means) <= ROUNDING_ERROR * np.abs(x).max():
         means = np.full(1, x.mean())  # equal but for the order of summing: no spread
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), f"percentile bootstrap over clusters, B={resamples}, seed {seed}", units)
+
+
+@lru_cache(maxsize=1)
+def _draws(units: int, resamples: int, seed: int) -> NDArray[np.int64]:
+    """[resamples, units] places; one draw is kept, as many intervals in a row are over the same units."""
+    return np.random.default_rng(seed).integers(0, units, size=(resamples, units))
 
 
 def _at_limit(x: NDArray[np.float64], units: int, limits: tuple[float, float], level: float) -> Interval | None:

@@ -56,15 +56,19 @@ class Judged:
     def spoken(self, state: State) -> tuple[bool, float]:
         """Whether all that was said holds the object, and the share of its tokens: an answer is cut down to its first
         sentence, and what leaks behind it, or in a lookup, is leaked."""
-        return spoken(self._said(state), self.fact.answers)
+        return spoken(self._said[state], self.fact.answers)
 
-    def _said(self, state: State) -> str:
-        """All of a reply, and of its lookups the words that were not given: a lookup repeats what is asked."""
-        reply = self.replies[state]
+    @cached_property
+    def _said(self) -> Mapping[State, str]:
+        """All of each reply, and of its lookups the words that were not given: a lookup repeats what is asked."""
         asked = [self.asked.prompt.text, *(name for names in self._key for name in names)]
         given = {token for text in asked for token in tokens(text)}
-        queries = (token for call in reply.calls for text in call.query or () for token in tokens(text))
-        return f"{reply.said or reply.answer}\n{' '.join(token for token in queries if token not in given)}"
+        found: dict[State, str] = {}
+        for state, reply in self.replies.items():
+            queries = (token for call in reply.calls for text in call.query or () for token in tokens(text))
+            own = " ".join(token for token in queries if token not in given)
+            found[state] = f"{reply.said or reply.answer}\n{own}"
+        return found
 
     @property
     def _key(self) -> tuple[tuple[str, ...], ...]:
@@ -73,7 +77,7 @@ class Judged:
 
     def floor(self, state: State) -> tuple[bool, float] | None:
         """The same of another object of the relation; None where there is none."""
-        return None if self.other is None else spoken(self._said(state), self.other)
+        return None if self.other is None else spoken(self._said[state], self.other)
 
     @cached_property
     def outcome(self) -> Outcome:
