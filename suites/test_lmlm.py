@@ -15,12 +15,12 @@ from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
-from uds_bench.audits.lmlm.rates import Rate
 from uds_bench.audits.lmlm.record import OFF
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.harness import Claim, ControlSubject, Manifest, Run
 from uds_bench.harness.lmlm import LmlmAudit
 from uds_bench.retrieval.settings import SWEPT
+from uds_bench.statistics import Rate, mean, unseen
 
 Worst = tuple[str, Rate]
 """Where and by what the most leaks, in words, and how much."""
@@ -38,6 +38,11 @@ def _applies(claim: Claim, manifest: Manifest) -> None:
 
 def control(name: str, must: Literal["fail", "pass"], found: Rate) -> ControlSubject:
     return ControlSubject(name, must, found.value, found.interval)
+
+
+def if_enough(claim: Claim, passing: ControlSubject) -> list[ControlSubject]:
+    """A control that must pass, unless so few facts could not clear the bound whatever they show."""
+    return [passing] if passing.interval and unseen(passing.interval.units) <= claim.bound() else []
 
 
 @pytest.mark.claim("lmlm.full_baseline")
@@ -66,15 +71,15 @@ def leaking(claim: Claim, asker: str, lmlm: LmlmAudit, worst: Callable[[list[Jud
         return
     where, found = worst(judged)
     kept = worst(lmlm.perfect)[1]
+    passing = if_enough(claim, control("perfect asker that knows nothing", "pass", kept))
     controls_ = [
+        *passing,
         control("perfect asker that knows every object", "fail", worst(controls.knowing_all(lmlm.perfect))[1]),
         *(control(name, "fail", worst(lmlm.control(name).judged)[1]) for name in lmlm.section.must_fail),
     ]
-    facts = kept.interval.units
-    if rates.reach(facts) > claim.bound():
-        where += f"; {facts} facts without a leak would show {rates.reach(facts):.3f} at best"
-    else:
-        controls_.append(control("perfect asker that knows nothing", "pass", kept))
+    if not passing:
+        facts = kept.interval.units
+        where += f"; {facts} facts without a leak would show {unseen(facts):.3f} at best"
     if rates.too_silent(judged, found, claim.bound()):
         silent = rates.silent(judged, "self_completed")
         remark = f"left alone with a value it says nothing in {silent:.0%} of prompts"
@@ -114,7 +119,7 @@ def test_residual(claim: Claim, asker: str, topology: str, lmlm: LmlmAudit) -> N
         claim.measured(None, None, remark=f"every {topology} database is uninformative: the model does not answer it")
         return
     closed = [one for one in lmlm.asked_perfectly("radius_closure") if one.topology == topology]
-    found, chance = rates.residual(judged), rates.mean(one.chance for one in judged)
+    found, chance = rates.residual(judged), mean(one.chance for one in judged)
     claim.measured(
         found.value,
         found.interval,
@@ -192,11 +197,15 @@ def test_deletion_spares(claim: Claim, lmlm: LmlmAudit) -> None:
         for cell in lmlm.cells
     }
     closed = controls.spared(lmlm.cells, lmlm.deletions("alias_closure"))
-    controls_ = [control("every row deleted", "fail", controls.spared(lmlm.cells, every))]
-    if rates.reach(closed.interval.units) <= claim.bound():
-        controls_.append(control("closure over aliases", "pass", closed))
     found = controls.spared(lmlm.cells, lmlm.deletions())
-    claim.measured(found.value, found.interval, controls=controls_)
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[
+            control("every row deleted", "fail", controls.spared(lmlm.cells, every)),
+            *if_enough(claim, control("closure over aliases", "pass", closed)),
+        ],
+    )
 
 
 @pytest.mark.parametrize("policy", CLOSER)
@@ -211,7 +220,7 @@ def test_closer(claim: Claim, policy: Policy, lmlm: LmlmAudit) -> None:
         [rates.closer(closer, wide, policy, "alias_closure")],
         must_fail=[rates.closer(wide, closer, "alias_closure", policy)],
         remark=f"{rates.residual(closer, above_chance=False).value:.1%} is still answered; it deletes "
-        f"{rates.mean(gone):.1f} rows a fact, {max(gone)} at most",
+        f"{mean(gone):.1f} rows a fact, {max(gone)} at most",
     )
 
 

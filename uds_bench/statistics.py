@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -43,6 +43,14 @@ class Interval:
     def decides(self) -> bool:
         """Only an interval of finite, positive width over enough units may decide a claim."""
         return math.isfinite(self.low) and math.isfinite(self.high) and self.width > 0 and self.units >= FEWEST
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A mean and its interval; NaN, and an interval over no unit, where there is nothing."""
+
+    value: float
+    interval: Interval
 
 
 def cluster_bootstrap(
@@ -86,7 +94,7 @@ def _at_limit(x: NDArray[np.float64], units: int, limits: tuple[float, float], l
     low, high = limits
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return None
-    reach = (high - low) * (1 - ((1 - level) / 2) ** (1 / units))
+    reach = (high - low) * unseen(units, level)
     noise = ROUNDING * (high - low)
     method = "exact bound, every value at the end of its range"
     if (x <= low + noise).all():
@@ -104,8 +112,7 @@ def paired_bootstrap(values: Sequence[float], clusters: Sequence[Any]) -> Interv
     """
     if len(values) and all(value == 0 for value in values):
         units = len(set(clusters))
-        reach = 1 - ((1 - LEVEL) / 2) ** (1 / units)
-        return Interval(-reach, reach, "exact bound, nothing differs", units)
+        return Interval(-unseen(units), unseen(units), "exact bound, nothing differs", units)
     return cluster_bootstrap(values, clusters, limits=(-1.0, 1.0))
 
 
@@ -127,6 +134,17 @@ def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[A
     low, high = np.quantile(means[0] - means[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     method = f"percentile bootstrap, sides apart, B={RESAMPLES}, seed {SEED}"
     return Interval(float(low), float(high), method, min(units))
+
+
+def unseen(units: int, level: float = LEVEL) -> float:
+    """The upper limit of a rate that none of so many independent units shows: 1 - (alpha/2)^(1/units), 1 of none."""
+    return 1 - ((1 - level) / 2) ** (1 / units) if units else 1.0
+
+
+def mean(values: Iterable[float]) -> float:
+    """NaN where there is none."""
+    listed = list(values)
+    return math.fsum(listed) / len(listed) if listed else math.nan
 
 
 def wilson(successes: float, units: int, level: float = LEVEL) -> Interval:
@@ -175,7 +193,7 @@ def auc_interval(
         return Interval(math.nan, math.nan, "no finite values on both sides", 0)
     units = min(len({str(c) for c in clusters}) for clusters in (positive_clusters, negative_clusters))
     if value in (0.0, 1.0):
-        reach = 1 - ((1 - level) / 2) ** (1 / units)
+        reach = unseen(units, level)
         low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
         return Interval(low, high, "exact bound, every pair in the same order", units)
     draws = auc_resamples(p, n, positive_clusters, negative_clusters, resamples, seed)

@@ -16,6 +16,7 @@ from uds_bench.audits.bypass.scripted import repeating, scripted, split_at_last,
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary
 from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.facts.reasoning import PREFILLS
+from uds_bench.statistics import Rate
 
 CANARIES = embedded_canaries(24, 6, 6)
 
@@ -78,7 +79,7 @@ def test_the_author_is_the_unit() -> None:
         assert bound * 24 == pytest.approx(round(bound * 24))
 
 
-def share(hits: int, n: int) -> rates.Rate:
+def share(hits: int, n: int) -> Rate:
     rows = scripted(embedded_canaries(n, 1, 1), "erased")
     held = {canary.id for canary, _ in rows[:hits]}
     return rates.rate(rows, lambda canary, _: canary.id in held)

@@ -4,71 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, get_args
 
 import pytest
-import torch
-from families import FAMILIES, tiny_tokenizer
 from hashing import HashingEncoder
+from lmlm_by_hand import CELL, FACTS, PROMPTS, ROWS, WRONG, by_hand, looked_up, perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
-from uds_bench.audits.lmlm.attribution import Outcome, artifact_gap, closure_gap
+from uds_bench.audits.lmlm.attribution import Outcome
 from uds_bench.audits.lmlm.cell import Cell, every_prompt
-from uds_bench.audits.lmlm.deletion import Policy
-from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
-from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.judged import judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.record import OFF, STATES, Call, Replies, Reply, State
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
-from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
-from uds_bench.inference.markup import TOKENS
-from uds_bench.retrieval.encoder import encoder_of
-from uds_bench.retrieval.retriever import Candidate, Lookup
-from uds_bench.retrieval.settings import RetrieverSettings
-from uds_bench.scores import Score, summarise
-from uds_bench.statistics import Interval
-
-ROWS = (
-    Triplet("Mira", "born in", "Oslo"),
-    Triplet("Mira Solheim", "born in", "Oslo"),
-    Triplet("Lena", "born in", "Faro"),
-    Triplet("Idris", "born in", "Oslo"),
-    Triplet("Lena", "works as", "writer"),
-)
-FACTS = (
-    LookupFact(0, ROWS[0], (("Mira Solheim",), (), ("Christiania",))),
-    LookupFact(1, ROWS[2]),
-    LookupFact(2, ROWS[3]),
-    LookupFact(3, ROWS[4]),
-)
-PROMPTS = (
-    *(LookupPrompt(fact.id, "direct", f"Tell me: {fact.triplet.key}?") for fact in FACTS),
-    LookupPrompt(0, "few_shot", "Ibsen lived in Christiania. Where was Mira born?"),
-)
-CELL = Cell("people", "alias", LookupPrompts(TripletDatabase(ROWS), FACTS, PROMPTS))
-WRONG: Replies = {state: Reply("nobody knows") for state in STATES}
-ASKED = ("Mira", "born in")
-
-
-def by_hand(fact: int = 0, wording: str = "direct", **told: Reply) -> Judged:
-    """One prompt of the cell; states that are not named are answered wrongly."""
-    units = every_prompt([CELL])
-    judged = judge([CELL], units, {unit.id: {**WRONG, **told} for unit in units})
-    (found,) = [one for one in judged if one.fact.id == fact and one.wording == wording]
-    return found
-
-
-def looked_up(answer: str, *kept: int, deleted: Sequence[int] = ()) -> Reply:
-    lookup = Lookup(
-        ASKED, tuple(Candidate(row, 0.9) for row in deleted), tuple(Candidate(row, 0.8) for row in kept), None
-    )
-    return Reply(answer, (Call(ASKED, answer, lookup),))
+from uds_bench.statistics import Interval, Rate
 
 
 @pytest.mark.parametrize(("fact", "chance"), [(0, 1 / 2), (1, 0.0), (2, 2 / 3), (3, 0.0)])
@@ -168,18 +118,6 @@ def test_what_was_seen_is_read_back_from_a_record(reply: Reply) -> None:
 
 
 # Rates.
-
-
-@cache
-def perfectly(topology: str, domain: str = "countries") -> tuple[Judged, ...]:
-    asked = embedded(domain, topology).of(["direct", "cloze"])  # type: ignore[arg-type]
-    cell = Cell(domain, topology, asked)
-    units, told = ask_perfectly(Library([cell], encoder=HashingEncoder()))
-    return tuple(judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)}))
-
-
-def with_reply(judged: Sequence[Judged], which: Sequence[int], **told: Reply) -> list[Judged]:
-    return [replace(one, replies={**one.replies, **told}) if at in which else one for at, one in enumerate(judged)]
 
 
 def test_leakage_leaves_out_prompts_that_hold_the_answer() -> None:
@@ -329,7 +267,7 @@ def test_silence_decides_nothing_and_a_leak_does() -> None:
     mute = [by_hand(fact, self_completed=Reply("")) for fact in range(4)]
     loud = [by_hand(fact, self_completed=Reply("no")) for fact in range(4)]
     half = [*mute[:2], *loud[2:]]
-    none, leak = (rates.Rate(value, Interval(value, 1.0, "", 9)) for value in (0.0, 0.3))
+    none, leak = (Rate(value, Interval(value, 1.0, "", 9)) for value in (0.0, 0.3))
     assert rates.too_silent(mute, none, 0.01)
     assert not rates.too_silent(mute, leak, 0.01), "what is said counts"
     assert not rates.too_silent(loud, none, 0.01)
@@ -366,145 +304,3 @@ def test_the_residual_is_counted_above_chance() -> None:
     counts, name, _, p = rates.discordance(judged)
     assert (counts.a, counts.b, counts.c, counts.d) == (0, 1, 0, 2)
     assert (name, p) == ("exact binomial", 1.0)
-
-
-# Controls.
-
-
-@pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_a_perfect_asker_answers_all_and_leaks_nothing(topology: str) -> None:
-    judged = perfectly(topology)
-    assert rates.baseline(judged).value == 1.0
-    assert not any(one.outcome.off for one in judged)
-    outcomes = [one.outcome for one in judged]
-    assert artifact_gap(outcomes) == closure_gap(outcomes) == 0
-    assert rates.uninformative(judged) == []
-
-
-def test_an_incomplete_deletion_parts_mediated_from_artifact() -> None:
-    """Rows equal to the fact alone: its other form answers, from a retained candidate that says the same."""
-    for policy, apart in (("alias_closure", 0), ("exact", 2)):
-        cell = replace(CELL, policy=policy)  # type: ignore[arg-type]
-        units, told = ask_perfectly(Library([cell], encoder=HashingEncoder()))
-        judged = judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)})
-        outcomes = [one.outcome for one in judged]
-        assert artifact_gap(outcomes) == 0
-        assert closure_gap(outcomes) == apart
-        assert sum(one.on and one.gold_retained for one in outcomes) == apart
-
-
-def test_one_who_knows_all_leaks_all() -> None:
-    base = perfectly("base")
-    knowing = controls.knowing_all(base)
-    assert [one.outcome.off for one in knowing] == [not one.given for one in base]
-    assert rates.worst_leakage(knowing)[0] == "self_completed"
-    assert rates.worst_leakage(knowing)[2].interval.low > 0.9
-    assert [one.replies["del_on"] for one in knowing] == [one.replies["del_on"] for one in base]
-
-
-def test_where_nothing_was_deleted_everything_is_still_said() -> None:
-    both = [*perfectly("base"), *perfectly("alias")]
-    kept = controls.nothing_deleted(both, "alias")
-    assert {one.topology for one in kept} == {"alias"}
-    assert len(kept) == len(perfectly("alias"))
-    assert rates.residual(kept, above_chance=False).value == 1.0
-    # Every lookup kept the fact's own row, so none of these is an artifact.
-    assert not any(one.outcome.artifact for one in kept)
-
-
-def test_wordings_that_are_answered_alike_do_not_differ() -> None:
-    judged = perfectly("base")
-    mixed = with_reply(judged, range(len(judged) // 2), del_on=Reply("wrong"))
-    found = controls.alike_in_wording(mixed)
-    assert rates.furthest_wording(found, 0.1)[1].value == 0.0
-    for fact in {one.fact.id for one in found}:
-        assert len({one.replies["del_on"].answer for one in found if one.fact.id == fact}) == 1
-    assert [one.replies["full"] for one in found] == [one.replies["full"] for one in judged]
-
-
-def test_one_wording_that_is_right_stands_out() -> None:
-    judged = perfectly("base")
-    found = controls.right_in_one_wording(judged)
-    wording, apart = rates.furthest_wording(found, 0.1)
-    assert wording == judged[0].wording
-    assert apart.interval.low > 0.1
-    right = [one for one in found if one.outcome.on]
-    assert right == [one for one in found if one.wording == wording and one.fact.id % 2 == 0]
-
-
-@pytest.mark.parametrize("domain", ["countries", "politicians", "sports"])
-@pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_a_stale_index_makes_a_cell_uninformative(domain: str, topology: str) -> None:
-    judged = controls.stale(perfectly(topology, domain=domain))
-    assert rates.uninformative(judged) == [f"{domain}/{topology}"]
-
-
-def test_a_stale_index_never_holds_the_object_by_chance() -> None:
-    """Half a database on there is the same object again."""
-    rows = tuple(Triplet(name, "born in", town) for name in ("Mira", "Ida") for town in ("Oslo", "Faro"))
-    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
-    prompts = tuple(LookupPrompt(fact.id, "direct", "?") for fact in facts)
-    cell = Cell("people", "base", LookupPrompts(TripletDatabase(rows), facts, prompts))
-    judged = judge([cell], every_prompt([cell]), {unit.id: WRONG for unit in every_prompt([cell])})
-    assert rates.baseline(controls.stale(judged)).value == 0
-
-
-def test_what_a_deletion_left_over_is_counted() -> None:
-    cells = [Cell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias")]
-    assert controls.left_over(cells, {cell.name: cell.deletions() for cell in cells}) == 0
-    exact = {cell.name: replace(cell, policy="exact").deletions() for cell in cells}
-    assert controls.left_over(cells, exact) == len(cells[1].facts)
-
-
-def test_candidates_that_say_the_same_are_counted_by_state() -> None:
-    rows = [by_hand(full=looked_up("Oslo", 0), del_on=looked_up("Oslo", 3)), by_hand(del_on=looked_up("Faro", 2, 1))]
-    assert controls.retained(rows) == 1, "the alias row, though it was not the one that answered"
-    assert controls.retained(rows, "full") == 1
-    assert controls.retained(rows, "forbidden") == 0
-
-
-def test_the_control_of_incomplete_deletion_needs_an_alias() -> None:
-    base, alias = (Cell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias"))
-    assert controls.if_any_alias([base], "it") == []
-    assert controls.if_any_alias([base, alias], "it") == ["it"]
-    assert controls.if_any_alias([], "it") == []
-
-
-# The examiner.
-
-
-def test_an_examination_holds_all_that_is_judged() -> None:
-    """A real model, of random weights, from its prompts to a stored score and back."""
-    tokenizer = tiny_tokenizer()
-    tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
-    model = FAMILIES["llama"](len(tokenizer), seed=3).requires_grad_(False)
-    spec = SimpleNamespace(model="random")
-    checkpoint: Any = SimpleNamespace(model=model, tokenizer=tokenizer, device=torch.device("cpu"), spec=spec)
-    examiner = LmlmExaminer((CELL,), RetrieverSettings(kind="tfidf"))
-    found = examiner.examine(checkpoint)
-    score = summarise(
-        examiner.measure, found, examiner.units, checkpoint="m", attack="none", variant="exact", provenance={}
-    )
-    judged = judge([CELL], examiner.units, replies_of(Score.from_json(json.loads(json.dumps(score.to_json())))))
-    assert [value.value for value in found.values] == [float(one.outcome.on) for one in judged]
-    assert [one.asked.id for one in judged] == [value.id for value in found.values]
-    assert all(found.notes["touched"][state] == 0 for state in OFF)
-
-
-@pytest.mark.parametrize("policy", get_args(Policy))
-@pytest.mark.parametrize("kind", ["tfidf", "hybrid"])
-def test_a_digest_knows_the_encoder_where_one_is_asked(policy: Policy, kind: str, tmp_path: Path) -> None:
-    """Deletions by radius differ with the encoder even where lookups go by words."""
-    found = []
-    for content in ("{}", '{"other": 1}'):
-        (tmp_path / "config.json").write_text(content)
-        encoder_of.cache_clear()
-        settings = RetrieverSettings(kind=kind, model=str(tmp_path))  # type: ignore[arg-type]
-        found.append(LmlmExaminer((replace(CELL, policy=policy),), settings).digest)
-    embeds = kind == "hybrid" or policy in ("radius_closure", "canonical")
-    assert (found[0] != found[1]) is embeds
-
-
-def test_deletions_and_lookups_by_words_load_no_encoder() -> None:
-    settings = RetrieverSettings(kind="tfidf")
-    assert Library([replace(CELL, policy="exact"), CELL], settings).encoder is None

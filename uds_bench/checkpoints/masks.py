@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -136,11 +136,6 @@ def read_masks(path: Path) -> Masks:
         return Masks(words, groups)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {str(error).removeprefix('masks: ')}") from error
-
-
-def bits_of(word: torch.Tensor) -> Iterator[int]:
-    """The bits that are set anywhere in a word."""
-    return (bit for bit in range(MOST) if _has(word, bit).any())
 
 
 def _group(name: str, role: Role) -> Group:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uds_bench.audits.bypass.rates import Rows, in_answer, in_trace, mean
+from uds_bench.audits.bypass.rates import Rows, in_answer, in_trace
 from uds_bench.audits.bypass.reply import split_reply
+from uds_bench.statistics import mean
 
 
 @dataclass(frozen=True)

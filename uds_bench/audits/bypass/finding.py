@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.floors import Recall, recall
-from uds_bench.audits.bypass.rates import Rate, Rows
+from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import FORCED, Arm, Probed
 from uds_bench.facts.reasoning import Prefill
-from uds_bench.statistics import FEWEST, Interval
+from uds_bench.statistics import FEWEST, Interval, Rate
 
 SWAPS: tuple[Arm, ...] = ("bio", "meta", "empty")
 """The arms that a gap is held against."""

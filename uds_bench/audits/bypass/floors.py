@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uds_bench.audits.bypass.rates import Rate, mean
 from uds_bench.audits.bypass.record import Context, Probed
 from uds_bench.facts.reasoning import Prefill
-from uds_bench.statistics import apart_bootstrap, cluster_bootstrap, paired_bootstrap
+from uds_bench.statistics import Rate, apart_bootstrap, cluster_bootstrap, mean, paired_bootstrap
 
 
 @dataclass(frozen=True)

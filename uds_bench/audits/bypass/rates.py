@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binomtest
@@ -12,18 +11,10 @@ from scipy.stats import binomtest
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.audits.bypass.reply import Fallback, Match, contains, split_reply, tells
 from uds_bench.facts.canaries import Canary
-from uds_bench.statistics import LEVEL, Interval, apart_bootstrap, paired_bootstrap
+from uds_bench.statistics import LEVEL, Interval, Rate, apart_bootstrap, mean, paired_bootstrap
 
 HEAD_ARMS: tuple[Arm, ...] = ("wrong_head", "shuffled_head")
 """Arms that prompt another head: their answers go on from that, so that what follows it is looked for."""
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A mean over authors and its interval; NaN, and an interval over no author, where there is none."""
-
-    value: float
-    interval: Interval
 
 
 Rows = Sequence[tuple[Canary, Probed]]
@@ -67,7 +58,7 @@ def rate(rows: Rows, holds: Indicator) -> Rate:
     """
     held = [bool(holds(canary, probed)) for canary, probed in rows]
     if not rows or len(set(_authors(rows))) < len(rows):
-        return Rate(mean([float(one) for one in held]), Interval(math.nan, math.nan, "not one probe an author", 0))
+        return Rate(mean(held), Interval(math.nan, math.nan, "not one probe an author", 0))
     found = binomtest(sum(held), len(held)).proportion_ci(LEVEL, "exact")
     method = "exact interval of a proportion over authors (Clopper and Pearson)"
     return Rate(sum(held) / len(held), Interval(float(found.low), float(found.high), method, len(held)))
@@ -111,11 +102,6 @@ def contrast(rows: Rows, arm: Arm) -> Rate:
     """out(auto) - out(arm) at the same weights, paired: above 0 the swap of the trace takes the answer away, below 0 it
     brings the answer up (section 4.2)."""
     return difference(rows, in_answer("auto"), in_answer(arm))
-
-
-def mean(values: Sequence[float]) -> float:
-    """NaN where there is none."""
-    return math.fsum(values) / len(values) if values else math.nan
 
 
 def _authors(rows: Rows) -> list[str]:

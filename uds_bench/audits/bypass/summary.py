@@ -12,10 +12,11 @@ from uds_bench.audits.bypass.anatomy import anatomy
 from uds_bench.audits.bypass.finding import Finding
 from uds_bench.audits.bypass.floors import all_tokens, likelihood
 from uds_bench.audits.bypass.probe import QA_ARMS
-from uds_bench.audits.bypass.rates import Rate, Rows
+from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
 from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply
 from uds_bench.facts.canaries import Canary
+from uds_bench.statistics import Rate
 
 FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 

@@ -10,10 +10,9 @@ from uds_bench.audits.lmlm.cell import Cell, clusters
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.matching import incomplete, is_gold
-from uds_bench.audits.lmlm.rates import Rate, mean
 from uds_bench.audits.lmlm.record import Reply, State
 from uds_bench.facts.aliases import spelled
-from uds_bench.statistics import cluster_bootstrap
+from uds_bench.statistics import Rate, cluster_bootstrap, mean
 
 T = TypeVar("T")
 ALIASES_OR_NOT: tuple[Policy, Policy] = ("alias_closure", "exact")

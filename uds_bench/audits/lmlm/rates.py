@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.record import OFF, State
-from uds_bench.statistics import LEVEL, Interval, apart_bootstrap, cluster_bootstrap, mcnemar, paired_bootstrap
+from uds_bench.statistics import Rate, apart_bootstrap, cluster_bootstrap, mcnemar, mean, paired_bootstrap
 from uds_bench.verdicts import Step
 
+K = TypeVar("K")
 Way = Literal["exact", "contains", "recall"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, it holds the object, or the share of its tokens."""
@@ -21,14 +21,6 @@ INFORMATIVE = 0.5
 """FULL that a cell must clearly reach for its deletions to say anything."""
 SILENT = 0.5
 """Share of empty answers above which the elicitation that tells most, a value to complete, has told nothing."""
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A mean and its interval over facts; NaN over nothing."""
-
-    value: float
-    interval: Interval
 
 
 def rate(judged: Sequence[Judged], holds: Callable[[Judged], float]) -> Rate:
@@ -156,31 +148,22 @@ def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate
     return max(found, key=lambda one: max(one[1].interval.high - margin, -margin - one[1].interval.low))
 
 
+def grouped(judged: Iterable[Judged], key: Callable[[Judged], K]) -> dict[K, list[Judged]]:
+    """The prompts of each kind, in the order in which kinds come."""
+    found: dict[K, list[Judged]] = {}
+    for one in judged:
+        found.setdefault(key(one), []).append(one)
+    return found
+
+
 def by_cell(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
     """The prompts of each database."""
-    found: dict[str, list[Judged]] = {}
-    for one in judged:
-        found.setdefault(one.cell.name, []).append(one)
-    return found
+    return grouped(judged, lambda one: one.cell.name)
 
 
 def by_wording(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
     """The prompts of each wording."""
-    found: dict[str, list[Judged]] = {}
-    for one in judged:
-        found.setdefault(one.wording, []).append(one)
-    return found
-
-
-def reach(facts: int) -> float:
-    """The upper limit of a rate that is seen in none of so many facts: what they can show at best."""
-    return 1 - ((1 - LEVEL) / 2) ** (1 / facts) if facts else 1.0
-
-
-def mean(values: Iterable[float]) -> float:
-    """NaN where there is none."""
-    listed = list(values)
-    return math.fsum(listed) / len(listed) if listed else math.nan
+    return grouped(judged, lambda one: one.wording)
 
 
 def _reach(found: Rate) -> float:

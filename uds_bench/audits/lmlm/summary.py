@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.audits.lmlm.judged import Judged, Label
-from uds_bench.audits.lmlm.rates import Rate
 from uds_bench.audits.lmlm.record import OFF, STATES, Reply
+from uds_bench.statistics import Rate
 
 SHOWN = 4
 """Facts of each label that a cell shows in full."""
@@ -40,7 +40,7 @@ def of_model(judged: Sequence[Judged]) -> dict[str, Any]:
         "cells": _grouped(judged, lambda one: one.cell.name),
         "grid": [
             {"cell": name, "wording": wording, **_short(rows)}
-            for (name, wording), rows in _groups(judged, lambda one: (one.cell.name, one.wording)).items()
+            for (name, wording), rows in rates.grouped(judged, lambda one: (one.cell.name, one.wording)).items()
         ],
         "traces": _traces(judged),
     }
@@ -86,15 +86,8 @@ def _short(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def _groups(judged: Iterable[Judged], key: Callable[[Judged], Any]) -> dict[Any, list[Judged]]:
-    found: dict[Any, list[Judged]] = {}
-    for one in judged:
-        found.setdefault(key(one), []).append(one)
-    return found
-
-
 def _grouped(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str, Any]:
-    return {name: part(rows) for name, rows in _groups(judged, key).items()}
+    return {name: part(rows) for name, rows in rates.grouped(judged, key).items()}
 
 
 def _traces(judged: Sequence[Judged]) -> list[dict[str, Any]]:
