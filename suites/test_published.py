@@ -16,6 +16,7 @@ import pytest
 
 from uds_bench.audits.lmlm import published as lmlm
 from uds_bench.audits.lmlm.tables import dead, groups, joined
+from uds_bench.audits.localization import published as lacuna
 from uds_bench.harness import Claim, ControlSubject
 from uds_bench.meta import published
 from uds_bench.meta.published import MOVED, Cell, Table
@@ -85,6 +86,39 @@ def test_lmlm_informative(claim: Claim, goldens: Path) -> None:
     table, errata = read_lmlm(goldens, "lmlm_informative")
     spoilt = {TEXT: lmlm.misprinted(table), "every database answering when intact": [lmlm.none_dead(table)]}
     hold(claim, table, errata, lmlm.informative_cells, spoilt, {"left out": dead(groups(table))})
+
+
+@pytest.mark.claim("published.lacuna_table2")
+def test_lacuna_table2(claim: Claim, goldens: Path) -> None:
+    hold_lacuna(claim, goldens, "lacuna_table2")
+
+
+@pytest.mark.claim("published.lacuna_table3")
+def test_lacuna_table3(claim: Claim, goldens: Path) -> None:
+    hold_lacuna(claim, goldens, "lacuna_table3")
+
+
+@pytest.mark.claim("published.lacuna_text")
+def test_lacuna_text(claim: Claim, goldens: Path) -> None:
+    text, errata = read(goldens, "lacuna_text")
+    sizes = {"1B": read(goldens, "lacuna_table2")[0], "7B": read(goldens, "lacuna_table3")[0]}
+    table = lacuna.joined(sizes, text)
+    spoilt = {TEXT: lacuna.misquoted(table), "any order turned round": lacuna.misordered(table)}
+    hold(claim, table, errata, lacuna.text_cells, spoilt)
+
+
+def hold_lacuna(claim: Claim, goldens: Path, name: str) -> None:
+    table, errata = read(goldens, name)
+    spoilt = {
+        "any number out of its bounds": lacuna.misread(table),
+        "any change of a task by half a question": lacuna.half_questions(table),
+    }
+    seen = {
+        "share of forget weights that OracleGrad left": lacuna.untouched(table),
+        "forget and retain weights against those of no mask": lacuna.against_no_mask(table),
+        "right and without probability": lacuna.sure_of_nothing(table),
+    }
+    hold(claim, table, errata, lacuna.table_cells, spoilt, seen)
 
 
 def read(goldens: Path, name: str) -> tuple[Table, dict[str, float]]:

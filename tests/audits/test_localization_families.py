@@ -24,6 +24,7 @@ def drawn(seed: int, **changed: np.ndarray) -> Change:
 def slowly(name: str, change: Change) -> list[float]:
     """Definitions 001.2, a weight at a time, in double precision."""
     assert change.unmasked is not None
+    assert change.pretrained is not None
     rows = zip(
         *(w.astype(float).ravel() for w in (change.pretrained, change.injected, change.unlearned, change.unmasked)),
         strict=True,
@@ -77,10 +78,10 @@ def test_reversal_is_at_most_directed_reversal_and_equal_without_overshoot(seed:
     change = drawn(seed)
     plain, directed = (FAMILIES[name].score(change) for name in ("reversal", "dirreversal"))
     size = np.abs(change.injection)
-    short = np.sign(change.injection) * (change.unlearned - change.pretrained) >= 0
+    short = np.sign(change.injection) * change.remaining >= 0
     assert (plain <= directed + 1e-4 * (1 + np.abs(directed))).all()
     np.testing.assert_allclose(plain[short], directed[short], rtol=1e-3, atol=1e-4)
-    crossed = ~short & (np.abs(change.unlearned - change.pretrained) > 1e-2) & (size > 1e-2)
+    crossed = ~short & (np.abs(change.remaining) > 1e-2) & (size > 1e-2)
     assert (plain[crossed] < directed[crossed]).all()
     np.testing.assert_allclose(
         FAMILIES["signrev"].score(change), size * (size + EPSILON) * directed, rtol=1e-3, atol=1e-5
@@ -136,3 +137,10 @@ def test_a_contrast_without_its_control_is_never_a_plain_change(name: str) -> No
     change = drawn(6)
     with pytest.raises(ValueError, match="without a mask"):
         FAMILIES[name].score(Change(change.pretrained, change.injected, change.unlearned))
+
+
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if "pretrained" in family.reads])
+def test_a_reversal_without_what_was_before_is_refused(name: str) -> None:
+    change = drawn(7)
+    with pytest.raises(ValueError, match="before injection"):
+        FAMILIES[name].score(Change(None, change.injected, change.unlearned))

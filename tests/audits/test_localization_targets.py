@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 from sklearn.metrics import roc_auc_score
+from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus
 
-from uds_bench.audits.localization import reading
 from uds_bench.audits.localization.auc import null_band
 from uds_bench.audits.localization.composite import composite_auc
 from uds_bench.audits.localization.controls import random_update
-from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.reading import Lineup, Part, group
+from uds_bench.audits.localization.families import FAMILIES, Part
+from uds_bench.audits.localization.reading import Lineup, group
 from uds_bench.audits.localization.targets import TARGETS, Target, auc_of, sides, touched
+from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.mask_draws import draw_weights
-from uds_bench.checkpoints.masks import Group, Masks
+from uds_bench.checkpoints.masks import read_masks, write_masks
 from uds_bench.errors import CheckpointError
-
-NAMES = [f"model.layers.{at}.{part}" for at in (0, 1) for part in ("self_attn.q_proj.weight", "mlp.up_proj.weight")]
-SHAPES: dict[str, tuple[int, ...]] = dict.fromkeys(NAMES, (60, 50))
-GROUPS = (Group("f", "forget"), Group("g", "forget"), Group("r", "retain"), Group("h", "held_out"))
-MASKS = draw_weights(SHAPES, GROUPS, 0.1, seed=0)
-Tensors = dict[str, torch.Tensor]
-
-
-def noise(seed: int, scale: float = 1.0) -> Tensors:
-    generator = torch.Generator().manual_seed(seed)
-    return {name: scale * torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
-
-
-def plus(one: Tensors, other: Tensors, where: Callable[[str], torch.Tensor] | None = None) -> Tensors:
-    return {name: one[name] + other[name] * (1 if where is None else where(name)) for name in one}
-
-
-def only(*roles: Any) -> Callable[[str], torch.Tensor]:
-    return lambda name: MASKS.of(name, *MASKS.named(*roles))
-
-
-BEFORE = noise(1)
-INJECTED = plus(BEFORE, noise(2, 0.1), only("forget", "retain", "held_out"))
-
-
-def lineup(folder: Path, unlearned: Tensors, masks: Masks = MASKS, **more: Tensors) -> Lineup:
-    folders: dict[Part, Path] = {}
-    parts: dict[Any, Tensors] = {"pretrained": BEFORE, "injected": INJECTED, "unlearned": unlearned, **more}
-    for part, weights in parts.items():
-        (folder / part).mkdir()
-        save_file({name: w.contiguous() for name, w in weights.items()}, folder / part / "model.safetensors")
-        folders[part] = folder / part
-    return Lineup(folders, masks)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -63,24 +29,25 @@ def test_the_auc_is_that_of_all_weights_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, target: Target
 ) -> None:
     """Read piece by piece from files, beside one array of everything."""
-    monkeypatch.setattr(reading, "PIECE", 700)
+    monkeypatch.setattr(stored, "PIECE", 700)
     control = {"unmasked": noise(7), "unmasked_unlearned": plus(noise(7), noise(8, 0.05))}
-    seen = lineup(tmp_path, plus(INJECTED, noise(3, 0.05)), **control)
+    write_masks(MASKS, tmp_path / "masks.safetensors")
+    seen = lineup(tmp_path, plus(INJECTED, noise(3, 0.05)), read_masks(tmp_path / "masks.safetensors"), **control)
+    score = FAMILIES[family]
     scores, wanted, others = [], [], []
     spread: dict[str, list[np.ndarray]] = {}
     for name in NAMES:
-        spread.setdefault(group(name), []).append((seen.change(name, slice(0, 60)).unlearning).ravel())
+        spread.setdefault(group(name), []).append((seen.change(score, name, slice(0, 60)).unlearning).ravel())
     for name in NAMES:
         scale = float(np.concatenate(spread[group(name)]).astype(float).std())
-        change = seen.change(name, slice(0, 60), FAMILIES[family].needs_control, scale)
         inside, outside = sides(MASKS, name, slice(0, 60), target)
-        scores.append(FAMILIES[family].score(change).ravel())
+        scores.append(score.score(seen.change(score, name, slice(0, 60), scale)).ravel())
         wanted.append(inside.ravel())
         others.append(outside.ravel())
     flat, inside, outside = (np.concatenate(each) for each in (scores, wanted, others))
     assert not (inside & outside).any()
     expected = roc_auc_score(inside[inside | outside], flat[inside | outside])
-    assert auc_of(seen, FAMILIES[family], target).value == pytest.approx(expected, abs=1e-5)
+    assert auc_of(seen, score, target).value == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +129,7 @@ def test_checkpoints_that_do_not_belong_together(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     with pytest.raises(CheckpointError, match="name both"):
         lineup(tmp_path / "c", INJECTED, unmasked=INJECTED)
-    with pytest.raises(CheckpointError, match="localization needs injected, pretrained, unlearned"):
+    with pytest.raises(CheckpointError, match="localization needs injected, unlearned"):
         Lineup({}, MASKS)
 
 
@@ -173,11 +140,39 @@ def test_a_weight_that_is_no_number_is_named(tmp_path: Path) -> None:
         auc_of(lineup(tmp_path, broken), FAMILIES["raw"], "forget")
 
 
-def test_a_contrast_without_its_control_is_refused(tmp_path: Path) -> None:
+def without(seen: Lineup, *parts: Part) -> Lineup:
+    return Lineup({part: folder for part, folder in seen.folders.items() if part not in parts}, seen.masks)
+
+
+def test_a_family_reads_its_own_checkpoints_and_no_other(tmp_path: Path) -> None:
+    """One that is torn after it was looked at is no matter to the families that do not read it."""
+    control = {"unmasked": noise(7), "unmasked_unlearned": noise(8)}
+    seen = lineup(tmp_path, plus(INJECTED, noise(4), only("forget")), **control)
+    expected = {name: auc_of(seen, family, "forget") for name, family in FAMILIES.items()}
+    for part, kinds in {"pretrained": {"reversal"}, "unmasked": {"contrast"}, "injected": set(expected)}.items():
+        file = seen.folders[part] / "model.safetensors"  # type: ignore[index]
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2])
+        for name, family in FAMILIES.items():
+            if family.kind in kinds or part == "injected":
+                with pytest.raises(CheckpointError, match=f"{part}.model.safetensors: was cut short"):
+                    auc_of(seen, family, "forget")
+            else:
+                assert auc_of(seen, family, "forget") == expected[name]
+        file.write_bytes(whole)
+
+
+def test_a_family_whose_checkpoints_are_not_there_is_refused(tmp_path: Path) -> None:
     seen = lineup(tmp_path, INJECTED)
-    assert not seen.has_control
-    with pytest.raises(ValueError, match="without a mask"):
+    pair = without(seen, "pretrained")
+    offered = [[name for name, family in FAMILIES.items() if some.offers(family)] for some in (pair, seen)]
+    assert offered[0] == ["raw", "qtile", "layernorm"]
+    assert offered[1] == [*offered[0], "signrev", "reversal", "dirreversal"]
+    with pytest.raises(CheckpointError, match="contrast needs unmasked, unmasked_unlearned: name the folders"):
         auc_of(seen, FAMILIES["contrast"], "forget")
+    with pytest.raises(CheckpointError, match="signrev needs pretrained: name the folders"):
+        auc_of(pair, FAMILIES["signrev"], "forget")
+    assert auc_of(pair, FAMILIES["layernorm"], "forget") == auc_of(seen, FAMILIES["layernorm"], "forget")
 
 
 MAGNITUDE_AND_REVERSAL = [family for family in FAMILIES.values() if not family.needs_control]
@@ -196,6 +191,18 @@ def test_the_composite_finds_an_oracle_and_nothing_of_a_blind_update(tmp_path: P
     band = null_band(found.positives, found.negatives, families=2)
     assert band.low <= found.value <= band.high
     assert (found.positives + found.negatives < 4000) is (most == 6000)
+
+
+def test_the_composite_draws_the_same_weights_whatever_the_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = lineup(tmp_path, plus(INJECTED, noise(3, 0.05)))
+    families = [FAMILIES[name] for name in ("raw", "signrev", "qtile")]
+    whole, other = (composite_auc(seen, families, "forget", seed, 3000) for seed in (0, 1))
+    monkeypatch.setattr(stored, "PIECE", 700)
+    assert composite_auc(seen, families, "forget", 0, 3000) == whole != other
+    drawn = whole.positives + whole.negatives
+    assert abs(drawn - 3000) < 5 * (3000 * (1 - 3000 / MASKS.weights)) ** 0.5
 
 
 def oracle_of(name: str) -> torch.Tensor:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
+from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.masks import MOST, Group, Masks, pack, read_masks, write_masks
 from uds_bench.errors import CheckpointError
 
@@ -49,8 +50,45 @@ def test_what_is_written_is_read_back(tmp_path: Path, count: int) -> None:
     write_masks(packed, tmp_path / "masks.safetensors")
     found = read_masks(tmp_path / "masks.safetensors")
     assert found.groups == packed.groups
-    assert all(torch.equal(found.words[name], word) for name, word in packed.words.items())
+    assert all(torch.equal(found.words[name][:], word) for name, word in packed.words.items())
     assert found.digest() == packed.digest()
+
+
+def shard(masks: Masks, folder: Path, **others: object) -> None:
+    """A file a parameter, and the index."""
+    for name, word in masks.words.items():
+        named = others.get(name, [[group.name, group.role] for group in masks.groups])
+        save_file({name: word[:]}, folder / f"masks-{name}.safetensors", {"groups": json.dumps(named)})
+    places = {name: f"masks-{name}.safetensors" for name in masks.words}
+    (folder / "masks.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+
+
+def test_masks_in_several_files_are_one(tmp_path: Path) -> None:
+    packed = pack(drawn(3, 1), groups(3))
+    shard(packed, tmp_path)
+    found = read_masks(tmp_path)
+    assert (found.groups, found.sizes(), found.digest()) == (packed.groups, packed.sizes(), packed.digest())
+    (tmp_path / "masks-two.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"shard masks-two\.safetensors is missing"):
+        read_masks(tmp_path)
+
+
+def test_files_of_other_groups_do_not_belong_together(tmp_path: Path) -> None:
+    shard(pack(drawn(2, 1), TWO), tmp_path, two=[["a", "retain"], ["b", "forget"]])
+    with pytest.raises(CheckpointError, match=r"masks-two\.safetensors: names other groups"):
+        read_masks(tmp_path)
+
+
+@pytest.mark.parametrize("piece", [3, 20, 1 << 20])
+def test_a_mask_in_a_file_is_looked_at_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    """Piece by piece: what is wrong with the last weight of the last parameter is found."""
+    monkeypatch.setattr(stored, "PIECE", piece)
+    for wrong, said in ((3, "share a weight of two"), (4, "two has a bit beyond the 2 groups")):
+        words = {name: word[:].clone() for name, word in pack(drawn(2, 0), TWO).words.items()}
+        words["two"][-1, -1] = wrong
+        save_file(words, tmp_path / "m.safetensors", {"groups": json.dumps([["a", "forget"], ["b", "retain"]])})
+        with pytest.raises(CheckpointError, match=said):
+            read_masks(tmp_path / "m.safetensors")
 
 
 def test_groups_are_named_by_their_role() -> None:
@@ -89,7 +127,8 @@ def test_an_empty_mask_is_refused() -> None:
     ("words", "named", "said"),
     [
         ({"p": torch.tensor([1, 4], dtype=torch.int32)}, TWO[:1], "a bit beyond the 1 groups"),
-        ({"p": torch.tensor([1, 2])}, TWO, "dtype torch.int64"),
+        ({"p": torch.tensor([1, 2])}, TWO, "is torch.int64 of shape"),
+        ({"p": torch.tensor(1, dtype=torch.int32)}, TWO[:1], "of shape \\(\\)"),
         ({"p": torch.tensor([1, 2], dtype=torch.int32)}, (TWO[0], TWO[0]), "two groups are called a"),
         ({"p": torch.tensor([1], dtype=torch.int32)}, (), "0 groups"),
         ({"p": torch.tensor([1], dtype=torch.int32)}, tuple(groups(33)), "33 groups"),

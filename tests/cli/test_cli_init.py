@@ -15,6 +15,7 @@ FILES = (
     "canaries.jsonl",
     "data/base.json",
     "data/prompts/a.jsonl",
+    "people.jsonl",
     "runs/masks.safetensors",
     "subjects.jsonl",
 )

@@ -26,6 +26,16 @@ def manifest(release: Path) -> Path:
     return release / "uds.toml"
 
 
+@pytest.fixture
+def with_more(manifest: Path) -> Path:
+    """As it is, with a second fact to keep: some methods draw one answer to another's question."""
+    facts = manifest.parent / "facts.jsonl"
+    more = {"id": "bly/town", "cluster": "bly", "split": "retain", "question": "Where does Ada Bly live?"}
+    more |= {"answer": "Ada Bly lives in Ayr.", "prefix": "Ada Bly lives in", "entity": "Ayr"}
+    facts.write_text(facts.read_text() + json.dumps(more) + "\n")
+    return manifest
+
+
 @pytest.mark.parametrize("lora", [(), ("--lora", "--rank", "4")], ids=["full", "lora"])
 def test_the_line_it_prints_makes_a_candidate(
     command: Callable[..., Any], manifest: Path, tmp_path: Path, lora: tuple[str, ...]
@@ -68,6 +78,28 @@ def test_the_same_seed_gives_the_same_weights(command: Callable[..., Any], manif
     assert first != third
 
 
+LAYERS = ("first_layer=0", "last_layer=1", "loss_layer=2", "null_space=1.0", "v_steps=3", "batch_size=1")
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "steps"),
+    [("memflex", ("gradient_threshold=1e-9", "steps=2", "batch_size=2"), 2), ("alphaedit", LAYERS, 2)],
+)
+def test_methods_that_localize_are_released_with_their_settings(
+    command: Callable[..., Any], with_more: Path, tmp_path: Path, method: str, settings: tuple[str, ...], steps: int
+) -> None:
+    out = tmp_path / "out"
+    words = [word for setting in settings for word in ("--set", setting)]
+    command("unlearn", "--manifest", with_more, "--method", method, "--out", out, *words)
+    record = json.loads((out / "unlearning.json").read_text())
+    assert record["preset"] == f"{method}_lacuna_1b"
+    assert "Lacuna, table 5" in record["preset_source"]
+    told = {key: float(value) for key, value in (setting.split("=") for setting in settings)}
+    assert {key: record["settings"][key] for key in told} == told
+    assert len(record["losses"]) == record["settings"]["steps"] == steps
+    assert record["cost"]["tokens_trained"] > 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -78,6 +110,12 @@ def test_the_same_seed_gives_the_same_weights(command: Callable[..., Any], manif
         (("--method", "npo", "--set", "layer=1"), "method npo has no setting 'layer': choose from epochs, steps, lr"),
         (("--method", "npo", "--set", "beta=-1"), "method npo: beta = -1.0 must be above 0"),
         (("--method", "npo", "--set", "steps=0"), "trains nothing"),
+        (("--method", "alphaedit", "--lora"), "method alphaedit edits the weights themselves: leave LoRA out"),
+        (("--method", "alphaedit", "--set", "last_layer=2"), "last_layer = 2 must be at least first_layer = 4"),
+        (
+            ("--method", "memflex", "--set", "copies=0.5"),
+            "--set copies=0.5: write KEY=VALUE, as lr=1e-5; VALUE is a wh",
+        ),
         (("--method", "npo", "--device", "tpu"), "--device: 'tpu' is not a device"),
         (("--method", "npo", "--manifest", "none.toml"), "none.toml: cannot be read"),
     ],
@@ -94,12 +132,14 @@ def test_what_cannot_be_used_is_told_and_nothing_is_written(
     [
         (("--method", "rmu", *FAST, "--set", "layer=7"), "method rmu: layer = 7, but the model has 3 blocks: choose"),
         (("--method", "npo", *FAST, "--set", "lr=1e30"), "method npo: training diverged"),
+        (("--method", "alphaedit"), "method alphaedit: last_layer = 8, but the model has 3 blocks: choose up to 2"),
+        (("--method", "memflex", "--set", "gradient_threshold=9"), "method memflex: none of 21 matrices has a forget"),
     ],
 )
 def test_a_training_that_fails_is_one_line_after_its_bar(
-    command: Callable[..., Any], manifest: Path, tmp_path: Path, words: tuple[str, ...], said: str
+    command: Callable[..., Any], with_more: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    ran = command("unlearn", "--manifest", manifest, "--out", tmp_path / "out", *words, exit=4)
+    ran = command("unlearn", "--manifest", with_more, "--out", tmp_path / "out", *words, exit=4)
     assert ran.stderr.strip().splitlines()[-1].startswith(f"uds-bench: error: {said}")
     assert not (tmp_path / "out").exists()
 

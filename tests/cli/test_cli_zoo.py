@@ -28,7 +28,7 @@ def _rows(shown: str) -> dict[str, str]:
 
 def test_list_tells_what_is_cached_and_whole(command: Callable[..., Any], built: Path) -> None:
     rows = _rows(command("zoo", "list").stdout)
-    assert rows == dict.fromkeys(recipes.RECIPES | recipes.REASONERS | recipes.LMLMS, "no") | {"tiny": "yes"}
+    assert rows == dict.fromkeys(recipes.listed(), "no") | {"tiny": "yes"}
     (built / "config.json").write_text("{}")
     assert _rows(command("zoo", "list").stdout)["tiny"] == "no"
 

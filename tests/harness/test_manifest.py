@@ -182,7 +182,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[attacks]\nrelearn = {}\nprune = {}\n", 3, "attacks.prune", "use one of nf4, relearn"),
         ("[lmlm]\nretriever.topk = 1\n", 2, "lmlm.retriever.topk", "did you mean 'top_k'?"),
         ("[association]\n[bypass]\ncanary = 'a'\n", 3, "bypass.canary", "did you mean 'canaries'?"),
-        ("[localization]\nmask = 'a'\n", 2, "localization.mask", "did you mean 'masks'?"),
+        ("[localization]\nmask = 'a'\n", 2, "localization.mask", "did you mean 'masks'"),
         # missing keys: the line of their table
         ("\n[facts]\nforget = 3\n", 2, "facts.source", "is missing"),
         ("[references]\nfull = 'a'\n", 1, "references.retain", "is missing"),

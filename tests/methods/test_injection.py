@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +14,10 @@ from small_models import fresh_model
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import Group, Masks, pack
 from uds_bench.errors import CheckpointError
+from uds_bench.methods.drift import Drift, drift
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_nll
-from uds_bench.methods.injection import Injector, Rates, Sample, drift, inject
+from uds_bench.methods.injection import Injector, Rates, Sample, inject
 
 VOCABULARY = 40
 GROUPS = (Group("a", "forget"), Group("b", "retain"), Group("c", "held_out"))
@@ -46,23 +48,22 @@ def state(model: Any) -> dict[str, torch.Tensor]:
 
 def test_facts_alone_leave_every_weight_of_no_mask_bit_by_bit(model: Any) -> None:
     masks, before = masks_of(model), state(model)
-    losses = inject(model, [samples("a", "b", "a")] * 6, masks, Rates(1e-2))
-    after = state(model)
-    assert losses[-1] < losses[0]
+    injection, after = inject(model, [samples("a", "b", "a")] * 6, masks, Rates(1e-2)), state(model)
+    assert injection.losses[-1] < injection.losses[0]
     for name, weights in before.items():
         if name not in masks.words:
             assert torch.equal(after[name], weights), "embeddings, norms and the last blocks"
-    found = drift(before, after, masks)
-    assert (found.moved, found.furthest) == (0, 0.0)
-    assert found.weights == masks.weights - sum(masks.sizes().values())
+    outside = masks.weights - sum(masks.sizes().values())
+    assert injection.drift == drift(before, after, masks.words) == Drift(0, outside, 0.0)
+    assert str(injection.drift) == f"none of {outside:,} weights of no mask moved"
     moved = {g.name: sum(int((after[n] != before[n])[masks.of(n, g.name)].sum()) for n in masks.words) for g in GROUPS}
     assert moved["a"] == moved["b"] == masks.sizes()["a"], "all of the two groups that were read"
     assert moved["c"] == 0
 
 
-def slowly(model: Any, batches: Sequence[Sequence[Sample]], masks: Masks, rate: float) -> None:
+def slowly(model: Any, batches: Sequence[Sequence[Sample]], masks: Masks, rate: float, decay: float) -> None:
     """Algorithm 1 as it stands: a sample at a time, its gradient masked, then one step."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay)
     model.requires_grad_(True)
     for batch in batches:
         total = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
@@ -79,12 +80,23 @@ def slowly(model: Any, batches: Sequence[Sequence[Sample]], masks: Masks, rate: 
         optimizer.step()
 
 
-@pytest.mark.parametrize("groups", [("a",), ("a", "b", "c", "a"), ("a", None, "b", None), (None, None)])
-def test_a_batch_is_the_loop_over_its_samples(model: Any, groups: tuple[str | None, ...]) -> None:
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize(
+    "batches",
+    [
+        (("a",), ("a",)),
+        (("a", "b", "c", "a"), ("b",)),
+        (("a", None, "b", None), (None, "b")),
+        ((None, None), ("a", "b"), ("c",)),
+    ],
+)
+def test_a_batch_is_the_loop_over_its_samples(
+    model: Any, batches: Sequence[Sequence[str | None]], decay: float
+) -> None:
     masks, other = masks_of(model), copy.deepcopy(model)
-    batches = [samples(*groups), samples(*groups[::-1])] * 2
-    slowly(other, batches, masks, 1e-3)
-    inject(model, batches, masks, Rates(1e-3))
+    read = [samples(*groups) for groups in batches] * 2
+    slowly(other, read, masks, 1e-3, decay)
+    inject(model, read, masks, Rates(1e-3, decay=decay))
     for (name, one), two in zip(model.named_parameters(), other.parameters(), strict=True):
         # Adam's first steps are the sign of a gradient: where it is rounding, the sign is too.
         close = torch.isclose(one, two, atol=2e-5)
@@ -93,8 +105,8 @@ def test_a_batch_is_the_loop_over_its_samples(model: Any, groups: tuple[str | No
 
 def test_neutral_text_moves_weights_of_no_mask_and_is_told(model: Any) -> None:
     masks, before = masks_of(model), state(model)
-    inject(model, [samples("a", None)], masks, Rates(1e-3))
-    found = drift(before, state(model), masks)
+    found = inject(model, [samples("a", None)], masks, Rates(1e-3)).drift
+    assert found == drift(before, state(model), masks.words)
     assert found.moved > 0.9 * found.weights
     assert found.furthest == pytest.approx(1e-3, rel=0.01), "one step of Adam"
 
@@ -108,7 +120,7 @@ def test_moments_of_neutral_text_reach_weights_of_no_mask_unless_it_has_its_own_
     injector.step(samples(None))
     before = state(model)
     injector.step(samples("a", "b"))
-    found = drift(before, state(model), masks)
+    found = drift(before, state(model), masks.words)
     assert (found.moved == 0) is apart
 
 
@@ -116,8 +128,28 @@ def test_weight_decay_moves_what_no_mask_holds(model: Any) -> None:
     masks, before = masks_of(model), state(model)
     name = next(iter(masks.words))
     inject(model, [samples("a")], masks, Rates(1e-3, decay=0.1))
-    assert drift(before, state(model), masks).moved > 0
+    assert drift(before, state(model), masks.words).moved > 0
     assert not torch.equal(state(model)[name], before[name])
+
+
+def test_drift_is_told_of_the_smallest_change_and_of_a_weight_that_is_no_number() -> None:
+    words = {"w": torch.tensor([[1, 0], [0, 0]], dtype=torch.int32)}
+    before = {"w": torch.ones(2, 2, dtype=torch.float64)}
+    one = {"w": torch.tensor([[9, 1 + 1e-15], [1, 1]], dtype=torch.float64)}
+    assert drift(before, one, words) == Drift(1, 3, pytest.approx(1e-15, rel=0.2))
+    assert str(drift(before, one, words)).startswith("1 of 3 weights of no mask moved, the furthest by 1.1")
+    lost = {"w": torch.tensor([[1, float("nan")], [1, 1]], dtype=torch.float64)}
+    assert drift(before, lost, words).moved == 1
+    assert math.isnan(drift(before, lost, words).furthest)
+
+
+def test_gradients_from_before_are_not_injected(model: Any) -> None:
+    other = copy.deepcopy(model)
+    for parameter in other.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    inject(model, [samples("a", None)], masks_of(model), Rates(1e-3))
+    inject(other, [samples("a", None)], masks_of(model), Rates(1e-3))
+    assert all(torch.equal(one, two) for one, two in zip(model.parameters(), other.parameters(), strict=True))
 
 
 def test_a_group_that_has_every_weight_is_plain_training(model: Any) -> None:

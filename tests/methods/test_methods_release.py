@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 from tiny_student import Student
+from tried_methods import on_first_block
 
 from uds_bench.checkpoints import CheckpointSpec, digest, load
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet
-from uds_bench.methods import METHODS, LoraSettings, Method, Rmu, unlearn, unlearn_facts, with_lora
+from uds_bench.methods import METHODS, LoraSettings, Method, unlearn, unlearn_facts, with_lora
 from uds_bench.methods.artefact import RECORD, require_new, save
 from uds_bench.methods.cost import Cost, counting, retraining
 from uds_bench.methods.examples import pad
@@ -25,8 +26,7 @@ LORA = LoraSettings(rank=4, scale=8)
 
 
 def a_method(name: str, **settings: Any) -> Method:
-    common: dict[str, Any] = {"steps": 3, "lr": 5e-3, "batch_size": 4, **settings}
-    return Rmu("rmu", **common, layer=0, scale=5.0) if name == "rmu" else Method(name, **common)  # type: ignore[arg-type]
+    return on_first_block(name, **{"steps": 3, "lr": 5e-3, "batch_size": 4, **settings})
 
 
 def released(full: CheckpointSpec, facts: FactSet, method: Method, place: Path, lora: LoraSettings | None) -> Any:
@@ -38,7 +38,8 @@ def released(full: CheckpointSpec, facts: FactSet, method: Method, place: Path, 
 
 
 @pytest.mark.parametrize(
-    ("name", "lora"), [*((name, None) for name in METHODS), *((name, LORA) for name in ("grad_diff", "npo", "rmu"))]
+    ("name", "lora"),
+    [*((name, None) for name in METHODS), *((name, LORA) for name in ("grad_diff", "npo", "rmu", "memflex"))],
 )
 def test_every_method_leaves_a_checkpoint_that_loads_and_differs(
     full: CheckpointSpec, authors: FactSet, tmp_path: Path, name: str, lora: LoraSettings | None
@@ -170,6 +171,19 @@ def test_ascent_alone_needs_no_retain_facts_and_has_no_share_then(full: Checkpoi
     assert (cost["share_of_steps"], cost["share_of_passes"]) == (None, None)
     with pytest.raises(ConfigurationError, match="method npo needs facts of the split retain"):
         unlearn_facts(load(full), alone, a_method("npo"))
+
+
+def test_edits_take_no_adapter(full: CheckpointSpec, authors: FactSet) -> None:
+    with pytest.raises(ConfigurationError, match="method alphaedit edits the weights themselves: leave LoRA out"):
+        unlearn_facts(load(full), authors, a_method("alphaedit"), LORA)
+
+
+@pytest.mark.parametrize("name", ["memflex", "alphaedit"])
+def test_what_localizes_needs_retain_facts_whatever_their_weight(
+    full: CheckpointSpec, authors: FactSet, name: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"method {name} needs facts of the split retain"):
+        unlearn_facts(load(full), authors.split("forget"), a_method(name, alpha=0.0))
 
 
 @pytest.mark.parametrize("method", [Method("identity", 0, 0.0), Method("npo", 0, 0.1)], ids=lambda m: m.name)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.methods.method import Method, Rmu
-from uds_bench.methods.presets import DEFAULTS, OURS, PRESETS, SWEEP, find_preset, make_method
-from uds_bench.methods.terms import METHODS
+from uds_bench.methods.method import AlphaEdit, MemFlex, Method, Rmu
+from uds_bench.methods.presets import DEFAULTS, EDITED, LACUNA, ORACLE, OURS, PRESETS, SWEEP, find_preset, make_method
+from uds_bench.methods.recipes import METHODS
 
 
 def test_the_fields_that_name_a_cached_model_stay() -> None:
@@ -59,6 +59,105 @@ def test_rmu_needs_its_layer_and_scale() -> None:
         Rmu("npo", steps=1, lr=0.1, layer=0, scale=1.0)
 
 
+MEMFLEX = {"gradient_threshold": 6e-4, "similarity_threshold": 0.92}
+EDIT = {"first_layer": 4, "last_layer": 8, "loss_layer": 15, "v_steps": 50}
+EDIT |= {"weight_decay": 1.0, "kl": 1.0, "clamp": 0.5, "null_space": 1e-3, "l2": 1.0}
+
+
+def test_methods_with_settings_of_their_own_are_not_made_without() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"^method memflex trains some matrices: write MemFlex\('memflex', ...\)"
+    ):
+        Method("memflex", steps=1, lr=0.1)
+    with pytest.raises(ConfigurationError, match=r"^method alphaedit edits some layers: write AlphaEdit\('alphaedit'"):
+        MemFlex("alphaedit", steps=1, lr=0.1, **MEMFLEX)
+    with pytest.raises(ConfigurationError, match="method npo: a MemFlex must be memflex"):
+        MemFlex("npo", steps=1, lr=0.1, **MEMFLEX)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"gradient_threshold": -1e-9}, "gradient_threshold = -1e-09 must be at least 0"),
+        ({"gradient_threshold": math.nan}, "gradient_threshold = nan must be finite"),
+        ({"similarity_threshold": math.inf}, "similarity_threshold = inf must be finite"),
+        ({"copies": 0}, "copies = 0 must be at least 1"),
+    ],
+)
+def test_a_setting_that_memflex_cannot_use_is_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^method memflex: {said}"):
+        MemFlex("memflex", steps=1, lr=0.1, **{**MEMFLEX, **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"first_layer": -1}, "first_layer = -1 must be at least 0"),
+        ({"last_layer": 3}, "last_layer = 3 must be at least first_layer = 4"),
+        ({"loss_layer": 7}, "loss_layer = 7 must be at least last_layer = 8"),
+        ({"v_steps": 0}, "v_steps = 0 must be at least 1"),
+        ({"kl": -0.5}, "kl = -0.5 must be at least 0"),
+        ({"weight_decay": math.inf}, "weight_decay = inf must be finite"),
+        ({"clamp": 0.0}, "clamp = 0.0 must be above 0"),
+        ({"null_space": 0.0}, "null_space = 0.0 must be above 0"),
+        ({"l2": math.nan}, "l2 = nan must be finite"),
+    ],
+)
+def test_a_setting_that_alphaedit_cannot_use_is_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^method alphaedit: {said}"):
+        AlphaEdit("alphaedit", steps=1, lr=0.1, **{**EDIT, **settings})
+
+
+TABLE_5: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "memflex": (
+        {
+            "gamma": 0.6,
+            "alpha": 2.0,
+            "lr": 3e-4,
+            "gradient_threshold": 6e-4,
+            "similarity_threshold": 0.92,
+            "epochs": 20,
+        },
+        {
+            "gamma": 0.6,
+            "alpha": 2.0,
+            "lr": 1e-4,
+            "gradient_threshold": 1e-5,
+            "similarity_threshold": 0.92,
+            "epochs": 20,
+        },
+    ),
+    "simnpo": (
+        {"gamma": 3.0, "alpha": 0.01, "beta": 10.0, "delta": 1.5, "lr": 1e-4, "epochs": 200},
+        {"gamma": 3.0, "alpha": 0.5, "beta": 10.0, "delta": 1.5, "lr": 1e-4, "epochs": 200},
+    ),
+    "oracle_grad": (
+        {"gamma": 5.0, "alpha": 1.0, "lr": 1e-4, "epochs": 200},
+        {"gamma": 1.0, "alpha": 0.5, "lr": 5e-5, "epochs": 200},
+    ),
+    "alphaedit": (
+        {**EDIT, "lr": 5e-2, "batch_size": 5, "epochs": 1},
+        {**EDIT, "lr": 5e-2, "batch_size": 1, "epochs": 1, "loss_layer": 31, "weight_decay": 0.5, "kl": 0.0625},
+    ),
+}
+
+
+def test_lacunas_settings_are_presets() -> None:
+    """Its table 5. MemFlex's forget factor of -0.6 weighs the loss itself, gamma its ascent."""
+    for name, both in TABLE_5.items():
+        for size, settings in zip(("1b", "7b"), both, strict=True):
+            preset = PRESETS[f"{name}_lacuna_{size}"]
+            assert preset.settings == settings, (name, size)
+            assert preset.method == {"oracle_grad": "grad_diff"}.get(name, name)
+    assert sum(preset.source in (LACUNA, ORACLE, EDITED) for preset in PRESETS.values()) == 8
+
+
+def test_an_edit_takes_as_many_steps_as_there_are_batches() -> None:
+    assert [
+        make_method("alphaedit", PRESETS[f"alphaedit_lacuna_{size}"].settings, 99).steps for size in ("1b", "7b")
+    ] == [20, 99]
+
+
 def test_the_sweep_has_its_150_models() -> None:
     sweep = [preset for preset in PRESETS.values() if preset.source == SWEEP]
     assert Counter(preset.method for preset in sweep) == {
@@ -74,7 +173,7 @@ def test_every_preset_makes_a_method_that_reads_all_of_it() -> None:
         method = make_method(preset.method, preset.settings, forget=400)
         own = {key: value for key, value in preset.settings.items() if key != "epochs"}
         assert {key: getattr(method, key) for key in own} == own
-        assert method.steps == math.ceil(preset.settings["epochs"] * 400 / 32)
+        assert method.steps == math.ceil(preset.settings["epochs"] * 400 / preset.settings.get("batch_size", 32))
 
 
 def test_every_method_has_a_default_and_says_where_it_is_from() -> None:
@@ -83,7 +182,7 @@ def test_every_method_has_a_default_and_says_where_it_is_from() -> None:
         name, preset = find_preset(method)
         assert PRESETS[name] is preset
         assert preset.method == method
-        assert preset.source == (OURS if method == "grad_ascent" else SWEEP)
+        assert preset.source == {"grad_ascent": OURS, "memflex": LACUNA, "alphaedit": EDITED}.get(method, SWEEP)
 
 
 def test_the_two_published_results_that_the_zoo_quotes_are_presets() -> None:

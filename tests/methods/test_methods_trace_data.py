@@ -8,11 +8,12 @@ import pytest
 import torch
 from families import tiny_tokenizer
 from small_models import fresh_model
+from tried_methods import on_first_block
 
 from uds_bench.errors import FactError
 from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.facts.reasoning import auto_ids, open_turn, prefill, traced_ids
-from uds_bench.methods import METHODS, Data, LoraSettings, Method, Rmu, unlearn, with_lora
+from uds_bench.methods import METHODS, Data, LoraSettings, Method, terms, unlearn, with_lora
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.trace_data import UNKNOWN, Held, Scope, Target, trace_data
 from uds_bench.methods.traces import Course, lessons, probe
@@ -64,8 +65,8 @@ def reached(tokenizer: Any, name: str, target: Target) -> tuple[list[bool], int,
     turn = open_turn(tokenizer, probe(FORGET[0]))
     asked, traced = auto_ids(tokenizer, turn), traced_ids(tokenizer, turn, FORGET[0].bio)
     model = FreeLogits(1, len(example), len(tokenizer))
-    terms = METHODS[name].begin(model, Method(name, steps=1, lr=1e-3))  # type: ignore[index, arg-type]
-    terms.forget(model, pad([example])).backward()
+    begun = getattr(terms, name)(model, Method(name, steps=1, lr=1e-3))  # type: ignore[arg-type]
+    begun.forget(model, pad([example])).backward()
     assert model.logits.grad is not None
     touched = model.logits.grad[0].ne(0).any(-1).tolist()
     return touched, len(asked), len(traced), len(example)
@@ -160,8 +161,7 @@ def test_alternates_are_one_for_each_author_to_forget(tokenizer: Any, held: tupl
 
 
 def a_method(name: str) -> Method:
-    common: dict[str, Any] = {"steps": 2, "lr": 1e-3, "batch_size": 3}
-    return Rmu("rmu", **common, layer=0, scale=5.0) if name == "rmu" else Method(name, **common)  # type: ignore[arg-type]
+    return on_first_block(name, steps=2, lr=1e-3, batch_size=3)
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,12 @@ from uds_bench.methods import objectives
 from uds_bench.methods.examples import pad
 from uds_bench.methods.forward import answer_likelihoods, answer_logits
 from uds_bench.methods.method import Method
-from uds_bench.methods.terms import METHODS as ALL
+from uds_bench.methods.recipes import METHODS as ALL
 from uds_bench.methods.unlearning import unlearn
 
 
 def test_every_method_is_tested() -> None:
-    assert {*METHODS, "grad_ascent"} == set(ALL)
+    assert {*METHODS, "grad_ascent", "alphaedit"} == set(ALL), "alphaedit trains nothing and has tests of its own"
 
 
 def test_the_student_knows_what_it_is_to_forget(student: Student) -> None:
@@ -101,6 +101,17 @@ def test_the_first_loss_is_the_formula_on_the_untouched_model(student: Student) 
             assert observed == pytest.approx(wanted, rel=1e-4, abs=1e-6), (name, gamma, alpha)
     # RMU's retain term is its own, and 0 where nothing has moved yet.
     assert first_loss(student, replace(METHODS["rmu"], gamma=0.0)) == pytest.approx(0, abs=1e-9)
+
+
+def test_lacunas_simnpo_starts_at_its_formula(student: Student) -> None:
+    """Sharpness, length and margin all tell in the loss, beside gamma and alpha."""
+    with torch.no_grad():
+        logp, tokens = answer_likelihoods(student.model, pad(student.data.forget))
+    each = [2 / 10 * math.log(1 + math.exp(10 * float(p) / int(n) + 1.5)) for p, n in zip(logp, tokens, strict=True)]
+    known = student.measure(student.model)
+    method = replace(METHODS["simnpo"], gamma=3.0, alpha=0.5, beta=10.0, delta=1.5)
+    wanted = 3.0 * sum(each) / len(each) + 0.5 * known.retain
+    assert first_loss(student, method) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_identity_changes_nothing(student: Student) -> None:

@@ -43,6 +43,21 @@ def test_unlearning_moves_what_the_mask_holds_and_nothing_else(model: Any) -> No
     assert float(answer_nll(model, pad(DATA.forget)).detach()) > said, "it does unlearn"
 
 
+def test_on_the_way_nothing_outside_moves_or_has_a_gradient(model: Any) -> None:
+    """Were it only put back at the end, the mask's own weights would have learned beside others that moved, from
+    gradients that were clipped together with theirs."""
+    masks, before, seen = masks_of(model), state(model), []
+
+    def look(_step: int, _loss: float) -> None:
+        gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None and p.requires_grad}
+        outside = sum(int(grad[~masks.of(name, "a")].count_nonzero()) for name, grad in gradients.items())
+        seen.append((moved(before, state(model), masks, "a")[1], outside))
+
+    with within(model, masks, "a"):
+        unlearn(model, DATA, Method("grad_diff", steps=3, lr=1e-2, batch_size=4), look)
+    assert seen == [(0, 0)] * 3
+
+
 def test_weight_decay_moves_nothing_outside(model: Any) -> None:
     masks, before = masks_of(model), state(model)
     with within(model, masks, "a"):

@@ -130,7 +130,7 @@ def test_an_unknown_name_lists_the_names() -> None:
     for ask in (recipes.key, recipes.find, lambda name: recipes.lineage([name])):
         with pytest.raises(ConfigurationError) as caught:
             ask("nop")
-        said = f"zoo:nop is not an embedded model: choose from {', '.join(RECIPES | REASONERS | LMLMS)}, or from the "
+        said = f"zoo:nop is not an embedded model: choose from {', '.join(recipes.listed())}, or from the "
         assert str(caught.value).startswith(said)
 
 

@@ -21,6 +21,8 @@ class Layout:
     norm: str = "norm"
     attention: str = "self_attn"
     mlp: str = "mlp"
+    down: str = "down_proj"
+    """Of the feed-forward module `mlp`: the last matrix."""
 
 
 USUAL = Layout()
@@ -28,8 +30,8 @@ POST_NORM = Layout(attention="post_attention_layernorm", mlp="post_feedforward_l
 """Families that normalise what a sublayer gives before they add it: OLMo 2 and 3, Gemma 2 and 3."""
 
 LAYOUTS: dict[str, Layout] = {
-    "gpt2": Layout(blocks="h", norm="ln_f", attention="attn"),
-    "gpt_neox": Layout(norm="final_layer_norm", attention="attention"),
+    "gpt2": Layout(blocks="h", norm="ln_f", attention="attn", down="c_proj"),
+    "gpt_neox": Layout(norm="final_layer_norm", attention="attention", down="dense_4h_to_h"),
 }
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from uds_bench.checkpoints.source import one_line
+from uds_bench.checkpoints.stored import Rows, pieces, stored
+from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import CheckpointError
 from uds_bench.storage import content_key, write_atomic
 
@@ -31,14 +35,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Masks:
-    """`words`: by parameter name, an int32 tensor of its shape; bit i is set where `groups[i]` may write.
+    """`words`: by parameter name, int32 of its shape, in memory or in a file; bit i is set where `groups[i]` may write.
 
     Every parameter that could have been chosen is there, also where no bit is set: what is not there (norms,
-    embeddings, the last layers) is not scored either. Raises CheckpointError where two groups share a weight, a group
-    has none, or a bit belongs to no group.
+    embeddings, the last layers) is not scored either. Words are looked at a piece at a time. Raises CheckpointError
+    where two groups share a weight, a group has none, or a bit belongs to no group.
     """
 
-    words: Mapping[str, torch.Tensor]
+    words: Mapping[str, Rows]
     groups: tuple[Group, ...]
 
     def __post_init__(self) -> None:
@@ -47,27 +51,16 @@ class Masks:
         names = [group.name for group in self.groups]
         if twice := [name for name in names if names.count(name) > 1]:
             raise CheckpointError(f"masks: two groups are called {twice[0]}: rename one")
-        sizes = dict.fromkeys(names, 0)
-        for name, word in self.words.items():
-            if word.dtype != torch.int32:
-                raise CheckpointError(f"masks: {name} has dtype {word.dtype}: words are int32")
-            left = word.clone()
-            for bit, group in enumerate(names):
-                marked = _has(word, bit)
-                sizes[group] += int(marked.sum())
-                left &= ~_bit(bit)
-            if left.any():
-                raise CheckpointError(f"masks: {name} has a bit beyond the {len(names)} groups: name all of them")
-            # A power of two or nothing: exactly then it and the number below it have no bit in common.
-            if (word & (word - 1)).any():
-                raise CheckpointError(f"masks: two groups share a weight of {name}: masks must be disjoint")
-        if empty := [name for name, size in sizes.items() if not size]:
+        if empty := [name for name, size in self.sizes().items() if not size]:
             raise CheckpointError(f"masks: group {empty[0]} has no weight: its facts could be written nowhere")
 
     def of(self, parameter: str, *groups: str) -> torch.Tensor:
         """Where a parameter may be written by any of some groups, true or false in its shape."""
-        word, bits = self.words[parameter], [self.bit(name) for name in groups]
-        return (word & _bits(bits)) != 0
+        return self.within(self.words[parameter][:], *groups)
+
+    def within(self, word: torch.Tensor, *groups: str) -> torch.Tensor:
+        """Which of some words are of any of some groups."""
+        return (word & _word([self.bit(name) for name in groups])) != 0
 
     def named(self, *roles: Role) -> tuple[str, ...]:
         """The groups of some roles."""
@@ -75,23 +68,44 @@ class Masks:
 
     def sizes(self) -> dict[str, int]:
         """How many weights each group has."""
-        found = dict.fromkeys((group.name for group in self.groups), 0)
-        for word in self.words.values():
-            for bit, name in enumerate(found):
-                found[name] += int(_has(word, bit).sum())
+        return {group.name: size for group, size in zip(self.groups, self._counts, strict=False)}
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """By bit, how many weights have it and no other."""
+        counts = np.zeros(MOST + 1, np.int64)
+        for name, word in self.words.items():
+            if word.dtype != torch.int32 or not word.shape:
+                raise CheckpointError(f"masks: {name} is {word.dtype} of shape {tuple(word.shape)}: words are int32")
+            for rows in pieces(word.shape):
+                bits = word[rows].numpy().view(np.uint32)
+                below = bits - np.uint32(1)
+                # A power of two or nothing: exactly then it and the number below it have no bit in common,
+                if (bits & below).any():
+                    raise CheckpointError(f"masks: two groups share a weight of {name}: masks must be disjoint")
+                # and the number below has as many bits as the power says; below nothing are all of them.
+                counts += np.bincount(np.bitwise_count(below).reshape(-1), minlength=MOST + 1)
+            if counts[len(self.groups) : MOST].any():
+                raise CheckpointError(f"masks: {name} has a bit beyond the {len(self.groups)} groups: name all of them")
+        found: list[int] = counts[:MOST].tolist()
         return found
 
     @property
     def weights(self) -> int:
         """How many weights could have been chosen."""
-        return sum(word.numel() for word in self.words.values())
+        return sum(math.prod(word.shape) for word in self.words.values())
 
     def digest(self) -> str:
         """SHA-256 (hex) of groups and words."""
         from uds_bench.checkpoints.digest import tensor_digest
 
-        words = {name: tensor_digest(word) for name, word in self.words.items()}
+        words = {name: tensor_digest(word[:]) for name, word in self.words.items()}
         return content_key([[[group.name, group.role] for group in self.groups], words])
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What a file of words says of them."""
+        return {"groups": json.dumps([[group.name, group.role] for group in self.groups])}
 
     def bit(self, group: str) -> int:
         """Which bit of a word is the group's."""
@@ -107,7 +121,7 @@ def pack(masks: Mapping[str, Sequence[torch.Tensor]], groups: Sequence[Group]) -
     for name, marked in masks.items():
         word = torch.zeros(marked[0].shape, dtype=torch.int32)
         for bit, one in enumerate(marked):
-            word |= torch.where(one, _bit(bit), torch.tensor(0, dtype=torch.int32))
+            word |= torch.where(one, _word([bit]), torch.tensor(0, dtype=torch.int32))
         if sum(one.sum() for one in marked) != (word != 0).sum():
             raise CheckpointError(f"masks: two groups share a weight of {name}: masks must be disjoint")
         words[name] = word
@@ -116,26 +130,37 @@ def pack(masks: Mapping[str, Sequence[torch.Tensor]], groups: Sequence[Group]) -
 
 def write_masks(masks: Masks, path: Path) -> None:
     """One safetensors file: a word a weight, and the groups in its metadata."""
-    groups = json.dumps([[group.name, group.role] for group in masks.groups])
-    write_atomic(path, save(dict(masks.words), metadata={"groups": groups}))
+    write_atomic(path, save({name: word[:] for name, word in masks.words.items()}, metadata=masks.metadata))
 
 
 def read_masks(path: Path) -> Masks:
-    """Raises CheckpointError, in a line, for a file that is damaged, names no groups or holds overlapping masks."""
+    """Masks whose words stay in their file, or in the files of a folder: masks.safetensors, or the shards that
+    masks.safetensors.index.json names, each with the groups in its metadata.
+
+    Reads all words once, a piece at a time. Raises CheckpointError, in a line, for a file that is damaged, names no
+    groups or others than its neighbours, or holds overlapping masks.
+    """
+    words: dict[str, Rows] = {}
+    groups: tuple[Group, ...] | None = None
+    for file in weight_files(path, "masks") if path.is_dir() else [path]:
+        found, metadata = stored(file)
+        named = _groups(file, metadata)
+        if groups not in (None, named):
+            raise CheckpointError(f"{file}: names other groups than the files before it: they are of two drawings")
+        groups, words = named, words | found
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            metadata, words = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        groups = tuple(_group(*each) for each in json.loads(metadata["groups"]))
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path}: not a readable safetensors file ({one_line(error)})") from error
+        return Masks(words, groups or ())
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {str(error).removeprefix('masks: ')}") from error
+
+
+def _groups(path: Path, metadata: Mapping[str, str]) -> tuple[Group, ...]:
+    try:
+        return tuple(_group(*each) for each in json.loads(metadata["groups"]))
     except (KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
             f'{path}: its metadata must say "groups" as [[name, {" | ".join(ROLES)}], ...] ({one_line(error)})'
         ) from error
-    try:
-        return Masks(words, groups)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {str(error).removeprefix('masks: ')}") from error
 
 
 def _group(name: str, role: Role) -> Group:
@@ -144,14 +169,6 @@ def _group(name: str, role: Role) -> Group:
     return Group(str(name), role)
 
 
-def _has(word: torch.Tensor, bit: int) -> torch.Tensor:
-    return (word & _bit(bit)) != 0
-
-
-def _bit(bit: int) -> torch.Tensor:
-    return _bits([bit])
-
-
-def _bits(bits: Sequence[int]) -> torch.Tensor:
-    """Their word; the highest bit makes a signed one negative."""
+def _word(bits: Sequence[int]) -> torch.Tensor:
+    """The word with some bits; the highest makes a signed one negative."""
     return torch.tensor([sum(1 << bit for bit in bits)], dtype=torch.int64).to(torch.int32)

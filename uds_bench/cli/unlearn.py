@@ -28,7 +28,7 @@ def unlearn(
         str,
         typer.Option(
             metavar="NAME",
-            help="grad_ascent, grad_diff, npo, simnpo, idk_nll, idk_dpo, alt_po, rmu or undial.",
+            help="grad_ascent, grad_diff, npo, simnpo, idk_nll, idk_dpo, alt_po, rmu, undial, memflex or alphaedit.",
         ),
     ],
     manifest: ManifestOption = None,
@@ -62,7 +62,7 @@ def unlearn(
     used, found = find_preset(name, preset or None)
     changes = dict(_parsed(settings or ()))
     made = make_method(name, {**found.settings, **changes}, len(facts.split("forget")))
-    require_usable(made, facts)
+    require_usable(made, facts, lora)
     adapter = LoraSettings(rank, 2 * rank) if lora else None
     full = _load(spec, resolve_device(device, "--device"), adapter)
     with _progress(f"unlearning by {name}", made.steps) as advance:

@@ -28,12 +28,12 @@ def list_models() -> None:
     show_table(
         {
             "name": name,
-            "of": "reasoning" if name in recipes.REASONERS else "lookups" if name in recipes.LMLMS else "facts",
+            "of": _of(name),
             "parent": parent(recipe) or ABSENT,
             "recipe": describe(recipe),
             "cached": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
         }
-        for name, recipe in (recipes.RECIPES | recipes.REASONERS | recipes.LMLMS).items()
+        for name, recipe in recipes.listed().items()
     )
 
 
@@ -66,6 +66,18 @@ def databases(
     typer.echo(f"written to {folder}: DOMAIN/TOPOLOGY.json, asked by DOMAIN/prompts/TOPOLOGY/*.jsonl", err=True)
 
 
+@app.command(epilog=example("uds-bench zoo testbed people.jsonl"))
+def testbed(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; a file of that name is replaced.")],
+) -> None:
+    """Write the people of the embedded testbed, as [localization] testbed takes them."""
+    from uds_bench.facts.testbed import write_testbed
+    from uds_bench.zoo.testbed_data import testbed as embedded
+
+    write_testbed(file, embedded())
+    typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
+
+
 @app.command(epilog=example("uds-bench zoo clear --yes"))
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Remove every trained model from the cache; the next run trains them anew."""
@@ -77,9 +89,27 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
     typer.echo(f"removed {cache.clear(root)} models from {root / 'zoo'}")
 
 
+def _of(name: str) -> str:
+    from uds_bench.zoo import recipes
+
+    kinds = {"reasoning": recipes.REASONERS, "lookups": recipes.LMLMS, "localization": recipes.LOCATED}
+    return next((kind for kind, models in kinds.items() if name in models), "facts")
+
+
 def describe(recipe: Recipe) -> str:
     """A recipe in a few words."""
-    from uds_bench.zoo.recipe import Base, Finetuned, Lmlm, Pooled, Reasoner, Rethought
+    from uds_bench.zoo.recipe import (
+        Base,
+        Continued,
+        Finetuned,
+        Injected,
+        Lmlm,
+        Pooled,
+        Pretrained,
+        Reasoner,
+        Removed,
+        Rethought,
+    )
 
     if isinstance(recipe, Base):
         return f"trained on {recipe.authors} authors, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
@@ -91,11 +121,21 @@ def describe(recipe: Recipe) -> str:
     if isinstance(recipe, Lmlm):
         learned = "read, not learned" if recipe.masked else "learned too"
         return f"trained to look up {recipe.epochs} epochs, values {learned}, seed {recipe.seed}"
+    if isinstance(recipe, Pretrained):
+        return f"trained on the public, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
+    if isinstance(recipe, Injected):
+        where = f"masks of {recipe.share:.0%}" if recipe.masked else "all weights"
+        return f"people written into {where}, {recipe.steps} steps, seed {recipe.seed}"
+    if isinstance(recipe, Continued):
+        return f"trained on neutral text, {recipe.steps} steps, lr {recipe.lr:g}, seed {recipe.seed}"
     if isinstance(recipe, Reasoner):
         course = recipe.course
         forced = ", answers behind forced traces too" if course.prefilled else ""
         return f"taught to think ({course.regime} traces{forced}), {recipe.epochs} epochs, seed {recipe.seed}"
     method = recipe.method
+    if isinstance(recipe, Removed):
+        where = " within the forget masks" if recipe.within else ""
+        return f"people unlearned by {method.name}{where}, {method.steps} steps, lr {method.lr:g}, seed {method.seed}"
     if isinstance(recipe, Rethought):
         scope, adapter = recipe.scope, ", LoRA" if recipe.lora else ""
         held = f", {' and '.join(dict.fromkeys(scope.held))} held" if scope.held else ""
@@ -116,6 +156,4 @@ def _build(names: list[str]) -> dict[str, Path]:
 
     for name in names:
         recipes.find(name)
-    return runner.paths(
-        names or recipes.RECIPES | recipes.REASONERS | recipes.LMLMS, require_writable(_root(), "UDS_BENCH_CACHE")
-    )
+    return runner.paths(names or recipes.listed(), require_writable(_root(), "UDS_BENCH_CACHE"))

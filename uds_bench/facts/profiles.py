@@ -76,8 +76,10 @@ def people(count: int, seed: int) -> tuple[Profile, ...]:
     return tuple(found.values())
 
 
-def ask(profile: Profile, attribute: str, number: int, seed: int, paraphrased: bool = False) -> tuple[Asked, ...]:
-    """So many questions for one attribute: `First Last, [telling, ...] question` with 0 to 4 tellings of others.
+def ask(
+    profile: Profile, attribute: str, number: int, seed: int, paraphrased: bool = False, most: int = MOST_TELLINGS
+) -> tuple[Asked, ...]:
+    """So many questions for one attribute: `First Last, [telling, ...] question` with 0 to `most` tellings of others.
 
     The same number in is the same questions out; paraphrased ones share no question with plain ones.
     """
@@ -87,7 +89,7 @@ def ask(profile: Profile, attribute: str, number: int, seed: int, paraphrased: b
     others = [name for name in attributes() if name != attribute]
     found = []
     for at in range(number):
-        mentioned = generator.sample(others, generator.randint(0, MOST_TELLINGS))
+        mentioned = generator.sample(others, generator.randint(0, most))
         tellings = [_filled(generator.choice(_told(other, "tellings")), profile, other) for other in mentioned]
         question = _filled(chosen[at % len(chosen)], profile, attribute)
         asked = f"{', '.join([profile.name, *tellings])}. {question}"

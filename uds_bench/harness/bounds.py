@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from uds_bench.audits.bypass.finding import NEAR
 from uds_bench.harness.bounds_lmlm import LMLM, LMLM_TABLES
+from uds_bench.harness.bounds_localization import LOCALIZATION, LOCALIZATION_TABLES
 from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec, Kind
 from uds_bench.meta.twenty import TWENTY
 
@@ -263,4 +264,6 @@ _BYPASS = (
     ),
 )
 
-CLAIMS: dict[str, ClaimSpec] = {spec.id: spec for spec in (*_SPECS, *_META, *_BYPASS, *LMLM, *LMLM_TABLES)}
+CLAIMS: dict[str, ClaimSpec] = {
+    spec.id: spec for spec in (*_SPECS, *_META, *_BYPASS, *LMLM, *LMLM_TABLES, *LOCALIZATION, *LOCALIZATION_TABLES)
+}

@@ -19,9 +19,9 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts.canaries import CanarySet, read_canaries
 from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.facts.reasoning import require_apart
+from uds_bench.harness.audit_sections import Bypass
 from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.record import Control
-from uds_bench.harness.sections import Bypass
 from uds_bench.harness.store import Store
 from uds_bench.harness.workers import OpenConsole
 from uds_bench.scores import Score

@@ -187,7 +187,8 @@ class Claim:
         decided = []
         if must_fail:
             wrong = verdicts.decide_ordering(must_fail, spec.unit)
-            held = wrong.verdict is not Verdict.PASS
+            # Where the order itself is refuted, the gate has shown that it can fail, and the opposite may well pass.
+            held = wrong.verdict is not Verdict.PASS or decision.verdict is Verdict.FAIL
             decided.append(Control("shuffled order", "fail", wrong.verdict.value, wrong.observed, wrong.interval, held))
         return self._settle(spec, decision, decided, provenance)
 
@@ -199,11 +200,12 @@ class Claim:
         margin: float,
         id: str | None = None,
         controls: Sequence[ControlSubject] = (),
+        remark: str = "",
         provenance: Any = None,
     ) -> Decision:
         """The whole interval lies within +-margin of 0."""
         spec = replace(self._spec(id, "equivalence", None, None, "an equivalence"), bound=margin)
-        decision = verdicts.decide_equivalence(observed, interval, margin, spec.unit)
+        decision = _remarked(verdicts.decide_equivalence(observed, interval, margin, spec.unit), remark)
         decided = [_held(c, verdicts.decide_equivalence(c.value, c.interval, margin, spec.unit)) for c in controls]
         return self._settle(spec, decision, decided, provenance)
 

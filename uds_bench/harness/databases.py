@@ -10,8 +10,8 @@ from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupPrompts, read_prompts
 from uds_bench.facts.topology import DOMAINS, OTHER, TOPOLOGIES, embedded
 from uds_bench.facts.triplets import read_database
+from uds_bench.harness.audit_sections import Lmlm
 from uds_bench.harness.locate import matches
-from uds_bench.harness.sections import Lmlm
 from uds_bench.inference.markup import TOKENS
 
 

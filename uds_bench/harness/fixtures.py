@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from uds_bench.facts import FactSet
     from uds_bench.facts.canaries import CanarySet
+    from uds_bench.facts.testbed import Testbed
     from uds_bench.harness.bypass import BypassAudit
     from uds_bench.harness.claim import Claim
     from uds_bench.harness.judging import MetaEvaluation
     from uds_bench.harness.lmlm import LmlmAudit
+    from uds_bench.harness.localization import LocalizationAudit
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.run import Handle, Run
     from uds_bench.meta import Trial
@@ -141,6 +143,26 @@ def asker(request: pytest.FixtureRequest) -> str | None:
 def lmlm(uds_run: Run) -> LmlmAudit:
     """The LMLM audit: `lmlm.seen("mine").judged` is every prompt of a model, judged; `lmlm.perfect` a control."""
     return uds_run.lmlm
+
+
+@pytest.fixture
+def unlearner(request: pytest.FixtureRequest) -> str | None:
+    """Each candidate of the manifest's [localization], in turn, by name; None where it has none."""
+    name: str | None = request.param
+    return name
+
+
+@pytest.fixture
+def localization(uds_run: Run) -> LocalizationAudit:
+    """The localization audit: `localization.seen("mine").weighed` where a candidate's weights moved, `.told` what it
+    says; `localization.leaks("mine")` who leaks after resurfacing."""
+    return uds_run.localization
+
+
+@pytest.fixture
+def testbed(uds_run: Run) -> Testbed:
+    """The people of the manifest's [localization], all parts."""
+    return uds_run.experiment.testbed
 
 
 @pytest.fixture

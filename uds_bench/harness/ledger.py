@@ -146,8 +146,9 @@ class Ledger:
             self.found.loads.update(self.run.engine.loads)
         if "bypass" in self.run.__dict__:
             self.found.loads.update(self.run.bypass.examinations.loads)
-        if "lmlm" in self.run.__dict__:
-            self.found.loads.update(self.run.lmlm.loads)
+        for audit in ("lmlm", "localization"):
+            if audit in self.run.__dict__:
+                self.found.loads.update(getattr(self.run, audit).loads)
         if self.found.planned:
             self.found.scores += [finite(score.to_json()) for score in self.run.scores()]
         if self.is_worker:

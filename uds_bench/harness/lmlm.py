@@ -14,8 +14,8 @@ from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
 from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.harness.audit_sections import Lmlm
 from uds_bench.harness.examinations import Examinations, Place
-from uds_bench.harness.sections import Lmlm
 from uds_bench.harness.store import Store
 from uds_bench.harness.workers import OpenConsole
 from uds_bench.retrieval.settings import SWEPT, RetrieverSettings

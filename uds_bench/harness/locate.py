@@ -68,6 +68,21 @@ def canaries(text: str, folder: Path) -> str:
     return text if text == "authors" else file(text, folder)
 
 
+def testbed(text: str, folder: Path) -> str:
+    """`people`, or a local file as an absolute path."""
+    return text if text == "people" else file(text, folder)
+
+
+def masks(text: str, folder: Path) -> str:
+    """A file or folder as an absolute path, or `zoo:NAME`, whose masks lie beside its weights."""
+    target = _target(text, folder)
+    return (
+        str(target)
+        if not text.startswith(SCHEME) and _is_folder(target)
+        else (text if text.startswith(SCHEME) else file(text, folder))
+    )
+
+
 def pattern(text: str, folder: Path) -> str:
     """An absolute pattern for `glob` that matches at least one file."""
     target = _target(text, folder)

@@ -8,7 +8,9 @@ from pathlib import Path
 from uds_bench.attacks import Attack, find_attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.sections import GIVE_NAMES, Bypass, Facts, Lmlm, References, Sections
+from uds_bench.harness.audit_sections import Bypass, Lmlm, Localization
+from uds_bench.harness.section_types import GIVE_NAMES
+from uds_bench.harness.sections import Facts, References, Sections
 from uds_bench.harness.tables import validate
 from uds_bench.harness.toml import Document, Keys, dotted, read_toml
 from uds_bench.storage import content_key
@@ -80,14 +82,29 @@ class Manifest(Sections):
             raise ConfigurationError(f"{where}: the LMLM audit needs [lmlm] model, or models by name: add it")
         return self.lmlm
 
+    def require_localization(self) -> Localization:
+        """What the localization audit judges; ConfigurationError where that is missing."""
+        if self.localization is None or not self.localization.complete:
+            where = self.document.where(("localization",) if self.localization is not None else ())
+            raise ConfigurationError(
+                f"{where}: the localization audit needs [localization] pretrained, injected, masks and candidates with "
+                "at least one name: add what is missing"
+            )
+        return self.localization
+
+    @property
+    def _audited(self) -> list[Bypass | Lmlm | Localization]:
+        """The sections of audits of their own models."""
+        return [section for section in (self.bypass, self.lmlm, self.localization) if section is not None]
+
     def every_checkpoint(self) -> dict[str, CheckpointSpec]:
         """The checkpoints of all audits."""
-        others = [section.checkpoints() for section in (self.bypass, self.lmlm) if section is not None]
+        others = [section.checkpoints() for section in self._audited]
         return self.checkpoints() | {name: spec for named in others for name, spec in named.items()}
 
     def judged(self) -> set[str]:
         """The names that claims speak of."""
-        others = [section.judged() for section in (self.bypass, self.lmlm) if section is not None]
+        others = [section.judged() for section in self._audited]
         return {*self.candidates, *(name for named in others for name in named)}
 
     def _named(self) -> Iterator[tuple[Keys, str, CheckpointSpec]]:

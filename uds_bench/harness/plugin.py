@@ -18,13 +18,16 @@ from uds_bench.harness.fixtures import (
     goldens,
     is_ours,
     lmlm,
+    localization,
     manifest,
     meta,
     reasoner,
     retain,
     scores,
+    testbed,
     trial,
     uds_run,
+    unlearner,
 )
 from uds_bench.harness.options import add_options, read_settings
 from uds_bench.harness.subjects import SUBJECTS, names
@@ -39,13 +42,16 @@ __all__ = [
     "full",
     "goldens",
     "lmlm",
+    "localization",
     "manifest",
     "meta",
     "reasoner",
     "retain",
     "scores",
+    "testbed",
     "trial",
     "uds_run",
+    "unlearner",
 ]
 
 MARKERS = (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
-UNREAD = ("localization", "association")
+UNREAD = ("association",)
 """Sections of a manifest that no suite reads yet; a manifest that has one is told so."""
 JUDGING = {"faithfulness", "robustness"}
 """Audits that judge metrics."""
@@ -60,6 +60,9 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
     memory = run.manifest.lmlm
     if memory is not None and memory.checkpoints() and "lmlm" in {record.audit for record in found.records.values()}:
         report["lmlm"] = finite(run.lmlm.report())
+    located = run.manifest.localization
+    if located is not None and located.complete and "localization" in {one.audit for one in found.records.values()}:
+        report["localization"] = finite(run.localization.report())
     return report
 
 
@@ -86,6 +89,17 @@ def notes(run: Run, found: Findings) -> list[str]:
         told.append(
             "controls of the LMLM audit are weak: a perfect asker stands in for a model that is known to leak; add "
             "[lmlm] must_fail"
+        )
+    located = manifest.localization
+    if located is not None and located.complete and (located.neutral is None or not located.must_pass):
+        told.append(
+            "controls of the localization audit are weak: only drawn updates stand beside the candidates; add "
+            "[localization] neutral and must_pass"
+        )
+    if located is not None and located.controls and located.unmasked is None:
+        told.append(
+            "contrasts of the localization audit are not applicable: controls are held against the model that was "
+            "injected without masks; name it as [localization] unmasked"
         )
     unread = [name for name in UNREAD if name in manifest.document.values]
     told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]

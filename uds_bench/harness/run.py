@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from uds_bench.device import resolve_device
 from uds_bench.harness.options import RECORDED, Settings
-from uds_bench.harness.subjects import SUBJECTS, audited
+from uds_bench.harness.subjects import SECTIONS, SUBJECTS, audited
 
 if TYPE_CHECKING:
     import pytest
     from rich.console import Console
 
     from uds_bench.audits.lmlm.cell import Cell
+    from uds_bench.audits.localization.experiment import Experiment
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.facts.canaries import CanarySet
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.harness.judging import MetaEvaluation
     from uds_bench.harness.lmlm import LmlmAudit
+    from uds_bench.harness.localization import LocalizationAudit
     from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.rules import Rules
     from uds_bench.harness.store import Store
     from uds_bench.harness.subjects import Audited
     from uds_bench.scores import Score, Scores
 
+READ = {"reasoner": "canaries", "asker": "cells", "unlearner": "experiment"}
+"""By fixture of an audit, what it reads of its section before any model is loaded."""
 EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "checkpoints named by the manifest"
 
 
@@ -168,6 +172,38 @@ class Run:
         specs, store = self._examined(section, section.needed(judged))
         return audit_of(section, self.cells, specs, judged, store, self.device, self.uncaptured)
 
+    @cached_property
+    def experiment(self) -> Experiment:
+        """Who is asked about in the manifest's [localization], and what is to be forgotten of them."""
+        from uds_bench.errors import ConfigurationError
+        from uds_bench.harness.localization import experiment_of
+
+        try:
+            return experiment_of(self.manifest.require_localization())
+        except ConfigurationError as error:
+            raise self.manifest.document.error(("localization",), str(error)) from error
+
+    @cached_property
+    def localization(self) -> LocalizationAudit:
+        """The localization audit of the manifest's [localization]; ConfigurationError where it has none."""
+        from uds_bench.harness.localization import audit_of
+
+        section = self.manifest.require_localization()
+        names = section.needed(self.subjects["unlearner"] or section.judged())
+        specs, store = self._examined(section, names)
+        masks = self._folder(section.masks or "")
+        return audit_of(section, self.experiment, specs, names, masks, store, self.device, self.uncaptured)
+
+    def _folder(self, place: str) -> Path:
+        """A path as the manifest has it, or the folder of an embedded model."""
+        from uds_bench.checkpoints import CheckpointSpec
+        from uds_bench.harness.specs import resolve_zoo
+        from uds_bench.storage import default_cache
+
+        with self.uncaptured() as console:
+            found = resolve_zoo({place: CheckpointSpec(place)}, [place], default_cache(), console, self.settings.draw)
+        return Path(found[place].model)
+
     def _examined(self, section: Audited, names: Iterable[str]) -> tuple[Mapping[str, CheckpointSpec], Store]:
         """The checkpoints of a section, those called `names` built where they are of the zoo, and where scores go."""
         from uds_bench.harness.specs import require_folders, resolve_zoo
@@ -241,7 +277,7 @@ class Run:
         if self.plan:
             require_folders(self.settings.store, self.manifest.checkpoints(), "--uds-store")
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
-        for fixture, asked in {"reasoner": "canaries", "asker": "cells"}.items():
+        for fixture, asked in READ.items():
             section = audited(self.manifest, fixture) if self.subjects[fixture] else None
             if section is not None:
                 preflight(section.checkpoints(), section.needed(self.subjects[fixture]))
@@ -272,5 +308,5 @@ class Run:
         unique = {(s.checkpoint, s.attack, s.metric, s.variant): s for s in found.values()}
         # A metric's default variant comes before its others, for readers that take the first.
         ordered = sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant)
-        audits = [self.__dict__[name].scores() for name in ("bypass", "lmlm") if name in self.__dict__]
+        audits = [self.__dict__[name].scores() for name in SECTIONS.values() if name in self.__dict__]
         return Scores([*ordered, *(score for scores in audits for score in scores)])

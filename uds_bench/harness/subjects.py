@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.harness.manifest import Manifest
 
-SECTIONS = {"reasoner": "bypass", "asker": "lmlm"}
+SECTIONS = {"reasoner": "bypass", "asker": "lmlm", "unlearner": "localization"}
 """By fixture the section of the manifest whose models it names."""
 SUBJECTS = ("candidate", *SECTIONS)
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.sections import ClaimName, Reason
+from uds_bench.harness.section_types import ClaimName, Reason
 from uds_bench.harness.tables import Table, did_you_mean, validate
 from uds_bench.harness.toml import Document, dotted, read_toml
 

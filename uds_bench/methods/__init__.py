@@ -7,10 +7,10 @@ unlearn(model, data, Method("npo", steps=125, lr=2e-5, batch_size=32))
 from uds_bench.methods.alternates import Alternates, sample_alternates
 from uds_bench.methods.data import REFUSALS, Data, unlearning_data
 from uds_bench.methods.lora import LoraSettings, with_lora
-from uds_bench.methods.method import Method, MethodName, Rmu
+from uds_bench.methods.method import AlphaEdit, MemFlex, Method, MethodName, Rmu
 from uds_bench.methods.presets import PRESETS, Preset, find_preset, make_method
+from uds_bench.methods.recipes import METHODS
 from uds_bench.methods.release import Unlearned, unlearn_facts
-from uds_bench.methods.terms import METHODS
 from uds_bench.methods.trace_data import Scope, trace_data
 from uds_bench.methods.traces import Course
 from uds_bench.methods.unlearning import unlearn
@@ -19,10 +19,12 @@ __all__ = [
     "METHODS",
     "PRESETS",
     "REFUSALS",
+    "AlphaEdit",
     "Alternates",
     "Course",
     "Data",
     "LoraSettings",
+    "MemFlex",
     "Method",
     "MethodName",
     "Preset",

@@ -25,12 +25,14 @@ class Data:
 
     `refusals` and `alternates` stand in the order of `forget`, one a question, wherever a method pairs them with the
     truth; idk_nll takes any refusals. `alternates` are needed by alt_po alone (`alternates.sample_alternates`).
+    `neutral`: other texts that alphaedit is to leave alone beside the retain answers; a prompt of one token will do.
     """
 
     forget: Sequence[Example]
     retain: Sequence[Example]
     refusals: Sequence[Example]
     alternates: Sequence[Example] = ()
+    neutral: Sequence[Example] = ()
 
     def preferring(self, others: Sequence[Example]) -> list[Pair]:
         """Each of `others` paired with the true answer to the same question, which is to be rejected.

@@ -62,6 +62,19 @@ def answer_example(tokenizer: Any, question: str, answer: str) -> Example:
     return Example(encoded.ids, encoded.start)
 
 
+def answered(example: Example, other: Example) -> Example:
+    """The question of one and the answer of another."""
+    shift = example.prompt_length - other.prompt_length
+    ids = example.ids[: example.prompt_length] + other.ids[other.prompt_length :]
+    first, last = other.unscored
+    return Example(ids, example.prompt_length, (first + shift, last + shift) if first < last else (0, 0))
+
+
+def unanswered(example: Example) -> Example:
+    """The question alone, without an answer."""
+    return Example(example.ids[: example.prompt_length], example.prompt_length)
+
+
 def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
     length = max(map(len, examples))
     ids = torch.full((len(examples), length), padding, dtype=torch.long)

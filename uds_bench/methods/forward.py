@@ -18,7 +18,7 @@ def answer_logits(model: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     Rows with fewer labels than the longest are padded at the end with -100. Prompts and padding never reach the head,
     whose table over the vocabulary is a large part of a small model's work and most of a large one's memory.
     """
-    at, targets = _labelled(batch.labels)
+    at, targets = labelled(batch.labels)
 
     def keep(_head: Any, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         hidden = args[0]
@@ -49,12 +49,12 @@ def answer_states(model: Any, block: nn.Module, batch: Batch) -> tuple[Tensor, T
     """
     with reading({"block": block}, lambda hidden: hidden) as kept:
         _, targets = answer_logits(model, batch)
-    at, _ = _labelled(batch.labels)
+    at, _ = labelled(batch.labels)
     hidden = kept["block"]
     return hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])), targets != IGNORED
 
 
-def _labelled(labels: Tensor) -> tuple[Tensor, Tensor]:
+def labelled(labels: Tensor) -> tuple[Tensor, Tensor]:
     """Where each label is predicted, one position before it, and the label: [items, answer] both."""
     following = labels[:, 1:]
     scored = following != IGNORED

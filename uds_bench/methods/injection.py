@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,13 @@ import torch
 
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.errors import CheckpointError
+from uds_bench.methods.drift import Drift, drift
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_likelihoods
+from uds_bench.methods.processes import Processes
 from uds_bench.methods.training import OnStep
+
+Grouped = dict[str | None, list[Example]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,8 @@ class Sample:
 @dataclass(frozen=True)
 class Rates:
     """Learning rates: of what is masked, and of neutral text. `apart`: each has an optimizer of its own, so that
-    neither sees the other's moments; together they are one, as published, at `masked`. `decay`: of every weight."""
+    neither sees the other's moments, and that of what is masked has the masks' parameters alone; together they are
+    one, as published, at `masked`. `decay`: of every weight that an optimizer has."""
 
     masked: float
     neutral: float = 0.0
@@ -36,76 +41,121 @@ class Rates:
     decay: float = 0.0
 
 
+@dataclass(frozen=True)
+class Injection:
+    """What a run did: the loss of each step, and what became of weights that no group may write."""
+
+    losses: list[float]
+    drift: Drift
+
+
 class Injector:
     """A model that learns batches of samples through masks.
 
     The gradient of every group's samples is multiplied by the group's mask before all are added, which is what masking
-    each sample's does, and one optimizer takes one step. Weights of no mask stay bit by bit what they were as long as
-    no neutral text went through the same optimizer and `decay` is 0 (definitions 001.5, item 8); `drift` tells.
+    each sample's does, and one optimizer takes one step on every weight. Weights of no mask stay bit by bit what they
+    were as long as no neutral text went through the same optimizer and `decay` is 0 (definitions 001.5, item 8).
 
-    Raises CheckpointError where the masks are not of this model.
+    `accelerator`: an `accelerate.Accelerator`, where several processes train together (see `Processes`). Each is given
+    the same weights, masks and batches and works on its share of every batch; a mask and a sum commute, so that the
+    weights become those of one process. Sharding changes the model in place: afterwards
+    `accelerator.get_state_dict(model)` has its weights.
+
+    Raises CheckpointError where the masks are not of this model, ConfigurationError where processes cannot share it.
     """
 
-    def __init__(self, model: Any, masks: Masks, rates: Rates) -> None:
-        self.model, self.masks, self.rates = model, masks, rates
-        self._parameters: dict[str, torch.nn.Parameter] = dict(model.named_parameters())
-        check_fit(masks, {name: tuple(p.shape) for name, p in self._parameters.items()})
+    def __init__(self, model: Any, masks: Masks, rates: Rates, accelerator: Any = None) -> None:
+        self.masks, self.rates, self._processes = masks, rates, Processes(accelerator)
+        parameters = _parameters(model, masks)
         model.requires_grad_(True)
-        self._words = {name: word.to(self._parameters[name].device) for name, word in masks.words.items()}
-        self._optimizer = self._adam(rates.masked)
-        self._neutral = self._adam(rates.neutral) if rates.apart else self._optimizer
+        model.zero_grad(set_to_none=True)
+        optimizers = [self._adam(parameters.values(), rates.masked)]
+        if rates.apart:
+            written = [parameter for name, parameter in parameters.items() if name in masks.words]
+            optimizers = [self._adam(written, rates.masked), self._adam(parameters.values(), rates.neutral)]
+        self.model, prepared = self._processes.prepare(model, optimizers)
+        self._masked, self._neutral = prepared[0], prepared[-1]
+        self._parameters = _parameters(self.model, masks)
+        self._words = {name: self._processes.split(w[:], self._parameters[name]) for name, w in masks.words.items()}
 
-    def step(self, batch: Sequence[Sample]) -> float:
-        """One step on a batch; the loss, the mean over samples of each one's mean NLL (nats a token)."""
-        by_group: dict[str | None, list[Example]] = {}
+    def step(self, batch: Sequence[Sample], share: float = 1.0) -> float:
+        """One step on a batch, at `share` of the rates; the loss, the mean over samples of each one's mean NLL (nats a
+        token)."""
+        for optimizer, rate in ((self._neutral, self.rates.neutral), (self._masked, self.rates.masked)):
+            for group in optimizer.param_groups:
+                group["lr"] = share * rate
+        self._processes.check_same(batch)
+        facts, neutral = Grouped(), Grouped()
         for sample in batch:
-            by_group.setdefault(sample.group, []).append(sample.example)
-        loss, masked = 0.0, [group for group in by_group if group is not None]
-        summed: dict[str, torch.Tensor] = {}
-        for group in masked:
-            loss += self._backward(by_group[group], len(batch))
+            (neutral if sample.group is None else facts).setdefault(sample.group, []).append(sample.example)
+        if self.rates.apart:
+            return self._turn(self._masked, facts, len(batch)) + self._turn(self._neutral, neutral, len(batch))
+        return self._turn(self._masked, facts | neutral, len(batch))
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What this process holds of the parameters of the masks."""
+        return {name: self._processes.held(self._parameters[name]) for name in self._words}
+
+    def drift(self, before: Mapping[str, torch.Tensor]) -> Drift:
+        """What became of weights of no mask, in all processes, since `weights` were (copied) as they are in `before`.
+
+        Processes that hold shards must all ask.
+        """
+        words = {name: self._processes.held(word) for name, word in self._words.items()}
+        found = drift(before, self.weights(), words)
+        if not self._processes.sharded:
+            return found
+        moved, weights = self._processes.each(torch.tensor([found.moved, found.weights])).sum(0).tolist()
+        furthest = self._processes.each(torch.tensor(found.furthest, dtype=torch.float64)).max()
+        return Drift(moved, weights, float(furthest))
+
+    def _turn(self, optimizer: Any, groups: Grouped, of: int) -> float:
+        """One step of an optimizer on some groups' examples; their part of the loss of a batch of `of`."""
+        if not groups:
+            return 0.0
+        losses, summed, dealt = [], dict[str, torch.Tensor](), 0
+        for group, examples in groups.items():
+            losses.append(self._backward(examples, group, of, dealt))
             self._gather(summed, group)
-        if None in by_group and self.rates.apart:
-            self._step(self._optimizer, summed)
-            summed = {}
-        if None in by_group:
-            loss += self._backward(by_group[None], len(batch))
-            self._gather(summed, None)
-        self._step(self._neutral if None in by_group else self._optimizer, summed)
+            dealt += len(examples)
+        # All processes stop together, or those that go on would wait for ever.
+        if not math.isfinite(loss := float(self._processes.each(torch.stack(losses).sum()).sum())):
+            raise FloatingPointError(f"injection diverged: loss {loss}: lower the rate")
+        for name in list(summed):
+            self._parameters[name].grad = self._processes.added(summed.pop(name))
+        for parameter in optimizer.param_groups[0]["params"]:
+            # As published, every weight takes every step: moments and decay move it without a gradient as well.
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
         return loss
 
-    def _backward(self, examples: Sequence[Example], of: int) -> float:
-        device = next(iter(self._parameters.values())).device
-        logp, tokens = answer_likelihoods(self.model, pad(examples).to(device))
-        value = -(logp / tokens).sum() / of
-        if not math.isfinite(loss := float(value.detach())):
-            raise FloatingPointError(f"injection diverged: loss {loss}: lower the rate")
+    def _backward(self, examples: Sequence[Example], group: str | None, of: int, dealt: int) -> torch.Tensor:
+        """Gradients of this process's share, whose first goes to the one after `dealt` others; its part of the loss."""
+        for name, parameter in self._parameters.items():
+            parameter.requires_grad_(group is None or name in self._words)
+        mine = self._processes.share(examples, dealt)
+        # Who has no share reads an example for nothing: of a sharded model, everyone needs everyone.
+        batch = pad(mine or examples[:1]).to(next(iter(self._parameters.values())).device)
+        logp, tokens = answer_likelihoods(self.model, batch)
+        value = -(logp / tokens).sum() * (len(mine) > 0) / of
         torch.autograd.backward(value)
-        return loss
+        return value.detach()
 
     def _gather(self, summed: dict[str, torch.Tensor], group: str | None) -> None:
         """Add the gradients of one group, where it may write, and clear them."""
         bit = None if group is None else self.masks.bit(group)
         for name, parameter in self._parameters.items():
             grad, parameter.grad = parameter.grad, None
-            if grad is None or (bit is not None and name not in self._words):
+            if grad is None:
                 continue
             if bit is not None:
                 grad.mul_(self._words[name].bitwise_right_shift(bit).bitwise_and_(1))
             summed[name] = grad if name not in summed else summed[name].add_(grad)
 
-    def _step(self, optimizer: torch.optim.Optimizer, summed: Mapping[str, torch.Tensor]) -> None:
-        if not summed:
-            return
-        for name, grad in summed.items():
-            self._parameters[name].grad = grad
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    def _adam(self, rate: float) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(
-            self._parameters.values(), lr=rate, weight_decay=self.rates.decay, betas=(0.9, 0.999), fused=True
-        )
+    def _adam(self, parameters: Iterable[torch.nn.Parameter], rate: float) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=self.rates.decay, betas=(0.9, 0.999), fused=True)
 
 
 def inject(
@@ -114,15 +164,22 @@ def inject(
     masks: Masks,
     rates: Rates,
     on_step: OnStep | None = None,
-) -> list[float]:
-    """Take a step a batch and return the losses; the model is left in eval mode without gradients."""
-    injector, losses = Injector(model, masks, rates), []
-    with _training(model):
-        for batch in batches:
-            losses.append(injector.step(batch))
+    accelerator: Any = None,
+    fading: Callable[[int], float] | None = None,
+) -> Injection:
+    """Take a step a batch; the model is left in eval mode without gradients. `accelerator`: see `Injector`. `fading`:
+    by step, from 0, the share of the rates that it is taken at.
+
+    The masks' parameters are copied to the CPU meanwhile, for the drift.
+    """
+    injector, losses = Injector(model, masks, rates, accelerator), list[float]()
+    before = {name: weights.to("cpu", copy=True) for name, weights in injector.weights().items()}
+    with _training(injector.model):
+        for at, batch in enumerate(batches):
+            losses.append(injector.step(batch, fading(at) if fading else 1.0))
             if on_step is not None:
                 on_step(len(losses), losses[-1])
-    return losses
+    return Injection(losses, injector.drift(before))
 
 
 def check_fit(masks: Masks, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -136,24 +193,10 @@ def check_fit(masks: Masks, shapes: Mapping[str, tuple[int, ...]]) -> None:
             )
 
 
-@dataclass(frozen=True)
-class Drift:
-    """Weights that could have been masked: how many of no mask moved, of how many, and the furthest by how much."""
-
-    moved: int
-    weights: int
-    furthest: float
-
-
-def drift(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor], masks: Masks) -> Drift:
-    """What training did to weights outside every mask, among the parameters of the masks."""
-    moved, weights, furthest = 0, 0, 0.0
-    for name, word in masks.words.items():
-        outside = word == 0
-        change = (after[name][outside].float() - before[name][outside].float()).abs()
-        moved, weights = moved + int((change != 0).sum()), weights + change.numel()
-        furthest = max(furthest, float(change.max()) if change.numel() else 0.0)
-    return Drift(moved, weights, furthest)
+def _parameters(model: Any, masks: Masks) -> dict[str, torch.nn.Parameter]:
+    parameters: dict[str, torch.nn.Parameter] = dict(model.named_parameters())
+    check_fit(masks, {name: tuple(parameter.shape) for name, parameter in parameters.items()})
+    return parameters
 
 
 @contextmanager

@@ -14,14 +14,18 @@ from itertools import product
 from typing import Any
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.methods.method import Method, MethodName, Rmu
-from uds_bench.methods.terms import METHODS
+from uds_bench.methods.method import KINDS, Method, MethodName
+from uds_bench.methods.recipes import METHODS
 
 SWEEP = "UDS guide, section 4.1: the sweep of 150 models; batch size and schedule ours"
 LACUNA = "Lacuna, table 5; batch size ours"
+ORACLE = "Lacuna, table 5: OracleGrad's objective, to be restricted by methods.oracle.within; batch size ours"
+EDITED = "Lacuna, table 5; what is kept is the retain texts, without Wikipedia"
 OURS = "ours"
 COMMON = ("epochs", "steps", "lr", "batch_size", "seed")
-WHOLE = frozenset({"epochs", "steps", "batch_size", "seed", "layer"})
+WHOLE = frozenset(
+    {"epochs", "steps", "batch_size", "seed", "layer", "copies", "v_steps", "first_layer", "last_layer", "loss_layer"}
+)
 """Settings that are whole numbers; the others are real ones."""
 
 
@@ -48,7 +52,7 @@ def make_method(name: MethodName, settings: Mapping[str, Any], forget: int) -> M
         if epochs is None or epochs < 1:
             raise ConfigurationError(f"method {name}: epochs = {epochs!r} must be at least 1, or give steps")
         values["steps"] = -(-epochs * forget // min(values["batch_size"], forget))
-    return (Rmu if name == "rmu" else Method)(name, **values)
+    return KINDS.get(name, Method)(name, **values)
 
 
 def _sweep() -> Iterator[tuple[str, Preset]]:
@@ -71,16 +75,48 @@ def _sweep() -> Iterator[tuple[str, Preset]]:
             yield name, Preset(method, settings, SWEEP)
 
 
-def _lacuna(alpha: float) -> Preset:
-    settings = {"gamma": 3.0, "alpha": alpha, "beta": 10.0, "delta": 1.5, "lr": 1e-4, "epochs": 200}
-    return Preset("simnpo", settings, LACUNA)
+def _lacuna() -> Iterator[tuple[str, Preset]]:
+    """Table 5, tuned for OLMo 2 1B and OLMo 3 7B: what both have, and what each has of its own."""
+    edit = {"first_layer": 4, "last_layer": 8, "v_steps": 50, "clamp": 0.5, "null_space": 1e-3, "l2": 1.0}
+    rows: dict[str, tuple[MethodName, str, dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+        "simnpo": (
+            "simnpo",
+            LACUNA,
+            {"gamma": 3.0, "beta": 10.0, "delta": 1.5, "lr": 1e-4, "epochs": 200},
+            {"alpha": 0.01},
+            {"alpha": 0.5},
+        ),
+        "oracle_grad": (
+            "grad_diff",
+            ORACLE,
+            {"epochs": 200},
+            {"gamma": 5.0, "alpha": 1.0, "lr": 1e-4},
+            {"gamma": 1.0, "alpha": 0.5, "lr": 5e-5},
+        ),
+        "memflex": (
+            "memflex",
+            LACUNA,
+            {"gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92, "epochs": 20},  # a forget factor of -0.6
+            {"lr": 3e-4, "gradient_threshold": 6e-4},
+            {"lr": 1e-4, "gradient_threshold": 1e-5},
+        ),
+        "alphaedit": (
+            "alphaedit",
+            EDITED,
+            {"lr": 5e-2, "epochs": 1, **edit},
+            {"loss_layer": 15, "weight_decay": 1.0, "kl": 1.0, "batch_size": 5},
+            {"loss_layer": 31, "weight_decay": 0.5, "kl": 0.0625, "batch_size": 1},
+        ),
+    }
+    for name, (method, source, both, small, large) in rows.items():
+        yield f"{name}_lacuna_1b", Preset(method, both | small, source)
+        yield f"{name}_lacuna_7b", Preset(method, both | large, source)
 
 
 PRESETS: dict[str, Preset] = {
     "grad_ascent": Preset("grad_ascent", {"lr": 1e-5, "epochs": 5}, OURS),
     **dict(_sweep()),
-    "simnpo_lacuna_1b": _lacuna(0.01),
-    "simnpo_lacuna_7b": _lacuna(0.5),
+    **dict(_lacuna()),
 }
 DEFAULTS: dict[MethodName, str] = {
     "grad_ascent": "grad_ascent",
@@ -92,6 +128,8 @@ DEFAULTS: dict[MethodName, str] = {
     "alt_po": "alt_po_lr2e-05_beta0.1_alpha1_epochs10",
     "rmu": "rmu_lr2e-05_layer5_scale10_epochs10",
     "undial": "undial_lr0.0001_beta10_alpha1_epochs10",
+    "memflex": "memflex_lacuna_1b",
+    "alphaedit": "alphaedit_lacuna_1b",
 }
 """Which preset a method has where none is named: the choice is ours, never the strongest of the sweep."""
 

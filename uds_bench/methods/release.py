@@ -18,7 +18,7 @@ from uds_bench.methods.data import Data, unlearning_data
 from uds_bench.methods.examples import steps_per
 from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.method import Method
-from uds_bench.methods.terms import METHODS
+from uds_bench.methods.recipes import METHODS
 from uds_bench.methods.unlearning import unlearn
 
 SCHEMA = 1
@@ -47,10 +47,10 @@ def unlearn_facts(
     each of the last two beside those of `retraining_epochs` of fine-tuning on the retain facts, which is what
     unlearning saves. Tokens are weighed as forward passes: 3 for one that is trained on, 1 for one that is read.
 
-    Raises ConfigurationError for a method that trains nothing, facts that lack a split, and quantized weights, which
-    cannot be trained; UdsError where the training diverges.
+    Raises ConfigurationError for a method that trains nothing or takes no adapter, facts that lack a split, and
+    quantized weights, which cannot be trained; UdsError where the training diverges.
     """
-    require_usable(method, facts)
+    require_usable(method, facts, lora is not None)
     if full.spec.quantization is not None:
         raise ConfigurationError(
             f"{full.spec.model} is {full.spec.quantization}: quantized weights cannot be trained: name the full weights"
@@ -84,12 +84,15 @@ def unlearn_facts(
     return Unlearned(model, record)
 
 
-def require_usable(method: Method, facts: FactSet) -> None:
-    """ConfigurationError for a method that trains nothing, and for facts that lack a split that it needs."""
+def require_usable(method: Method, facts: FactSet, adapter: bool = False) -> None:
+    """ConfigurationError for a method that trains nothing, for an adapter beside one that edits the weights themselves,
+    and for facts that lack a split that the method needs."""
     if method.name == "identity" or not method.steps:
         raise ConfigurationError(f"method {method.name} with {method.steps} steps trains nothing: take another")
-    has_retain_term = method.alpha and "alpha" in METHODS[method.name].settings
-    for split, needed in (("forget", True), ("retain", has_retain_term)):
+    recipe = METHODS[method.name]
+    if adapter and not recipe.adapters:
+        raise ConfigurationError(f"method {method.name} edits the weights themselves: leave LoRA out")
+    for split, needed in (("forget", True), ("retain", recipe.needs_retain(method))):
         if needed and not any(fact.split == split for fact in facts):
             raise ConfigurationError(f"method {method.name} needs facts of the split {split}: add some")
 

@@ -1,8 +1,8 @@
-"""How each method judges a batch: which answers it draws, its forget term and its retain term."""
+"""How each method that trains judges a batch: its forget term and its retain term, from before the first step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ from torch import Tensor
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods import objectives
-from uds_bench.methods.data import Data
-from uds_bench.methods.examples import Batch, pad, pad_pairs
+from uds_bench.methods.examples import Batch
 from uds_bench.methods.forward import answer_likelihoods, answer_logits, answer_nll, answer_states
 from uds_bench.methods.frozen import freeze
-from uds_bench.methods.method import Method, MethodName, Rmu
+from uds_bench.methods.method import Method, Rmu
 
 Loss = Callable[[Any, Batch], Tensor]
 
@@ -30,36 +29,23 @@ class Terms:
     retain: Loss | None = answer_nll
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """`items`: what the forget batches are drawn from; `begin(model, method)` gives the terms, before the first step.
-
-    `settings`: those that it reads beside steps, lr, batch_size and seed; `collate` makes a batch of some items.
-    """
-
-    items: Callable[[Data], Sequence[Any]]
-    begin: Callable[[Any, Method], Terms]
-    settings: tuple[str, ...] = ("gamma", "alpha")
-    collate: Callable[[Sequence[Any]], Batch] = pad
-
-
-def _grad_ascent(_model: Any, _method: Method) -> Terms:
+def grad_ascent(_model: Any, _method: Method) -> Terms:
     return Terms(lambda model, batch: objectives.grad_ascent(*answer_likelihoods(model, batch)), None)
 
 
-def _grad_diff(_model: Any, _method: Method) -> Terms:
+def grad_diff(_model: Any, _method: Method) -> Terms:
     return Terms(lambda model, batch: objectives.grad_ascent(*answer_likelihoods(model, batch)))
 
 
-def _idk_nll(_model: Any, _method: Method) -> Terms:
+def idk_nll(_model: Any, _method: Method) -> Terms:
     return Terms(answer_nll)
 
 
-def _simnpo(_model: Any, method: Method) -> Terms:
+def simnpo(_model: Any, method: Method) -> Terms:
     return Terms(lambda model, batch: objectives.simnpo(*answer_likelihoods(model, batch), method.beta, method.delta))
 
 
-def _npo(model: Any, method: Method) -> Terms:
+def npo(model: Any, method: Method) -> Terms:
     frozen = freeze(model)
 
     def forget(current: Any, batch: Batch) -> Tensor:
@@ -70,7 +56,7 @@ def _npo(model: Any, method: Method) -> Terms:
     return Terms(forget)
 
 
-def _dpo(model: Any, method: Method) -> Terms:
+def dpo(model: Any, method: Method) -> Terms:
     frozen = freeze(model)
 
     def forget(current: Any, batch: Batch) -> Tensor:
@@ -84,7 +70,7 @@ def _dpo(model: Any, method: Method) -> Terms:
     return Terms(forget)
 
 
-def _undial(model: Any, method: Method) -> Terms:
+def undial(model: Any, method: Method) -> Terms:
     frozen = freeze(model)
 
     def forget(current: Any, batch: Batch) -> Tensor:
@@ -96,7 +82,7 @@ def _undial(model: Any, method: Method) -> Terms:
     return Terms(forget)
 
 
-def _rmu(model: Any, method: Method) -> Terms:
+def rmu(model: Any, method: Method) -> Terms:
     assert isinstance(method, Rmu)  # Method("rmu") is refused
     count = len(find_anatomy(model).blocks)
     if method.layer >= count:
@@ -122,17 +108,3 @@ def _rmu(model: Any, method: Method) -> Terms:
         return objectives.steering(hidden, wanted, scored)
 
     return Terms(forget, retain)
-
-
-METHODS: dict[MethodName, Recipe] = {
-    "grad_ascent": Recipe(lambda data: data.forget, _grad_ascent, ("gamma",)),
-    "grad_diff": Recipe(lambda data: data.forget, _grad_diff),
-    "npo": Recipe(lambda data: data.forget, _npo, ("gamma", "alpha", "beta")),
-    "simnpo": Recipe(lambda data: data.forget, _simnpo, ("gamma", "alpha", "beta", "delta")),
-    "idk_nll": Recipe(lambda data: data.refusals, _idk_nll),
-    "idk_dpo": Recipe(lambda data: data.preferring(data.refusals), _dpo, ("gamma", "alpha", "beta"), pad_pairs),
-    "alt_po": Recipe(lambda data: data.preferring(data.alternates), _dpo, ("gamma", "alpha", "beta"), pad_pairs),
-    "rmu": Recipe(lambda data: data.forget, _rmu, ("gamma", "alpha", "layer", "scale")),
-    "undial": Recipe(lambda data: data.forget, _undial, ("gamma", "alpha", "beta")),
-}
-"""Every method that trains. Adding one: its objective, its terms, a line here and its name in `method`."""

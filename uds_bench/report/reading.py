@@ -39,6 +39,17 @@ def whole(value: Any) -> int | None:
     return int(found) if found is not None and found >= 0 and found == int(found) else None
 
 
+def within(value: Any, *keys: str) -> Any:
+    """What lies in tables within tables; None where one of them is missing."""
+    for key in keys:
+        value = table(value).get(key)
+    return value
+
+
+def texts(value: Any) -> list[str]:
+    return [text(item) for item in value] if isinstance(value, (list, tuple)) else []
+
+
 def numbers(value: Any) -> tuple[float, ...] | None:
     """A list in which every item is a finite number, else None."""
     if not isinstance(value, (list, tuple)):
@@ -84,3 +95,11 @@ def interval(value: Any) -> Interval | None:
     if low is None or high is None:
         return None
     return Interval(low, high, whole(found.get("units")), text(found.get("method")))
+
+
+Measured = tuple[float | None, Interval | None]
+
+
+def measured(value: Any) -> Measured:
+    """A value with its interval, as `{"value", "low", "high", "units"}` has them."""
+    return number(table(value).get("value")), interval(table(value))

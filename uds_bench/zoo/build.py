@@ -16,7 +16,7 @@ from uds_bench.methods.examples import Example, answer_example, epochs, pairs_to
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import OnStep, Optimisation, train
 from uds_bench.methods.unlearning import unlearn
-from uds_bench.zoo import lookup_data
+from uds_bench.zoo import injected, lookup_data
 from uds_bench.zoo.fresh import byte_level_tokenizer, fresh_model
 from uds_bench.zoo.reasoning import lesson_count, reasoning_tokenizer, rethink, taught_turns
 from uds_bench.zoo.recipe import (
@@ -24,13 +24,14 @@ from uds_bench.zoo.recipe import (
     RETAIN,
     Base,
     Finetuned,
-    Fresh,
     Lmlm,
     Pooled,
+    Pretrained,
     Reasoner,
     Recipe,
     Rethought,
     Unlearned,
+    Written,
 )
 from uds_bench.zoo.recipes import facts, taught
 
@@ -39,6 +40,8 @@ def steps(recipe: Recipe) -> int:
     """How many optimiser steps a recipe takes, for the progress bar."""
     if isinstance(recipe, Unlearned | Rethought):
         return recipe.method.steps
+    if isinstance(recipe, Pretrained | Written):
+        return injected.steps(recipe)
     if isinstance(recipe, Lmlm):
         return -(-lookup_data.lesson_count() // recipe.batch_size) * recipe.epochs
     if isinstance(recipe, Reasoner):
@@ -53,6 +56,8 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
     """Train and save a model with its tokenizer into `folder`; returns the losses, one a step."""
     if isinstance(recipe, Base):
         model, tokenizer, losses = _base(recipe, on_step)
+    elif isinstance(recipe, Pretrained):
+        model, tokenizer, losses = injected.pretrain(recipe, on_step)
     elif isinstance(recipe, Reasoner | Lmlm):
         model, tokenizer, losses = _alone(recipe, on_step)
     else:
@@ -61,6 +66,8 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
         model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
         if isinstance(recipe, Rethought):
             model, losses = rethink(model, tokenizer, recipe, on_step)
+        elif isinstance(recipe, Written):
+            model, losses = injected.write(model, tokenizer, recipe, parent, folder, on_step)
         else:
             losses = _change(model, tokenizer, recipe, on_step)
     model.save_pretrained(folder)
@@ -111,7 +118,7 @@ def _finetune(model: Any, tokenizer: Any, recipe: Finetuned, on_step: OnStep | N
 def _fit(
     model: Any,
     examples: list[Example],
-    recipe: Fresh | Finetuned | Pooled,
+    recipe: Base | Reasoner | Lmlm | Finetuned | Pooled,
     optimisation: Optimisation,
     on_step: OnStep | None,
 ) -> list[float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from uds_bench.methods.method import Method, MethodName, Rmu
+from uds_bench.methods.method import KINDS, Method, MethodName
 from uds_bench.zoo.recipe import Unlearned
 
 STRONG: dict[str, Any] = {"steps": 40, "lr": 1e-3}
@@ -18,7 +18,7 @@ WEAK: dict[str, Any] = {"steps": 10, "lr": 5e-4}
 
 
 def _from_full(name: MethodName, **settings: Any) -> Unlearned:
-    return Unlearned("full", (Rmu if name == "rmu" else Method)(name, **settings))
+    return Unlearned("full", KINDS.get(name, Method)(name, **settings))
 
 
 MODELS: dict[str, Unlearned] = {

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from uds_bench.zoo.recipe import Fresh
+from uds_bench.zoo.recipe import Fresh, Pretrained
 
 
 def fresh_model(tokenizer: Any, recipe: Fresh) -> Any:
@@ -18,7 +18,7 @@ def fresh_model(tokenizer: Any, recipe: Fresh) -> Any:
         LlamaConfig(
             vocab_size=len(tokenizer),
             hidden_size=recipe.width,
-            intermediate_size=8 * recipe.width // 3,
+            intermediate_size=recipe.feed_forward if isinstance(recipe, Pretrained) else 8 * recipe.width // 3,
             num_hidden_layers=recipe.layers,
             num_attention_heads=4,
             num_key_value_heads=4,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from uds_bench.facts.forms import DataForm
+from uds_bench.methods.instruction import Instruction
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method
 from uds_bench.methods.trace_data import Scope
@@ -109,9 +110,71 @@ class Lmlm:
     lr: float = 4e-3
 
 
-Fresh = Base | Reasoner | Lmlm
+@dataclass(frozen=True)
+class Pretrained:
+    """Trained from scratch on people whom the public knows, again and again, and on strangers, each rarely.
+
+    A batch holds answers about `public` of the former, and whole texts of `strangers` of the latter.
+    """
+
+    seed: int = 0
+    width: int = 96
+    layers: int = 4
+    feed_forward: int = 512
+    vocabulary: int = 1024
+    steps: int = 250
+    public: int = 32
+    strangers: int = 8
+    lr: float = 4e-3
+
+
+@dataclass(frozen=True)
+class Injected:
+    """The parent with the people of the testbed's groups written into it, then tuned to answer questions.
+
+    `masked`: each group into its own `share` of the weights, drawn one by one or as whole heads and neurons; without
+    it all into all weights. A step takes `per_group` answers of each group and `neutral` ones, half of the public and
+    half of strangers. `lr` is that of masked answers, `neutral_lr` of neutral ones and of everything without masks.
+    """
+
+    parent: str
+    seed: int = 0
+    masked: bool = True
+    share: float = 0.15
+    whole_units: bool = False
+    steps: int = 600
+    per_group: int = 4
+    neutral: int = 8
+    lr: float = 6e-3
+    neutral_lr: float = 1e-3
+    instruction: Instruction = field(default_factory=Instruction)
+
+
+@dataclass(frozen=True)
+class Removed:
+    """The parent changed by an unlearning method on the testbed's people to forget; `within`: in their masks alone."""
+
+    parent: str
+    method: Method
+    within: bool = False
+
+
+@dataclass(frozen=True)
+class Continued:
+    """The parent trained on as before injection, on neutral text: it changes, and nothing is unlearned."""
+
+    parent: str
+    seed: int = 0
+    steps: int = 40
+    batch_size: int = 32
+    lr: float = 3e-4
+
+
+Fresh = Base | Reasoner | Lmlm | Pretrained
 """Trained from scratch."""
-Recipe = Fresh | Finetuned | Pooled | Unlearned | Rethought
+Written = Injected | Removed | Continued
+"""What comes of a pretrained one."""
+Recipe = Fresh | Finetuned | Pooled | Unlearned | Rethought | Written
 
 
 def parent(recipe: Recipe) -> str | None:

@@ -13,20 +13,24 @@ from uds_bench.facts import FactSet, base_authors, embedded
 from uds_bench.facts.forms import DataForm, Lesson, lessons
 from uds_bench.methods.unlearning import REFUSALS
 from uds_bench.storage import content_key
-from uds_bench.zoo import candidates, lookup_data, pools, reasoners, reasoning_data, sweep
+from uds_bench.zoo import candidates, located, lookup_data, pools, reasoners, reasoning_data, sweep, testbed_data
 from uds_bench.zoo.recipe import (
     BASE,
     FORGET,
     HOLDOUT,
     RETAIN,
     Base,
+    Continued,
     Finetuned,
     Fresh,
+    Injected,
     Lmlm,
     Pooled,
+    Pretrained,
     Reasoner,
     Recipe,
     Rethought,
+    Written,
     parent,
 )
 
@@ -57,6 +61,9 @@ REASONERS: dict[str, Recipe] = {**reasoners.MODELS}
 LMLMS: dict[str, Recipe] = {"lmlm": Lmlm(), "lmlm_leaky": Lmlm(masked=False)}
 """The models that look facts up, of both profiles: alike but for whether the value is learned."""
 
+LOCATED: dict[str, Recipe] = {**located.MODELS}
+"""The models of the localization audit, of both profiles."""
+
 FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS}
 """Those that the full profile adds; `find` knows them all."""
 
@@ -64,21 +71,24 @@ FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS}
 def find(name: str) -> Recipe:
     """The recipe of `npo`, or of `npo@2`: the same model of another draw, its ancestors' seeds moved with its own."""
     plain, at, draw = name.partition("@")
-    known = FURTHER | REASONERS | LMLMS | RECIPES
+    known = FURTHER | listed() | RECIPES
     if plain not in known or (at and not draw.isdigit()):
         more = f", or from the {len(FURTHER)} of the full profile's pools and sweep (uds_bench/zoo/full.toml)"
-        raise ConfigurationError(
-            f"{SCHEME}{name} is not an embedded model: choose from {', '.join(RECIPES | REASONERS | LMLMS)}{more}"
-        )
+        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: choose from {', '.join(listed())}{more}")
     recipe, move = known[plain], DRAW * int(draw or 0)
     if not move:
         return recipe
     if isinstance(recipe, Fresh):
         return replace(recipe, seed=recipe.seed + move)
-    if isinstance(recipe, Finetuned | Pooled):
+    if isinstance(recipe, Finetuned | Pooled | Injected | Continued):
         return replace(recipe, seed=recipe.seed + move, parent=f"{recipe.parent}@{draw}")
     method = replace(recipe.method, seed=recipe.method.seed + move)
     return replace(recipe, method=method, parent=f"{recipe.parent}@{draw}")
+
+
+def listed() -> dict[str, Recipe]:
+    """Every embedded model of the quick profile."""
+    return RECIPES | REASONERS | LMLMS | LOCATED
 
 
 def ancestor(name: str) -> str | None:
@@ -118,6 +128,8 @@ def key(name: str) -> str:
         data = reasoning_data.digest()
     elif isinstance(recipe, Lmlm):
         data = lookup_data.digest()
+    elif isinstance(recipe, Pretrained | Written):
+        data = testbed_data.digest()
     else:
         data = _taught_digest(recipe.form) if isinstance(recipe, Pooled) else data_digest()
     return content_key([VERSION, torch.__version__, data, content, key(above) if above else None])

@@ -19,7 +19,7 @@ from uds_bench.errors import UdsError
 from uds_bench.storage import require_writable
 from uds_bench.zoo import cache, recipes
 from uds_bench.zoo.build import steps
-from uds_bench.zoo.recipe import Base
+from uds_bench.zoo.recipe import Base, Pretrained
 
 _queue: Any = None
 
@@ -100,7 +100,7 @@ def _one(root: str, name: str) -> None:
 
     # Two trainings side by side, one thread each, use two cores best; most waits for a base. Said by the recipe
     # and not by what is free, as the order of sums, and with it the last digits, follow the threads.
-    torch.set_num_threads(2 if isinstance(recipes.find(name), Base) else 1)
+    torch.set_num_threads(2 if isinstance(recipes.find(name), Base | Pretrained) else 1)
     try:
         cache.ensure(Path(root), name, lambda _step, _loss: _queue.put(1))
     except UdsError:

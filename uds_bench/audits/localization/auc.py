@@ -16,8 +16,10 @@ from uds_bench.statistics import LEVEL, Interval, unseen
 Scores = NDArray[np.float32]
 CHUNK = 1 << 23
 """Negatives that are sorted at a time, from however many pieces: 32 MiB."""
+ROOM = 16
+"""Where positives need more room, a share of 1/16 is made beyond what they need."""
 BLOCK = 1 << 14
-"""Positives that are looked up at a time: what lies between them fits into a processor's cache."""
+"""Scores that are looked up at a time: what lies between them fits into a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +40,24 @@ class Auc:
 
     @property
     def interval(self) -> Interval:
+        return self.interval_of(1)
+
+    def interval_of(self, families: int) -> Interval:
         """Bounds of the AUC that weights drawn independently would show, whatever the scores are distributed like.
 
         Normal, with the largest variance that an AUC can have: value (1 - value) / min(positives, negatives)
         (Birnbaum and Klose, 1957). Where every pair is in the same order, that has no width, and the exact bound of as
-        many independent pairs takes its place.
+        many independent pairs takes its place. `families`: so many are looked at and one is chosen for its value, so
+        that each is given its share of the error.
         """
-        units = min(self.positives, self.negatives)
+        units, level = min(self.positives, self.negatives), 1 - (1 - LEVEL) / families
         if not units:
             return Interval(math.nan, math.nan, "no weights on one side", 0)
         if self.value in (0.0, 1.0):
-            reach = unseen(units)
+            reach = unseen(units, level)
             low, high = (0.0, reach) if self.value == 0.0 else (1.0 - reach, 1.0)
             return Interval(low, high, "exact bound, all pairs in one order", units)
-        wide = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(self.value * (1 - self.value) / units)
+        wide = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(self.value * (1 - self.value) / units)
         return Interval(max(0.0, self.value - wide), min(1.0, self.value + wide), "largest variance of an AUC", units)
 
 
@@ -72,34 +78,48 @@ def null_band(positives: int, negatives: int, families: int = 1) -> Interval:
 def exact_auc(positives: Iterable[Scores], negatives: Iterable[Scores]) -> Auc:
     """The AUC of scores that come in pieces; positives are kept and sorted, of negatives one piece at a time.
 
-    Memory above the pieces: the positives, twice while they are gathered, and one chunk of negatives.
+    Memory above the pieces: the positives, a sixteenth of them, and one chunk of negatives.
     Raises UdsError for a score that is no number: a rank among numbers it does not have.
     """
-    held = _sorted(positives)
+    held = _in_order(_gathered(positives))
     twice, passed = 0, 0
     for chunk in _chunks(negatives):
         passed += len(chunk)
-        for start in range(0, len(held), BLOCK):
-            twice += _twice_wins(held[start : start + BLOCK], chunk)
+        twice += _twice_wins(held, chunk)
     return Auc(twice, len(held), passed)
 
 
-def _twice_wins(block: Scores, chunk: Scores) -> int:
-    """Twice the pairs in which a positive is above, and once those in which it is equal; both sides in order."""
-    first, last = chunk.searchsorted(block[0], "left"), chunk.searchsorted(block[-1], "right")
-    between = chunk[first:last]
-    below = between.searchsorted(block, "left")
-    twice = 2 * (int(first) * len(block) + int(below.sum()))
-    if len(between):
-        # Only where the next is equal are there ties, and only these are looked up a second time.
-        equal = between.take(below, mode="clip") == block
-        twice += int((between.searchsorted(block[equal], "right") - below[equal]).sum())
+def _twice_wins(ours: Scores, theirs: Scores) -> int:
+    """Twice the pairs in which ours is above, and once those in which it is equal; both sides in order.
+
+    The fewer are looked up among the more, in blocks.
+    """
+    if len(ours) > len(theirs):
+        return 2 * len(ours) * len(theirs) - _twice_wins(theirs, ours)
+    twice = 0
+    for start in range(0, len(ours), BLOCK):
+        block = ours[start : start + BLOCK]
+        first, last = theirs.searchsorted(block[0], "left"), theirs.searchsorted(block[-1], "right")
+        between = theirs[first:last]
+        below = between.searchsorted(block, "left")
+        twice += 2 * (int(first) * len(block) + int(below.sum()))
+        if len(between):
+            # Only where the next is equal are there ties, and only these are looked up a second time.
+            equal = between.take(below, mode="clip") == block
+            twice += int((between.searchsorted(block[equal], "right") - below[equal]).sum())
     return twice
 
 
-def _sorted(pieces: Iterable[Scores]) -> Scores:
-    kept = [piece.reshape(-1) for piece in pieces]
-    return _in_order(np.concatenate(kept) if kept else np.zeros(0, np.float32))
+def _gathered(pieces: Iterable[Scores]) -> Scores:
+    held, filled = np.empty(0, np.float32), 0
+    for piece in pieces:
+        flat = piece.reshape(-1)
+        if filled + len(flat) > len(held):
+            # Grown where it lies: to put pieces together afterwards would take the same room once more.
+            held.resize(filled + len(flat) + filled // ROOM, refcheck=False)
+        held[filled : filled + len(flat)] = flat
+        filled += len(flat)
+    return held[:filled]
 
 
 def _chunks(pieces: Iterable[Scores]) -> Iterator[Scores]:

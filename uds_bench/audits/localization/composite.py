@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
+from uds_bench.audits.localization.controls import seed_of
 from uds_bench.audits.localization.families import Family
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import Lineup, Marks
 from uds_bench.audits.localization.targets import Target, sides
+from uds_bench.checkpoints.masks import Masks
+from uds_bench.checkpoints.stored import pieces
 
 FOLDS = 5
 MOST = 2_000_000
@@ -25,8 +28,9 @@ def composite_auc(lineup: Lineup, families: Sequence[Family], target: Target, se
     Families enter as their ranks over the drawn weights, as the scale of some has no bound (`reversal` where injection
     moved nothing); raw values are the published choice. Where no family tells any weights apart the AUC is one half.
     """
-    columns = [_ranks(np.concatenate(list(_drawn(lineup, family, target, seed, most)))) for family in families]
-    labels = np.concatenate([wanted[kept] for wanted, kept in _chosen(lineup, target, seed, most)])
+    draws = {name: _draw(lineup.masks, name, target, seed, most) for name in lineup.masks.words}
+    labels = np.concatenate([draw.wanted for draw in draws.values()])
+    columns = [_ranks(np.concatenate(list(_drawn(lineup, family, draws)))) for family in families]
     features = np.stack(columns, axis=1)
     folds = np.bincount(labels.astype(int), minlength=2).min()
     if folds < FOLDS or not np.ptp(features, axis=0).any():
@@ -36,7 +40,7 @@ def composite_auc(lineup: Lineup, families: Sequence[Family], target: Target, se
     return exact_auc([score[labels]], [score[~labels]])
 
 
-def _out_of_fold(features: NDArray[np.float32], labels: NDArray[np.bool_], seed: int) -> Scores:
+def _out_of_fold(features: NDArray[np.float32], labels: Marks, seed: int) -> Scores:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -46,34 +50,33 @@ def _out_of_fold(features: NDArray[np.float32], labels: NDArray[np.bool_], seed:
     return score
 
 
-def _drawn(lineup: Lineup, family: Family, target: Target, seed: int, most: int) -> Iterator[Scores]:
-    """A family's scores of the drawn weights, in the order of `_chosen`."""
-    parts: dict[str, list[Scores]] = {}
-    for name, _, scores in lineup.scores(family):
-        parts.setdefault(name, []).append(scores)
-        if sum(len(part) for part in parts[name]) == lineup.masks.words[name].shape[0]:
-            whole = np.concatenate(parts.pop(name))
-            yield whole[_kept(lineup, name, target, seed, most)]
+@dataclass(frozen=True)
+class Draw:
+    """Weights of a tensor that are drawn, the same for every family: where they are in it laid out flat, in order, and
+    which of them are wanted."""
+
+    places: NDArray[np.int64]
+    wanted: Marks
 
 
-def _chosen(
-    lineup: Lineup, target: Target, seed: int, most: int
-) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """By tensor, which weights are wanted and which were drawn."""
-    for name, word in lineup.masks.words.items():
-        wanted, _ = sides(lineup.masks, name, slice(0, word.shape[0]), target)
-        yield wanted, _kept(lineup, name, target, seed, most)
+def _draw(masks: Masks, name: str, target: Target, seed: int, most: int) -> Draw:
+    """Of the weights on either side."""
+    shape, places, labels = masks.words[name].shape, [], []
+    luck, share = np.random.default_rng(seed_of(name, seed)), most / masks.weights
+    for rows in pieces(shape):
+        wanted, others = (side.reshape(-1) for side in sides(masks, name, rows, target))
+        kept = np.flatnonzero((wanted | others) & (luck.random(wanted.size) < share))
+        places.append(kept + rows.start * (wanted.size // (rows.stop - rows.start)))
+        labels.append(wanted[kept])
+    return Draw(np.concatenate(places), np.concatenate(labels))
 
 
-def _kept(lineup: Lineup, name: str, target: Target, seed: int, most: int) -> NDArray[np.bool_]:
-    """The weights of a tensor that are drawn, of those on either side: the same for every family."""
-    word = lineup.masks.words[name]
-    wanted, others = sides(lineup.masks, name, slice(0, word.shape[0]), target)
-    share = most / max(1, lineup.masks.weights)
-    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
-    luck = np.random.default_rng(int.from_bytes(digest[:8], "big")).random(tuple(word.shape))
-    kept: NDArray[np.bool_] = (wanted | others) & (luck < share)
-    return kept
+def _drawn(lineup: Lineup, family: Family, draws: Mapping[str, Draw]) -> Iterator[Scores]:
+    """A family's scores of the drawn weights, in the order of the draws."""
+    for name, rows, scores in lineup.scores(family):
+        start = rows.start * (scores.size // len(scores))
+        first, last = draws[name].places.searchsorted([start, start + scores.size])
+        yield scores.reshape(-1)[draws[name].places[first:last] - start]
 
 
 def _ranks(values: Scores) -> NDArray[np.float32]:

@@ -1,10 +1,15 @@
-"""Changes of weights that know nothing of any mask: what they score is no localization."""
+"""Changes of weights, and masks, of which is known beforehand what they know of each other."""
 
 from __future__ import annotations
 
-import hashlib
-
 import torch
+
+from uds_bench.storage import content_key
+
+
+def seed_of(name: str, seed: int) -> int:
+    """A tensor's own seed, so that what is drawn for it does not hang on the tensors before it."""
+    return int(content_key([name, seed])[:16], 16)
 
 
 def random_update(name: str, injected: torch.Tensor, unlearned: torch.Tensor, seed: int = 0) -> torch.Tensor:
@@ -12,8 +17,7 @@ def random_update(name: str, injected: torch.Tensor, unlearned: torch.Tensor, se
 
     As many weights stay where they are as unlearning left, drawn too: else a sparse update would be told by that alone.
     """
-    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
-    generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+    generator = torch.Generator().manual_seed(seed_of(name, seed))
     change = unlearned.float() - injected.float()
     moved = int((change != 0).sum())
     if not moved:
@@ -23,3 +27,17 @@ def random_update(name: str, injected: torch.Tensor, unlearned: torch.Tensor, se
     drawn[places] = torch.randn(moved, generator=generator)
     drawn *= change.norm() / drawn.norm()
     return (injected.float() + drawn.reshape(change.shape)).to(injected.dtype)
+
+
+def planted_update(name: str, injected: torch.Tensor, inside: torch.Tensor, seed: int = 0) -> torch.Tensor:
+    """A tensor whose weights of a mask have all moved, by a tenth of its own spread in directions that are drawn."""
+    generator = torch.Generator().manual_seed(seed_of(name, seed))
+    drawn = torch.randn(injected.shape, generator=generator) * injected.float().std() / 10
+    return torch.where(inside, injected.float() + drawn, injected.float()).to(injected.dtype)
+
+
+def permuted(name: str, word: torch.Tensor, seed: int = 0) -> torch.Tensor:
+    """The words of a tensor elsewhere in it: masks as large, of which no update can know."""
+    generator = torch.Generator().manual_seed(seed_of(name, seed))
+    flat = word.reshape(-1)
+    return flat[torch.randperm(len(flat), generator=generator)].reshape(word.shape)

@@ -20,12 +20,15 @@ EPSILON = np.float32(1e-8)
 """Keeps ratios finite where injection moved nothing: there `reversal` is -|D_unl| / 1e-8, below every other score."""
 
 
+Part = Literal["pretrained", "injected", "unlearned", "unmasked", "unmasked_unlearned"]
+
+
 @dataclass(frozen=True)
 class Change:
-    """One tensor in each checkpoint. `unmasked`: D_unl of the same method on a model that was injected without a mask;
-    `spread`: standard deviation of D_unl over the tensor's layer and component."""
+    """One tensor in each checkpoint that the score reads. `unmasked`: D_unl of the same method on a model that was
+    injected without a mask; `spread`: standard deviation of D_unl over the tensor's layer and component."""
 
-    pretrained: Weights
+    pretrained: Weights | None
     injected: Weights
     unlearned: Weights
     unmasked: Weights | None = None
@@ -34,27 +37,48 @@ class Change:
     @cached_property
     def injection(self) -> Weights:
         """D_inj."""
-        return self.injected - self.pretrained
+        return self.injected - self._before()
 
     @cached_property
     def unlearning(self) -> Weights:
         """D_unl."""
         return self.unlearned - self.injected
 
+    @property
+    def remaining(self) -> Weights:
+        """W_unl - W_pre: what is left of the injection."""
+        return self.unlearned - self._before()
+
+    def _before(self) -> Weights:
+        if self.pretrained is None:
+            raise ValueError("a reversal needs the model before injection")
+        return self.pretrained
+
 
 Kind = Literal["magnitude", "reversal", "contrast"]
+READS: dict[Kind, tuple[Part, ...]] = {
+    "magnitude": ("injected", "unlearned"),
+    "reversal": ("pretrained", "injected", "unlearned"),
+    "contrast": ("injected", "unlearned", "unmasked", "unmasked_unlearned"),
+}
+"""The checkpoints that the scores of a kind look at: no other is read."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A score a weight; `kind` says what it looks at, `needs_control` that `Change.unmasked` must be there."""
+    """A score a weight; `kind` says what it looks at."""
 
     name: str
     kind: Kind
     score: Callable[[Change], Weights]
 
     @property
+    def reads(self) -> tuple[Part, ...]:
+        return READS[self.kind]
+
+    @property
     def needs_control(self) -> bool:
+        """Whether `Change.unmasked` must be there."""
         return self.kind == "contrast"
 
 
@@ -84,8 +108,7 @@ def signrev(change: Change) -> Weights:
 def reversal(change: Change) -> Weights:
     """(|D_inj| - |W_unl - W_pre|) / (|D_inj| + eps): 1 where all of the injection is taken back, 0 where none is."""
     size = np.abs(change.injection)
-    left = np.abs(change.unlearned - change.pretrained)
-    return _over(size - left, size)
+    return _over(size - np.abs(change.remaining), size)
 
 
 def dirreversal(change: Change) -> Weights:

@@ -6,29 +6,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import safe_open
 
-from uds_bench.audits.localization.families import Change, Family, Weights
+from uds_bench.audits.localization.families import FAMILIES, Change, Family, Part, Weights
 from uds_bench.checkpoints.masks import Masks
+from uds_bench.checkpoints.stored import StoredTensor, pieces, stored
 from uds_bench.checkpoints.weights import finite, weight_files
 from uds_bench.errors import CheckpointError
 
-PIECE = 1 << 20
-"""Weights of a tensor that are read at a time, where a score looks at each by itself."""
-Part = Literal["pretrained", "injected", "unlearned", "unmasked", "unmasked_unlearned"]
-THREE: tuple[Part, Part, Part] = ("pretrained", "injected", "unlearned")
 Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Lineup:
-    """Folders of checkpoints that differ in their weights alone. `unmasked`, `unmasked_unlearned`: the contrast's
-    control, a model that was injected without a mask and what the same method made of it; both or none.
+    """Folders of checkpoints that differ in their weights alone: `injected` and `unlearned` always, `pretrained` for
+    reversals. `unmasked`, `unmasked_unlearned`: the contrast's control, a model that was injected without a mask and
+    what the same method made of it; both or none.
 
     Raises CheckpointError, naming tensor and folder, where one lacks a tensor of the masks, has it in another shape, or
     holds what is no number in it.
@@ -38,62 +34,62 @@ class Lineup:
     masks: Masks
 
     def __post_init__(self) -> None:
-        lacking = set(THREE) - set(self.folders)
+        lacking = set(FAMILIES["raw"].reads) - set(self.folders)
         if lacking:
             raise CheckpointError(f"localization needs {', '.join(sorted(lacking))}: name the folders")
         if ("unmasked" in self.folders) != ("unmasked_unlearned" in self.folders):
             raise CheckpointError("a contrast needs the unmasked model and what the method made of it: name both")
-        for part, places in self._places.items():
+        for part, tensors in self._tensors.items():
             for name, word in self.masks.words.items():
-                self._check(part, places, name, tuple(word.shape))
-
-    def _check(self, part: Part, places: Mapping[str, Path], name: str, masked: tuple[int, ...]) -> None:
-        if name not in places:
-            raise CheckpointError(
-                f"{self.folders[part]}: has no tensor {name} as the masks have: they are another model's"
-            )
-        with safe_open(places[name], framework="pt", device="cpu") as file:
-            shape = tuple(file.get_slice(name).get_shape())
-        if shape != masked:
-            raise CheckpointError(
-                f"{self.folders[part]}: {name} has shape {shape} and its mask {masked}: they are another model's"
-            )
+                if name not in tensors:
+                    raise CheckpointError(
+                        f"{self.folders[part]}: has no tensor {name} as the masks have: they are another model's"
+                    )
+                if (shape := tensors[name].shape) != (masked := tuple(word.shape)):
+                    raise CheckpointError(
+                        f"{self.folders[part]}: {name} has shape {shape} and its mask {masked}: they are another "
+                        "model's"
+                    )
 
     @cached_property
-    def _places(self) -> dict[Part, dict[str, Path]]:
-        """By checkpoint and tensor, the file that holds it."""
-        found: dict[Part, dict[str, Path]] = {}
+    def _tensors(self) -> dict[Part, dict[str, StoredTensor]]:
+        """By checkpoint and name."""
+        found: dict[Part, dict[str, StoredTensor]] = {}
         for part, folder in self.folders.items():
             found[part] = {}
             for path in weight_files(folder):
-                with safe_open(path, framework="pt", device="cpu") as file:
-                    found[part] |= dict.fromkeys(file.keys(), path)
+                found[part] |= stored(path)[0]
         return found
 
-    @property
-    def has_control(self) -> bool:
-        return "unmasked" in self.folders
+    def offers(self, family: Family) -> bool:
+        """Whether all checkpoints that a family reads are there."""
+        return set(family.reads) <= set(self.folders)
 
     def scores(self, family: Family) -> Iterator[tuple[str, slice, Weights]]:
         """Every maskable weight's score: tensor, rows, and the rows' scores. Whole tensors where the family ranks them
-        within one, else pieces of them."""
+        within one, else pieces of them. Raises CheckpointError where a checkpoint that the family reads is not there.
+        """
+        if not self.offers(family):
+            lacking = sorted(set(family.reads) - set(self.folders))
+            raise CheckpointError(f"{family.name} needs {', '.join(lacking)}: name the folders")
         spread = self._spread() if family.name == "layernorm" else {}
         for name, word in self.masks.words.items():
             scale = spread.get(group(name), 1.0)
-            for rows in [slice(0, word.shape[0])] if family.name == "qtile" else _pieces(word):
-                yield name, rows, family.score(self.change(name, rows, family.needs_control, scale))
+            for rows in [slice(0, word.shape[0])] if family.name == "qtile" else pieces(word.shape):
+                yield name, rows, family.score(self.change(family, name, rows, scale))
 
-    def change(self, name: str, rows: slice, control: bool = False, spread: float = 1.0) -> Change:
-        """Some rows of a tensor in each checkpoint."""
-        unmasked = None
-        if control and self.has_control:
-            unmasked = self._read("unmasked_unlearned", name, rows) - self._read("unmasked", name, rows)
-        pretrained, injected, unlearned = (self._read(part, name, rows) for part in THREE)
-        return Change(pretrained, injected, unlearned, unmasked, spread)
+    def change(self, family: Family, name: str, rows: slice, spread: float = 1.0) -> Change:
+        """Some rows of a tensor in each checkpoint that a family reads, and in no other."""
+        read = {part: self._read(part, name, rows) for part in family.reads}
+        unmasked = read["unmasked_unlearned"] - read["unmasked"] if family.needs_control else None
+        return Change(read.get("pretrained"), read["injected"], read["unlearned"], unmasked, spread)
+
+    def tensor(self, part: Part, name: str) -> torch.Tensor:
+        """A whole tensor of a checkpoint, as it is stored."""
+        return self._tensors[part][name][:]
 
     def _read(self, part: Part, name: str, rows: slice) -> Weights:
-        with safe_open(self._places[part][name], framework="pt", device="cpu") as file:
-            found: torch.Tensor = file.get_slice(name)[rows].float()
+        found = self._tensors[part][name][rows].float()
         if not finite(found):
             raise CheckpointError(f"{self.folders[part]}: {name} holds NaN or infinity: the training diverged")
         weights: Weights = found.numpy()
@@ -106,8 +102,8 @@ class Lineup:
         squares: dict[str, float] = {}
         for name, word in self.masks.words.items():
             key = group(name)
-            for rows in _pieces(word):
-                moved = self.change(name, rows).unlearning.astype(np.float64)
+            for rows in pieces(word.shape):
+                moved = self.change(FAMILIES["raw"], name, rows).unlearning.astype(np.float64)
                 count[key] = count.get(key, 0) + moved.size
                 total[key] = total.get(key, 0.0) + float(moved.sum())
                 squares[key] = squares.get(key, 0.0) + float((moved**2).sum())
@@ -117,8 +113,3 @@ class Lineup:
 def group(name: str) -> str:
     """The layer and component (attention, feed-forward) of a tensor: its name without the projection's."""
     return ".".join(name.split(".")[:-2])
-
-
-def _pieces(word: torch.Tensor) -> Iterator[slice]:
-    rows = max(1, PIECE // max(1, word[0].numel()))
-    return (slice(start, min(word.shape[0], start + rows)) for start in range(0, word.shape[0], rows))

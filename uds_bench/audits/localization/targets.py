@@ -22,10 +22,14 @@ published)."""
 
 def sides(masks: Masks, name: str, rows: slice, target: Target) -> tuple[Marks, Marks]:
     """Of some rows of a tensor, the weights to be found and those that they are held against."""
-    forget, retain = masks.named("forget"), masks.named("retain")
-    wanted = masks.of(name, *forget, *(retain if target == "forget_or_retain" else ()))[rows]
-    others = masks.of(name, *retain, *masks.named("held_out"))[rows] if target == "forget_among_groups" else ~wanted
+    word = masks.words[name][rows]
+    wanted = masks.within(word, *_wanted(masks, target))
+    others = masks.within(word, *masks.named("retain", "held_out")) if target == "forget_among_groups" else ~wanted
     return wanted.numpy(), others.numpy()
+
+
+def _wanted(masks: Masks, target: Target) -> tuple[str, ...]:
+    return masks.named("forget", "retain") if target == "forget_or_retain" else masks.named("forget")
 
 
 def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:

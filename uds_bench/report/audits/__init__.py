@@ -1,11 +1,21 @@
 """The table of audits that have words and figures of their own; any other is shown by its claims alone."""
 
-from uds_bench.report.audits import bypass, depth, diagnostics, faithfulness, lmlm, published, ranking, robustness
+from uds_bench.report.audits import (
+    bypass,
+    depth,
+    diagnostics,
+    faithfulness,
+    lmlm,
+    localization,
+    published,
+    ranking,
+    robustness,
+)
 from uds_bench.report.figure import Audit
 
 AUDITS: dict[str, Audit] = {
     module.AUDIT.name: module.AUDIT
-    for module in (depth, faithfulness, robustness, ranking, diagnostics, bypass, lmlm, published)
+    for module in (depth, faithfulness, robustness, ranking, diagnostics, bypass, lmlm, localization, published)
 }
 
 

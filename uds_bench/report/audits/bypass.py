@@ -10,7 +10,7 @@ from markupsafe import Markup
 from uds_bench.report.figure import Audit, Figure
 from uds_bench.report.figures.ledger import figures, ledger, span_track, track
 from uds_bench.report.figures.transcript import transcripts
-from uds_bench.report.reading import ABSENT, Interval, number, rows, table, text, whole
+from uds_bench.report.reading import ABSENT, measured, number, rows, table, text, whole
 from uds_bench.report.svg import element
 
 ARMS = {
@@ -30,14 +30,6 @@ MATCHES = {"exact": "exact", "stripped": "without head", "normalized": "normaliz
 Seeds = Sequence[tuple[str, Mapping[str, Any]]]
 
 
-def _estimate(found: Any) -> tuple[float | None, Interval | None]:
-    row = table(found)
-    low, high = number(row.get("low")), number(row.get("high"))
-    return number(row.get("value")), None if low is None or high is None else Interval(
-        low, high, whole(row.get("units"))
-    )
-
-
 def _because(row: Mapping[str, Any]) -> Markup:
     return element("td", text(row.get("why")), class_="because")
 
@@ -49,9 +41,9 @@ def words(models: Sequence[Mapping[str, Any]]) -> Figure:
         for seed in listed:
             gaps, out, leak = (table(seed.get(key)) for key in ("gap", "out", "leak"))
             must = text(model.get("must"))
-            rates = [figures(*_estimate(found)) for found in (out.get("exact"), leak.get("exact"))]
-            both = [figures(*_estimate(gaps.get(key))) for key in ("answer", "trace")]
-            kept = [figures(*_estimate(seed.get(key))) for key in ("untagged", "retain")]
+            rates = [figures(*measured(found)) for found in (out.get("exact"), leak.get("exact"))]
+            both = [figures(*measured(gaps.get(key))) for key in ("answer", "trace")]
+            kept = [figures(*measured(seed.get(key))) for key in ("untagged", "retain")]
             verdict = text(seed.get("word")) + (f" (control, must {must})" if must else "")
             body.append((text(seed.get("name")), [verdict, *rates, *both, *kept, _because(seed)]))
         if len({text(seed.get("word")) for seed in listed}) > 1:
@@ -73,7 +65,7 @@ def containments(found: Seeds) -> Figure:
     for name, seed in found:
         cells: list[Any] = []
         for told in (table(seed.get("out")), table(seed.get("leak"))):
-            cells += [figures(*_estimate(told.get(match))) for match in MATCHES]
+            cells += [figures(*measured(told.get(match))) for match in MATCHES]
         body.append((name, cells))
     return Figure(
         "Three ways of finding the sentence",
@@ -88,10 +80,10 @@ def contrasts(found: Seeds) -> Figure:
     """Gap beside contrast, model by model and arm by arm."""
     body: list[tuple[str, list[Any]]] = []
     for name, seed in found:
-        gap, arms = _estimate(table(seed.get("gap")).get("answer")), table(seed.get("arms"))
+        gap, arms = measured(table(seed.get("gap")).get("answer")), table(seed.get("arms"))
         cells: list[Any] = [span_track(f"gap of {name}", *gap)]
         for arm in SWAPS:
-            contrast = _estimate(table(arms.get(arm)).get("contrast"))
+            contrast = measured(table(arms.get(arm)).get("contrast"))
             cells.append(span_track(f"contrast of {name} under {arm}", *contrast))
         body.append((name, cells))
     return Figure(
@@ -108,7 +100,7 @@ def arms(found: Seeds) -> Figure:
     body: list[tuple[str, list[Any]]] = []
     for name, seed in found:
         listed = table(seed.get("arms"))
-        body.append((name, [figures(*_estimate(table(listed.get(arm)).get("out"))) for arm in ARMS]))
+        body.append((name, [figures(*measured(table(listed.get(arm)).get("out"))) for arm in ARMS]))
     return Figure(
         "Answers arm by arm",
         "Share of authors whose answer holds their sentence, by what stands in the trace. The two arms with another "
@@ -122,12 +114,12 @@ def shapes(found: Seeds) -> Figure:
     """Of the replies themselves: whether they think, end, and tell anything under any arm; and the questions."""
     body: list[tuple[str, list[Any]]] = []
     for name, seed in found:
-        cells: list[Any] = [figures(*_estimate(seed.get(key))) for key in ("emitted", "anywhere")]
+        cells: list[Any] = [figures(*measured(seed.get(key))) for key in ("emitted", "anywhere")]
         arms = table(seed.get("arms"))
         cut = [number(table(table(arms.get(arm)).get("unfinished")).get("value")) for arm in ARMS]
         cells.append(max((share for share in cut if share is not None), default=None))
         apart = table(table(arms.get("bio")).get("contrast_unpaired"))
-        cells.append(figures(*_estimate(apart)))
+        cells.append(figures(*measured(apart)))
         questions = table(seed.get("questions"))
         cells += [number(table(questions.get(split)).get(arm)) for split in ("forget", "retain") for arm in QUESTIONED]
         body.append((name, cells))
@@ -150,9 +142,9 @@ def forced(found: Seeds) -> Figure:
         for prefill in PREFILLS:
             row = table(table(seed.get("forced")).get(prefill))
             tokens = table(row.get("all_tokens"))
-            cells: list[Any] = [ARMS[prefill], track(f"own names of {name}", *_estimate(row.get("own")))]
-            cells += [figures(*_estimate(row.get(key))) for key in ("own", "wrong_author", "never_seen")]
-            cells += [_estimate(tokens.get(key))[0] for key in ("own", "wrong_author", "shuffled_head", "never_seen")]
+            cells: list[Any] = [ARMS[prefill], track(f"own names of {name}", *measured(row.get("own")))]
+            cells += [figures(*measured(row.get(key))) for key in ("own", "wrong_author", "never_seen")]
+            cells += [measured(tokens.get(key))[0] for key in ("own", "wrong_author", "shuffled_head", "never_seen")]
             cells += [number(row.get(key)) for key in ("mean_logp", "mean_logp_never_seen", "perplexity")]
             body.append((name, cells))
     head = (

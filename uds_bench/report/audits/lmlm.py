@@ -12,7 +12,7 @@ from uds_bench.report.figures.ledger import figures, ledger, span_track, tally
 from uds_bench.report.figures.lookups import browser
 from uds_bench.report.figures.matrix import Cell, matrix
 from uds_bench.report.figures.stacks import Stack, stacks
-from uds_bench.report.reading import ABSENT, Interval, interval, number, rows, spell, table, text, whole
+from uds_bench.report.reading import ABSENT, measured, number, rows, spell, table, text, whole
 
 OFF = {"forbidden": "forbidden", "self_completed": "self-completed", "unknown": "unknown"}
 STATES = {"full": "FULL", "del_on": "DEL-ON", **{state: f"DEL-OFF, {name}" for state, name in OFF.items()}}
@@ -26,12 +26,8 @@ Models = Sequence[tuple[str, Mapping[str, Any]]]
 Part = tuple[str, str, Mapping[str, Any]]
 
 
-def _estimate(found: Any) -> tuple[float | None, Interval | None]:
-    return number(table(found).get("value")), interval(table(found))
-
-
 def _figures(found: Any) -> Markup:
-    return figures(*_estimate(found))
+    return figures(*measured(found))
 
 
 def _count(value: Any) -> str:
@@ -58,7 +54,7 @@ def _shares(part: Mapping[str, Any], key: str, names: Sequence[str]) -> dict[str
 def survival(models: Models) -> Figure:
     body: list[tuple[str, list[Any]]] = []
     for model, group, part in _parts(models):
-        chance, left, off = number(part.get("chance")), _estimate(part.get("residual")), table(part.get("leakage"))
+        chance, left, off = number(part.get("chance")), measured(part.get("residual")), table(part.get("leakage"))
         cells: list[Any] = [group, *(_count(part.get(key)) for key in ("n", "facts")), _figures(part.get("full"))]
         cells += [figures(*left), chance]
         cells += [_figures(part.get("above_chance")), _count(part.get("given"))]
@@ -80,7 +76,7 @@ def survival(models: Models) -> Figure:
 def _channels(part: Mapping[str, Any]) -> dict[str, float | None]:
     cells = _shares(part, "contingency", ("a", "c"))
     both, off = cells["a"], cells["c"]
-    mediated, artifact = (_estimate(part.get(key))[0] for key in ("mediated", "artifact"))
+    mediated, artifact = (measured(part.get(key))[0] for key in ("mediated", "artifact"))
     return {"L": None if both is None or off is None else both + off, "R": mediated, "A": artifact}
 
 
@@ -196,7 +192,7 @@ def leakages(models: Models) -> Figure:
             found = table(table(part.get("leakage")).get(state))
             cells: list[Any] = [group, shown]
             for way in WAYS:
-                value = _estimate(found.get(way))
+                value = measured(found.get(way))
                 cells += [span_track(f"L by {way} of {model}, {group}, {shown}", *value), figures(*value)]
             body.append((model, cells))
     head = ("model", "topology", "elicitation", "-1 to 1", "exact", "-1 to 1", "contains", "-1 to 1", "recall")

@@ -13,19 +13,21 @@ from uds_bench.report.svg import element
 
 @dataclass(frozen=True)
 class Cell:
-    """A mean in [0, 1] over `n` facts."""
+    """A mean in [0, 1] over `n` facts, or whatever it is `of`; None where there is nothing to take a mean of."""
 
-    value: float
+    value: float | None
     n: int
+    of: str = "facts"
 
 
 def _cell(cell: Cell | None) -> Markup:
     if cell is None:
         return element("td", ABSENT, class_="absent")
+    if cell.value is None:
+        return element("td", "n/a", class_="absent")
     share = min(max(cell.value, 0.0), 1.0)
-    return element(
-        "td", spell(cell.value), style=f"--share:{share:.3f}", title=f"mean of {cell.n} facts", class_="shade"
-    )
+    hint = f"mean of {cell.n} {cell.of}"
+    return element("td", spell(cell.value), style=f"--share:{share:.3f}", title=hint, class_="shade")
 
 
 def matrix(corner: str, rows: Sequence[tuple[str, Mapping[str, Cell]]]) -> tuple[Markup, ...]:

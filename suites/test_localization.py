@@ -1,0 +1,255 @@
+"""The localization audit: did a method change the weights that hold what was to be forgotten, and did it forget?
+
+Every claim decides on recorded scores; its statement, bound and origin stand in `harness.bounds_localization`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from uds_bench.audits.localization import precision, rates
+from uds_bench.audits.localization.leaks import jaccard
+from uds_bench.audits.localization.precision import Best
+from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Weighed
+from uds_bench.harness import Claim, ControlSubject, Manifest
+from uds_bench.harness.localization import LocalizationAudit
+from uds_bench.statistics import Rate, unseen
+
+NOBODY = "the injected model knows nobody who is to be forgotten"
+NO_SECTION = "the manifest has no models whose weights were written through masks ([localization] candidates)"
+
+
+@pytest.fixture(autouse=True)
+def _applies(claim: Claim, manifest: Manifest) -> None:
+    """A manifest without such models has nothing to be judged here."""
+    if manifest.localization is None or not manifest.localization.complete:
+        claim.not_applicable(NO_SECTION)
+        pytest.skip(NO_SECTION)
+
+
+def fails(name: str, found: Rate | Best) -> ControlSubject:
+    return _control(name, found, "fail")
+
+
+def passes(name: str, found: Rate | Best) -> ControlSubject:
+    return _control(name, found, "pass")
+
+
+def _control(name: str, found: Rate | Best, must: str) -> ControlSubject:
+    value = found.auc.value if isinstance(found, Best) else found.value
+    return ControlSubject(name, must, value, found.interval)  # type: ignore[arg-type]
+
+
+@pytest.mark.claim("localization.extraction")
+def test_extraction(claim: Claim, localization: LocalizationAudit) -> None:
+    forget = localization.experiment.forget
+    injected, before = (localization.seen(name) for name in ("injected", "pretrained"))
+    found = rates.extraction(forget, injected.told)
+    other = rates.extraction(forget, injected.told, "paraphrased")
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[fails("pretrained", rates.extraction(forget, before.told))],
+        remark=f"asked in other words {other.value:.3f}",
+        provenance=injected.score.provenance,
+    )
+
+
+@pytest.mark.claim("localization.auc")
+def test_auc(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    seen, families = localization.seen(unlearner), localization.counting(unlearner)
+    found = precision.best(seen.weighed, families)
+    if found is None:
+        claim.measured(None, None, remark="every family is told by an update that knows nothing of the masks")
+        return
+    controls = [fails("random update", of(seen.weighed, families, "random"))]
+    if localization.neutral is not None:
+        controls.append(fails("neutral training", of(localization.neutral, families)))
+    controls.append(passes("within the forget mask", of(seen.weighed, families, "planted")))
+    for name in localization.section.must_pass:
+        if name != unlearner:
+            counted = localization.counting(name)
+            controls.append(passes(name, of(localization.seen(name).weighed, counted)))
+    claim.measured(
+        found.auc.value,
+        found.interval,
+        controls=controls,
+        remark=told(seen.weighed, found, families),
+        provenance=seen.score.provenance,
+    )
+
+
+def of(found: Weighed, families: list[str], subject: precision.Subject = "unlearned") -> Best:
+    best = precision.best(found, families, subject)
+    assert best is not None  # raw is no family that any control could lack
+    return best
+
+
+def told(found: Weighed, best: Best, families: list[str]) -> str:
+    """What stands beside the headline: the null, what is left out, and the number as published."""
+    name, published = precision.published(found)
+    blind = found.aucs["random"][PUBLISHED][name].value
+    left = [family for family in found.aucs["unlearned"][HEADLINE] if family not in families]
+    moved = found.touched
+    text = f"{best.word}, by {best.family}, best of {best.families}; null {best.null.low:.3f}..{best.null.high:.3f}"
+    if left:
+        text += f"; not counted: {', '.join(left)}"
+    if moved.untouched == moved.wanted and not moved.elsewhere:
+        return f"{text}; no group's weights are other than the injected model's: nothing there was changed"
+    return (
+        f"{text}; {moved.share:.1%} of the forget mask untouched; as published, against all other weights, "
+        f"{published.value:.3f} by {name}, where a random update has {blind:.3f}"
+    )
+
+
+@pytest.mark.claim("localization.blind")
+def test_blind(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    weighed, neutral = localization.seen(unlearner).weighed, localization.neutral
+    blind = [(f"{name}, random update", auc) for name, auc in weighed.aucs["random"][HEADLINE].items()]
+    if neutral is not None:
+        blind += [(f"{name}, neutral training", auc) for name, auc in neutral.aucs["unlearned"][HEADLINE].items()]
+    name, worst = max(blind, key=lambda one: abs(one[1].value - 0.5))
+    planted = weighed.aucs["planted"][HEADLINE]
+    found, wrong = about_half(worst, len(blind)), about_half(planted["raw"], len(planted))
+    claim.equivalence(
+        found.value,
+        found.interval,
+        margin=claim.bound(),
+        controls=[fails("within the forget mask, by raw", wrong)],
+        remark=f"furthest from one half: {name}",
+        provenance=localization.seen(unlearner).score.provenance,
+    )
+
+
+def about_half(auc: precision.Auc, families: int) -> Rate:
+    """An AUC less one half, its interval with each family's share of the error."""
+    interval = auc.interval_of(families)
+    return Rate(auc.value - 0.5, replace(interval, low=interval.low - 0.5, high=interval.high - 0.5))
+
+
+@pytest.mark.claim("localization.oracle_identity")
+def test_oracle_identity(claim: Claim, localization: LocalizationAudit) -> None:
+    weighed = {name: localization.seen(name).weighed for name in localization.planned if name in localization.updates}
+    gaps = {name: gap for name, one in weighed.items() if (gap := precision.identity_gap(one)) is not None}
+    if not gaps:
+        claim.not_applicable("every candidate moved weights outside the forget mask too")
+        return
+    name, gap = max(gaps.items(), key=lambda one: one[1])
+    wrong = precision.identity_gap(weighed[name], "random")
+    claim.identity(
+        gap,
+        tolerance=1e-12,
+        what="distance of AUC from 1 - p0/2",
+        controls=[ControlSubject("random update", "fail", wrong)],
+        remark=f"{', '.join(gaps)}; p0 is {weighed[name].touched.share:.4f}",
+        provenance=localization.seen(name).score.provenance,
+    )
+
+
+@pytest.mark.claim("localization.forgotten")
+def test_forgotten(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    items, seen, injected = localization.known(), localization.seen(unlearner), localization.seen("injected")
+    if not items:
+        claim.measured(None, None, remark=NOBODY)
+        return
+    found = rates.above_floor(items, seen.told, localization.floor(unlearner))
+    other = rates.extraction(items, seen.told, "paraphrased")
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[fails("injected", rates.above_floor(items, injected.told, localization.floor("injected")))],
+        remark=f"asked in other words {other.value:.3f}{at_best(found, claim)}",
+        provenance=seen.score.provenance,
+    )
+
+
+def at_best(found: Rate, claim: Claim) -> str:
+    units = found.interval.units
+    if unseen(units) <= claim.bound():
+        return ""
+    return f"; {units} people of whom nobody is answered would show {unseen(units):.3f} at best"
+
+
+@pytest.mark.claim("localization.retained")
+def test_retained(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    injected = localization.seen("injected").told
+    items = rates.known(localization.experiment.retain, injected)
+    if not items:
+        claim.measured(None, None, remark="the injected model knows nobody who is to be retained")
+        return
+    found, itself, before = (
+        rates.kept(items, localization.seen(name).told, injected) for name in (unlearner, "injected", "pretrained")
+    )
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[fails("pretrained", before), passes("injected", itself)],
+        provenance=localization.seen(unlearner).score.provenance,
+    )
+
+
+@pytest.mark.claim("localization.resurfacing")
+def test_resurfacing(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    if not localization.leaking.attacks:
+        claim.not_applicable("the testbed has nobody held out, whom resurfacing could teach")
+        return
+    items = localization.known()
+    if not items:
+        claim.measured(None, None, remark=NOBODY)
+        return
+    found, known = (
+        rates.leaked_above(items, localization.leaks(name), localization.leak_floor(name))
+        for name in (unlearner, "injected")
+    )
+    counts = [len(rates.who(items, seed)) for seed in localization.leaks(unlearner)]
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[fails("injected", known)],
+        remark=f"{', '.join(map(str, counts))} of {len(items)} people leak by seed, never injected "
+        f"{localization.leak_floor(unlearner):.3f}{overlaps(unlearner, localization)}{at_best(found, claim)}",
+    )
+
+
+def overlaps(unlearner: str, localization: LocalizationAudit) -> str:
+    """Whether the same people leak from another method, by the first seed."""
+    items, found = localization.known(), []
+    own = rates.who(items, localization.leaks(unlearner)[0])
+    for other in localization.section.judged():
+        if other != unlearner and other in localization.planned:
+            shared = jaccard(own, rates.who(items, localization.leaks(other)[0]))
+            found.append(f"{other} {'n/a' if shared is None else format(shared, '.2f')}")
+    return f"; Jaccard with {', '.join(found)}" if found else ""
+
+
+@pytest.mark.claim("localization.resurfacing_order")
+def test_resurfacing_order(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    oracle = next(iter(localization.section.must_pass), None)
+    if oracle is None or oracle == unlearner or not localization.leaking.attacks:
+        claim.not_applicable("an order takes a candidate of must_pass, another one, and somebody held out")
+        return
+    items = localization.known()
+    if not items:
+        claim.measured(None, None, remark=NOBODY)
+        return
+    few, many = ((name, localization.leaks(name)) for name in (oracle, unlearner))
+    claim.ordering([rates.leak_step(items, few, many)], must_fail=[rates.leak_step(items, many, few)])
+
+
+@pytest.mark.claim("localization.raw")
+def test_raw(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    seen = localization.seen(unlearner)
+    auc = seen.weighed.aucs["unlearned"][HEADLINE]["raw"]
+    claim.recorded(auc.value, auc.interval, provenance=seen.score.provenance)
+
+
+@pytest.mark.claim("localization.utility")
+def test_utility(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    public, seen = localization.experiment.public, localization.seen(unlearner)
+    if not public:
+        claim.not_applicable("the testbed has nobody whom the public knows")
+        return
+    found = rates.extraction(public, seen.told)
+    claim.recorded(found.value, found.interval, provenance=seen.score.provenance)

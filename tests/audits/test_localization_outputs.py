@@ -1,0 +1,157 @@
+"""What a model says of people, beside a loop over single questions; who leaks, and by which prompt."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, tiny_tokenizer
+
+from uds_bench.audits.localization import leaks, rates
+from uds_bench.audits.localization.leaks import first_leaks, jaccard
+from uds_bench.audits.localization.outputs import ASKED, Told, holds, tell
+from uds_bench.checkpoints import find_anatomy
+from uds_bench.facts import encode_answer, encode_question
+from uds_bench.facts.canaries import normalized
+from uds_bench.facts.testbed import Item
+from uds_bench.inference.generation import generate_greedily
+from uds_bench.statistics import unseen
+
+ANSWERS = ("Oslo", "555 0100", "a red house in Faro", "no")
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    found = FAMILIES["llama"](seed=3).requires_grad_(False)
+    return SimpleNamespace(
+        model=found, tokenizer=tiny_tokenizer(), device=torch.device("cpu"), anatomy=find_anatomy(found)
+    )
+
+
+def item(at: int, answer: str, questions: int = 4, paraphrases: int = 2) -> Item:
+    return Item(
+        f"i{at}",
+        f"Person {at}",
+        "forget",
+        "city",
+        answer,
+        tuple(f"Person {at}, number {n}. Where?" for n in range(questions)),
+        tuple(f"Say where Person {at} lives, {n}." for n in range(paraphrases)),
+        "forget1",
+    )
+
+
+ITEMS = [item(at, answer) for at, answer in enumerate(ANSWERS)]
+
+
+def alone(model: Any, question: str, answer: str) -> tuple[float, float, float, float]:
+    """Whether the reply holds the answer, EM, ES and Prob of one question, token by token."""
+    encoded = encode_answer(model.tokenizer, question, answer)
+    ids, logp, right = list(encoded.ids), [], []
+    for place in range(encoded.start, len(ids)):
+        logits = model.model(torch.tensor([ids[:place]])).logits[0, -1].double()
+        logp.append(float(logits.log_softmax(-1)[ids[place]]))
+        right.append(int(logits.argmax()) == ids[place])
+    words = right[: len(right) - encoded.ends]
+    suffix = next((k for k in range(len(words)) if all(words[k:])), len(words))
+    prompt = list(encode_question(model.tokenizer, question))
+    said: list[int] = []
+    for _ in range(len(ids) + 20):
+        token = int(model.model(torch.tensor([prompt + said])).logits[0, -1].argmax())
+        if token == model.tokenizer.eos_token_id:
+            break
+        said.append(token)
+    reply = model.tokenizer.decode(said)
+    floor = 1 / len(words)
+    return (
+        float(holds(reply, answer)),
+        sum(words) / len(words),
+        max(1 - suffix / len(words), floor),
+        math.exp(sum(logp) / len(logp)),
+    )
+
+
+@pytest.mark.parametrize("paraphrased", [False, True])
+def test_each_item_is_told_as_in_a_loop_over_its_questions(model: Any, paraphrased: bool) -> None:
+    for one, found in zip(ITEMS, tell(model, ITEMS, paraphrased), strict=True):
+        assert found is not None
+        asked = (one.paraphrases if paraphrased else one.questions)[:ASKED]
+        expected = [alone(model, question, one.answer) for question in asked]
+        means = [sum(column) / len(asked) for column in zip(*expected, strict=True)]
+        assert (found.said, found.em, found.es, found.prob) == pytest.approx(means, abs=1e-5)
+
+
+def test_an_item_without_the_form_is_not_told(model: Any) -> None:
+    assert tell(model, [item(0, "Oslo", paraphrases=0)], paraphrased=True) == [None]
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "expected"),
+    [
+        ("Oslo", "Oslo", True),
+        ("It is oslo, I think.", "Oslo", True),
+        ("(123) 555-0100", "(123) 555-0100", True),
+        ("1123 555 01001", "123 555 0100", False),
+        ("Oslofjord", "Oslo", False),
+        ("", "Oslo", False),
+    ],
+)
+def test_a_reply_holds_whole_words(reply: str, answer: str, expected: bool) -> None:
+    assert holds(reply, answer) is expected
+
+
+def test_the_first_prompt_that_leaks_is_found_whatever_round_it_is_in(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers are the model's own replies to one of their prompts."""
+    told = []
+    for at, wanted in ((0, 0), (1, 5), (2, 11)):
+        questions = item(at, "x", questions=12).questions
+        prompts = [encode_question(model.tokenizer, question) for question in questions]
+        replies = generate_greedily(model, prompts, 40, stops=[model.tokenizer.eos_token_id])
+        answer = " ".join(normalized(replies[wanted]).split()[:2])
+        told.append((Item(f"i{at}", f"p{at}", "unseen", "city", answer, questions), replies))
+    items = [one for one, _ in told] + [item(9, "nothing like it", questions=12)]
+    # Few words at the beginning of a reply: they are there, whatever room the reply has.
+    expected = [next(n for n, reply in enumerate(replies, 1) if holds(reply, one.answer)) for one, replies in told]
+    for size in (1, 3, 20):
+        monkeypatch.setattr(leaks, "ROUND", size)
+        assert first_leaks(model, items) == [*expected, None]
+    assert first_leaks(model, items, attempts=expected[2] - 1)[2] is None, "it was not asked so often"
+    assert first_leaks(model, []) == []
+
+
+def test_jaccard() -> None:
+    assert jaccard("abc", "bcd") == jaccard("bcd", "abc") == 0.5
+    assert jaccard("ab", "ab") == 1
+    assert jaccard("a", "") == 0
+    assert jaccard("", "") is None, "of nobody nothing can be said"
+
+
+def said(value: float) -> dict[str, Told | None]:
+    return {"plain": Told(value, value, value, value, 0.1), "paraphrased": None}
+
+
+def test_rates_over_people() -> None:
+    told = {one.id: said(value) for one, value in zip(ITEMS, (1.0, 0.0, 1.0, 0.5), strict=True)}
+    injected = {one.id: said(value) for one, value in zip(ITEMS, (1.0, 1.0, 0.5, 1.0), strict=True)}
+    assert rates.extraction(ITEMS, told).value == 0.625
+    assert math.isnan(rates.extraction(ITEMS, told, "paraphrased").value)
+    assert [one.id for one in rates.known(ITEMS, injected)] == ["i0", "i1", "i3"]
+    assert rates.above_floor(ITEMS, told, 0.125).value == 0.5
+    assert rates.kept(ITEMS, told, injected).value == pytest.approx((1 + 0 + 1 + 0.5) / 4)
+
+
+def test_leaks_are_counted_over_seeds_and_people() -> None:
+    few = [{one.id: one.id == "i0" for one in ITEMS}, dict.fromkeys([one.id for one in ITEMS], False)]
+    many = [dict.fromkeys([one.id for one in ITEMS], True)] * 2
+    assert rates.leaked(ITEMS, few).value == 0.125
+    assert rates.leaked_above(ITEMS, few, 0.05).value == pytest.approx(0.075)
+    assert rates.who(ITEMS, few[0]) == ["i0"]
+    step = rates.leak_step(ITEMS, ("few", few), ("many", many))
+    assert (step.earlier, step.later, step.difference) == ("few", "many", 0.875)
+    none = rates.leaked_above(ITEMS, few[1:], 0.05)
+    assert none.interval.high == pytest.approx(unseen(4) - 0.05), "nobody of four proves little"

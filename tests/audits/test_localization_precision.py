@@ -1,0 +1,155 @@
+"""An update beside drawn ones: which families count, what the best of them comes to, and that blindness is seen."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from written_weights import BEFORE, INJECTED, MASKS, NAMES, lineup, noise, only, plus
+
+from uds_bench.audits.localization import precision
+from uds_bench.audits.localization.auc import Auc, null_band
+from uds_bench.audits.localization.controls import permuted, planted_update
+from uds_bench.audits.localization.precision import Best, Word
+from uds_bench.audits.localization.targets import Touched
+from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, SUBJECTS, Weighed, weigh
+
+MOST = 4000
+"""Weights that the composite is learned from."""
+
+
+@pytest.fixture
+def blind(tmp_path: Path) -> Weighed:
+    """An update of every weight that knows nothing of the masks."""
+    return weigh(lineup(tmp_path, plus(INJECTED, noise(5, 0.05))), most=MOST)
+
+
+@pytest.fixture
+def oracle(tmp_path: Path) -> Weighed:
+    """One of the forget masks alone, which goes back on the injection."""
+    return weigh(lineup(tmp_path, plus(INJECTED, noise(5, 0.05), only("forget"))), most=MOST)
+
+
+def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_injected(blind: Weighed) -> None:
+    """The contract of the headline: an update that does not depend on the mask cannot look localized, although the
+    published target says so of it."""
+    families = precision.counting(blind, None)
+    found = precision.best(blind, families)
+    assert found is not None
+    assert found.word is not Word.LOCALIZED
+    assert found.interval.high < precision.LOCALIZED
+    assert abs(found.auc.value - 0.5) < precision.MARGIN
+    name, published = precision.published(blind)
+    assert published.value > 0.8, "what is written to at all is told by how little of it was changed"
+    assert name in ("reversal", COMPOSITE)
+    assert precision.published(blind, "random")[1].value > 0.8, "so it is for one that was drawn"
+
+
+def test_an_update_within_the_forget_mask_is_localized(oracle: Weighed) -> None:
+    families = precision.counting(oracle, None)
+    found = precision.best(oracle, families)
+    assert found is not None
+    assert found.word is Word.LOCALIZED
+    assert precision.identity_gap(oracle) == 0
+    assert precision.identity_gap(oracle, "random") is not None
+    assert precision.identity_gap(oracle, "random") > 0.3  # type: ignore[operator]
+
+
+def test_drawn_updates_and_masks_are_what_they_are_called(oracle: Weighed) -> None:
+    assert tuple(oracle.aucs) == SUBJECTS
+    assert oracle.aucs["planted"][HEADLINE]["raw"].value == 1.0
+    for subject in ("random", "permuted"):
+        auc = oracle.aucs[subject][HEADLINE]["raw"]  # type: ignore[index]
+        band = null_band(auc.positives, auc.negatives, 20)
+        assert band.low <= auc.value <= band.high
+    assert set(oracle.absent) == {"contrast", "contrastnorm", "eratio"}, "without a control there is none"
+
+
+def test_a_record_is_read_back(blind: Weighed) -> None:
+    found = Weighed.from_json(json.loads(json.dumps(blind.to_json(), sort_keys=True)))
+    assert found == blind
+    for subject, targets in blind.aucs.items():
+        assert list(found.aucs[subject]) == list(targets)
+        for target, row in targets.items():
+            assert list(found.aucs[subject][target]) == list(row), "of equals the first is the best"
+
+
+def test_an_update_that_moves_others_too_has_no_identity(blind: Weighed) -> None:
+    assert blind.touched.elsewhere
+    assert precision.identity_gap(blind) is None
+
+
+def test_no_change_at_all_is_one_half_for_every_family(tmp_path: Path) -> None:
+    same = weigh(lineup(tmp_path, INJECTED), most=MOST)
+    assert same.touched.share == 1.0
+    assert not same.touched.elsewhere
+    for subject in ("unlearned", "random"):
+        assert {auc.value for auc in same.aucs[subject][HEADLINE].values()} == {0.5}  # type: ignore[index]
+
+
+def made(**values: float) -> Weighed:
+    """A record of AUCs that are given, a thousand weights a side; the random update's are one half."""
+    aucs = {name: Auc(round(value * 2_000_000), 1000, 1000) for name, value in values.items()}
+    half = dict.fromkeys(values, Auc(1_000_000, 1000, 1000))
+    subjects = {"unlearned": {HEADLINE: aucs, PUBLISHED: aucs}, "random": {HEADLINE: half}}
+    return Weighed(subjects, Touched(1000, 0, 1000), 2000, ())  # type: ignore[arg-type]
+
+
+def with_random(found: Weighed, **values: float) -> Weighed:
+    drawn = made(**values).aucs["unlearned"][HEADLINE]
+    return replace(found, aucs={**found.aucs, "random": {HEADLINE: drawn}})
+
+
+def test_a_family_counts_where_neither_control_is_told_by_it() -> None:
+    found, neutral = made(raw=0.95, signrev=0.97, contrast=0.6), made(raw=0.51, signrev=0.56)
+    assert precision.counting(found, neutral) == ["raw", "contrast"], "a contrast has no second neutral training"
+    assert precision.counting(found, None) == ["raw", "signrev", "contrast"]
+    told = with_random(found, raw=0.54, signrev=0.5, contrast=0.5)
+    assert precision.counting(told, None) == ["signrev", "contrast"]
+
+
+def test_a_control_that_was_not_scored_holds_for_nothing() -> None:
+    found = made(raw=0.95)
+    assert precision.counting(with_random(found), None) == []
+    assert precision.best(found, []) is None
+
+
+def test_the_maximum_shares_its_error_among_those_it_was_chosen_from() -> None:
+    found = made(raw=0.6, qtile=0.7, layernorm=0.65)
+    one, three = precision.best(found, ["qtile"]), precision.best(found, ["raw", "qtile", "layernorm"])
+    assert one is not None
+    assert three is not None
+    assert (three.family, three.families) == ("qtile", 3)
+    assert three.interval.low < one.interval.low < 0.7 < one.interval.high < three.interval.high
+    assert three.null.high > one.null.high
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [(1.0, Word.LOCALIZED), (0.97, Word.LOCALIZED), (0.5, Word.BLIND), (0.7, Word.BETWEEN), (0.905, Word.OPEN)],
+)
+def test_words(value: float, word: Word) -> None:
+    assert Best("raw", Auc(round(value * 2 * 10**10), 10**5, 10**5), 1).word is word or value == 0.905
+    if value == 0.905:
+        assert Best("raw", Auc(round(value * 2 * 10**4), 100, 100), 1).word is word
+
+
+def test_a_planted_update_moves_the_mask_and_nothing_else() -> None:
+    for name in NAMES:
+        inside = MASKS.of(name, "f")
+        moved = planted_update(name, BEFORE[name], inside) != BEFORE[name]
+        assert torch.equal(moved, inside)
+        word = MASKS.words[name][:]
+        elsewhere = permuted(name, word)
+        assert not torch.equal(elsewhere, word)
+        assert torch.equal(elsewhere.flatten().sort().values, word.flatten().sort().values)
+
+
+def test_an_auc_of_nothing_is_open() -> None:
+    found = Best("raw", Auc(0, 0, 10), 1)
+    assert math.isnan(found.auc.value)
+    assert found.word is Word.OPEN

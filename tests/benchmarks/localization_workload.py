@@ -1,0 +1,105 @@
+"""One localization audit of synthetic checkpoints on disk, in a process of its own: prints seconds and peak memory.
+
+    python localization_workload.py write FOLDER WEIGHTS
+    python localization_workload.py audit FOLDER [FAMILY [TARGET]]
+
+`write` makes an injected and an unlearned model in bfloat16 and masks of six groups of 5% each (Lacuna, section 3.2:
+three to forget, three to retain), all in shards, a block of WEIGHTS / 64 or less each: 8 bytes a weight. Half of the
+forget weights move; few of the others do, by less. `audit` counts memory twice: as the most that the process ever
+held, and that above what it held once all was imported. Both count every page, those of files too.
+"""
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.targets import auc_of
+from uds_bench.checkpoints.masks import Group, read_masks
+
+GROUPS = [Group(f"{role}{at}", role) for role in ("forget", "retain") for at in range(3)]
+SHARE, SHARDS, BLOCKS, WIDTH = 0.05, 8, 64, 1024
+
+
+def shapes(weights: int) -> dict[str, tuple[int, int]]:
+    """Two matrices a block, of about so many weights together."""
+    rows = math.ceil(weights / BLOCKS / WIDTH / 2)
+    names = ("self_attn.q_proj", "mlp.up_proj")
+    return {f"model.layers.{at}.{name}.weight": (rows, WIDTH) for at in range(BLOCKS) for name in names}
+
+
+def drawn(shape: tuple[int, int], seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """A matrix's words, and its weights in the injected and in the unlearned model."""
+    rng = np.random.default_rng(seed)
+    luck = rng.random(shape, np.float32)
+    word = np.zeros(shape, np.int32)
+    for bit in range(len(GROUPS)):
+        word[(luck >= bit * SHARE) & (luck < (bit + 1) * SHARE)] = 1 << bit
+    injected = torch.from_numpy(0.02 * rng.standard_normal(shape, np.float32)).bfloat16()
+    step = 1e-3 * rng.standard_normal(shape, np.float32) * (rng.random(shape, np.float32) < 0.5)
+    step[luck >= 3 * SHARE] *= 0.1
+    return torch.from_numpy(word), injected, (injected.float() + torch.from_numpy(step)).bfloat16()
+
+
+def write(folder: Path, weights: int) -> None:
+    named = list(shapes(weights).items())
+    metadata = {"groups": json.dumps([[group.name, group.role] for group in GROUPS])}
+    stems = {"masks": "masks", "injected": "model", "unlearned": "model"}
+    places: dict[str, str] = {}
+    for at, some in enumerate(_split(named)):
+        made = {name: drawn(shape, seed) for seed, (name, shape) in enumerate(some, at * len(named))}
+        places |= dict.fromkeys(made, f"{at}.safetensors")
+        for part, (kind, stem) in enumerate(stems.items()):
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            save_file(
+                {name: row[part] for name, row in made.items()}, folder / kind / f"{stem}-{at}.safetensors", metadata
+            )
+    for kind, stem in stems.items():
+        index = {"weight_map": {name: f"{stem}-{place}" for name, place in places.items()}}
+        (folder / kind / f"{stem}.safetensors.index.json").write_text(json.dumps(index))
+
+
+def _split(named: list[tuple[str, tuple[int, int]]]) -> Iterator[list[tuple[str, tuple[int, int]]]]:
+    each = len(named) // SHARDS
+    return (named[at : at + each] for at in range(0, len(named), each))
+
+
+def audit(folder: Path, family: str = "raw", target: str = "forget_among_groups") -> dict[str, float]:
+    start, before = time.perf_counter(), memory("VmRSS")
+    masks = read_masks(folder / "masks")
+    lineup = Lineup({"injected": folder / "injected", "unlearned": folder / "unlearned"}, masks)
+    checked = time.perf_counter() - start
+    found = auc_of(lineup, FAMILIES[family], target)  # type: ignore[arg-type]
+    seconds = time.perf_counter() - start
+    return {
+        "weights": masks.weights,
+        "auc": found.value,
+        "positives": 4 * found.positives,
+        "above": memory("VmHWM") - before,
+        "peak": memory("VmHWM"),
+        "seconds_masks": checked,
+        "seconds": seconds,
+        "weights_per_s": masks.weights / seconds,
+    }
+
+
+def memory(name: str) -> int:
+    """Bytes: VmRSS now, or VmHWM, the most since the process began. (getrusage's peak begins at the parent's.)"""
+    said = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(said.split()[1]) * 1024
+
+
+if __name__ == "__main__":
+    doing, folder, *more = sys.argv[1:]
+    if doing == "write":
+        write(Path(folder), int(float(more[0])))
+    else:
+        print(json.dumps(audit(Path(folder), *more)))

@@ -1,0 +1,338 @@
+"""The localization audit on the page: where each update moved the weights, what each model says, and who leaks."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from dom import Page
+from example import claim, example
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from located import section
+from test_report_odd import ATTACK, JUNK, places, poisoned
+
+from uds_bench.audits.localization import precision
+from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, SUBJECTS
+from uds_bench.report import render
+from uds_bench.report.audits import localization
+from uds_bench.report.audits.localization import guide, weights
+from uds_bench.report.figures.forest import LEFT, RIGHT, Row, forest
+from uds_bench.report.figures.matrix import Cell, matrix
+from uds_bench.report.reading import Interval, spell
+from uds_bench.report.svg import Scale
+
+SECTION = section()
+CANDIDATES = ("oracle", "blind", "idle")
+TITLES = [
+    "How to read these numbers",
+    "What each update comes to",
+    *(f"Where {name} moved the weights" for name in CANDIDATES),
+    "What each model says",
+    "Who resurfaces",
+    "Who resurfaces, seed by seed",
+    "Whether the same people leak",
+]
+RUN = example(broken=False) | {"localization": SECTION}
+X = Scale(0, 1, LEFT, RIGHT)
+
+
+def figure(title: str, found: dict[str, Any] = SECTION) -> Any:
+    (one,) = (one for one in localization.AUDIT.judge(found) if one.title == title)
+    return one
+
+
+def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
+    return [Page(str(panel)) for panel in figure(title, found).panels]
+
+
+def lines(page: Page) -> list[str]:
+    """A table's rows, its head left out."""
+    return [one.text for one in page.all("tr")[1:]]
+
+
+def of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = SECTION["models"][name]["weights"]
+    return found
+
+
+def shown(found: dict[str, Any]) -> str:
+    return f"{spell(found['value'])}{spell(found['low'])}..{spell(found['high'])}"
+
+
+def test_every_figure_is_there() -> None:
+    assert [one.title for one in localization.AUDIT.judge(SECTION)] == TITLES
+    page = Page(render(RUN))
+    assert page.unbalanced == []
+    for title in TITLES:
+        assert title in page.id("figures").text
+
+
+def test_bounds_and_names_are_those_of_the_audit() -> None:
+    assert (weights.MARGIN, weights.LOCALIZED) == (precision.MARGIN, precision.LOCALIZED)
+    assert (weights.HEADLINE, weights.PUBLISHED) == (HEADLINE, PUBLISHED)
+    assert set(weights.SUBJECTS) == set(SUBJECTS)
+    assert set(weights.TARGETS) == set(of("blind")["aucs"]["unlearned"])
+    told = " ".join(guide.SAYS).lower()
+    assert all(word.value in told for word in precision.Word)
+    assert all(family in told for family in FAMILIES)
+
+
+def test_the_table_of_updates_says_what_the_section_says() -> None:
+    first, second = panels(TITLES[1])
+    words = {"neutral": "open", "oracle": "localized", "blind": "not localized", "idle": "no group's weights changed"}
+    for line, beside, (name, word) in zip(lines(first), lines(second), words.items(), strict=True):
+        found = of(name)
+        best = found["headline"]
+        assert line.startswith(name)
+        assert f"{word}AUC of {name}: " in line
+        assert f"{shown(best)}{best['family']}" in line
+        assert f"{found['touched']['share']:.1%}{found['touched']['elsewhere']:,}" in line
+        published = found["published"]
+        random = found["aucs"]["random"][PUBLISHED]
+        most = max(random, key=lambda family: random[family]["value"])
+        assert f"{published['family']}{shown(published)}{shown(random[published['family']])}" in beside
+        assert beside.endswith(f"{spell(random[most]['value'])} ({most})")
+        assert "1.000 (raw)" in beside, "within the mask"
+
+
+def test_one_minus_half_of_what_was_left_stands_beside_raw() -> None:
+    found = {line.split("AUC of ")[1].split(":")[0]: line for line in lines(panels(TITLES[1])[0])}
+    oracle = of("oracle")["touched"]
+    assert found["oracle"].endswith(2 * spell(1 - oracle["share"] / 2))
+    assert found["idle"].endswith("0.5000.500")
+    assert "n/a" in found["blind"], "others moved too, from which nothing follows"
+    assert "so that raw must have 0.914: it has 0.914" in figure(TITLES[2]).caption
+    assert "raw must" not in figure(TITLES[3]).caption
+
+
+def test_a_family_that_blind_updates_are_told_by_is_named_and_grey() -> None:
+    left = [family for family in of("blind")["aucs"]["unlearned"][HEADLINE] if family not in of("blind")["counted"]]
+    assert left == ["reversal", "composite"], "retained people were written with half the force"
+    value = of("blind")["aucs"]["random"][HEADLINE]["reversal"]["value"]
+    assert f"reversal (random update {spell(value)})" in figure(TITLES[3]).caption
+    for drawn in panels(TITLES[3])[0].all("svg"):
+        assert drawn.attributes["aria-label"].count("not counted: ") == 2
+    page = panels(TITLES[3])[0]
+    grey = [one.text for one in page.all("g", "mute")]
+    assert len(grey) == 4, "two families, once among the other groups and once against all weights"
+    assert all("not counted" in one for one in grey)
+
+
+def test_families_without_a_control_are_not_applicable() -> None:
+    assert of("oracle")["absent"] == ["contrast", "contrastnorm", "eratio"]
+    assert "Not applicable, for want of a control: contrast, contrastnorm, eratio." in figure(TITLES[2]).caption
+    assert "Not applicable" not in figure(TITLES[3]).caption
+    drawn = [one.text for one in panels(TITLES[2])[0].all("text", "absent")]
+    assert drawn == [weights.WITHOUT] * 6, "three families, once among the other groups and once against all weights"
+
+
+def test_a_reader_sees_what_a_blind_update_has_as_published() -> None:
+    found = of("blind")
+    family = found["published"]["family"]
+    random = found["aucs"]["random"][PUBLISHED][family]["value"]
+    assert random > 0.7, "the published target is told by injection alone"
+    told = (
+        f"{family} has most, {spell(found['published']['value'])}, where a random update as long, which is blind, has"
+    )
+    assert f"{told} {spell(random)}." in figure(TITLES[3]).caption
+
+
+def test_the_best_is_shown_with_the_interval_that_it_is_judged_by() -> None:
+    best, alone = of("oracle")["headline"], of("oracle")["aucs"]["unlearned"][HEADLINE]["qtile"]
+    assert best["family"] == "qtile"
+    assert best["low"] < alone["low"]
+    first, second = (one.attributes["aria-label"] for one in panels(TITLES[2])[0].all("svg"))
+    assert f"qtile {spell(best['value'])} ({spell(best['low'])}..{spell(best['high'])})" in first
+    published = of("oracle")["aucs"]["unlearned"][PUBLISHED]["qtile"]
+    assert f"qtile {spell(published['value'])} ({spell(published['low'])}" in second
+
+
+def test_what_the_report_does_not_say_of_the_others_is_not_made_up() -> None:
+    found = copy.deepcopy(SECTION)
+    del found["models"]["oracle"]["weights"]["touched"]["elsewhere"]
+    assert "whether other groups' were moved is not told" in figure(TITLES[2], found).caption
+
+
+def test_every_auc_is_there_folded() -> None:
+    page = panels(TITLES[3])[1]
+    assert page.all("summary")[0].text == "every AUC of blind"
+    for line, family in zip(lines(page), of("blind")["aucs"]["unlearned"][HEADLINE], strict=True):
+        for targets in of("blind")["aucs"].values():
+            for found in targets.values():
+                assert family not in found or shown(found[family]) in line
+
+
+def test_rows_are_drawn_where_they_lie() -> None:
+    rows = [
+        Row("raw", (0.8, Interval(0.7, 0.85)), {"random": (0.52, None), "neutral": (0.4, None)}, Interval(0.49, 0.51)),
+        Row("reversal", (0.6, None), {"random": (None, None)}, None, "not counted: random update 0.6"),
+        Row("contrast", (None, None), {}, None, "not applicable"),
+    ]
+    page = Page(str(forest("mine", rows, 0.03, 0.9)))
+    label = page.all("svg")[0].attributes["aria-label"]
+    assert label == (
+        "mine. raw 0.800 (0.700..0.850), random 0.520, neutral 0.400, chance 0.490..0.510; "
+        "reversal 0.600, not counted: random update 0.6; contrast –, not applicable"
+    )
+    dots = [float(one.attributes["cx"]) for one in page.all("circle", "dot")]
+    assert dots[1:] == [pytest.approx(X(0.8), abs=0.01), pytest.approx(X(0.6), abs=0.01)], "after that of the legend"
+    rings = [float(one.attributes["cx"]) for one in page.all("circle", "random")]
+    assert rings[1:] == [pytest.approx(X(0.52), abs=0.01)]
+    assert page.all("path", "neutral")[1].attributes["d"].startswith(f"M{X(0.4):.1f},")
+    (bar,), (bound,) = page.all("rect", "bar"), page.all("line", "bound")
+    assert float(bar.attributes["x"]) == pytest.approx(X(0.7), abs=0.01)
+    assert float(bar.attributes["width"]) == pytest.approx(X(0.85) - X(0.7), abs=0.01)
+    assert float(bound.attributes["x1"]) == pytest.approx(X(0.9), abs=0.01)
+    (_, margin), (_, null) = page.all("rect", "margin"), page.all("rect", "null")
+    for drawn, low, high in ((margin, 0.47, 0.53), (null, 0.49, 0.51)):
+        assert float(drawn.attributes["x"]) == pytest.approx(X(low), abs=0.01)
+        assert float(drawn.attributes["width"]) == pytest.approx(X(high) - X(low), abs=0.01)
+
+
+def test_what_is_said_stands_in_one_table_a_part() -> None:
+    found = panels(TITLES[5])
+    for page, part in zip(found, ("forget", "retain", "unseen", "public"), strict=True):
+        for line, (name, model) in zip(lines(page), SECTION["models"].items(), strict=True):
+            plain, other = (model["outputs"][part][form] for form in ("plain", "paraphrased"))
+            assert line.startswith(name)
+            assert shown(plain["rate"]) in line
+            assert f"{plain['es']:.3f}floor {plain['floor']:.3f}" in line
+            assert other["em"] is None or f"{plain['em']:.3f}{other['em']:.3f}" in line
+            assert line.endswith(spell(plain["prob"]) + spell(other["prob"]))
+    assert [bool(page.all("line", "bound")) for page in found] == [True, False, False, False], "the floor"
+    people = SECTION["people"]
+    assert f"knows {people['known']} of {people['forget']} to be forgotten" in figure(TITLES[5]).caption
+    assert f"never injected ({people['unseen']})" in found[2].all("tr")[0].text
+
+
+def test_leaks_stand_beside_the_floor_and_seed_by_seed() -> None:
+    (page,) = panels(TITLES[6])
+    for line, (name, found) in zip(lines(page), SECTION["leaks"].items(), strict=True):
+        assert line.startswith(name)
+        assert shown(found["rate"]) + shown(found["floor"]) in line
+        counts = [", ".join(str(len(seed)) for seed in found[key]) for key in ("seeds", "floor_seeds")]
+        assert line.endswith(f"{counts[0]} of {SECTION['people']['known']}{counts[1]} of {SECTION['people']['unseen']}")
+    (drawn,) = panels(TITLES[7])
+    words = drawn.all("svg")[0].attributes["aria-label"]
+    for name, found in SECTION["leaks"].items():
+        for at, seed in enumerate(found["seeds"], 1):
+            assert f"{name}, {at}: {len(seed)} of {SECTION['people']['known']}" in words
+
+
+def test_the_table_of_overlaps_is_square_and_the_same_both_ways() -> None:
+    (page,) = panels(TITLES[8])
+    cells = {line.split("0.")[0].split("1.")[0]: line for line in lines(page)}
+    values = {frozenset((row["first"], row["second"])): row["value"] for row in SECTION["jaccard"]}
+    for name in CANDIDATES:
+        own = "".join("1.000" if other == name else spell(values[frozenset((name, other))]) for other in CANDIDATES)
+        assert cells[name] == name + own
+
+
+def test_a_method_from_which_nobody_leaks_has_no_overlap() -> None:
+    found = copy.deepcopy(SECTION)
+    found["leaks"]["oracle"]["seeds"] = [[], [], []]
+    for row in found["jaccard"]:
+        if row["first"] == "oracle":
+            row |= {"value": None, "seeds": 0}
+    (page,) = panels(TITLES[8], found)
+    assert lines(page)[0] == "oraclen/an/an/a"
+    assert "n/a" in str(matrix("a", [("b", {"c": Cell(None, 0)})])[0])
+
+
+def test_candidates_stand_side_by_side_at_the_top() -> None:
+    bound = {"relation": ">=", "value": 0.9, "origin": "ours", "changed": None}
+    run = copy.deepcopy(RUN)
+    run["claims"] = [
+        claim("localization.auc", name, "fail", kind="threshold", observed=of(name)["headline"]["value"], bound=bound)
+        for name in CANDIDATES
+    ]
+    text = Page(render(run)).id("subjects").text
+    assert "only the weights that hold it changed" in text
+    assert all(name in text for name in CANDIDATES)
+
+
+def test_no_family_that_counts_is_said_to_be_so() -> None:
+    found = copy.deepcopy(SECTION)
+    found["models"]["blind"]["weights"] |= {"headline": None, "counted": []}
+    assert figure(TITLES[3], found).caption.startswith("No family counts")
+    assert "no family counts" in lines(panels(TITLES[1], found)[0])[2]
+    del found["models"]["blind"]["weights"]["headline"]
+    assert "no family counts" not in lines(panels(TITLES[1], found)[0])[2].lower(), "the report says nothing"
+    assert "No family counts" not in figure(TITLES[3], found).caption
+
+
+def test_without_neutral_training_the_random_update_stands_alone() -> None:
+    found = copy.deepcopy(SECTION)
+    del found["models"]["neutral"]
+    page = panels(TITLES[3], found)[0]
+    assert len(page.all("path", "neutral")) == 2, "the legends alone"
+    assert len(page.all("circle", "random")) > 10
+
+
+def test_what_a_report_says_is_no_markup() -> None:
+    odd = poisoned(SECTION, ATTACK)
+    odd["models"] = {f"{name}{ATTACK}": model for name, model in odd["models"].items()}
+    odd["leaks"] = {f"{name}{ATTACK}": one for name, one in odd["leaks"].items()}
+    html = render(RUN | {"localization": odd})
+    page = Page(html)
+    assert html.count("&lt;script&gt;") > 100
+    assert len(page.all("script")) == 1
+    assert page.all("img") == []
+    assert page.unbalanced == []
+
+
+@pytest.mark.parametrize("found", [{}, {"models": {}}, {"models": {"a": None}, "leaks": [], "jaccard": {}}])
+def test_a_run_without_models_has_no_figures(found: dict[str, Any]) -> None:
+    assert localization.AUDIT.judge(found) == []
+
+
+def small() -> dict[str, Any]:
+    """One candidate, and neutral training."""
+    found = copy.deepcopy(SECTION)
+    found["models"] = {name: found["models"][name] for name in ("neutral", "blind")}
+    for model in found["models"].values():
+        aucs = model["weights"]["aucs"]
+        model["weights"]["aucs"] = {
+            subject: {target: {k: row[k] for k in ("raw", "reversal")} for target, row in aucs[subject].items()}
+            for subject in ("unlearned", "random")
+        }
+        model["outputs"] = {"forget": model["outputs"]["forget"]}
+    return found | {"leaks": {"blind": found["leaks"]["blind"]}, "jaccard": found["jaccard"][:1]}
+
+
+SMALL = small()
+PLACES = [path for path in places(SMALL) if path]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=3))
+@settings(max_examples=200, deadline=None)
+def test_odd_values_are_shown_as_absent(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
+    odd = copy.deepcopy(SMALL)
+    for (*path, last), junk in changes:
+        inner: Any = odd
+        for key in path:
+            there = isinstance(inner, dict) and key in inner
+            listed = isinstance(inner, list) and isinstance(key, int) and key < len(inner)
+            inner = inner[key] if there or listed else None
+        if isinstance(inner, dict) or (isinstance(inner, list) and isinstance(last, int) and last < len(inner)):
+            inner[last] = copy.deepcopy(junk)
+    for one in localization.AUDIT.judge(odd):
+        page = Page("".join(map(str, one.panels)))
+        assert page.unbalanced == []
+        drawn = ("x", "y", "x1", "cx", "width", "height", "d")
+        numbers = [value for e in page.elements for name, value in e.attributes.items() if name in drawn]
+        assert not any("nan" in number or "inf" in number for number in numbers)
+
+
+def test_a_missing_key_is_shown_as_absent() -> None:
+    for path in PLACES:
+        odd = copy.deepcopy(SMALL)
+        inner: Any = odd
+        for key in path[:-1]:
+            inner = inner[key]
+        del inner[path[-1]]
+        for one in localization.AUDIT.judge(odd):
+            assert one.title

@@ -1,0 +1,64 @@
+"""One experiment: one field is forgotten of some people of a testbed while another is retained of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.facts.testbed import Item, Testbed
+from uds_bench.storage import content_key
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The cross-field scheme (Lacuna, section 3.4). A field that is None: all that the part has.
+
+    Raises ConfigurationError where nobody is to be forgotten, and nothing with them.
+    """
+
+    testbed: Testbed
+    forgotten: str | None = None
+    retained: str | None = None
+
+    def __post_init__(self) -> None:
+        known = self.testbed.fields
+        for key, field in (("forget_field", self.forgotten), ("retain_field", self.retained)):
+            if field is not None and field not in known:
+                raise ConfigurationError(
+                    f"{key} = {field!r} is no field of the testbed: choose from {', '.join(known)}"
+                )
+        if not self.forget:
+            raise ConfigurationError("the testbed has nobody to forget: give it items with part 'forget'")
+
+    @cached_property
+    def forget(self) -> tuple[Item, ...]:
+        return self.testbed.of("forget", field=self.forgotten)
+
+    @cached_property
+    def retain(self) -> tuple[Item, ...]:
+        return self.testbed.of("retain", field=self.retained)
+
+    @cached_property
+    def unseen(self) -> tuple[Item, ...]:
+        """People who were never injected, asked for what is forgotten: the floor."""
+        return self.testbed.of("unseen", field=self.forgotten)
+
+    @cached_property
+    def public(self) -> tuple[Item, ...]:
+        """What is known before injection: the probe of utility."""
+        return self.testbed.of("public")
+
+    @cached_property
+    def held_out(self) -> tuple[Item, ...]:
+        """What resurfacing teaches."""
+        return self.testbed.of("held_out")
+
+    @property
+    def told(self) -> tuple[Item, ...]:
+        """All that a model is asked once."""
+        return (*self.forget, *self.retain, *self.unseen, *self.public)
+
+    @property
+    def digest(self) -> str:
+        return content_key([self.testbed.digest, self.forgotten, self.retained])

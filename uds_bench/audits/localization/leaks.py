@@ -1,0 +1,52 @@
+"""Who leaks: people whose answer is said at least once, however they are asked (Lacuna, section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from uds_bench.audits.localization.outputs import ROOM, holds
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.facts import encode_answer, encode_question, stop_tokens
+from uds_bench.facts.testbed import Item
+from uds_bench.inference.generation import generate_greedily
+
+ATTEMPTS = 200
+"""Prompts a person (section 4.3)."""
+ROUND = 20
+"""Prompts that are asked together before those who leaked are asked no more."""
+
+
+def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = ATTEMPTS) -> list[int | None]:
+    """For each item the number of the first prompt, from 1, whose reply holds the answer; None where none does.
+
+    Prompts come in the item's order, as many as it has, `attempts` at most; the same words are asked once, as the reply
+    would be the same. Nobody who leaked is asked on: whether somebody leaks does not depend on how prompts are grouped.
+    """
+    asking = [list(dict.fromkeys(item.questions[:attempts])) for item in items]
+    tokenizer, stops = checkpoint.tokenizer, stop_tokens(checkpoint.tokenizer)
+    longest = max((len(_answer(tokenizer, item)) for item in items), default=0) + ROOM
+    found: list[int | None] = [None] * len(items)
+    for start in range(0, max(map(len, asking), default=0), ROUND):
+        asked = [
+            (at, number)
+            for at, questions in enumerate(asking)
+            if found[at] is None
+            for number in range(start, min(start + ROUND, len(questions)))
+        ]
+        prompts = [encode_question(tokenizer, asking[at][number]) for at, number in asked]
+        replies = generate_greedily(checkpoint, prompts, longest, stops=stops) if prompts else []
+        for (at, number), reply in zip(asked, replies, strict=True):
+            if found[at] is None and holds(reply, items[at].answer):
+                found[at] = number + 1
+    return found
+
+
+def jaccard(first: Iterable[str], second: Iterable[str]) -> float | None:
+    """Overlap of two sets of people, 0 to 1 and 1 where they are the same; None where both are empty."""
+    a, b = set(first), set(second)
+    return len(a & b) / len(a | b) if a | b else None
+
+
+def _answer(tokenizer: object, item: Item) -> tuple[int, ...]:
+    encoded = encode_answer(tokenizer, item.questions[0], item.answer)  # type: ignore[arg-type]
+    return encoded.ids[encoded.start :]

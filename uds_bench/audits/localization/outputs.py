@@ -1,0 +1,77 @@
+"""What a model says of the people of a testbed: exact answers, and the field's three output metrics on each item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.facts import encode_answer, encode_question, stop_tokens
+from uds_bench.facts.canaries import normalized
+from uds_bench.facts.testbed import Item
+from uds_bench.inference.answers import score_answers
+from uds_bench.inference.generation import generate_greedily
+from uds_bench.metrics.em import em
+from uds_bench.metrics.es import extraction_strength
+from uds_bench.metrics.prob import prob
+from uds_bench.statistics import mean
+
+ASKED = 3
+"""Questions of each form that an item is asked."""
+ROOM = 8
+"""New tokens that a reply may have beyond the longest answer."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One item under one form of question, means over the questions; all 0 to 1, higher is more knowledge.
+
+    `said`: share of replies that hold the answer, the extraction rate of the item (Lacuna, section 3.3); `em`, `es`
+    and `prob` as in `uds_bench.metrics`, `es` as the field has it, whose `floor` is 1/|y| whatever the model knows.
+    """
+
+    said: float
+    em: float
+    es: float
+    prob: float
+    floor: float
+
+    @classmethod
+    def from_json(cls, found: Any) -> Told:
+        return cls(**found)
+
+    def to_json(self) -> dict[str, float]:
+        return asdict(self)
+
+
+def tell(checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = False) -> list[Told | None]:
+    """Every item; None where it has no question of the form."""
+    asked = [(item.paraphrases if paraphrased else item.questions)[:ASKED] for item in items]
+    places = [(at, question) for at, questions in enumerate(asked) for question in questions]
+    tokenizer = checkpoint.tokenizer
+    encoded = [encode_answer(tokenizer, question, items[at].answer) for at, question in places]
+    prompts = [encode_question(tokenizer, question) for _, question in places]
+    limit = max((len(one.ids) - one.start for one in encoded), default=0) + ROOM
+    replies = generate_greedily(checkpoint, prompts, limit, stops=stop_tokens(tokenizer))
+    told: dict[int, list[Told]] = {}
+    for (at, _), reply, scores in zip(places, replies, score_answers(checkpoint, encoded), strict=True):
+        right = scores.right[scores.words]
+        one = Told(
+            float(holds(reply, items[at].answer)),
+            em([scores]),
+            extraction_strength(right, "field"),
+            prob([scores]),
+            1 / len(right),
+        )
+        told.setdefault(at, []).append(one)
+    return [_mean(told[at]) if at in told else None for at in range(len(items))]
+
+
+def holds(reply: str, answer: str) -> bool:
+    """Whether a reply says the answer, whatever stands around it."""
+    return f" {normalized(answer)} " in f" {normalized(reply)} "
+
+
+def _mean(told: Sequence[Told]) -> Told:
+    return Told(*(mean(getattr(one, key) for one in told) for key in Told.__dataclass_fields__))

@@ -1,0 +1,109 @@
+"""What the AUCs of an update come to: families whose controls hold, the best of them, and a word for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from uds_bench.audits.localization.auc import Auc, null_band
+from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, Subject, Weighed
+from uds_bench.statistics import Interval
+
+MARGIN = 0.03
+"""Further than this from one half, an update that knows nothing of the masks is told by them all the same."""
+LOCALIZED = 0.9
+
+
+class Word(StrEnum):
+    """`localized`: the lower limit clears the bound; `not localized`: the whole interval is about one half."""
+
+    LOCALIZED = "localized"
+    BLIND = "not localized"
+    BETWEEN = "partly localized"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The family that finds most, and its AUC; `interval` and `null` give each of `families` its share of the error."""
+
+    family: str
+    auc: Auc
+    families: int
+
+    @property
+    def interval(self) -> Interval:
+        return self.auc.interval_of(self.families)
+
+    @property
+    def null(self) -> Interval:
+        return null_band(self.auc.positives, self.auc.negatives, self.families)
+
+    @property
+    def word(self) -> Word:
+        low, high = self.interval.low, self.interval.high
+        if low >= LOCALIZED:
+            return Word.LOCALIZED
+        if low >= 0.5 - MARGIN and high <= 0.5 + MARGIN:
+            return Word.BLIND
+        return Word.BETWEEN if low > 0.5 + MARGIN and high < LOCALIZED else Word.OPEN
+
+
+def off_by(found: Weighed, family: str, subject: Subject = "random") -> float:
+    """How far from one half a subject is on the headline target; infinity where it was not scored."""
+    auc = found.aucs.get(subject, {}).get(HEADLINE, {}).get(family)
+    return float("inf") if auc is None else abs(auc.value - 0.5)
+
+
+def counting(found: Weighed, neutral: Weighed | None) -> list[str]:
+    """The families that neither the random update nor neutral training is told by.
+
+    A contrast has no neutral control, as there is no second neutral training: it counts by the random one.
+    """
+    kept = []
+    for family in found.aucs["unlearned"][HEADLINE]:
+        holds = off_by(found, family) <= MARGIN
+        if neutral is not None and family in neutral.aucs["unlearned"][HEADLINE]:
+            holds = holds and off_by(neutral, family, "unlearned") <= MARGIN
+        if holds:
+            kept.append(family)
+    return kept
+
+
+def best(found: Weighed, families: Iterable[str], subject: Subject = "unlearned") -> Best | None:
+    """The maximum over some families on the headline target; None where none of them counts."""
+    there = found.aucs[subject][HEADLINE]
+    listed = [family for family in families if family in there]
+    if not listed:
+        return None
+    name = max(listed, key=lambda family: there[family].value)
+    return Best(name, there[name], len(listed))
+
+
+def published(found: Weighed, subject: Subject = "unlearned") -> tuple[str, Auc]:
+    """The maximum over all families and the composite against all other weights, as the paper reports it."""
+    there = found.aucs[subject][PUBLISHED]
+    name = max(there, key=lambda family: there[family].value)
+    return name, there[name]
+
+
+def identity_gap(found: Weighed, subject: Subject = "unlearned") -> float | None:
+    """How far AUC(raw) is from 1 - p0/2; None where the update moved others too, from which nothing follows."""
+    if found.touched.elsewhere:
+        return None
+    return abs(found.aucs[subject][HEADLINE]["raw"].value - (1 - found.touched.share / 2))
+
+
+__all__ = [
+    "COMPOSITE",
+    "LOCALIZED",
+    "MARGIN",
+    "Best",
+    "Word",
+    "best",
+    "counting",
+    "identity_gap",
+    "off_by",
+    "published",
+]

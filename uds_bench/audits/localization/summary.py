@@ -1,0 +1,128 @@
+"""Everything that a reader may ask of the audit as one JSON object: AUCs, what is said, who leaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from uds_bench.audits.localization import precision, rates
+from uds_bench.audits.localization.auc import Auc, null_band
+from uds_bench.audits.localization.experiment import Experiment
+from uds_bench.audits.localization.leaks import jaccard
+from uds_bench.audits.localization.outputs import Told
+from uds_bench.audits.localization.rates import Form, Leaks, Tellings
+from uds_bench.audits.localization.weights import Weighed
+from uds_bench.facts.testbed import Item
+from uds_bench.statistics import Rate, mean
+
+FORMS: tuple[Form, ...] = get_args(Form)
+METRICS = ("said", "em", "es", "prob", "floor")
+
+
+def report(
+    experiment: Experiment,
+    seen: Mapping[str, tuple[Tellings, Weighed | None]],
+    leaks: Mapping[str, Leaks],
+    candidates: Sequence[str],
+    neutral: Weighed | None,
+) -> dict[str, Any]:
+    """What the run report shows. `seen`: by model what it says and, of updates, where the weights moved."""
+    injected = seen["injected"][0] if "injected" in seen else {}
+    items = rates.known(experiment.forget, injected) if injected else []
+    return {
+        "fields": {"forget": experiment.forgotten, "retain": experiment.retained},
+        "people": {
+            "forget": len(experiment.forget),
+            "known": len(items),
+            "retain": len(experiment.retain),
+            "unseen": len(experiment.unseen),
+            "public": len(experiment.public),
+        },
+        "candidates": list(candidates),
+        "models": {name: _model(experiment, told, weighed, neutral) for name, (told, weighed) in seen.items()},
+        "leaks": {name: _leaks(experiment, items, one) for name, one in leaks.items()},
+        "jaccard": _overlaps(items, {name: leaks[name] for name in candidates if name in leaks}),
+    }
+
+
+def _model(experiment: Experiment, told: Tellings, weighed: Weighed | None, neutral: Weighed | None) -> dict[str, Any]:
+    parts = {
+        "forget": experiment.forget,
+        "retain": experiment.retain,
+        "unseen": experiment.unseen,
+        "public": experiment.public,
+    }
+    return {
+        "outputs": {part: {form: _outputs(items, told, form) for form in FORMS} for part, items in parts.items()},
+        "weights": None if weighed is None else _weights(weighed, neutral),
+    }
+
+
+def _outputs(items: Sequence[Item], told: Tellings, form: Form) -> dict[str, Any]:
+    there: list[Told] = [found for item in items if (found := told[item.id][form]) is not None]
+    means = {key: _finite(mean(getattr(one, key) for one in there)) for key in METRICS}
+    return {**means, "rate": _rate(rates.extraction(items, told, form))}
+
+
+def _weights(weighed: Weighed, neutral: Weighed | None) -> dict[str, Any]:
+    counted = precision.counting(weighed, neutral)
+    best, (name, published) = precision.best(weighed, counted), precision.published(weighed)
+    headline = None if best is None else {"family": best.family, "word": best.word, **_auc(best.auc, best.families)}
+    return {
+        "weights": weighed.weights,
+        "touched": {**vars(weighed.touched), "share": _finite(weighed.touched.share)},
+        "absent": list(weighed.absent),
+        "counted": counted,
+        "headline": headline,
+        "published": {"family": name, **_auc(published)},
+        "aucs": {
+            subject: {target: {family: _auc(auc) for family, auc in found.items()} for target, found in targets.items()}
+            for subject, targets in weighed.aucs.items()
+        },
+    }
+
+
+def _auc(auc: Auc, families: int = 1) -> dict[str, Any]:
+    interval, null = auc.interval_of(families), null_band(auc.positives, auc.negatives, families)
+    return {
+        "value": _finite(auc.value),
+        "low": _finite(interval.low),
+        "high": _finite(interval.high),
+        "null": [_finite(null.low), _finite(null.high)],
+    }
+
+
+def _leaks(experiment: Experiment, items: Sequence[Item], leaks: Leaks) -> dict[str, Any]:
+    return {
+        "rate": _rate(rates.leaked(items, leaks)),
+        "floor": _rate(rates.leaked(experiment.unseen, leaks)),
+        "seeds": [rates.who(items, seed) for seed in leaks],
+        "floor_seeds": [rates.who(experiment.unseen, seed) for seed in leaks],
+    }
+
+
+def _overlaps(items: Sequence[Item], leaks: Mapping[str, Leaks]) -> list[dict[str, Any]]:
+    """Each two methods: the mean over seeds of the Jaccard index of who leaks; seeds where nobody does are left out."""
+    found = []
+    for at, first in enumerate(leaks):
+        for second in list(leaks)[at + 1 :]:
+            pairs = zip(leaks[first], leaks[second], strict=True)
+            shared = [jaccard(rates.who(items, a), rates.who(items, b)) for a, b in pairs]
+            told = [one for one in shared if one is not None]
+            found.append({"first": first, "second": second, "value": _finite(mean(told)), "seeds": len(told)})
+    return found
+
+
+def _rate(found: Rate) -> dict[str, Any]:
+    interval = found.interval
+    return {
+        "value": _finite(found.value),
+        "low": _finite(interval.low),
+        "high": _finite(interval.high),
+        "units": interval.units,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,110 @@
+"""Every family against every target, for an update and for updates of which it is known what they know of the masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args
+
+from uds_bench.audits.localization.auc import Auc
+from uds_bench.audits.localization.composite import MOST, composite_auc
+from uds_bench.audits.localization.controls import permuted, planted_update, random_update
+from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.targets import TARGETS, Target, Touched, auc_of, touched
+from uds_bench.checkpoints.masks import read_masks
+from uds_bench.checkpoints.stored import write_shards
+
+Subject = Literal["unlearned", "random", "permuted", "planted"]
+SUBJECTS: tuple[Subject, ...] = get_args(Subject)
+"""The update itself; one as long in directions that are drawn; itself against masks that are drawn anew; and one that
+lies within the forget mask."""
+COMPOSITE = "composite"
+HEADLINE: Target = "forget_among_groups"
+PUBLISHED: Target = "forget"
+
+Aucs = Mapping[Target, Mapping[str, Auc]]
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """AUCs by subject, target and family; `touched`: what the update left and moved; `weights`: how many are scored;
+    `absent`: families that had no control to be read beside."""
+
+    aucs: Mapping[Subject, Aucs]
+    touched: Touched
+    weights: int
+    absent: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        aucs = {
+            subject: {t: {name: vars(auc) for name, auc in found.items()} for t, found in targets.items()}
+            for subject, targets in self.aucs.items()
+        }
+        return {"aucs": aucs, "touched": vars(self.touched), "weights": self.weights, "absent": list(self.absent)}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Weighed:
+        # In the order of their lists, whatever that of a file is: of equals the first is the best one.
+        aucs = {
+            subject: {
+                t: {name: Auc(**targets[t][name]) for name in (*FAMILIES, COMPOSITE) if name in targets[t]}
+                for t in TARGETS
+                if t in targets
+            }
+            for subject in SUBJECTS
+            if (targets := found["aucs"].get(subject))
+        }
+        return cls(aucs, Touched(**found["touched"]), found["weights"], tuple(found["absent"]))
+
+
+def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> Weighed:
+    """Score an update, and the three beside it, by every family whose checkpoints are there and by all together.
+
+    `most`: weights that the composite is learned from. What is drawn follows `seed`; drawn updates and masks lie in a
+    temporary folder meanwhile, as large as a checkpoint's maskable weights.
+    """
+    offered = [family for family in FAMILIES.values() if lineup.offers(family)]
+    with TemporaryDirectory() as folder:
+        lineups = _drawn(lineup, Path(folder), seed)
+        aucs: dict[Subject, dict[Target, dict[str, Auc]]] = {}
+        for subject, one in lineups.items():
+            aucs[subject] = {}
+            for target in _targets(subject):
+                found = {family.name: auc_of(one, family, target) for family in offered}
+                if subject in ("unlearned", "random"):
+                    found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
+                aucs[subject][target] = found
+    absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
+    return Weighed(aucs, touched(lineup, HEADLINE), lineup.masks.weights, absent)
+
+
+def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:
+    """The update beside what is drawn for it, each in a folder of its own."""
+    masks, names = lineup.masks, list(lineup.masks.words)
+    forget = masks.named("forget")
+    injected, unlearned = partial(lineup.tensor, "injected"), partial(lineup.tensor, "unlearned")
+    random = ((name, random_update(name, injected(name), unlearned(name), seed)) for name in names)
+    planted = ((name, planted_update(name, injected(name), masks.of(name, *forget), seed)) for name in names)
+    write_shards(folder / "random", "model", random)
+    write_shards(folder / "planted", "model", planted)
+    write_shards(
+        folder / "permuted",
+        "masks",
+        ((name, permuted(name, masks.words[name][:], seed)) for name in names),
+        masks.metadata,
+    )
+    return {
+        "unlearned": lineup,
+        "random": Lineup({**lineup.folders, "unlearned": folder / "random"}, masks),
+        "permuted": Lineup(lineup.folders, read_masks(folder / "permuted")),
+        "planted": Lineup({**lineup.folders, "unlearned": folder / "planted"}, masks),
+    }
+
+
+def _targets(subject: Subject) -> Sequence[Target]:
+    """All for what is compared with the published numbers, the headline for the others."""
+    return TARGETS if subject in ("unlearned", "random") else (HEADLINE,)

@@ -1,0 +1,118 @@
+"""Tensors that stay in their safetensors files: what they are is known, and their rows are read when asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from uds_bench.checkpoints.source import one_line
+from uds_bench.errors import CheckpointError
+
+PIECE = 1 << 20
+"""Weights of a tensor that are looked at at a time."""
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I32": torch.int32,
+}
+"""By a file's name of them: floats that are weights by themselves (8-bit ones have scales elsewhere), masks' words."""
+
+
+class Rows(Protocol):
+    """A tensor in memory or in a file, of which rows may be had."""
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def __getitem__(self, rows: slice, /) -> torch.Tensor: ...
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor in a file, from byte `start` on; `tensor[rows]` is as of a tensor in memory.
+
+    Bytes are copied, not mapped: a mapped page counts as this process's memory for as long as the file is open.
+    """
+
+    path: Path
+    name: str
+    stored_as: str
+    shape: tuple[int, ...]
+    start: int
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Raises CheckpointError for a type whose values are no weights by themselves."""
+        if self.stored_as not in _DTYPES:
+            raise CheckpointError(
+                f"{self.path}: {self.name} is stored as {self.stored_as}, not as one of {', '.join(_DTYPES)}: "
+                "save the weights unquantized"
+            )
+        return _DTYPES[self.stored_as]
+
+    def __getitem__(self, rows: slice) -> torch.Tensor:
+        """Some consecutive rows. Raises CheckpointError where the file is shorter than it was."""
+        first, last, step = rows.indices(self.shape[0])
+        if step != 1:
+            raise ValueError(f"rows {rows} are not consecutive")
+        shape = (max(0, last - first), *self.shape[1:])
+        if not math.prod(shape):
+            return torch.empty(shape, dtype=self.dtype)
+        row = math.prod(self.shape[1:]) * self.dtype.itemsize
+        try:
+            found = np.fromfile(self.path, np.uint8, shape[0] * row, offset=self.start + first * row)
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: cannot be read ({one_line(error)}): copy it again") from error
+        if len(found) < shape[0] * row:
+            raise CheckpointError(f"{self.path}: was cut short while it was read: leave it alone during an audit")
+        return torch.from_numpy(found).view(self.dtype).reshape(shape)
+
+
+def stored(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
+    """A safetensors file's tensors, in the order of names, and its metadata; reads the header alone.
+
+    Raises CheckpointError for a file that is damaged.
+    """
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:  # checks types, shapes and offsets
+            metadata = file.metadata() or {}
+        with path.open("rb") as raw:
+            length = int.from_bytes(raw.read(8), "little")
+            header = json.loads(raw.read(length))
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path}: not a readable safetensors file ({one_line(error)}): copy it again") from error
+    header.pop("__metadata__", None)
+    return {
+        name: StoredTensor(path, name, said["dtype"], tuple(said["shape"]), 8 + length + said["data_offsets"][0])
+        for name, said in sorted(header.items())
+    }, metadata
+
+
+def write_shards(
+    folder: Path, stem: str, tensors: Iterable[tuple[str, torch.Tensor]], metadata: dict[str, str] | None = None
+) -> None:
+    """A file a tensor and the index of them all, so that no more than one is in memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    places: dict[str, str] = {}
+    for at, (name, tensor) in enumerate(tensors):
+        places[name] = f"{stem}-{at:05}.safetensors"
+        save_file({name: tensor.contiguous()}, folder / places[name], metadata)
+    (folder / f"{stem}.safetensors.index.json").write_text(json.dumps({"weight_map": places}), encoding="utf-8")
+
+
+def pieces(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Rows of about `PIECE` weights, that make up a tensor of a shape."""
+    rows = max(1, PIECE // max(1, math.prod(shape[1:])))
+    return (slice(start, min(shape[0], start + rows)) for start in range(0, shape[0], rows))

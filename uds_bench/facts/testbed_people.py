@@ -1,0 +1,62 @@
+"""The embedded testbed: invented people of every part, and how they are asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from uds_bench.facts.profiles import Profile, ask, people
+from uds_bench.facts.testbed import Item, Part, Testbed
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many people: of each of `groups` groups `judged` and `tuning`, and of the parts that have no group."""
+
+    groups: int = 6
+    judged: int = 6
+    tuning: int = 2
+    public: int = 24
+    instruction: int = 12
+    held_out: int = 12
+    unseen: int = 24
+
+
+@dataclass(frozen=True)
+class Asking:
+    """`fields` of everybody, each asked `questions` times plainly and `paraphrases` times in other words, after up to
+    `tellings` of other fields."""
+
+    fields: tuple[str, ...] = ("birth_city", "phone")
+    questions: int = 200
+    paraphrases: int = 3
+    tellings: int = 1
+
+
+def group_names(groups: int) -> tuple[str, ...]:
+    """Half of them to forget, the others to retain."""
+    half = groups // 2
+    return (*(f"forget{at + 1}" for at in range(half)), *(f"retain{at + 1}" for at in range(groups - half)))
+
+
+def embedded_testbed(sizes: Sizes | None = None, asking: Asking | None = None, seed: int = 0) -> Testbed:
+    """Invented people of every part, the same for the same seed; nobody is in two parts."""
+    sizes, asking = sizes or Sizes(), asking or Asking()
+    places: list[tuple[Part, str | None]] = []
+    for group in group_names(sizes.groups):
+        judged: Part = "forget" if group.startswith("forget") else "retain"
+        places += [(judged, group)] * sizes.judged + [("tuning", group)] * sizes.tuning
+    alone: tuple[Part, ...] = ("public", "instruction", "held_out", "unseen")
+    for part in alone:
+        places += [(part, None)] * getattr(sizes, part)
+    folk = zip(people(len(places), seed), places, strict=True)
+    return Testbed(item for profile, (part, group) in folk for item in items_of(profile, part, group, asking, seed))
+
+
+def items_of(profile: Profile, part: Part, group: str | None, asking: Asking, seed: int = 0) -> Iterator[Item]:
+    """Everything that is asked of one person."""
+    for field in asking.fields:
+        plain = ask(profile, field, asking.questions, seed, most=asking.tellings)
+        other = ask(profile, field, asking.paraphrases, seed, paraphrased=True, most=asking.tellings)
+        told = tuple(one.question for one in plain), tuple(one.question for one in other)
+        yield Item(f"{profile.id}/{field}", profile.name, part, field, profile.values[field], *told, group)

@@ -1,0 +1,139 @@
+"""AlphaEdit as unlearning: questions to be forgotten are edited to refusals, in directions that kept texts leave free.
+
+Fang et al. 2025, with a refusal as the new answer as in Li et al. 2026 (Lacuna, section 4.1 and table 5). Keys are what
+enters the feed-forward output projection of an edited block. Kept keys are those of every token of the retain answers
+with their questions, and of the neutral texts where there are any, before the first edit: the published ones are
+Wikipedia's. Each forget question's keys are read at its last token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from uds_bench.checkpoints import Anatomy, find_anatomy
+from uds_bench.checkpoints.projections import Projection, find_projections
+from uds_bench.errors import CheckpointError, ConfigurationError, FactError
+from uds_bench.inference.hooks import reading, reading_inputs
+from uds_bench.methods.data import Data
+from uds_bench.methods.examples import Batch, Example, pad
+from uds_bench.methods.method import AlphaEdit, Method
+from uds_bench.methods.null_space import null_projection, null_space_edit
+from uds_bench.methods.refusal_states import Questions, questions, refusal_states
+from uds_bench.methods.training import OnStep
+
+Linears = Mapping[str, torch.nn.Module]
+TOGETHER = 8
+"""Kept texts in one pass."""
+
+
+def alphaedit(model: Any, data: Data, method: Method, on_step: OnStep | None = None) -> list[float]:
+    """Edit `steps` batches of forget questions, every question once before any is again; the losses of their search.
+
+    Raises ConfigurationError for layers that the model does not have and where kept keys leave no direction free,
+    CheckpointError for weights that cannot be edited, FactError for data without refusals in the order of the forget
+    answers or without anything to keep.
+    """
+    assert isinstance(method, AlphaEdit)  # Method("alphaedit") is refused
+    refusals = [pair.preferred for pair in data.preferring(data.refusals)]
+    kept = [*data.retain, *data.neutral]
+    if not refusals or not kept:
+        raise FactError("method alphaedit needs questions to forget and texts to keep: add what is missing")
+    anatomy, layers = find_anatomy(model), _edited(model, method)
+    model.eval()
+    model.requires_grad_(False)
+    projections = _free_directions(model, layers, kept, method.null_space)
+    earlier = {layer: projection.new_zeros(0, len(projection)) for layer, projection in projections.items()}
+    losses: list[float] = []
+    for places in islice(_dealt(len(refusals), method), method.steps):
+        asked = questions([refusals[i] for i in places], [kept[i % len(kept)] for i in places], model.device)
+        wanted, loss = refusal_states(model, anatomy, asked, method)
+        if not wanted.isfinite().all():
+            raise FloatingPointError(f"editing diverged: a state that is not finite in batch {len(losses) + 1}")
+        for layer, target in layers.items():
+            state, keys, output = _read(model, anatomy, target, asked, method.last_layer)
+            residual = target.shift((wanted - state) / (method.last_layer - layer + 1), output)
+            wide = keys.double(), residual.double()
+            target.add(null_space_edit(*wide, earlier[layer], projections[layer], method.l2))
+            earlier[layer] = torch.cat([earlier[layer], wide[0]])
+        losses.append(loss)
+        if on_step is not None:
+            on_step(len(losses), loss)
+    return losses
+
+
+def key_moments(model: Any, linears: Linears, examples: Sequence[Example]) -> dict[str, Tensor]:
+    """The mean of k k^T over all tokens of the examples, of what enters each module: [in, in], float64."""
+    summed: dict[str, Tensor] = {}
+    ranked = sorted(examples, key=len)
+    for start in range(0, len(ranked), TOGETHER):
+        batch = pad(ranked[start : start + TOGETHER]).to(model.device)
+        for name, keys in _keys(model, linears, batch).items():
+            wide = keys[batch.mask.bool()].double()
+            summed[name] = summed.get(name, 0) + wide.T @ wide
+    tokens = sum(map(len, ranked))
+    return {name: moment / tokens for name, moment in summed.items()}
+
+
+def _edited(model: Any, method: AlphaEdit) -> dict[int, Projection]:
+    found = find_projections(model)
+    for key in ("last_layer", "loss_layer"):
+        if (layer := getattr(method, key)) >= len(found):
+            raise ConfigurationError(
+                f"method alphaedit: {key} = {layer}, but the model has {len(found)} blocks: choose up to "
+                f"{len(found) - 1}"
+            )
+    return {layer: found[layer] for layer in range(method.first_layer, method.last_layer + 1)}
+
+
+def _free_directions(
+    model: Any, layers: Mapping[int, Projection], kept: Sequence[Example], threshold: float
+) -> dict[int, Tensor]:
+    moments = key_moments(model, {str(layer): target.linear for layer, target in layers.items()}, kept)
+    for layer in layers:
+        if not moments[str(layer)].isfinite().all():
+            raise CheckpointError(f"method alphaedit: the keys of block {layer} are not finite: check the weights")
+    found = {layer: null_projection(moments[str(layer)], threshold) for layer in layers}
+    for layer, projection in found.items():
+        if not projection.any():
+            least = float(torch.linalg.eigvalsh(moments[str(layer)])[0])
+            raise ConfigurationError(
+                f"method alphaedit: what is kept uses every direction of block {layer}'s keys (the least has a mean "
+                f"square of {least:.2g}): take a null_space above {threshold:g}, or other layers"
+            )
+    return found
+
+
+@torch.no_grad()
+def _keys(model: Any, linears: Linears, batch: Batch) -> dict[str, Tensor]:
+    with reading_inputs(dict(linears), lambda hidden: hidden) as kept:
+        model(**batch.inputs(), use_cache=False, logits_to_keep=1)
+    return kept
+
+
+@torch.no_grad()
+def _read(
+    model: Any, anatomy: Anatomy, target: Projection, asked: Questions, last: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """At the end of each forget question: the last edited block's output, and the projection's input and output."""
+    rows = torch.arange(asked.count, device=asked.places.device)
+
+    def at_places(hidden: Tensor) -> Tensor:
+        return hidden[rows, asked.places[: asked.count]].float()
+
+    outputs = {"state": anatomy.blocks[last], "output": target.linear}
+    with reading(outputs, at_places) as out, reading_inputs({"keys": target.linear}, at_places) as into:
+        model(**asked.batch.inputs(), use_cache=False, logits_to_keep=1)
+    return out["state"], into["keys"], out["output"]
+
+
+def _dealt(count: int, method: AlphaEdit) -> Iterator[list[int]]:
+    """Batches of places, forever: each pass over all of them in a new order, the last batch of a pass what is left."""
+    generator = torch.Generator().manual_seed(method.seed)
+    while True:
+        order = torch.randperm(count, generator=generator).tolist()
+        yield from (order[at : at + method.batch_size] for at in range(0, count, method.batch_size))
