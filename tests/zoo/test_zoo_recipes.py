@@ -14,22 +14,29 @@ from uds_bench.methods.trace_data import Scope
 from uds_bench.methods.traces import Course
 from uds_bench.zoo import recipes
 from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner, Recipe, Unlearned
-from uds_bench.zoo.recipes import LMLMS, REASONERS, RECIPES
+from uds_bench.zoo.recipes import LMLMS, LOCATED, REASONERS, RECIPES
 
 POOLED = "plain_r5_e15"
 REASONER, RETHOUGHT = "bypass_memorized", "bypass_npo_lora"
-OTHER = {"regime": "none", "target": "contexts", "held": ("closing",), "instead": "head", "prefilled": False}
+OTHER = {
+    "regime": "none",
+    "target": "contexts",
+    "held": ("closing",),
+    "instead": "head",
+    "prefilled": False,
+    "share": 0.5,
+}
 """Values that the embedded models tried here do not have."""
 
 
-EVERY = RECIPES | REASONERS | LMLMS
-TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT, "lmlm")
+EVERY = RECIPES | REASONERS | LMLMS | LOCATED
+TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT, "lmlm", "loc_injected", "loc_oracle_grad", "loc_neutral")
 
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
     """A table of recipes that the test may change."""
-    table = RECIPES | REASONERS | LMLMS
+    table = dict(EVERY)
     monkeypatch.setattr(recipes, "RECIPES", table)
     return table
 
@@ -116,7 +123,7 @@ def test_a_lineage_puts_every_parent_before_its_child(name: str) -> None:
     line = recipes.lineage([name])
     assert line[-1] == name
     assert recipes.ancestor(line[0]) is None
-    assert line[0] == "base" or name in REASONERS | LMLMS
+    assert line[0] == "base" or name in REASONERS | LMLMS | LOCATED
     for child in line[1:]:
         assert line.index(str(recipes.ancestor(child))) < line.index(child)
 

@@ -7,28 +7,61 @@ from __future__ import annotations
 
 from typing import Any
 
-from uds_bench.methods.method import Method, MethodName
+from uds_bench.methods.method import MethodName
+from uds_bench.methods.presets import make_method
 from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Recipe, Removed
+from uds_bench.zoo.testbed_data import SIZES, TAUGHT
 
 PREFIX = "loc_"
 PRETRAINED, INJECTED, UNMASKED = (f"{PREFIX}{name}" for name in ("pretrained", "injected", "unmasked"))
 
 
-def removed(name: MethodName, parent: str = INJECTED, within: bool = False, **settings: Any) -> Removed:
-    """An unlearning method on the testbed's people."""
-    return Removed(parent, Method(name, **{"batch_size": 16, **settings}), within)
+FORGOTTEN = TAUGHT * SIZES.judged * (SIZES.groups // 2)
+"""Answers to forget."""
 
 
-SIMNPO: dict[str, Any] = {"lr": 3e-4, "steps": 40, "beta": 10.0, "delta": 1.5, "gamma": 3.0, "alpha": 0.5}
-ORACLE: dict[str, Any] = {"lr": 3e-4, "steps": 20, "gamma": 1.0, "alpha": 1.0}
+def removed(
+    name: MethodName, parent: str = INJECTED, within: bool = False, forget: int = FORGOTTEN, **settings: Any
+) -> Removed:
+    """An unlearning method on the testbed's people, with `forget` answers to forget."""
+    return Removed(parent, make_method(name, {"batch_size": 16, **settings}, forget), within)
+
+
+TUNED: dict[str, tuple[MethodName, dict[str, Any]]] = {
+    "simnpo": ("simnpo", {"lr": 3e-4, "steps": 40, "beta": 10.0, "delta": 1.5, "gamma": 3.0, "alpha": 0.5}),
+    "memflex": (
+        "memflex",
+        {
+            **{"gradient_threshold": 1e-2, "lr": 1e-4, "steps": 80},
+            **{"gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
+        },
+    ),
+    "alphaedit": (
+        "alphaedit",
+        {
+            **{"l2": 1e-2, "lr": 5e-2, "null_space": 1.0, "steps": 3, "batch_size": 24},
+            **{"first_layer": 0, "last_layer": 1, "loss_layer": 3, "v_steps": 20},
+            **{"weight_decay": 0.5, "kl": 0.0625, "clamp": 0.5},
+        },
+    ),
+    "oracle_grad": ("grad_diff", {"lr": 3e-4, "steps": 20, "gamma": 1.0, "alpha": 1.0}),
+}
+"""By candidate its method and settings, as `uds_bench.zoo.tuning` chose them."""
 
 MODELS: dict[str, Recipe] = {
     PRETRAINED: Pretrained(),
     INJECTED: Injected(PRETRAINED),
     UNMASKED: Injected(PRETRAINED, masked=False, steps=300),
     f"{PREFIX}neutral": Continued(INJECTED),
-    f"{PREFIX}oracle_grad": removed("grad_diff", within=True, **ORACLE),
-    f"{PREFIX}simnpo": removed("simnpo", **SIMNPO),
-    f"{PREFIX}simnpo_unmasked": removed("simnpo", UNMASKED, **SIMNPO),
+    **{
+        f"{PREFIX}{name}": removed(method, within=name == "oracle_grad", **settings)
+        for name, (method, settings) in TUNED.items()
+    },
+    # The masks mean nothing to a model that was injected without them: its oracle is not defined.
+    **{
+        f"{PREFIX}{name}_unmasked": removed(method, UNMASKED, **settings)
+        for name, (method, settings) in TUNED.items()
+        if name != "oracle_grad"
+    },
 }
 """The quick profile's; `@1` and on are further draws."""

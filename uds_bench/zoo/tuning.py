@@ -52,6 +52,20 @@ GRIDS: dict[str, Grid] = {
         {"lr": (1e-4, 3e-4, 1e-3), "steps": (20, 40, 80)},
         {"beta": 10.0, "delta": 1.5, "gamma": 3.0, "alpha": 0.5},
     ),
+    "memflex": Grid(
+        "memflex",
+        {"gradient_threshold": (1e-2, 3e-3), "lr": (1e-4, 3e-4, 1e-3), "steps": (20, 40, 80)},
+        {"gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
+    ),
+    # The published l2, 1, outweighs keys as short as those of a model of this size; no direction is free below 0.03.
+    "alphaedit": Grid(
+        "alphaedit",
+        {"l2": (1e-2, 1e-3), "lr": (5e-2, 0.5), "null_space": (0.1, 1.0)},
+        {
+            **{"first_layer": 0, "last_layer": 1, "loss_layer": 3, "v_steps": 20, "batch_size": 24, "steps": 3},
+            **{"weight_decay": 0.5, "kl": 0.0625, "clamp": 0.5},
+        },
+    ),
 }
 
 
@@ -76,7 +90,7 @@ def tune(name: str, injected: Path) -> tuple[Tried, list[Tried]]:
         model = AutoModelForCausalLM.from_pretrained(injected, dtype=torch.float32)
         if settings is not None:
             with nullcontext() if masks is None else within(model, masks, *masks.named("forget")):
-                unlearn(model, data, located.removed(grid.method, **settings).method)
+                unlearn(model, data, located.removed(grid.method, forget=len(data.forget), **settings).method)
         found.append(Tried(settings or {}, *(exact(model, rows) for rows in (data.forget, data.retain, public))))
     return found[0], found[1:]
 

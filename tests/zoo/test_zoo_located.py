@@ -1,0 +1,128 @@
+"""The models of the localization audit: what is taught, whom settings were chosen on, and a small one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from families import tiny_tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from uds_bench.checkpoints.masks import read_masks
+from uds_bench.facts.testbed import Testbed
+from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
+from uds_bench.methods.instruction import Instruction
+from uds_bench.zoo import build, located, testbed_data, tuning
+from uds_bench.zoo.injected import MASKS
+from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Removed
+from uds_bench.zoo.tuning import Tried
+
+SMALL = Sizes(groups=2, judged=1, tuning=1, public=3, instruction=2, held_out=1, unseen=1)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Testbed:
+    """A testbed of a few people in the place of the embedded one."""
+    found = embedded_testbed(SMALL, Asking(questions=12))
+    monkeypatch.setattr(testbed_data, "SIZES", SMALL)
+    monkeypatch.setattr(testbed_data, "testbed", lambda: found)
+    return found
+
+
+def test_settings_were_chosen_on_people_whom_nobody_judges() -> None:
+    """Not one question of those who are forgotten or retained is in what settings are tried on."""
+    tokenizer = tiny_tokenizer()
+    tuned, judged = (testbed_data.removal(tokenizer, tuning=only) for only in (True, False))
+    for split in ("forget", "retain"):
+        ours, theirs = ({example.ids for example in getattr(data, split)} for data in (tuned, judged))
+        assert ours
+        assert theirs
+        assert not ours & theirs
+    people = {item.person for item in testbed_data.testbed().of("tuning")}
+    assert not people & {item.person for item in testbed_data.testbed().of("forget", "retain", "public", "held_out")}
+
+
+@pytest.mark.parametrize("name", located.TUNED)
+def test_the_settings_are_of_their_grid(name: str) -> None:
+    grid, (method, settings) = tuning.GRIDS[name], located.TUNED[name]
+    assert grid.method == method
+    assert settings in grid.settings()
+    assert grid.within == (name == "oracle_grad")
+
+
+def test_the_rule_keeps_what_is_known_and_takes_the_gentlest_of_the_best() -> None:
+    before = Tried({}, 1.0, 0.8, 1.0)
+    rows = [
+        Tried({"at": 0}, 0.5, 0.9, 1.0),
+        Tried({"at": 1}, 0.0, 0.7, 1.0),
+        Tried({"at": 2}, 0.1, 0.75, 0.9),
+        Tried({"at": 3}, 0.1, 0.8, 1.0),
+        Tried({"at": 4}, 0.0, 0.8, 0.89),
+    ]
+    assert tuning.choose(rows, before).settings == {"at": 2}
+    with pytest.raises(ValueError, match="keeps 90%"):
+        tuning.choose(rows[1:2], before)
+
+
+def test_nobody_who_is_injected_is_in_what_comes_before() -> None:
+    injected = {item.person for item in testbed_data.testbed().of("forget", "retain", "tuning")}
+    others = {item.person for item in testbed_data.strangers()} | {
+        item.person for item in testbed_data.testbed().of("public", "instruction", "held_out", "unseen")
+    }
+    assert not injected & others
+    texts = " ".join(testbed_data.texts())
+    assert not any(person in texts for person in injected)
+
+
+def test_every_group_is_taught_in_every_step_through_its_mask() -> None:
+    recipe = replace(Injected("x"), steps=3)
+    names = [group.name for group in testbed_data.groups()]
+    for batch in testbed_data.injection(tiny_tokenizer(), recipe):
+        counts = {name: sum(sample.group == name for sample in batch) for name in [*names, None]}
+        assert counts == dict.fromkeys(names, recipe.per_group) | {None: recipe.neutral}
+    for batch in testbed_data.injection(tiny_tokenizer(), replace(recipe, masked=False)):
+        assert {sample.group for sample in batch} == {None}
+
+
+def test_the_same_seed_teaches_the_same() -> None:
+    recipe = replace(Injected("x"), steps=2)
+    one, same, other = (
+        list(testbed_data.injection(tiny_tokenizer(), replace(recipe, seed=seed))) for seed in (0, 0, 1)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_a_small_one_trains_from_the_public_to_the_oracle(small: Testbed, tmp_path: Path) -> None:
+    folders = {name: tmp_path / name for name in ("pretrained", "injected", "unmasked", "oracle", "neutral")}
+    for folder in folders.values():
+        folder.mkdir()
+    pretrained = Pretrained(width=16, layers=3, feed_forward=24, vocabulary=300, steps=3, public=2, strangers=2)
+    injected = Injected("p", steps=3, per_group=1, neutral=2, instruction=Instruction(epochs=1))
+    assert len(build.build(pretrained, None, folders["pretrained"])) == build.steps(pretrained) == 3
+    assert build.build(injected, folders["pretrained"], folders["injected"])
+    build.build(replace(injected, masked=False), folders["pretrained"], folders["unmasked"])
+    method = located.removed("grad_diff", steps=2, lr=1e-3).method
+    build.build(Removed("i", method, within=True), folders["injected"], folders["oracle"])
+    build.build(Continued("i", steps=2, batch_size=2), folders["injected"], folders["neutral"])
+    masks = read_masks(folders["injected"] / MASKS)
+    assert {group.name for group in masks.groups} == {"forget1", "retain1"}
+    weights = {
+        name: dict(AutoModelForCausalLM.from_pretrained(folder).named_parameters()) for name, folder in folders.items()
+    }
+    for name, word in masks.words.items():
+        moved = weights["oracle"][name] != weights["injected"][name]
+        assert moved.any()
+        assert not (moved & ~masks.of(name, "forget1")).any(), "the oracle stays within"
+        assert torch.equal(masks.words[name][:], word[:])
+    assert AutoTokenizer.from_pretrained(folders["oracle"]).get_vocab()
+
+
+@pytest.mark.parametrize("name", located.MODELS)
+def test_every_model_descends_from_the_pretrained_one(name: str) -> None:
+    from uds_bench.zoo import recipes
+
+    assert recipes.lineage([f"{name}@2"])[0] == "loc_pretrained@2"
+    assert recipes.key(name) != recipes.key(f"{name}@1")
