@@ -42,6 +42,16 @@ def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
     return exact_auc(picked(0), picked(1))
 
 
+def edited(lineup: Lineup) -> Lineup:
+    """The same update, scored within the tensors that it changed at all: what a method that chooses components can be
+    asked (Lacuna, section 4.3). Where it changed none, or no group has a weight there, CheckpointError."""
+    raw, moved = FAMILIES["raw"], dict[str, bool]()
+    for name, _, size in lineup.scores(raw):
+        moved[name] = moved.get(name, False) or bool(size.any())
+    words = {name: word for name, word in lineup.masks.words.items() if moved[name]}
+    return Lineup(lineup.folders, Masks(words, lineup.masks.groups))
+
+
 @dataclass(frozen=True)
 class Touched:
     """Of the wanted weights, how many unlearning left as they were; `elsewhere`: how many it moved that are in no
