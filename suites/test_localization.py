@@ -5,6 +5,7 @@ Every claim decides on recorded scores; its statement, bound and origin stand in
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,11 +13,13 @@ import pytest
 from uds_bench.audits.localization import precision, rates
 from uds_bench.audits.localization.leaks import jaccard
 from uds_bench.audits.localization.precision import Best
+from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Weighed
 from uds_bench.harness import Claim, ControlSubject, Manifest
 from uds_bench.harness.localization import LocalizationAudit
-from uds_bench.statistics import Rate, unseen
+from uds_bench.statistics import Interval, Rate, unseen
 
+NOTHING = Interval(math.nan, math.nan, "no family was scored", 0)
 NOBODY = "the injected model knows nobody who is to be forgotten"
 NO_SECTION = "the manifest has no models whose weights were written through masks ([localization] candidates)"
 
@@ -29,17 +32,12 @@ def _applies(claim: Claim, manifest: Manifest) -> None:
         pytest.skip(NO_SECTION)
 
 
-def fails(name: str, found: Rate | Best) -> ControlSubject:
-    return _control(name, found, "fail")
+def fails(name: str, found: Rate) -> ControlSubject:
+    return ControlSubject(name, "fail", found.value, found.interval)
 
 
-def passes(name: str, found: Rate | Best) -> ControlSubject:
-    return _control(name, found, "pass")
-
-
-def _control(name: str, found: Rate | Best, must: str) -> ControlSubject:
-    value = found.auc.value if isinstance(found, Best) else found.value
-    return ControlSubject(name, must, value, found.interval)  # type: ignore[arg-type]
+def passes(name: str, found: Rate) -> ControlSubject:
+    return ControlSubject(name, "pass", found.value, found.interval)
 
 
 @pytest.mark.claim("localization.extraction")
@@ -59,39 +57,48 @@ def test_extraction(claim: Claim, localization: LocalizationAudit) -> None:
 
 @pytest.mark.claim("localization.auc")
 def test_auc(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    seen, families = localization.seen(unlearner), localization.counting(unlearner)
-    found = precision.best(seen.weighed, families)
+    hold(claim, unlearner, localization, HEADLINE)
+
+
+@pytest.mark.claim("localization.auc_everywhere")
+def test_auc_everywhere(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    hold(claim, unlearner, localization, PUBLISHED)
+
+
+def hold(claim: Claim, unlearner: str, localization: LocalizationAudit, target: Target) -> None:
+    seen, families = localization.seen(unlearner), localization.counting(unlearner, target)
+    found = precision.best(seen.weighed, families, target=target)
     if found is None:
         claim.measured(None, None, remark="every family is told by an update that knows nothing of the masks")
         return
-    controls = [fails("random update", of(seen.weighed, families, "random"))]
+    controls = [fails("random update", of(seen.weighed, families, target, "random"))]
     if localization.neutral is not None:
-        controls.append(fails("neutral training", of(localization.neutral, families)))
-    controls.append(passes("within the forget mask", of(seen.weighed, families, "planted")))
+        controls.append(fails("neutral training", of(localization.neutral, families, target)))
+    controls.append(passes("within the forget mask", of(seen.weighed, families, target, "planted")))
     for name in localization.section.must_pass:
         if name != unlearner:
-            counted = localization.counting(name)
-            controls.append(passes(name, of(localization.seen(name).weighed, counted)))
+            counted = localization.counting(name, target)
+            controls.append(passes(name, of(localization.seen(name).weighed, counted, target)))
     claim.measured(
         found.auc.value,
         found.interval,
         controls=controls,
-        remark=told(seen.weighed, found, families),
+        remark=told(seen.weighed, found, families, target),
         provenance=seen.score.provenance,
     )
 
 
-def of(found: Weighed, families: list[str], subject: precision.Subject = "unlearned") -> Best:
-    best = precision.best(found, families, subject)
-    assert best is not None  # raw is no family that any control could lack
-    return best
+def of(found: Weighed, families: list[str], target: Target, subject: precision.Subject = "unlearned") -> Rate:
+    """The best of some families; no number where none of them was scored."""
+    best = precision.best(found, families, subject, target)
+    return Rate(math.nan, NOTHING) if best is None else Rate(best.auc.value, best.interval)
 
 
-def told(found: Weighed, best: Best, families: list[str]) -> str:
-    """What stands beside the headline: the null, what is left out, and the number as published."""
+def told(found: Weighed, best: Best, families: list[str], target: Target) -> str:
+    """What stands beside the number: the null, what is left out, and the maximum as published."""
     name, published = precision.published(found)
     blind = found.aucs["random"][PUBLISHED][name].value
-    left = [family for family in found.aucs["unlearned"][HEADLINE] if family not in families]
+    left = [family for family in found.aucs["unlearned"][target] if family not in families]
     moved = found.touched
     text = f"{best.word}, by {best.family}, best of {best.families}; null {best.null.low:.3f}..{best.null.high:.3f}"
     if left:

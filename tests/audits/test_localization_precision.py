@@ -59,6 +59,23 @@ def test_an_update_within_the_forget_mask_is_localized(oracle: Weighed) -> None:
     assert precision.identity_gap(oracle, "random") > 0.3  # type: ignore[operator]
 
 
+def test_one_that_changes_weights_of_no_group_too_is_seen_everywhere_alone(tmp_path: Path) -> None:
+    """Among the groups it looks like the oracle; against all other weights it does not."""
+
+    def spared(name: str) -> torch.Tensor:
+        return ~MASKS.of(name, *MASKS.named("retain", "held_out"))
+
+    found = weigh(lineup(tmp_path, plus(INJECTED, noise(5, 0.05), spared)), most=MOST)
+    among, everywhere = (
+        precision.best(found, precision.counting(found, None, target), target=target)
+        for target in (HEADLINE, PUBLISHED)
+    )
+    assert among is not None
+    assert everywhere is not None
+    assert among.word is Word.LOCALIZED
+    assert everywhere.interval.high < precision.LOCALIZED
+
+
 def test_drawn_updates_and_masks_are_what_they_are_called(oracle: Weighed) -> None:
     assert tuple(oracle.aucs) == SUBJECTS
     assert oracle.aucs["planted"][HEADLINE]["raw"].value == 1.0

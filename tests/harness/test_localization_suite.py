@@ -77,6 +77,8 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wri
     verdicts = {name.removeprefix("localization."): verdict for name, verdict in ran.verdicts.items()}
     assert verdicts["auc[oracle]"] == "pass"
     assert verdicts["auc[blind]"] == "fail"
+    assert verdicts["auc_everywhere[oracle]"] == "pass"
+    assert verdicts["auc_everywhere[blind]"] == "fail"
     assert "not localized" in ran.claims["localization.auc[blind]"]["message"]
     assert verdicts["oracle_identity"] == "pass"
     assert verdicts["extraction"] == "inconclusive", "three people decide nothing"

@@ -29,6 +29,18 @@ LOCALIZATION = (
         must_pass="an update within the forget mask; the candidates of must_pass",
     ),
     ClaimSpec(
+        "localization.auc_everywhere",
+        "threshold",
+        "The same against all other weights that could have been written to, also those of no group: best family that "
+        "neither control is told by there.",
+        ">=",
+        LOCALIZED,
+        "ours; the target of Lacuna, section 4.2, where it observed .91 for its oracle and .51 for the best method",
+        unit="weights",
+        must_fail="as localization.auc",
+        must_pass="as localization.auc",
+    ),
+    ClaimSpec(
         "localization.blind",
         "equivalence",
         "No family is told by an update that knows nothing of the masks: random, or neutral training.",

@@ -14,7 +14,8 @@ from uds_bench.audits.localization import precision, summary
 from uds_bench.audits.localization.examiner import LeakExaminer, LocalizationExaminer, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.rates import Leaks, Tellings, extraction, known, leaked
-from uds_bench.audits.localization.weights import Weighed
+from uds_bench.audits.localization.targets import Target
+from uds_bench.audits.localization.weights import HEADLINE, Weighed
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.testbed import Item, read_testbed
@@ -78,9 +79,9 @@ class LocalizationAudit:
         """Where neutral training moved the weights; None where the manifest names no such model."""
         return self.seen("neutral").weighed if self.section.neutral is not None else None
 
-    def counting(self, model: str) -> list[str]:
-        """The families that count for a candidate: neither control is told by them."""
-        return precision.counting(self.seen(model).weighed, self.neutral)
+    def counting(self, model: str, target: Target = HEADLINE) -> list[str]:
+        """The families that count for a candidate against a target: neither control is told by them."""
+        return precision.counting(self.seen(model).weighed, self.neutral, target)
 
     def leaks(self, model: str) -> Leaks:
         """By seed of resurfacing and item, whether a model gave the answer away."""

@@ -23,7 +23,7 @@ from uds_bench.scores import Score
 from uds_bench.statistics import cluster_bootstrap, mean
 from uds_bench.storage import content_key, file_digest
 
-VERSION = 1
+VERSION = 2
 SOURCE = "Lacuna, section 4.2"
 
 

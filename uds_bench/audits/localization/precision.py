@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from uds_bench.audits.localization.auc import Auc, null_band
+from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, Subject, Weighed
 from uds_bench.statistics import Interval
 
@@ -50,30 +51,32 @@ class Best:
         return Word.BETWEEN if low > 0.5 + MARGIN and high < LOCALIZED else Word.OPEN
 
 
-def off_by(found: Weighed, family: str, subject: Subject = "random") -> float:
-    """How far from one half a subject is on the headline target; infinity where it was not scored."""
-    auc = found.aucs.get(subject, {}).get(HEADLINE, {}).get(family)
+def off_by(found: Weighed, family: str, subject: Subject = "random", target: Target = HEADLINE) -> float:
+    """How far from one half a subject is on a target; infinity where it was not scored."""
+    auc = found.aucs.get(subject, {}).get(target, {}).get(family)
     return float("inf") if auc is None else abs(auc.value - 0.5)
 
 
-def counting(found: Weighed, neutral: Weighed | None) -> list[str]:
-    """The families that neither the random update nor neutral training is told by.
+def counting(found: Weighed, neutral: Weighed | None, target: Target = HEADLINE) -> list[str]:
+    """The families that neither the random update nor neutral training is told by, against a target.
 
     A contrast has no neutral control, as there is no second neutral training: it counts by the random one.
     """
     kept = []
-    for family in found.aucs["unlearned"][HEADLINE]:
-        holds = off_by(found, family) <= MARGIN
-        if neutral is not None and family in neutral.aucs["unlearned"][HEADLINE]:
-            holds = holds and off_by(neutral, family, "unlearned") <= MARGIN
+    for family in found.aucs["unlearned"][target]:
+        holds = off_by(found, family, "random", target) <= MARGIN
+        if neutral is not None and family in neutral.aucs["unlearned"][target]:
+            holds = holds and off_by(neutral, family, "unlearned", target) <= MARGIN
         if holds:
             kept.append(family)
     return kept
 
 
-def best(found: Weighed, families: Iterable[str], subject: Subject = "unlearned") -> Best | None:
-    """The maximum over some families on the headline target; None where none of them counts."""
-    there = found.aucs[subject][HEADLINE]
+def best(
+    found: Weighed, families: Iterable[str], subject: Subject = "unlearned", target: Target = HEADLINE
+) -> Best | None:
+    """The maximum over some families on a target; None where none of them counts."""
+    there = found.aucs[subject][target]
     listed = [family for family in families if family in there]
     if not listed:
         return None

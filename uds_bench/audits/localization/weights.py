@@ -106,5 +106,5 @@ def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:
 
 
 def _targets(subject: Subject) -> Sequence[Target]:
-    """All for what is compared with the published numbers, the headline for the others."""
-    return TARGETS if subject in ("unlearned", "random") else (HEADLINE,)
+    """All for what is compared with the published numbers, those that are judged for the others."""
+    return TARGETS if subject in ("unlearned", "random") else (HEADLINE, PUBLISHED)
