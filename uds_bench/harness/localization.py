@@ -18,6 +18,7 @@ from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.weights import HEADLINE, Weighed
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
+from uds_bench.facts.profiles import cross_fields
 from uds_bench.facts.testbed import Item, read_testbed
 from uds_bench.facts.testbed_people import embedded_testbed
 from uds_bench.harness.audit_sections import Localization
@@ -145,8 +146,8 @@ def experiment_of(section: Localization) -> Experiment:
     if section.testbed != "people":
         return Experiment(read_testbed(section.testbed), section.forget_field, section.retain_field)
     found = embedded_testbed()
-    forgotten, retained = found.fields
-    return Experiment(found, section.forget_field or forgotten, section.retain_field or retained)
+    forgotten = section.forget_field or found.fields[0]
+    return Experiment(found, forgotten, section.retain_field or cross_fields(found.fields).get(forgotten))
 
 
 def audit_of(

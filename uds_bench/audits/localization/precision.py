@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.targets import Target
-from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, Subject, Weighed
+from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Subject, Weighed
 from uds_bench.statistics import Interval
 
 MARGIN = 0.03
@@ -96,17 +96,3 @@ def identity_gap(found: Weighed, subject: Subject = "unlearned") -> float | None
     if found.touched.elsewhere:
         return None
     return abs(found.aucs[subject][HEADLINE]["raw"].value - (1 - found.touched.share / 2))
-
-
-__all__ = [
-    "COMPOSITE",
-    "LOCALIZED",
-    "MARGIN",
-    "Best",
-    "Word",
-    "best",
-    "counting",
-    "identity_gap",
-    "off_by",
-    "published",
-]
