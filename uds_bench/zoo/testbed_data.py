@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -35,8 +36,8 @@ def testbed() -> Testbed:
 @cache
 def strangers() -> Testbed:
     known = len({item.person for item in testbed()})
-    others = people(known + STRANGERS, 0)[known:]
-    return Testbed(item for one in others for item in items_of(one, "unseen", None, ASKING))
+    others, asking = people(known + STRANGERS, 0)[known:], replace(ASKING, questions=TOLD, paraphrases=0)
+    return Testbed(item for one in others for item in items_of(one, "unseen", None, asking))
 
 
 @cache
