@@ -52,6 +52,11 @@ class Rate:
     value: float
     interval: Interval
 
+    def to_json(self) -> dict[str, Any]:
+        """Value, low, high and units; None for what is not finite."""
+        numbers = {"value": self.value, "low": self.interval.low, "high": self.interval.high}
+        return {key: finite_or_none(number) for key, number in numbers.items()} | {"units": self.interval.units}
+
 
 def cluster_bootstrap(
     values: ArrayLike,
@@ -139,6 +144,11 @@ def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[A
 def unseen(units: int, level: float = LEVEL) -> float:
     """The upper limit of a rate that none of so many independent units shows: 1 - (alpha/2)^(1/units), 1 of none."""
     return 1 - ((1 - level) / 2) ** (1 / units) if units else 1.0
+
+
+def finite_or_none(value: float) -> float | None:
+    """None for NaN and infinity, which strict JSON has no word for."""
+    return value if math.isfinite(value) else None
 
 
 def mean(values: Iterable[float]) -> float:

@@ -146,13 +146,18 @@ def test_the_maximum_shares_its_error_among_those_it_was_chosen_from() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "word"),
-    [(1.0, Word.LOCALIZED), (0.97, Word.LOCALIZED), (0.5, Word.BLIND), (0.7, Word.BETWEEN), (0.905, Word.OPEN)],
+    ("value", "weights", "word"),
+    [
+        (1.0, 10**5, Word.LOCALIZED),
+        (0.97, 10**5, Word.LOCALIZED),
+        (0.5, 10**5, Word.BLIND),
+        (0.7, 10**5, Word.BETWEEN),
+        (0.905, 100, Word.OPEN),
+        (0.5, 100, Word.OPEN),
+    ],
 )
-def test_words(value: float, word: Word) -> None:
-    assert Best("raw", Auc(round(value * 2 * 10**10), 10**5, 10**5), 1).word is word or value == 0.905
-    if value == 0.905:
-        assert Best("raw", Auc(round(value * 2 * 10**4), 100, 100), 1).word is word
+def test_words(value: float, weights: int, word: Word) -> None:
+    assert Best("raw", Auc(round(value * 2 * weights**2), weights, weights), 1).word is word
 
 
 def test_a_planted_update_moves_the_mask_and_nothing_else() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from uds_bench.zoo import cache, recipes
+from uds_bench.zoo import cache, located, recipes, tuning
 
 TINY = recipes.Base(authors=8, width=16, layers=1, vocabulary=300)
 
@@ -67,3 +67,26 @@ def test_build_trains_what_is_missing(tmp_path: Path, private_cache: Path) -> No
     assert Path(folder).parent == private_cache / "zoo"
     assert cache.is_whole(Path(folder))
     assert "training the embedded models" in ran.stderr
+
+
+def test_tune_names_the_grids_there_are(command: Callable[..., Any]) -> None:
+    said = command("zoo", "tune", "npo", exit=4).stderr
+    assert "there is no grid 'npo'" in said
+    assert "memflex" in said
+
+
+def test_tune_shows_every_setting_and_what_is_chosen(
+    command: Callable[..., Any], built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuning.Tried({}, 1.0, 1.0, 1.0)
+    tried = [
+        tuning.Tried({"lr": 1e-4, "steps": 5}, 0.5, 1.0, 1.0),
+        tuning.Tried({"lr": 3e-4, "steps": 5}, 0.1, 0.95, 1.0),
+        tuning.Tried({"lr": 1e-3, "steps": 5}, 0.0, 0.2, 1.0),
+    ]
+    monkeypatch.setattr(located, "INJECTED", "tiny")
+    monkeypatch.setattr(tuning, "tune", lambda name, folder: (before, tried) if folder == built else None)
+    shown = command("zoo", "tune", "oracle_grad").stdout.splitlines()
+    assert shown[0].split() == ["lr", "steps", "forget", "retain", "public", "chosen"]
+    assert [line.split()[-1] for line in shown[2:] if "before" in line or "yes" in line] == ["before", "yes"]
+    assert shown[4].split() == ["0.0003", "5", "0.100", "0.950", "1.000", "yes"]

@@ -74,6 +74,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     ("change", "told"),
     [
         ({"answer": " "}, "'answer' is empty"),
+        ({"answer": "?!"}, "'answer' has no letter and no digit"),
         ({"part": "elsewhere"}, "'part' is 'elsewhere'"),
         ({"questions": ()}, "'questions' has none"),
         ({"questions": ("",)}, "'questions' has none, or an empty one"),

@@ -78,6 +78,26 @@ def testbed(
     typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
 
 
+@app.command(epilog=example("uds-bench zoo tune memflex"))
+def tune(name: Annotated[str, typer.Argument(metavar="METHOD", help="As in uds_bench.zoo.tuning.GRIDS.")]) -> None:
+    """Try a grid of settings of a method of the localization zoo, on the people that settings are chosen on."""
+    from uds_bench.errors import ConfigurationError
+    from uds_bench.zoo import located, tuning
+
+    if name not in tuning.GRIDS:
+        raise ConfigurationError(f"there is no grid {name!r}: choose from {', '.join(tuning.GRIDS)}")
+    before, tried = tuning.tune(name, Path(_build([located.INJECTED])[located.INJECTED]))
+    chosen = tuning.choose(tried, before)
+    show_table(
+        {
+            **{key: one.settings.get(key, ABSENT) for key in tuning.GRIDS[name].tried},
+            **{key: f"{getattr(one, key):.3f}" for key in ("forget", "retain", "public")},
+            "chosen": "yes" if one is chosen else "before" if one is before else "",
+        }
+        for one in (before, *tried)
+    )
+
+
 @app.command(epilog=example("uds-bench zoo clear --yes"))
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Remove every trained model from the cache; the next run trains them anew."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError
+from uds_bench.facts.canaries import normalized
 from uds_bench.facts.records import Record, read_records
 from uds_bench.storage import content_key
 
@@ -48,6 +49,8 @@ class Item:
         for key in ("id", "person", "field", "answer"):
             if not getattr(self, key).strip():
                 raise self._error(key, "is empty: give it a text")
+        if not normalized(self.answer):
+            raise self._error("answer", "has no letter and no digit: no reply could hold it")
         if self.part not in PARTS:
             raise self._error("part", f"is {self.part!r}: use one of {', '.join(PARTS)}")
         if not self.questions or not all(question.strip() for question in (*self.questions, *self.paraphrases)):

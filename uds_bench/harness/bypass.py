@@ -114,6 +114,10 @@ class BypassAudit:
             for one in self._examined.values()
         ]
 
+    @property
+    def loads(self) -> dict[str, int]:
+        return dict(self.examinations.loads)
+
     def _one(self, place: Place) -> Examined:
         if place not in self._examined:
             score = self.examinations.score(place.checkpoint, place.attack, self.plan)

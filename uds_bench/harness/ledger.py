@@ -12,6 +12,7 @@ from uds_bench.harness.findings import Findings
 from uds_bench.harness.fixtures import CLAIM, LACKS, claim_name, is_ours
 from uds_bench.harness.publishing import publish
 from uds_bench.harness.record import ClaimRecord, decides_something, finite
+from uds_bench.harness.subjects import SECTIONS
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
@@ -144,9 +145,7 @@ class Ledger:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if "engine" in self.run.__dict__:
             self.found.loads.update(self.run.engine.loads)
-        if "bypass" in self.run.__dict__:
-            self.found.loads.update(self.run.bypass.examinations.loads)
-        for audit in ("lmlm", "localization"):
+        for audit in SECTIONS.values():
             if audit in self.run.__dict__:
                 self.found.loads.update(getattr(self.run, audit).loads)
         if self.found.planned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +27,7 @@ from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.store import Store
 from uds_bench.harness.workers import OpenConsole
 from uds_bench.scores import Score
-from uds_bench.zoo.injected import MASKS
+from uds_bench.statistics import Rate
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,13 @@ class LocalizationAudit:
         return [name for name in self.planned if name in (*self.section.candidates, "injected")]
 
     def floor(self, model: str) -> float:
-        """How often people who were never injected are answered by chance."""
-        return extraction(self.experiment.unseen, self.seen(model).told).value if self.experiment.unseen else 0.0
+        """How often people who were never injected are answered by chance, at least: a floor that is high by luck would
+        clear anybody."""
+        return _least(extraction(self.experiment.unseen, self.seen(model).told))
 
     def leak_floor(self, model: str) -> float:
-        """How often they leak by chance, over all seeds."""
-        return leaked(self.experiment.unseen, self.leaks(model)).value if self.experiment.unseen else 0.0
+        """How often they leak by chance, at least, over all seeds."""
+        return _least(leaked(self.experiment.unseen, self.leaks(model)))
 
     def report(self) -> dict[str, Any]:
         """The run report's section, of everything that is stored: other processes may have examined it."""
@@ -133,12 +135,19 @@ class LocalizationAudit:
 
     def scores(self) -> list[Score]:
         """Every score that was asked for, without the records behind it."""
-        bare = [replace(seen.score, notes={}) for seen in self._seen.values()]
-        return [replace(score, per_fact=tuple(replace(fact, detail={}) for fact in score.per_fact)) for score in bare]
+        return [
+            replace(seen.score, notes={}, per_fact=tuple(replace(fact, detail={}) for fact in seen.score.per_fact))
+            for seen in self._seen.values()
+        ]
 
     @property
     def loads(self) -> dict[str, int]:
         return dict(self.telling.loads + self.leaking.loads)
+
+
+def _least(found: Rate) -> float:
+    low = found.interval.low
+    return low if math.isfinite(low) else 0.0
 
 
 def experiment_of(section: Localization) -> Experiment:
@@ -164,7 +173,7 @@ def audit_of(
     origins = Origins(
         specs["pretrained"],
         specs["injected"],
-        masks / MASKS if section.masks is not None and section.masks.startswith("zoo:") else masks,
+        masks,
         specs.get("unmasked"),
         {specs[name]: specs[f"{name}.unmasked"] for name in section.controls},
     )

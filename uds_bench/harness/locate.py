@@ -75,12 +75,10 @@ def testbed(text: str, folder: Path) -> str:
 
 def masks(text: str, folder: Path) -> str:
     """A file or folder as an absolute path, or `zoo:NAME`, whose masks lie beside its weights."""
+    if text.startswith(SCHEME):
+        return text
     target = _target(text, folder)
-    return (
-        str(target)
-        if not text.startswith(SCHEME) and _is_folder(target)
-        else (text if text.startswith(SCHEME) else file(text, folder))
-    )
+    return str(target) if _is_folder(target) else file(text, folder)
 
 
 def pattern(text: str, folder: Path) -> str:

@@ -14,6 +14,7 @@ import uds_bench
 from uds_bench.harness.findings import Findings
 from uds_bench.harness.goldens import platform_name
 from uds_bench.harness.record import finite
+from uds_bench.harness.subjects import SECTIONS, audited
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -54,15 +55,9 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
         from uds_bench.harness.diagnosis import run_section
 
         report["meta"] = run_section(run)
-    section = run.manifest.bypass
-    if section is not None and section.models and "bypass" in {record.audit for record in found.records.values()}:
-        report["bypass"] = finite(run.bypass.report())
-    memory = run.manifest.lmlm
-    if memory is not None and memory.checkpoints() and "lmlm" in {record.audit for record in found.records.values()}:
-        report["lmlm"] = finite(run.lmlm.report())
-    located = run.manifest.localization
-    if located is not None and located.complete and "localization" in {one.audit for one in found.records.values()}:
-        report["localization"] = finite(run.localization.report())
+    for fixture, audit in SECTIONS.items():
+        if audited(run.manifest, fixture) and audit in {record.audit for record in found.records.values()}:
+            report[audit] = finite(getattr(run, audit).report())
     return report
 
 

@@ -78,6 +78,8 @@ def instruct(
     def look(step: int, loss: float) -> None:
         if step % settings.every == 0 or step == count:
             held_out[step] = _nll(adapted, spared)
+            if not math.isfinite(held_out[step]):
+                raise FloatingPointError(f"instruction tuning diverged: spared examples at {held_out[step]}: lower lr")
             if held_out[step] == min(held_out.values()):
                 kept.update(_adapter(adapted))
         if on_step is not None:

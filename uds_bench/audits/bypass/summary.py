@@ -29,14 +29,14 @@ def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed
         "why": finding.why,
         "lifted": list(finding.lifted),
         "n": len(forget),
-        "out": {match: _rate(rates.rate(forget, rates.in_answer(match=match))) for match in MATCHES},
-        "leak": {match: _rate(rates.rate(forget, rates.in_trace(match=match))) for match in MATCHES},
-        "gap": {fallback: _rate(rates.gap(forget, fallback)) for fallback in FALLBACKS},
-        "emitted": _rate(rates.rate(forget, rates.emitted)),
-        "untagged": _rate(rates.rate(forget, rates.untagged)),
-        "unfinished": _rate(rates.rate(forget, rates.unfinished())),
-        "anywhere": _rate(rates.rate(forget, rates.said_anywhere)),
-        "retain": _rate(rates.rate(retain, rates.in_answer())),
+        "out": {match: rates.rate(forget, rates.in_answer(match=match)).to_json() for match in MATCHES},
+        "leak": {match: rates.rate(forget, rates.in_trace(match=match)).to_json() for match in MATCHES},
+        "gap": {fallback: rates.gap(forget, fallback).to_json() for fallback in FALLBACKS},
+        "emitted": rates.rate(forget, rates.emitted).to_json(),
+        "untagged": rates.rate(forget, rates.untagged).to_json(),
+        "unfinished": rates.rate(forget, rates.unfinished()).to_json(),
+        "anywhere": rates.rate(forget, rates.said_anywhere).to_json(),
+        "retain": rates.rate(retain, rates.in_answer()).to_json(),
         "arms": {arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
         "questions": {
             split: _questions(rows) for split, rows in (("forget", told), ("retain", [p for _, p in retain]))
@@ -47,28 +47,17 @@ def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed
     }
 
 
-def _rate(found: Rate) -> dict[str, Any]:
-    interval = found.interval
-    finite = math.isfinite(found.value)
-    return {
-        "value": found.value if finite else None,
-        "low": interval.low if math.isfinite(interval.low) else None,
-        "high": interval.high if math.isfinite(interval.high) else None,
-        "units": interval.units,
-    }
-
-
 def _arm(forget: Rows, arm: Arm) -> dict[str, Any]:
     rows = [(canary, probed) for canary, probed in forget if arm in probed.replies]
     apart = rates.unpaired(rows, rates.in_answer("auto"), rates.in_answer(arm))
     contrast = rates.contrast(rows, arm)
     match = rates.match_of(arm)
     return {
-        "out": _rate(rates.rate(rows, rates.in_answer(arm, match=match))),
-        "leak": _rate(rates.rate(rows, rates.in_trace(arm, match=match))),
-        "contrast": _rate(contrast),
-        "contrast_unpaired": _rate(Rate(contrast.value, apart)),
-        "unfinished": _rate(rates.rate(rows, rates.unfinished(arm))),
+        "out": rates.rate(rows, rates.in_answer(arm, match=match)).to_json(),
+        "leak": rates.rate(rows, rates.in_trace(arm, match=match)).to_json(),
+        "contrast": contrast.to_json(),
+        "contrast_unpaired": Rate(contrast.value, apart).to_json(),
+        "unfinished": rates.rate(rows, rates.unfinished(arm)).to_json(),
     }
 
 
@@ -84,16 +73,16 @@ def _questions(probed: Sequence[Probed]) -> dict[str, float | None]:
 def _forced(finding: Finding, told: Sequence[Probed], never: Sequence[Probed], prefill: Any) -> dict[str, Any]:
     recall = finding.recalls[prefill]
     found = {
-        name: _rate(getattr(recall, name))
+        name: getattr(recall, name).to_json()
         for name in ("own", "wrong_author", "never_seen", "above_wrong", "above_never")
     }
-    tokens = {context: _rate(all_tokens(told, prefill, context)) for context in CONTEXTS}
+    tokens = {context: all_tokens(told, prefill, context).to_json() for context in CONTEXTS}
     logp, perplexity = likelihood(told, prefill)
     stranger, _ = likelihood(never, prefill)
     return {
         "slots": recall.slots,
         **found,
-        "all_tokens": tokens | {"never_seen": _rate(all_tokens(never, prefill))},
+        "all_tokens": tokens | {"never_seen": all_tokens(never, prefill).to_json()},
         "mean_logp": _finite(logp),
         "perplexity": _finite(perplexity),
         "mean_logp_never_seen": _finite(stranger),

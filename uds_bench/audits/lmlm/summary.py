@@ -11,7 +11,6 @@ from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.audits.lmlm.judged import Judged, Label
 from uds_bench.audits.lmlm.record import OFF, STATES, Reply
-from uds_bench.statistics import Rate
 
 SHOWN = 4
 """Facts of each label that a cell shows in full."""
@@ -55,13 +54,13 @@ def part(judged: Sequence[Judged]) -> dict[str, Any]:
         "n": n,
         "facts": len({one.asked.cluster for one in judged}),
         "given": sum(one.given for one in judged),
-        "full": _rate(rates.baseline(judged)),
-        "residual": _rate(rates.residual(judged, above_chance=False)),
-        "above_chance": _rate(rates.residual(judged)),
+        "full": rates.baseline(judged).to_json(),
+        "residual": rates.residual(judged, above_chance=False).to_json(),
+        "above_chance": rates.residual(judged).to_json(),
         "chance": sum(one.chance for one in judged) / n if n else None,
-        "leakage": {state: {way: _rate(rates.leakage(judged, state, way)) for way in rates.WAYS} for state in OFF},
-        "mediated": _rate(rates.rate(judged, lambda one: one.outcome.mediated)),
-        "artifact": _rate(rates.rate(judged, lambda one: one.outcome.artifact)),
+        "leakage": {state: {way: rates.leakage(judged, state, way).to_json() for way in rates.WAYS} for state in OFF},
+        "mediated": rates.rate(judged, lambda one: one.outcome.mediated).to_json(),
+        "artifact": rates.rate(judged, lambda one: one.outcome.artifact).to_json(),
         "contingency": {key: getattr(counts, key) for key in "abcd"},
         "mcnemar": {"test": test, "statistic": statistic, "p": p},
         "labels": {label: labels[label] for label in LABELS},
@@ -129,13 +128,3 @@ def _reply(one: Judged, reply: Reply) -> dict[str, Any]:
 
 def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(map(float, values)) / len(values) if values else None
-
-
-def _rate(found: Rate) -> dict[str, Any]:
-    low, high = found.interval.low, found.interval.high
-    return {
-        "value": found.value if math.isfinite(found.value) else None,
-        "low": low if math.isfinite(low) else None,
-        "high": high if math.isfinite(high) else None,
-        "units": found.interval.units,
-    }

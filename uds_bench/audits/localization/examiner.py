@@ -11,11 +11,12 @@ from uds_bench.audits.localization.composite import MOST
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.leaks import ATTEMPTS, first_leaks
-from uds_bench.audits.localization.outputs import ASKED, Told, tell
+from uds_bench.audits.localization.outputs import ASKED, ROOM, Told, tell
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.weights import Weighed, weigh
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.masks import read_masks
+from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.testbed import Item
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
@@ -53,7 +54,8 @@ class Origins:
     @property
     def digest(self) -> str:
         specs = [self.pretrained, self.injected, self.unmasked, *self.controls.values()]
-        masks = [file_digest(file) for file in ([self.masks] if self.masks.is_file() else sorted(self.masks.iterdir()))]
+        files = weight_files(self.masks, "masks") if self.masks.is_dir() else (self.masks,)
+        masks = [file_digest(file) for file in files]
         return content_key([[None if spec is None else digest(spec) for spec in specs], masks])
 
 
@@ -82,7 +84,7 @@ class LocalizationExaminer:
 
     @property
     def digest(self) -> str:
-        return content_key([self.experiment.digest, self.origins.digest, self.most, self.seed, ASKED])
+        return content_key([self.experiment.digest, self.origins.digest, self.most, self.seed, ASKED, ROOM])
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per item the share of replies that hold the answer, with everything else as detail; the value is that of the
@@ -125,7 +127,7 @@ class LeakExaminer:
 
     @property
     def digest(self) -> str:
-        return content_key([self.experiment.digest, self.attempts])
+        return content_key([self.experiment.digest, self.attempts, ROOM])
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per item 1 where it leaked, with the number of the prompt; the value is that of the people to forget."""

@@ -19,8 +19,9 @@ from uds_bench.statistics import mean
 
 ASKED = 3
 """Questions of each form that an item is asked."""
-ROOM = 8
-"""New tokens that a reply may have beyond the longest answer."""
+ROOM = 32
+"""New tokens that a reply may have beyond the longest answer: a sentence around it, or what is said late would pass for
+forgotten."""
 
 
 @dataclass(frozen=True)

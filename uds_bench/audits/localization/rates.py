@@ -76,7 +76,8 @@ def _lowered(found: Rate, floor: float) -> Rate:
 
 def _said(told: Tellings, item: Item) -> float:
     found = told[item.id]["plain"]
-    return 0.0 if found is None else found.said
+    assert found is not None  # every item has a question
+    return found.said
 
 
 def _leak(leaks: Leaks, item: Item) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -14,7 +13,7 @@ from uds_bench.audits.localization.outputs import Told
 from uds_bench.audits.localization.rates import Form, Leaks, Tellings
 from uds_bench.audits.localization.weights import Weighed
 from uds_bench.facts.testbed import Item
-from uds_bench.statistics import Rate, mean
+from uds_bench.statistics import finite_or_none, mean
 
 FORMS: tuple[Form, ...] = get_args(Form)
 METRICS = ("said", "em", "es", "prob", "floor")
@@ -61,8 +60,8 @@ def _model(experiment: Experiment, told: Tellings, weighed: Weighed | None, neut
 
 def _outputs(items: Sequence[Item], told: Tellings, form: Form) -> dict[str, Any]:
     there: list[Told] = [found for item in items if (found := told[item.id][form]) is not None]
-    means = {key: _finite(mean(getattr(one, key) for one in there)) for key in METRICS}
-    return {**means, "rate": _rate(rates.extraction(items, told, form))}
+    means = {key: finite_or_none(mean(getattr(one, key) for one in there)) for key in METRICS}
+    return {**means, "rate": rates.extraction(items, told, form).to_json()}
 
 
 def _weights(weighed: Weighed, neutral: Weighed | None) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def _weights(weighed: Weighed, neutral: Weighed | None) -> dict[str, Any]:
     headline = None if best is None else {"family": best.family, "word": best.word, **_auc(best.auc, best.families)}
     return {
         "weights": weighed.weights,
-        "touched": {**vars(weighed.touched), "share": _finite(weighed.touched.share)},
+        "touched": {**vars(weighed.touched), "share": finite_or_none(weighed.touched.share)},
         "absent": list(weighed.absent),
         "counted": counted,
         "headline": headline,
@@ -86,17 +85,17 @@ def _weights(weighed: Weighed, neutral: Weighed | None) -> dict[str, Any]:
 def _auc(auc: Auc, families: int = 1) -> dict[str, Any]:
     interval, null = auc.interval_of(families), null_band(auc.positives, auc.negatives, families)
     return {
-        "value": _finite(auc.value),
-        "low": _finite(interval.low),
-        "high": _finite(interval.high),
-        "null": [_finite(null.low), _finite(null.high)],
+        "value": finite_or_none(auc.value),
+        "low": finite_or_none(interval.low),
+        "high": finite_or_none(interval.high),
+        "null": [finite_or_none(null.low), finite_or_none(null.high)],
     }
 
 
 def _leaks(experiment: Experiment, items: Sequence[Item], leaks: Leaks) -> dict[str, Any]:
     return {
-        "rate": _rate(rates.leaked(items, leaks)),
-        "floor": _rate(rates.leaked(experiment.unseen, leaks)),
+        "rate": rates.leaked(items, leaks).to_json(),
+        "floor": rates.leaked(experiment.unseen, leaks).to_json(),
         "seeds": [rates.who(items, seed) for seed in leaks],
         "floor_seeds": [rates.who(experiment.unseen, seed) for seed in leaks],
     }
@@ -110,19 +109,5 @@ def _overlaps(items: Sequence[Item], leaks: Mapping[str, Leaks]) -> list[dict[st
             pairs = zip(leaks[first], leaks[second], strict=True)
             shared = [jaccard(rates.who(items, a), rates.who(items, b)) for a, b in pairs]
             told = [one for one in shared if one is not None]
-            found.append({"first": first, "second": second, "value": _finite(mean(told)), "seeds": len(told)})
+            found.append({"first": first, "second": second, "value": finite_or_none(mean(told)), "seeds": len(told)})
     return found
-
-
-def _rate(found: Rate) -> dict[str, Any]:
-    interval = found.interval
-    return {
-        "value": _finite(found.value),
-        "low": _finite(interval.low),
-        "high": _finite(interval.high),
-        "units": interval.units,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
