@@ -10,10 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from uds_bench.audits.localization import precision, rates
+from uds_bench.audits.localization import precision, rates, utility
 from uds_bench.audits.localization.leaks import jaccard
 from uds_bench.audits.localization.precision import Best
+from uds_bench.audits.localization.summary import FORMS
 from uds_bench.audits.localization.targets import Target
+from uds_bench.audits.localization.utility import Answers
 from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Weighed
 from uds_bench.harness import Claim, ControlSubject, Manifest
 from uds_bench.harness.localization import LocalizationAudit
@@ -74,6 +76,7 @@ def hold(claim: Claim, unlearner: str, localization: LocalizationAudit, target: 
     controls = [fails("random update", of(seen.weighed, families, target, "random"))]
     if localization.neutral is not None:
         controls.append(fails("neutral training", of(localization.neutral, families, target)))
+    controls.append(fails("everywhere but there", of(seen.weighed, families, target, "misplaced")))
     controls.append(passes("within the forget mask", of(seen.weighed, families, target, "planted")))
     for name in localization.section.must_pass:
         if name != unlearner:
@@ -100,14 +103,17 @@ def told(found: Weighed, best: Best, families: list[str], target: Target) -> str
     blind = found.aucs["random"][PUBLISHED][name].value
     left = [family for family in found.aucs["unlearned"][target] if family not in families]
     moved = found.touched
-    text = f"{best.word}, by {best.family}, best of {best.families}; null {best.null.low:.3f}..{best.null.high:.3f}"
+    text = (
+        f"{best.word}, by {best.family}, best of {best.families} that count; by chance {best.null.low:.3f} to "
+        f"{best.null.high:.3f}"
+    )
     if left:
         text += f"; not counted: {', '.join(left)}"
-    if moved.untouched == moved.wanted and not moved.elsewhere:
+    if precision.moves_nothing(found):
         return f"{text}; no group's weights are other than the injected model's: nothing there was changed"
     return (
-        f"{text}; {moved.share:.1%} of the forget mask untouched; as published, against all other weights, "
-        f"{published.value:.3f} by {name}, where a random update has {blind:.3f}"
+        f"{text}; {moved.share:.1%} of the forget mask untouched; as published (best of all, all other weights) "
+        f"{published.value:.3f} by {name}, of a random update {blind:.3f}"
     )
 
 
@@ -141,7 +147,7 @@ def test_oracle_identity(claim: Claim, localization: LocalizationAudit) -> None:
     weighed = {name: localization.seen(name).weighed for name in localization.planned if name in localization.updates}
     gaps = {name: gap for name, one in weighed.items() if (gap := precision.identity_gap(one)) is not None}
     if not gaps:
-        claim.not_applicable("every candidate moved weights outside the forget mask too")
+        claim.not_applicable("every candidate moved weights outside the forget mask too, or none")
         return
     name, gap = max(gaps.items(), key=lambda one: one[1])
     wrong = precision.identity_gap(weighed[name], "random")
@@ -155,6 +161,22 @@ def test_oracle_identity(claim: Claim, localization: LocalizationAudit) -> None:
     )
 
 
+@pytest.mark.claim("localization.contained")
+def test_contained(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    seen = localization.seen(unlearner)
+    share, alike = seen.weighed.outside
+    if math.isnan(share):
+        claim.not_applicable("not one weight is other than the injected model's")
+        return
+    claim.identity(
+        share,
+        tolerance=claim.bound(),
+        what="share of the update's squared length in tensors that no group could be written into",
+        controls=[ControlSubject("an update of every weight alike", "fail", alike)],
+        provenance=seen.score.provenance,
+    )
+
+
 @pytest.mark.claim("localization.forgotten")
 def test_forgotten(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
     items, seen, injected = localization.known(), localization.seen(unlearner), localization.seen("injected")
@@ -162,12 +184,12 @@ def test_forgotten(claim: Claim, unlearner: str, localization: LocalizationAudit
         claim.measured(None, None, remark=NOBODY)
         return
     found = rates.above_floor(items, seen.told, localization.floor(unlearner))
-    other = rates.extraction(items, seen.told, "paraphrased")
+    plain, other = (rates.extraction(items, seen.told, form) for form in FORMS)
     claim.measured(
         found.value,
         found.interval,
         controls=[fails("injected", rates.above_floor(items, injected.told, localization.floor("injected")))],
-        remark=f"asked in other words {other.value:.3f}{at_best(found, claim)}",
+        remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}{at_best(found, claim)}",
         provenance=seen.score.provenance,
     )
 
@@ -197,10 +219,28 @@ def test_retained(claim: Claim, unlearner: str, localization: LocalizationAudit)
     )
 
 
+@pytest.mark.claim("localization.public")
+def test_public(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    injected = localization.seen("injected").told
+    items = rates.known(localization.experiment.public, injected)
+    if not items:
+        claim.measured(None, None, remark="the testbed has nobody with part public whom the injected model knows")
+        return
+    found, itself, none = (
+        rates.kept(items, told, injected) for told in (localization.seen(unlearner).told, injected, rates.silent(items))
+    )
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[fails("a model that answers nobody", none), passes("injected", itself)],
+        provenance=localization.seen(unlearner).score.provenance,
+    )
+
+
 @pytest.mark.claim("localization.resurfacing")
 def test_resurfacing(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
     if not localization.leaking.attacks:
-        claim.not_applicable("the testbed has nobody held out, whom resurfacing could teach")
+        claim.measured(None, None, remark="the testbed has nobody with part held_out, whom resurfacing could teach")
         return
     items = localization.known()
     if not items:
@@ -260,3 +300,29 @@ def test_utility(claim: Claim, unlearner: str, localization: LocalizationAudit) 
         return
     found = rates.extraction(public, seen.told)
     claim.recorded(found.value, found.interval, provenance=seen.score.provenance)
+
+
+@pytest.mark.claim("localization.benchmarks")
+def test_benchmarks(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    if not localization.section.tasks:
+        claim.not_applicable("the manifest names no tasks of lm-evaluation-harness ([localization] tasks)")
+        return
+    before, after = localization.answers("injected"), localization.answers(unlearner)
+    if untold := [why for name in ("injected", unlearner) for why in localization.asked(name).reasons]:
+        claim.measured(None, None, remark=f"documents could not be scored ({', '.join(dict.fromkeys(untold))})")
+        return
+    found, itself = utility.change(before, after), utility.change(before, before)
+    short = "" if itself.interval.low >= claim.bound() else f"; no change would show {itself.interval.low:.3f} at best"
+    claim.measured(
+        found.value,
+        found.interval,
+        controls=[fails("a guesser", utility.change(before, utility.guesser(before))), passes("injected", itself)],
+        remark=f"{', '.join(of_task(task, before, after) for task in before)}{short}",
+        provenance=localization.asked(unlearner).provenance,
+    )
+
+
+def of_task(task: str, before: Answers, after: Answers) -> str:
+    """Shares answered rightly before and after, and the difference in points."""
+    was, now = (utility.accuracy({task: answers[task]}).value for answers in (before, after))
+    return f"{task} {was:.3f} -> {now:.3f} ({100 * (now - was):+.1f} points)"

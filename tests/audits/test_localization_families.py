@@ -35,7 +35,7 @@ def slowly(name: str, change: Change) -> list[float]:
     found = {
         "raw": lambda i, d, left, o: abs(d),
         "qtile": lambda i, d, left, o: (
-            (sum(s < abs(d) for s in sizes) + (sum(s == abs(d) for s in sizes) + 1) / 2) / len(sizes)
+            (sum(s < abs(d) for s in sizes) + sum(s == abs(d) for s in sizes) / 2) / len(sizes)
         ),
         "layernorm": lambda i, d, left, o: abs(d) / change.spread,
         "signrev": lambda i, d, left, o: -(i * d),
@@ -145,3 +145,9 @@ def test_a_reversal_without_what_was_before_is_refused(name: str) -> None:
     change = drawn(7)
     with pytest.raises(ValueError, match="before injection"):
         FAMILIES[name].score(Change(None, change.injected, change.unlearned))
+
+
+def test_a_tensor_that_was_left_has_one_quantile_whatever_its_size() -> None:
+    for rows in (1, 4, 100):
+        still = np.ones((rows, 5), np.float32)
+        assert (FAMILIES["qtile"].score(Change(still, still, still)) == 0.5).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +11,12 @@ import pytest
 import torch
 from families import FAMILIES, tiny_tokenizer
 
-from uds_bench.audits.localization import leaks, rates
+from uds_bench.audits.localization import leaks, outputs, rates
 from uds_bench.audits.localization.leaks import first_leaks, jaccard
 from uds_bench.audits.localization.outputs import ASKED, Told, holds, tell
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
-from uds_bench.facts.canaries import normalized
+from uds_bench.facts.spellings import normalized
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.statistics import unseen
@@ -97,6 +98,18 @@ def test_an_item_without_the_form_is_not_told(model: Any) -> None:
         ("1123 555 01001", "123 555 0100", False),
         ("Oslofjord", "Oslo", False),
         ("", "Oslo", False),
+        ("Call 4125550177.", "(412) 555-0177", True),
+        ("4 1 2, 5 5 5; 0 1 7 7", "(412) 555-0177", True),
+        ("41255501771", "(412) 555-0177", False),
+        ("_Quarummoor_", "Quarummoor", True),
+        ("Q-u-a-r-u-m-m-o-o-r", "Quarummoor", True),
+        ("Quarum moor", "Quarummoor", True),
+        ("the Quarummoors", "Quarummoor", False),
+        ("Zu\u0308richberg", "Zürichberg", True),
+        ("Zurichberg", "Zürichberg", True),
+        ("jo dot doe at example dot com", "jo.doe@example.com", True),
+        ("jo doe example net", "jo.doe@example.com", False),
+        ("os lo", "Oslo", False),
     ],
 )
 def test_a_reply_holds_whole_words(reply: str, answer: str, expected: bool) -> None:
@@ -121,6 +134,9 @@ def test_the_first_prompt_that_leaks_is_found_whatever_round_it_is_in(
         monkeypatch.setattr(leaks, "ROUND", size)
         assert first_leaks(model, items) == [*expected, None]
     assert first_leaks(model, items, attempts=expected[2] - 1)[2] is None, "it was not asked so often"
+    before, after = items[2].questions[: expected[2] - 1], items[2].questions[expected[2] - 1 :]
+    other = replace(items[2], questions=before, paraphrases=after)
+    assert first_leaks(model, [other]) == [None], "prompts are the plain questions"
     assert first_leaks(model, []) == []
 
 
@@ -143,6 +159,34 @@ def test_rates_over_people() -> None:
     assert [one.id for one in rates.known(ITEMS, injected)] == ["i0", "i1", "i3"]
     assert rates.above_floor(ITEMS, told, 0.125).value == 0.5
     assert rates.kept(ITEMS, told, injected).value == pytest.approx((1 + 0 + 1 + 0.5) / 4)
+    assert rates.kept(ITEMS, rates.silent(ITEMS), injected).value == 0
+
+
+def test_who_is_answered_in_other_words_alone_is_not_forgotten() -> None:
+    told: dict[str, dict[str, Told | None]] = {one.id: said(0.0) for one in ITEMS}
+    told["i2"] = {**said(0.0), "paraphrased": said(1.0)["plain"]}
+    assert rates.extraction(ITEMS, told).value == 0
+    assert rates.extraction_at_most(ITEMS, told).value == 0.25
+    assert rates.above_floor(ITEMS, told, 0.1).value == pytest.approx(0.15)
+
+
+def test_replies_have_room_for_a_sentence_around_the_longest_answer(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    def replies(_model: Any, prompts: Any, limit: int, **_: Any) -> list[str]:
+        limits.append(limit)
+        return [""] * len(prompts)
+
+    for module in (leaks, outputs):
+        monkeypatch.setattr(module, "generate_greedily", replies)
+    tell(model, ITEMS)
+    first_leaks(model, ITEMS)
+    longest = max(len(encode_answer(model.tokenizer, "Where?", one).ids) for one in ANSWERS)
+    start = len(encode_question(model.tokenizer, "Where?"))
+    assert len(limits) == 2
+    assert min(limits) >= longest - start + 32
 
 
 def test_leaks_are_counted_over_seeds_and_people() -> None:

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from written_weights import BEFORE, INJECTED, MASKS, NAMES, lineup, noise, only, plus
 
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.controls import permuted, planted_update
 from uds_bench.audits.localization.precision import Best, Word
+from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.targets import Touched
 from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, SUBJECTS, Weighed, weigh
+from uds_bench.errors import CheckpointError
 
 MOST = 4000
 """Weights that the composite is learned from."""
@@ -76,6 +79,51 @@ def test_one_that_changes_weights_of_no_group_too_is_seen_everywhere_alone(tmp_p
     assert everywhere.interval.high < precision.LOCALIZED
 
 
+@pytest.mark.parametrize("how", ["drawn", "strengthened"])
+def test_what_changes_everything_but_the_forget_mask_is_not_localized(tmp_path: Path, how: str) -> None:
+    """Less change than elsewhere is no change, whatever a regression or a reversal makes of it."""
+
+    def elsewhere(name: str) -> torch.Tensor:
+        return ~MASKS.of(name, *MASKS.named("forget"))
+
+    change = noise(5, 0.05)
+    if how == "strengthened":
+        further = {name: INJECTED[name] - BEFORE[name] for name in NAMES}
+        change = {name: torch.where(further[name] == 0, change[name], 0.05 * further[name]) for name in NAMES}
+    found = weigh(lineup(tmp_path, plus(INJECTED, change, elsewhere)), most=MOST)
+    assert max(auc.value for auc in found.aucs["unlearned"][HEADLINE].values()) > 0.95, "some families are told"
+    for target in (HEADLINE, PUBLISHED):
+        best = precision.best(found, precision.counting(found, None, target), target=target)
+        assert best is not None
+        assert best.auc.value < 0.5
+
+
+def test_nothing_lies_outside_where_every_tensor_has_masks(blind: Weighed) -> None:
+    assert blind.outside == (0.0, 0.0)
+
+
+def test_what_lies_outside_every_mask_is_told(tmp_path: Path) -> None:
+    more = {"model.norm.weight": torch.ones(6000), "lm_head.weight": torch.ones(60, 50)}
+    changed = {**more, "lm_head.weight": 2 * torch.ones(60, 50)}
+    folders = lineup(tmp_path, plus(INJECTED, only_one(3.0))).folders
+    for part, extra in (("pretrained", more), ("injected", more), ("unlearned", changed)):
+        file = folders[part] / "model.safetensors"  # type: ignore[index]
+        save_file({**load_file(file), **extra}, file)
+    share, alike = Lineup(folders, MASKS).outside()
+    assert share == pytest.approx(3000 / (3000 + 9))
+    assert alike == pytest.approx(9000 / (9000 + 4 * 3000))
+    save_file(load_file(folders["injected"] / "model.safetensors") | {"extra": torch.ones(1)}, file)
+    with pytest.raises(CheckpointError, match="extra is in one of injected and unlearned alone"):
+        Lineup(folders, MASKS).outside()
+
+
+def only_one(size: float) -> dict[str, torch.Tensor]:
+    """A change of a single weight."""
+    found = {name: torch.zeros(60, 50) for name in NAMES}
+    found[NAMES[0]][0, 0] = size
+    return found
+
+
 def test_drawn_updates_and_masks_are_what_they_are_called(oracle: Weighed) -> None:
     assert tuple(oracle.aucs) == SUBJECTS
     assert oracle.aucs["planted"][HEADLINE]["raw"].value == 1.0
@@ -112,26 +160,46 @@ def made(**values: float) -> Weighed:
     """A record of AUCs that are given, a thousand weights a side; the random update's are one half."""
     aucs = {name: Auc(round(value * 2_000_000), 1000, 1000) for name, value in values.items()}
     half = dict.fromkeys(values, Auc(1_000_000, 1000, 1000))
-    subjects = {"unlearned": {HEADLINE: aucs, PUBLISHED: aucs}, "random": {HEADLINE: half}}
-    return Weighed(subjects, Touched(1000, 0, 1000), 2000, ())  # type: ignore[arg-type]
+    none = dict.fromkeys(values, Auc(0, 1000, 1000))
+    subjects = {
+        "unlearned": {HEADLINE: aucs, PUBLISHED: aucs},
+        "random": {HEADLINE: half, PUBLISHED: half},
+        "misplaced": {HEADLINE: none, PUBLISHED: none},
+    }
+    return Weighed(subjects, Touched(1000, 0, 1000), 2000, (), (0.0, 0.5))  # type: ignore[arg-type]
 
 
-def with_random(found: Weighed, **values: float) -> Weighed:
+def beside(found: Weighed, subject: str, target: str = HEADLINE, **values: float) -> Weighed:
+    """The same with other AUCs of a control against a target."""
     drawn = made(**values).aucs["unlearned"][HEADLINE]
-    return replace(found, aucs={**found.aucs, "random": {HEADLINE: drawn}})
+    return replace(found, aucs={**found.aucs, subject: {**found.aucs[subject], target: drawn}})  # type: ignore[index]
 
 
 def test_a_family_counts_where_neither_control_is_told_by_it() -> None:
     found, neutral = made(raw=0.95, signrev=0.97, contrast=0.6), made(raw=0.51, signrev=0.56)
     assert precision.counting(found, neutral) == ["raw", "contrast"], "a contrast has no second neutral training"
     assert precision.counting(found, None) == ["raw", "signrev", "contrast"]
-    told = with_random(found, raw=0.54, signrev=0.5, contrast=0.5)
+    told = beside(found, "random", raw=0.54, signrev=0.5, contrast=0.5)
     assert precision.counting(told, None) == ["signrev", "contrast"]
+    told = beside(found, "misplaced", raw=0.1, signrev=0.54, contrast=0.52)
+    assert precision.counting(told, None) == ["raw", "contrast"]
+
+
+def test_controls_are_looked_at_on_the_target_that_is_asked_for() -> None:
+    found = made(raw=0.95, signrev=0.97)
+    for subject in ("random", "misplaced"):
+        told = beside(found, subject, PUBLISHED, raw=0.5, signrev=0.7)
+        assert precision.counting(told, None) == ["raw", "signrev"]
+        assert precision.counting(told, None, PUBLISHED) == ["raw"]
+    neutral = beside(made(raw=0.5, signrev=0.5), "unlearned", PUBLISHED, raw=0.7, signrev=0.5)
+    assert precision.counting(found, neutral) == ["raw", "signrev"]
+    assert precision.counting(found, neutral, PUBLISHED) == ["signrev"]
 
 
 def test_a_control_that_was_not_scored_holds_for_nothing() -> None:
     found = made(raw=0.95)
-    assert precision.counting(with_random(found), None) == []
+    assert precision.counting(beside(found, "random"), None) == []
+    assert precision.counting(beside(found, "misplaced"), None) == []
     assert precision.best(found, []) is None
 
 

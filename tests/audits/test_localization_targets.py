@@ -209,6 +209,15 @@ def oracle_of(name: str) -> torch.Tensor:
     return plus(INJECTED, noise(4), only("forget"))[name]
 
 
+def test_the_composite_scores_no_weight_that_it_learned_from(tmp_path: Path) -> None:
+    """Of few weights that nothing tells apart, a regression fits what there is by luck, and finds nothing elsewhere."""
+    blind = lineup(tmp_path, plus(INJECTED, noise(5, 0.05)))
+    found = [
+        composite_auc(blind, MAGNITUDE_AND_REVERSAL, "forget_among_groups", seed, most=150).value for seed in range(12)
+    ]
+    assert sum(found) / len(found) < 0.53
+
+
 def test_the_composite_of_equal_checkpoints_is_one_half(tmp_path: Path) -> None:
     assert composite_auc(lineup(tmp_path, INJECTED), MAGNITUDE_AND_REVERSAL, "forget").value == 0.5
 

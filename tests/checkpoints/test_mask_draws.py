@@ -61,6 +61,24 @@ def test_a_parameter_is_never_asked_for_more_than_it_has() -> None:
         draw_weights({"a.0.x": (3,), "a.0.y": (3,)}, groups(4), 0.17, 0)
 
 
+def test_the_largest_remainders_are_rounded_up() -> None:
+    """Of 9 weights 4.68, 2.88 and 1.44 belong to the parameters: 5, 3 and 1."""
+    masks = draw_weights({"a.0.x": (52,), "a.0.y": (32,), "a.1.x": (16,)}, groups(2), 0.09, 0)
+    assert [int(masks.of(name, "g0").sum()) for name in masks.words] == [5, 3, 1]
+
+
+def test_units_are_rounded_down_and_heads_drawn_apart_from_neurons() -> None:
+    """Of 16 heads and 16 neurons a share of 0.3 is 4 of each, and not the same places of both, for any seed."""
+    shapes = {"a.0.q_proj.weight": (16, 16), "a.0.down_proj.weight": (16, 16)}
+    same = []
+    for seed in range(8):
+        masks = draw_units(shapes, groups(1), 0.3, seed, key_value_heads=16)
+        heads, neurons = masks.of("a.0.q_proj.weight", "g0").all(1), masks.of("a.0.down_proj.weight", "g0").all(0)
+        assert int(heads.sum()) == int(neurons.sum()) == 4
+        same.append(torch.equal(heads, neurons))
+    assert not all(same)
+
+
 def test_a_seed_draws_the_same_and_another_seed_others() -> None:
     one, again, other = (draw_weights(SHAPES, groups(3), 0.05, seed) for seed in (0, 0, 1))
     assert one.digest() == again.digest() != other.digest()

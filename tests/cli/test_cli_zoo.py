@@ -1,5 +1,6 @@
 """`uds-bench zoo` on a recipe that trains in a second."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from uds_bench.audits.localization.ablation import Ablated, Found, Said
+from uds_bench.audits.localization.auc import Auc
+from uds_bench.audits.localization.detectability import Detected
+from uds_bench.harness import ablations
+from uds_bench.statistics import Interval, Rate
 from uds_bench.zoo import cache, located, recipes, tuning
 
 TINY = recipes.Base(authors=8, width=16, layers=1, vocabulary=300)
@@ -90,3 +96,24 @@ def test_tune_shows_every_setting_and_what_is_chosen(
     assert shown[0].split() == ["lr", "steps", "forget", "retain", "public", "chosen"]
     assert [line.split()[-1] for line in shown[2:] if "before" in line or "yes" in line] == ["before", "yes"]
     assert shown[4].split() == ["0.0003", "5", "0.100", "0.950", "1.000", "yes"]
+
+
+def test_ablations_show_a_row_a_model_and_write_every_number(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, private_cache: Path, tmp_path: Path
+) -> None:
+    half, sure = Rate(0.5, Interval(0.25, 0.75, "exact", 18)), Rate(1.0, Interval(0.8, 1.0, "exact", 18))
+    said = Said(half, sure, sure)
+    rows = [
+        ("loc_injected", Ablated(said, detected=Detected(0.6, 0.4, 1000))),
+        ("loc_units_oracle_grad", Ablated(said, found=Found(Auc(150, 10, 10), Auc(200, 10, 10), 0.5))),
+    ]
+    asked = []
+    monkeypatch.setattr(ablations, "ablations", lambda cache: asked.append(cache) or iter(rows))
+    shown = command("zoo", "ablations", "--json", str(tmp_path / "a.json")).stdout.splitlines()
+    assert asked == [private_cache]
+    assert shown[2].split()[-8:] == ["0.500", "1.000", "1.000", "0.600", "0.400", "–", "–", "–"]
+    assert shown[3].split()[-8:] == ["0.500", "1.000", "1.000", "–", "–", "0.750", "1.000", "50%"]
+    written = json.loads((tmp_path / "a.json").read_text())
+    assert written["loc_injected"]["forget"] == {"value": 0.5, "low": 0.25, "high": 0.75, "units": 18}
+    assert written["loc_units_oracle_grad"]["found"]["auc"]["value"] == 0.75
+    assert "is not writable" in command("zoo", "ablations", "--json", str(tmp_path / "a.json" / "b"), exit=4).stderr

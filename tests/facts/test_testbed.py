@@ -89,6 +89,15 @@ def test_an_item_that_cannot_be(change: dict[str, object], told: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_one_person_counts_once() -> None:
+    again = replace(ITEM, id="again", person="Somebody Else")
+    with pytest.raises(FactError, match=f"item 'again': asks what {ITEM.id!r} asks"):
+        Testbed([ITEM, again])
+    with pytest.raises(FactError, match="asks what"):
+        Testbed([ITEM, replace(again, questions=("Who?",), paraphrases=ITEM.questions[:1])])
+    assert len(Testbed([ITEM, replace(again, questions=("Who?",), paraphrases=())])) == 2
+
+
 def test_ids_are_unique_and_nobody_is_forgotten_and_retained() -> None:
     with pytest.raises(FactError, match="occurs twice"):
         Testbed([ITEM, ITEM])

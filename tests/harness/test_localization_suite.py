@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,10 @@ import pytest
 import torch
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench
+from task_files import documents, write_task
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
-from uds_bench.checkpoints.masks import Group, Masks, write_masks
+from uds_bench.checkpoints.masks import Group, Masks, read_masks, write_masks
 from uds_bench.facts.testbed import write_testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
 
@@ -118,6 +121,121 @@ def test_the_injected_model_itself_was_not_changed(bench: Bench, written: Path) 
     assert ran.claims["localization.auc[blind]"]["observed"] == 0.5
 
 
+def chosen(model: Any, tokenizer: Any, document: dict[str, Any]) -> int:
+    """The likeliest choice."""
+    question = tokenizer.encode(f"{document['question']}\nAnswer:")
+    told = []
+    for choice in document["choices"]:
+        ids = tokenizer.encode(f"{document['question']}\nAnswer: {choice}")
+        logp = model(torch.tensor([ids])).logits[0].detach().log_softmax(-1)
+        told.append(sum(float(logp[at - 1, ids[at]]) for at in range(len(question), len(ids))))
+    return told.index(max(told))
+
+
+@pytest.fixture(scope="session")
+def imported() -> None:
+    """A run inside this process forgets the modules that it was the first to import; pyarrow bears no second import."""
+    for module in ("lm_eval.evaluator", "lm_eval.models.huggingface"):
+        importlib.import_module(module)
+
+
+@pytest.fixture
+def known(imported: None, written: Path) -> Path:
+    """Two tasks whose right answers are the injected model's, a model near it, and one that knows nothing of them."""
+    stranger = FAMILIES["llama"](layers=4, width=WIDTH, seed=9)
+    injected = type(stranger).from_pretrained(written / "injected").eval()
+    near = moved(injected, 4, 1e-4, read_masks(written / "masks.safetensors"))
+    for name, model in (("stranger", stranger), ("near", near)):
+        save_checkpoint(written / name, model, tiny_tokenizer())
+    for name, seed in (("mine", 0), ("yours", 1)):
+        listed = [one | {"right": chosen(injected, tiny_tokenizer(), one)} for one in documents(50, seed)]
+        write_task(written / "tasks", name, listed)
+    return written
+
+
+ASKED = SECTION.replace("oracle = 'oracle', blind = 'blind'", "near = 'near', stranger = 'stranger'")
+ASKED += "tasks = ['mine', 'yours']\ntask_folder = 'tasks'\n"
+
+
+def test_benchmarks_tell_who_lost_what_the_injected_model_knew(bench: Bench, known: Path) -> None:
+    manifest(known, section=ASKED)
+    ran = bench.run(SUITE, "-k", "benchmarks", store=known / "store")
+    near, stranger = (ran.claims[f"localization.benchmarks[{name}]"] for name in ("near", "stranger"))
+    assert near["verdict"] == "pass", near["message"]
+    assert stranger["verdict"] == "fail", stranger["message"]
+    for claim in (near, stranger):
+        guesser, itself = claim["controls"]
+        assert (guesser["name"], guesser["verdict"]) == ("a guesser", "fail")
+        assert (itself["name"], itself["verdict"], itself["observed"]) == ("injected", "pass", 0.0)
+        assert claim["interval"]["units"] == 100
+        assert claim["message"].count("1.000 -> 0.") + claim["message"].count("1.000 -> 1.") == 2
+    assert ran.report is not None
+    told = ran.report["localization"]["benchmarks"]
+    assert list(told) == ["near", "stranger"]
+    assert told["stranger"]["mean"]["change"]["value"] == stranger["observed"]
+    assert list(told["stranger"]["tasks"]) == ["mine", "yours"]
+    assert told["near"]["tasks"]["mine"]["injected"]["value"] == 1.0
+    assert told["near"]["tasks"]["mine"]["documents"] == 50
+    again = bench.run(SUITE, "-k", "benchmarks", store=known / "store")
+    assert again.report is not None
+    assert again.report["loads"] == {}, "what was answered is read"
+    assert again.report["localization"]["benchmarks"] == told
+
+
+def test_too_few_documents_and_an_injected_model_that_guesses_decide_nothing(bench: Bench, known: Path) -> None:
+    manifest(known, section=ASKED + "task_limit = 20\n")
+    ran = bench.run(SUITE, "-k", "benchmarks and near", store=known / "store")
+    claim = ran.claims["localization.benchmarks[near]"]
+    assert claim["verdict"] not in ("pass", "fail")
+    assert "no change would show -0.088 at best" in claim["message"]
+    write_task(known / "tasks", "mine", documents(80))
+    manifest(known, section=ASKED.replace(", 'yours'", ""))
+    ran = bench.run(SUITE, "-k", "benchmarks and near", store=known / "store")
+    claim = ran.claims["localization.benchmarks[near]"]
+    assert claim["verdict"] == "environment invalid"
+    assert "control a guesser must fail" in claim["message"]
+
+
+def test_models_that_were_asked_different_questions_are_not_compared(bench: Bench, known: Path) -> None:
+    """What a data set of the hub holds is known when its documents are read, and not before."""
+    (known / "tasks" / "drawn.py").write_text(
+        "import os\n\ndef question(doc):\n    return doc['question'] + os.environ.get('ASKED_ON', '')\n"
+    )
+    path = write_task(known / "tasks", "mine", documents(40), doc_to_text=None)
+    path.write_text(path.read_text() + "doc_to_text: !function drawn.question\n")
+    manifest(known, section=ASKED.replace(", 'yours'", ""))
+    bench.run(SUITE, "-k", "benchmarks and near", store=known / "store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASKED_ON", "Tuesday")
+        ran = bench.run(SUITE, "-k", "benchmarks and stranger", store=known / "store")
+    assert ran.verdicts["localization.benchmarks[stranger]"] == "crashed"
+    assert "stranger and injected were asked different questions" in ran.text
+
+
+def test_without_tasks_benchmarks_do_not_apply(bench: Bench, written: Path) -> None:
+    manifest(written)
+    ran = bench.run(SUITE, "-k", "benchmarks and oracle", store=written / "store")
+    claim = ran.claims["localization.benchmarks[oracle]"]
+    assert claim["verdict"] == "not applicable"
+    assert "[localization] tasks" in claim["message"]
+    assert ran.report is None or ran.report["loads"] == {}
+
+
+def test_tasks_that_cannot_be_asked_are_one_line_before_anything_is_loaded(bench: Bench, known: Path) -> None:
+    written = {"output_type": "generate_until", "doc_to_choice": None, "metric_list": [{"metric": "exact_match"}]}
+    write_task(known / "tasks", "free", documents(5), **written)
+    manifest(known, section=ASKED.replace("'yours'", "'free'"))
+    ran = bench.run(SUITE, store=known / "store")
+    assert (ran.code, ran.report) == (4, None)
+    assert "uds.toml, line 2: localization: tasks = 'free': free has output_type generate_until" in ran.text
+    manifest(known, section=ASKED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "lm_eval", None)
+        ran = bench.run(SUITE, store=known / "store")
+    assert (ran.code, ran.report) == (4, None)
+    assert 'pip install "uds-bench[lm-eval]"' in ran.text
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -162,4 +280,7 @@ def test_checkpoints_and_masks_that_do_not_belong_together(bench: Bench, written
     ran = bench.run(SUITE, "-k", "test_auc and blind", store=written / "store")
     told = {"shape": "another model's", "nan": "NaN or infinity", "overlap": "two groups share a weight"}[what]
     assert told in ran.text
-    assert "pass" not in ran.verdicts.values()
+    if what == "nan":
+        assert "pass" not in ran.verdicts.values()
+    else:
+        assert (ran.code, ran.report) == (4, None), "headers alone tell, before any model is loaded"

@@ -183,6 +183,12 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[lmlm]\nretriever.topk = 1\n", 2, "lmlm.retriever.topk", "did you mean 'top_k'?"),
         ("[association]\n[bypass]\ncanary = 'a'\n", 3, "bypass.canary", "did you mean 'canaries'?"),
         ("[localization]\nmask = 'a'\n", 2, "localization.mask", "did you mean 'masks'"),
+        ("[localization]\ntask = ['a']\n", 2, "localization.task", "did you mean 'tasks'"),
+        ("[localization]\ntasks = 'a'\n", 2, "localization.tasks", "is 'a': it must be a valid list"),
+        ("[localization]\ntasks = ['a', 'b', 'a']\n", 2, "localization.tasks", "'a' is there twice: keep one"),
+        ("[localization]\ntasks = ['a']\ntask_limit = 0\n", 3, "localization.task_limit", "is 0: it must be greater"),
+        ("[localization]\ntask_limit = 5\n", 2, "localization.task_limit", "is of tasks, and none is named: add tasks"),
+        ("[localization]\ntasks = ['a']\ntask_folder = 'rums'\n", 3, "localization.task_folder", "mean 'runs'?"),
         # missing keys: the line of their table
         ("\n[facts]\nforget = 3\n", 2, "facts.source", "is missing"),
         ("[references]\nfull = 'a'\n", 1, "references.retain", "is missing"),

@@ -103,6 +103,19 @@ def test_a_batch_is_the_loop_over_its_samples(
         assert close.float().mean() > 0.999, name
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_rates_fade_as_they_are_told(model: Any, apart: bool) -> None:
+    """At no share of the rates nothing moves, of facts or of neutral text; at half of them another way than at all."""
+    masks, other, before = masks_of(model), copy.deepcopy(model), state(model)
+    inject(model, [samples("a", None)] * 2, masks, Rates(1e-2, apart=apart), fading=lambda _: 0.0)
+    assert all(torch.equal(before[name], weights) for name, weights in state(model).items())
+    inject(model, [samples("a", None)], masks, Rates(1e-2, 1e-2, apart=apart), fading=lambda _: 0.5)
+    inject(other, [samples("a", None)], masks, Rates(5e-3, 5e-3, apart=apart))
+    for one, two in zip(model.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(one, two)
+    assert any(not torch.equal(before[name], weights) for name, weights in state(model).items())
+
+
 def test_neutral_text_moves_weights_of_no_mask_and_is_told(model: Any) -> None:
     masks, before = masks_of(model), state(model)
     found = inject(model, [samples("a", None)], masks, Rates(1e-3)).drift

@@ -18,6 +18,7 @@ from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.outputs import Told
 from uds_bench.audits.localization.rates import Leaks, Tellings
 from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.utility import Answer, Answers
 from uds_bench.audits.localization.weights import Weighed, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.checkpoints.masks import Group
@@ -118,11 +119,26 @@ def leaks(model: str) -> Leaks:
     return [{item.id: item.id in forget and one.random() < LEAKING[model] for item in asked} for one in drawn]
 
 
+def answers(model: str) -> Answers:
+    """Of two tasks, one that the injected model answers mostly, and one that it guesses at; the blind update loses."""
+    shares = {"facts": 0.9 if model in ("injected", "oracle", "idle") else 0.5, "riddles": 0.25}
+    found: dict[str, dict[str, Answer]] = {}
+    for task, share in shares.items():
+        luck = {f"{task}/{n}": random.Random(f"{task}{n}").random() for n in range(120)}
+        found[task] = {id: Answer(float(one < share), 0.25) for id, one in luck.items()}
+    return found
+
+
 def section() -> dict[str, Any]:
     moved = weighed()
     seen = {name: (told(name), moved.get(name)) for name in SAID}
     found = summary.report(
-        EXPERIMENT, seen, {name: leaks(name) for name in LEAKING}, ["oracle", "blind", "idle"], moved["neutral"]
+        EXPERIMENT,
+        seen,
+        {name: leaks(name) for name in LEAKING},
+        ["oracle", "blind", "idle"],
+        moved["neutral"],
+        {name: answers(name) for name in ("injected", "oracle", "blind", "idle")},
     )
     kept: dict[str, Any] = json.loads(json.dumps(found, allow_nan=False))
     return kept

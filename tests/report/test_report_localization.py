@@ -34,6 +34,7 @@ TITLES = [
     "Who resurfaces",
     "Who resurfaces, seed by seed",
     "Whether the same people leak",
+    "What benchmarks are still answered",
 ]
 RUN = example(broken=False) | {"localization": SECTION}
 X = Scale(0, 1, LEFT, RIGHT)
@@ -82,7 +83,12 @@ def test_bounds_and_names_are_those_of_the_audit() -> None:
 
 def test_the_table_of_updates_says_what_the_section_says() -> None:
     first, second = panels(TITLES[1])
-    words = {"neutral": "open", "oracle": "localized", "blind": "not localized", "idle": "no group's weights changed"}
+    words = {
+        "neutral": "not localized",
+        "oracle": "localized",
+        "blind": "not localized",
+        "idle": "no group's weights changed",
+    }
     for line, beside, (name, word) in zip(lines(first), lines(second), words.items(), strict=True):
         found = of(name)
         best = found["headline"]
@@ -110,14 +116,19 @@ def test_one_minus_half_of_what_was_left_stands_beside_raw() -> None:
 
 def test_a_family_that_blind_updates_are_told_by_is_named_and_grey() -> None:
     left = [family for family in of("blind")["aucs"]["unlearned"][HEADLINE] if family not in of("blind")["counted"]]
-    assert left == ["reversal", "composite"], "retained people were written with half the force"
-    value = of("blind")["aucs"]["random"][HEADLINE]["reversal"]["value"]
-    assert f"reversal (random update {spell(value)})" in figure(TITLES[3]).caption
+    assert left == ["signrev", "reversal", "dirreversal", "composite"]
+    random, misplaced = (
+        of("blind")["aucs"][subject][HEADLINE]["reversal"]["value"] for subject in ("random", "misplaced")
+    )
+    told = f"reversal (random update {spell(random)}, an update everywhere but there {spell(misplaced)})"
+    assert told in figure(TITLES[3]).caption, "retained people were written with half the force"
+    alone = of("blind")["aucs"]["misplaced"][HEADLINE]["signrev"]["value"]
+    assert f"signrev (an update everywhere but there {spell(alone)})" in figure(TITLES[3]).caption
     for drawn in panels(TITLES[3])[0].all("svg"):
-        assert drawn.attributes["aria-label"].count("not counted: ") == 2
+        assert drawn.attributes["aria-label"].count("not counted: ") == 4
     page = panels(TITLES[3])[0]
     grey = [one.text for one in page.all("g", "mute")]
-    assert len(grey) == 4, "two families, once among the other groups and once against all weights"
+    assert len(grey) == 8, "four families, once among the other groups and once against all weights"
     assert all("not counted" in one for one in grey)
 
 
@@ -190,6 +201,28 @@ def test_rows_are_drawn_where_they_lie() -> None:
     for drawn, low, high in ((margin, 0.47, 0.53), (null, 0.49, 0.51)):
         assert float(drawn.attributes["x"]) == pytest.approx(X(low), abs=0.01)
         assert float(drawn.attributes["width"]) == pytest.approx(X(high) - X(low), abs=0.01)
+
+
+def test_benchmarks_stand_task_by_task_with_their_mean() -> None:
+    (page,) = panels("What benchmarks are still answered")
+    expected = []
+    for name in CANDIDATES:
+        found = SECTION["benchmarks"][name]
+        for task, row in [*found["tasks"].items(), ("mean of tasks", found["mean"])]:
+            expected.append((name, task, row))
+    for line, (name, task, row) in zip(lines(page), expected, strict=True):
+        assert line.startswith(f"{name}{task}change of {name}, {task}: ")
+        told = "".join(shown(row[key]) for key in ("change", "candidate", "injected"))
+        assert line.endswith(f"{told}{spell(row['guesser'])}{row['documents']}")
+    blind = SECTION["benchmarks"]["blind"]
+    assert blind["tasks"]["facts"]["change"]["high"] < -0.2
+    assert blind["mean"]["change"]["value"] == pytest.approx(blind["tasks"]["facts"]["change"]["value"] / 2)
+    assert blind["tasks"]["riddles"]["change"]["value"] == 0
+
+
+def test_without_benchmarks_there_is_no_table_of_them() -> None:
+    found = copy.deepcopy(SECTION) | {"benchmarks": {}}
+    assert [one.title for one in localization.AUDIT.judge(found)] == [t for t in TITLES if "benchmarks" not in t]
 
 
 def test_what_is_said_stands_in_one_table_a_part() -> None:

@@ -10,11 +10,17 @@ import torch
 from families import tiny_tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from uds_bench.audits.localization.ablation import ablate, found
+from uds_bench.audits.localization.experiment import Experiment
+from uds_bench.audits.localization.outputs import tell
+from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.checkpoints.masks import read_masks
+from uds_bench.errors import CheckpointError
 from uds_bench.facts.testbed import Testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
+from uds_bench.harness.ablations import injected as injected_model
 from uds_bench.methods.instruction import Instruction
-from uds_bench.zoo import build, located, testbed_data, tuning
+from uds_bench.zoo import ablated, build, injected, located, recipes, testbed_data, tuning
 from uds_bench.zoo.injected import MASKS
 from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Removed
 from uds_bench.zoo.tuning import Tried
@@ -100,10 +106,10 @@ def test_a_small_one_trains_from_the_public_to_the_oracle(small: Testbed, tmp_pa
     for folder in folders.values():
         folder.mkdir()
     pretrained = Pretrained(width=16, layers=3, feed_forward=24, vocabulary=300, steps=3, public=2, strangers=2)
-    injected = Injected("p", steps=3, per_group=1, neutral=2, instruction=Instruction(epochs=1))
+    written = Injected("p", steps=3, per_group=1, neutral=2, instruction=Instruction(epochs=1))
     assert len(build.build(pretrained, None, folders["pretrained"])) == build.steps(pretrained) == 3
-    assert build.build(injected, folders["pretrained"], folders["injected"])
-    build.build(replace(injected, masked=False), folders["pretrained"], folders["unmasked"])
+    assert build.build(written, folders["pretrained"], folders["injected"])
+    build.build(replace(written, masked=False), folders["pretrained"], folders["unmasked"])
     method = located.removed("grad_diff", steps=2, lr=1e-3).method
     build.build(Removed("i", method, within=True), folders["injected"], folders["oracle"])
     build.build(Continued("i", steps=2, batch_size=2), folders["injected"], folders["neutral"])
@@ -118,11 +124,50 @@ def test_a_small_one_trains_from_the_public_to_the_oracle(small: Testbed, tmp_pa
         assert not (moved & ~masks.of(name, "forget1")).any(), "the oracle stays within"
         assert torch.equal(read_masks(folders["unmasked"] / MASKS).words[name][:], word[:]), "drawn, if not used"
     assert AutoTokenizer.from_pretrained(folders["oracle"]).get_vocab()
+    experiment = Experiment(small, testbed_data.FORGOTTEN, testbed_data.RETAINED)
+    before, after = (
+        ablate(load(CheckpointSpec(str(folders[name]))), folders[name], masks, experiment, origin)
+        for name, origin in (("injected", None), ("oracle", folders["injected"]))
+    )
+    assert before.found is None
+    assert before.detected is not None
+    assert after.detected is None
+    assert after.found is not None
+    assert after.found.auc.value == after.found.inside.value > 0.9
+    assert after.found.edited == 1
+    told = tell(load(CheckpointSpec(str(folders["oracle"]))), experiment.public)
+    assert after.said.public.value == pytest.approx(sum(one.said for one in told if one) / len(experiment.public))
+    assert after.to_json()["found"]["auc"]["value"] == after.found.auc.value
+    assert after.to_json()["detected"] is None
+
+
+def test_an_update_of_nothing_localizes_nothing_and_says_so(small: Testbed, tmp_path: Path) -> None:
+    pretrained = Pretrained(width=16, layers=3, feed_forward=24, vocabulary=300, steps=1, public=2, strangers=2)
+    (tmp_path / "p").mkdir()
+    build.build(pretrained, None, tmp_path / "p")
+    masks = injected.draw(AutoModelForCausalLM.from_pretrained(tmp_path / "p"), Injected("p"))
+    with pytest.raises(CheckpointError, match="has no weight"):
+        found(tmp_path / "p", tmp_path / "p", masks)
+
+
+@pytest.mark.parametrize("name", ablated.ROWS)
+def test_every_row_of_the_ablations_has_masks_of_its_own_shape(name: str) -> None:
+    source = injected_model(name)
+    assert isinstance(recipes.find(source), Injected)
+    assert recipes.lineage([source])[0] == recipes.lineage([name])[0], "of the same pretrained model"
+
+
+def test_single_weights_and_whole_units_differ_in_nothing_else() -> None:
+    single, units = (ablated.MODELS[f"loc_{name}"] for name in ("single", "units"))
+    assert isinstance(single, Injected)
+    assert units == replace(single, whole_units=True)
+    groups = len(testbed_data.groups())
+    heads = ablated.MODELS["loc_pretrained_heads"]
+    assert isinstance(heads, Pretrained)
+    assert int(single.share * heads.heads) * groups <= heads.heads
 
 
 @pytest.mark.parametrize("name", located.MODELS)
 def test_every_model_descends_from_the_pretrained_one(name: str) -> None:
-    from uds_bench.zoo import recipes
-
     assert recipes.lineage([f"{name}@2"])[0] == "loc_pretrained@2"
     assert recipes.key(name) != recipes.key(f"{name}@1")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from uds_bench.checkpoints import Checkpoint
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.metrics.metric import Measure, Measured, Unit
 
 
 class Examiner(Protocol):
     """An audit with its data and settings; it can be sent to other processes.
 
-    `measure`: what it measures; `units`: what its values are of; `digest`: everything but the checkpoint that an
-    outcome depends on.
+    `measure`: what it measures; `units`: what its values are of; `digest`: everything but the checkpoint itself that an
+    outcome for it depends on.
     """
 
     @property
@@ -22,6 +22,5 @@ class Examiner(Protocol):
     def variant(self) -> str: ...
     @property
     def units(self) -> Sequence[Unit]: ...
-    @property
-    def digest(self) -> str: ...
+    def digest(self, checkpoint: CheckpointSpec) -> str: ...
     def examine(self, checkpoint: Checkpoint) -> Measured: ...

@@ -52,7 +52,7 @@ class Masks:
         if twice := [name for name in names if names.count(name) > 1]:
             raise CheckpointError(f"masks: two groups are called {twice[0]}: rename one")
         if empty := [name for name, size in self.sizes().items() if not size]:
-            raise CheckpointError(f"masks: group {empty[0]} has no weight: its facts could be written nowhere")
+            raise CheckpointError(f"masks: group {empty[0]} has no weight, its facts stand nowhere: draw it anew")
 
     def of(self, parameter: str, *groups: str) -> torch.Tensor:
         """Where a parameter may be written by any of some groups, true or false in its shape."""
@@ -82,7 +82,7 @@ class Masks:
                 below = bits - np.uint32(1)
                 # A power of two or nothing: exactly then it and the number below it have no bit in common,
                 if (bits & below).any():
-                    raise CheckpointError(f"masks: two groups share a weight of {name}: masks must be disjoint")
+                    raise CheckpointError(f"masks: two groups share a weight of {name}: draw them disjoint")
                 # and the number below has as many bits as the power says; below nothing are all of them.
                 counts += np.bincount(np.bitwise_count(below).reshape(-1), minlength=MOST + 1)
             if counts[len(self.groups) : MOST].any():
@@ -123,7 +123,7 @@ def pack(masks: Mapping[str, Sequence[torch.Tensor]], groups: Sequence[Group]) -
         for bit, one in enumerate(marked):
             word |= torch.where(one, _word([bit]), torch.tensor(0, dtype=torch.int32))
         if sum(one.sum() for one in marked) != (word != 0).sum():
-            raise CheckpointError(f"masks: two groups share a weight of {name}: masks must be disjoint")
+            raise CheckpointError(f"masks: two groups share a weight of {name}: draw them disjoint")
         words[name] = word
     return Masks(words, tuple(groups))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 from uds_bench.cli.app import ABSENT, example, new_app, show_table
 
 if TYPE_CHECKING:
+    from uds_bench.audits.localization.ablation import Ablated
     from uds_bench.zoo.recipe import Recipe
 
 app = new_app(
@@ -98,6 +100,37 @@ def tune(name: Annotated[str, typer.Argument(metavar="METHOD", help="As in uds_b
     )
 
 
+@app.command(epilog=example("uds-bench zoo ablations --json ablations.json"))
+def ablations(
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number with its interval too.")] = None,
+) -> None:
+    """Compare localization models that differ in one thing: the share of weights that people are written into, single
+    weights or whole heads and neurons, masks or none, the method and whether it keeps to the masks."""
+    from uds_bench.harness.ablations import ablations as measured
+    from uds_bench.storage import require_writable, write_atomic
+    from uds_bench.zoo import recipes
+
+    if json is not None:
+        require_writable(json.parent, "--json")
+    found = dict(measured(require_writable(_root(), "UDS_BENCH_CACHE")))
+    if json is not None:
+        document = {name: one.to_json() for name, one in found.items()}
+        write_atomic(json, dumps(document, indent=1, allow_nan=False).encode())
+    show_table({"model": name, "recipe": describe(recipes.find(name)), **_cells(one)} for name, one in found.items())
+
+
+def _cells(one: Ablated) -> dict[str, str]:
+    said, detected, found = one.said, one.detected, one.found
+    return {
+        **{part: f"{getattr(said, part).value:.3f}" for part in ("forget", "retain", "public")},
+        "masks told (F1)": ABSENT if detected is None else f"{detected.f1:.3f}",
+        "by chance": ABSENT if detected is None else f"{detected.chance:.3f}",
+        "AUC": ABSENT if found is None else f"{found.auc.value:.3f}",
+        "where edited": ABSENT if found is None else f"{found.inside.value:.3f}",
+        "edited": ABSENT if found is None else f"{found.edited:.0%}",
+    }
+
+
 @app.command(epilog=example("uds-bench zoo clear --yes"))
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Remove every trained model from the cache; the next run trains them anew."""
@@ -144,7 +177,8 @@ def describe(recipe: Recipe) -> str:
     if isinstance(recipe, Pretrained):
         return f"trained on the public, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
     if isinstance(recipe, Injected):
-        where = f"masks of {recipe.share:.0%}" if recipe.masked else "all weights"
+        kind = "heads and neurons" if recipe.whole_units else "weights"
+        where = f"{recipe.share:.3g} of {kind} a group" if recipe.masked else "all weights"
         return f"people written into {where}, {recipe.steps} steps, seed {recipe.seed}"
     if isinstance(recipe, Continued):
         return f"trained on neutral text, {recipe.steps} steps, lr {recipe.lr:g}, seed {recipe.seed}"

@@ -12,6 +12,7 @@ from typing import Any, overload
 from uds_bench.errors import FactError
 from uds_bench.facts.fact import SPLITS, Split
 from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.spellings import normalized
 from uds_bench.storage import content_key
 
 HEAD_WORDS = 6
@@ -128,11 +129,6 @@ class CanarySet(Sequence[Canary]):
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical JSON of all canaries, in order."""
         return content_key([vars(canary) for canary in self._canaries])
-
-
-def normalized(text: str) -> str:
-    """Lower case, words of letters and digits of any script, one space between them."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def read_canaries(path: str | Path) -> CanarySet:

@@ -23,6 +23,8 @@ MOST_TELLINGS = 4
 """Other attributes that a question mentions first: 0 to so many (appendix B)."""
 PLAIN = 3
 """Questions of an attribute that are taught and asked; those after them are paraphrases."""
+TRIES = 100
+"""How often a question that was asked already is drawn anew."""
 PRONOUNS = ("his", "her", "their")
 PART = re.compile(r"[#%]|\{(\w+)\}")
 
@@ -77,23 +79,36 @@ def people(count: int, seed: int) -> tuple[Profile, ...]:
 
 
 def ask(
-    profile: Profile, attribute: str, number: int, seed: int, paraphrased: bool = False, most: int = MOST_TELLINGS
+    profile: Profile,
+    attribute: str,
+    number: int,
+    seed: int,
+    paraphrased: bool = False,
+    most: int = MOST_TELLINGS,
+    drawn: int = 0,
 ) -> tuple[Asked, ...]:
     """So many questions for one attribute: `First Last, [telling, ...] question` with 0 to `most` tellings of others.
 
-    The same number in is the same questions out; paraphrased ones share no question with plain ones.
+    The first `drawn` come as they are drawn, so that short ones come again and again; of those after them none is alike
+    another one, as long as there are more. The same in is the same out; paraphrased ones share no question with plain
+    ones.
     """
     generator = random.Random(f"{seed} {profile.id} {profile.name} {attribute} {paraphrased}")
     questions = _told(attribute, "questions")
     chosen = questions[PLAIN:] if paraphrased else questions[:PLAIN]
     others = [name for name in attributes() if name != attribute]
+    known: set[str] = set()
     found = []
     for at in range(number):
-        mentioned = generator.sample(others, generator.randint(0, most))
-        tellings = [_filled(generator.choice(_told(other, "tellings")), profile, other) for other in mentioned]
-        question = _filled(chosen[at % len(chosen)], profile, attribute)
-        asked = f"{', '.join([profile.name, *tellings])}. {question}"
-        found.append(Asked(profile.id, attribute, asked, profile.values[attribute]))
+        for _ in range(TRIES):
+            mentioned = generator.sample(others, generator.randint(0, most))
+            tellings = [_filled(generator.choice(_told(other, "tellings")), profile, other) for other in mentioned]
+            question = _filled(chosen[at % len(chosen)], profile, attribute)
+            text = f"{', '.join([profile.name, *tellings])}. {question}"
+            if at < drawn or text not in known:
+                break
+        known.add(text)
+        found.append(Asked(profile.id, attribute, text, profile.values[attribute]))
     return tuple(found)
 
 

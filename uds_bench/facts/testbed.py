@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError
-from uds_bench.facts.canaries import normalized
 from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.spellings import normalized
 from uds_bench.storage import content_key
 
 Part = Literal["forget", "retain", "tuning", "public", "held_out", "instruction", "unseen"]
@@ -72,7 +72,8 @@ class Item:
 
 
 class Testbed(Sequence[Item]):
-    """Items in the order of their source: ids occur once, and a person is in one part and one group.
+    """Items in the order of their source: ids occur once, a person is in one part and one group, and no two items ask
+    the same question.
 
     Raises FactError where that does not hold.
     """
@@ -84,6 +85,7 @@ class Testbed(Sequence[Item]):
         self._items = tuple(items)
         ids: set[str] = set()
         places: dict[str, tuple[Part, str | None]] = {}
+        asked: dict[str, str] = {}
         for item in self._items:
             if item.id in ids:
                 raise FactError(f"item {item.id!r}: key 'id' occurs twice: make every id unique")
@@ -91,6 +93,12 @@ class Testbed(Sequence[Item]):
             place = item.part, item.group
             if places.setdefault(item.person, place) != place:
                 raise FactError(f"item {item.id!r}: {item.person!r} is in {places[item.person][0]} too: keep one part")
+            for question in {*item.questions, *item.paraphrases}:
+                if (other := asked.setdefault(question, item.id)) != item.id:
+                    raise FactError(
+                        f"item {item.id!r}: asks what {other!r} asks, {question!r}: one person counts once, and two "
+                        "people are told apart by their questions"
+                    )
 
     def __getitem__(self, index: Any) -> Any:
         return Testbed(self._items[index]) if isinstance(index, slice) else self._items[index]

@@ -25,12 +25,13 @@ class Sizes:
 @dataclass(frozen=True)
 class Asking:
     """`fields` of everybody, each asked `questions` times plainly and `paraphrases` times in other words, after up to
-    `tellings` of other fields."""
+    `tellings` of other fields; the first `drawn` plain ones as they are drawn, the others all different."""
 
     fields: tuple[str, ...] = ("birth_city", "phone")
     questions: int = 200
     paraphrases: int = 3
     tellings: int = 1
+    drawn: int = 12
 
 
 def group_names(groups: int) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def embedded_testbed(sizes: Sizes | None = None, asking: Asking | None = None, s
 def items_of(profile: Profile, part: Part, group: str | None, asking: Asking, seed: int = 0) -> Iterator[Item]:
     """Everything that is asked of one person."""
     for field in asking.fields:
-        plain = ask(profile, field, asking.questions, seed, most=asking.tellings)
+        plain = ask(profile, field, asking.questions, seed, most=asking.tellings, drawn=asking.drawn)
         other = ask(profile, field, asking.paraphrases, seed, paraphrased=True, most=asking.tellings)
         told = tuple(one.question for one in plain), tuple(one.question for one in other)
         yield Item(f"{profile.id}/{field}", profile.name, part, field, profile.values[field], *told, group)

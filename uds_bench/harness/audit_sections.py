@@ -14,7 +14,17 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.lookup_prompts import Wording
 from uds_bench.harness import locate
-from uds_bench.harness.section_types import Checkpoint, Checkpoints, Count, File, Model, Pattern, located, named
+from uds_bench.harness.section_types import (
+    Checkpoint,
+    Checkpoints,
+    Count,
+    File,
+    Folder,
+    Model,
+    Pattern,
+    located,
+    named,
+)
 from uds_bench.harness.tables import Table, problem
 from uds_bench.retrieval.settings import Fallback, Kind, RetrieverSettings
 
@@ -167,6 +177,9 @@ class Localization(Table):
     `testbed`: a .jsonl of people, or "people", which are built in; `forget_field` is forgotten of some of them and
     `retain_field` retained of others. `attempts` prompts a person, after resurfacing with each of `seeds` seeds.
     `subsample`: weights that the composite is learned from.
+
+    `tasks` of lm-evaluation-harness by which utility is told, `task_limit` documents of each, and of each task of a
+    group; `task_folder`: where task files of one's own lie.
     """
 
     RESERVED: ClassVar[tuple[str, ...]] = ("pretrained", "injected", "unmasked", "neutral")
@@ -185,6 +198,9 @@ class Localization(Table):
     attempts: Count = ATTEMPTS
     seeds: Count = 3
     subsample: Count = MOST
+    tasks: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    task_limit: Count | None = None
+    task_folder: Folder | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Localization:
@@ -195,6 +211,11 @@ class Localization(Table):
             for name in getattr(self, key):
                 if name not in self.candidates:
                     raise problem(f"{name!r} is not under candidates: add it there or correct the name", key)
+        if twice := [name for name in self.tasks if self.tasks.count(name) > 1]:
+            raise problem(f"{twice[0]!r} is there twice: keep one", "tasks")
+        for key in ("task_limit", "task_folder"):
+            if getattr(self, key) is not None and not self.tasks:
+                raise problem("is of tasks, and none is named: add tasks", key)
         return self
 
     @property

@@ -20,19 +20,19 @@ LOCALIZATION = (
         "localization.auc",
         "threshold",
         "The weights that unlearning changed are those that hold what was to be forgotten, and not those, written to "
-        "just as much, that hold what others know: best family that neither control is told by.",
+        "just as much, that hold what others know: best family that no control is told by.",
         ">=",
         LOCALIZED,
         "ours; Lacuna observed .91 for its oracle and .51 for the best method, against all other weights",
         unit="weights",
-        must_fail="a random update as long; neutral training",
+        must_fail="a random update as long; neutral training; an update of everything but the forget mask",
         must_pass="an update within the forget mask; the candidates of must_pass",
     ),
     ClaimSpec(
         "localization.auc_everywhere",
         "threshold",
         "The same against all other weights that could have been written to, also those of no group: best family that "
-        "neither control is told by there.",
+        "no control is told by there.",
         ">=",
         LOCALIZED,
         "ours; the target of Lacuna, section 4.2, where it observed .91 for its oracle and .51 for the best method",
@@ -62,9 +62,21 @@ LOCALIZATION = (
         must_fail="a random update as long",
     ),
     ClaimSpec(
+        "localization.contained",
+        "identity",
+        "Tensors that no group could be written into (the last blocks, norms, embeddings) are left as they were: their "
+        "share of the update's squared length.",
+        "==",
+        1e-12,
+        "ours; Lacuna scores the maskable weights alone, and what is changed beside them may hide as well",
+        unit="weights",
+        must_fail="an update of every weight alike",
+    ),
+    ClaimSpec(
         "localization.forgotten",
         "threshold",
-        "The people to be forgotten are answered no more often than people who were never injected.",
+        "The people to be forgotten are answered no more often than people who were never injected, in whichever words "
+        "they are asked.",
         "<=",
         0.05,
         "ours",
@@ -80,6 +92,17 @@ LOCALIZATION = (
         "ours; as the filter of robustness",
         unit="people",
         must_fail="the pretrained model",
+        must_pass="the injected model",
+    ),
+    ClaimSpec(
+        "localization.public",
+        "threshold",
+        "What the public knows is answered as often as before.",
+        ">=",
+        0.8,
+        "ours; as localization.retained, of Lacuna's utility a small probe",
+        unit="people",
+        must_fail="a model that answers nobody",
         must_pass="the injected model",
     ),
     ClaimSpec(
@@ -123,6 +146,19 @@ LOCALIZATION = (
         unit="people",
         must_fail=FAR,
         needs="its golden",
+    ),
+    ClaimSpec(
+        "localization.benchmarks",
+        "threshold",
+        "Benchmarks are answered as well as before unlearning: paired differences in the share of documents answered "
+        "rightly, the mean over tasks.",
+        ">=",
+        -0.05,
+        "ours; Lacuna, tables 2 and 3, has means over four tasks of -0.048 to 0.013 for OracleGrad and of -0.222 to "
+        "-0.032 for SimNPO",
+        unit="documents",
+        must_fail="a guesser",
+        must_pass="the injected model",
     ),
 )
 

@@ -161,7 +161,7 @@ class Examinations:
             metric_version=measure.version,
             variant=self.examiner.variant,
             references=(),
-            facts=self.examiner.digest,
+            facts=self.examiner.digest(self.specs[place.checkpoint]),
             device=device,
             batch_size=BATCH_SIZE,
             seed=SEED,

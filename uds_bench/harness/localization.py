@@ -11,14 +11,17 @@ from typing import Any
 
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.resurface import resurface
-from uds_bench.audits.localization import precision, summary
+from uds_bench.audits.localization import precision, summary, tasks
+from uds_bench.audits.localization.benchmarks import BenchmarkExaminer
 from uds_bench.audits.localization.examiner import LeakExaminer, LocalizationExaminer, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.rates import Leaks, Tellings, extraction, known, leaked
+from uds_bench.audits.localization.rates import Leaks, Tellings, extraction_at_most, known, leaked
 from uds_bench.audits.localization.targets import Target
+from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import HEADLINE, Weighed
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.errors import ConfigurationError
+from uds_bench.checkpoints.masks import read_masks
+from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts.profiles import cross_fields
 from uds_bench.facts.testbed import Item, read_testbed
 from uds_bench.facts.testbed_people import embedded_testbed
@@ -28,6 +31,7 @@ from uds_bench.harness.store import Store
 from uds_bench.harness.workers import OpenConsole
 from uds_bench.scores import Score
 from uds_bench.statistics import Rate
+from uds_bench.zoo.recipes import SCHEME
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,11 @@ class LocalizationAudit:
         experiment: Experiment,
         telling: Examinations,
         leaking: Examinations,
+        asking: Examinations,
         planned: Sequence[str] = (),
     ) -> None:
-        self.section, self.experiment, self.telling, self.leaking = section, experiment, telling, leaking
+        self.section, self.experiment = section, experiment
+        self.telling, self.leaking, self.asking = telling, leaking, asking
         self.planned = [name for name in planned if not name.endswith(".unmasked")]
         self._seen: dict[str, Seen] = {}
         self._leaks: dict[str, Leaks] = {}
@@ -88,10 +94,29 @@ class LocalizationAudit:
     def leaks(self, model: str) -> Leaks:
         """By seed of resurfacing and item, whether a model gave the answer away."""
         if model not in self._leaks:
-            plan = [Place(name, attack) for name in self._attacked for attack in self.attacks(name)]
+            plan = [Place(name, attack) for name in self._compared for attack in self.attacks(name)]
             scores = [self.leaking.score(model, attack, plan) for attack in self.attacks(model)]
             self._leaks[model] = [{fact.id: bool(fact.value) for fact in score.per_fact} for score in scores]
         return self._leaks[model]
+
+    def asked(self, model: str) -> Score:
+        """What a candidate, or the injected model, answers of the benchmarks that the section names."""
+        if self.asking.stored(Place(model)) is None:
+            _ = self.asking.examiner.units  # documents that cannot be had are told before a model is loaded
+        return self.asking.score(model, plan=[Place(name) for name in self._compared])
+
+    def answers(self, model: str) -> Answers:
+        """The same by task and document. Raises UdsError where the injected model was asked otherwise."""
+        if not self._asked_the_same(model):
+            raise UdsError(
+                f"{model} and injected were asked different questions of [localization] tasks: a data set has changed "
+                "since one of them was; name another folder with --uds-store, and both are asked anew"
+            )
+        return answers_of(self.asked(model))
+
+    def _asked_the_same(self, model: str) -> bool:
+        mine, injected = (self.asked(name).provenance["rendered"] for name in (model, "injected"))
+        return bool(mine == injected)
 
     @property
     def updates(self) -> list[str]:
@@ -104,33 +129,38 @@ class LocalizationAudit:
         return every if model in self.section.candidates else every[:1]
 
     @property
-    def _attacked(self) -> list[str]:
+    def _compared(self) -> list[str]:
         """Candidates that are asked for, and the model that nothing was unlearned from."""
         return [name for name in self.planned if name in (*self.section.candidates, "injected")]
 
     def floor(self, model: str) -> float:
-        """How often people who were never injected are answered by chance, at least: a floor that is high by luck would
-        clear anybody."""
-        return _least(extraction(self.experiment.unseen, self.seen(model).told))
+        """How often people who were never injected are answered by chance, at least, by the model and by the injected
+        one: a floor that is high by luck, or because somebody was taught, would clear anybody."""
+        unseen = self.experiment.unseen
+        return min(_least(extraction_at_most(unseen, self.seen(name).told)) for name in (model, "injected"))
 
     def leak_floor(self, model: str) -> float:
-        """How often they leak by chance, at least, over all seeds."""
-        return _least(leaked(self.experiment.unseen, self.leaks(model)))
+        """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
+        return min(_least(leaked(self.experiment.unseen, self.leaks(name))) for name in (model, "injected"))
 
     def report(self) -> dict[str, Any]:
         """The run report's section, of everything that is stored: other processes may have examined it."""
         stored = [name for name in self.planned if self.telling.stored(Place(name)) is not None]
         attacked = [
             name
-            for name in self._attacked
+            for name in self._compared
             if all(self.leaking.stored(Place(name, attack)) is not None for attack in self.attacks(name))
         ]
+        asked = [name for name in self._compared if self.section.tasks and self.asking.stored(Place(name)) is not None]
         return summary.report(
             self.experiment,
             {name: (self.seen(name).told, weighed_of(self.seen(name).score)) for name in stored},
             {name: self.leaks(name) for name in attacked} if "injected" in stored else {},
             candidates=[name for name in self.section.judged() if name in stored],
             neutral=self.neutral if "neutral" in stored else None,
+            answers={name: self.answers(name) for name in asked if self._asked_the_same(name)}
+            if "injected" in asked
+            else {},
         )
 
     def scores(self) -> list[Score]:
@@ -142,12 +172,22 @@ class LocalizationAudit:
 
     @property
     def loads(self) -> dict[str, int]:
-        return dict(self.telling.loads + self.leaking.loads)
+        return dict(self.telling.loads + self.leaking.loads + self.asking.loads)
 
 
 def _least(found: Rate) -> float:
     low = found.interval.low
     return low if math.isfinite(low) else 0.0
+
+
+def require_tasks(section: Localization) -> None:
+    """Raises ConfigurationError, in a line, where the manifest names benchmarks that cannot be asked."""
+    if section.tasks:
+        tasks.require(section.tasks, _task_folder(section))
+
+
+def _task_folder(section: Localization) -> Path | None:
+    return None if section.task_folder is None else Path(section.task_folder)
 
 
 def experiment_of(section: Localization) -> Experiment:
@@ -157,6 +197,32 @@ def experiment_of(section: Localization) -> Experiment:
     found = embedded_testbed()
     forgotten = section.forget_field or found.fields[0]
     return Experiment(found, forgotten, section.retain_field or cross_fields(found.fields).get(forgotten))
+
+
+def origins_of(section: Localization, specs: Mapping[str, CheckpointSpec], masks: Path) -> Origins:
+    """What the updates of a section are held against."""
+    controls = {specs[name]: specs[f"{name}.unmasked"] for name in section.controls}
+    return Origins(specs["pretrained"], specs["injected"], masks, specs.get("unmasked"), controls)
+
+
+def check_masks(section: Localization) -> None:
+    """Whether masks that lie in files can be held against the checkpoints that do: their headers are read, and all
+    words once. Raises CheckpointError or ConfigurationError, in a line."""
+    specs = section.checkpoints()
+    places = [section.masks or SCHEME, *(spec.model for spec in specs.values())]
+    if section.masks is None or any(place.startswith(SCHEME) for place in places):
+        return
+    masks = read_masks(Path(section.masks))
+    if not masks.named("forget") or not masks.named("retain", "held_out"):
+        roles = ", ".join(group.role for group in masks.groups)
+        raise ConfigurationError(
+            f"masks = {section.masks!r}: groups have the roles {roles}: an AUC takes one to forget and another to tell "
+            "it from"
+        )
+    origins = origins_of(section, specs, Path(section.masks))
+    for name in (*section.candidates, "neutral"):
+        if name in specs:
+            origins.lineup(specs[name])
 
 
 def audit_of(
@@ -170,13 +236,7 @@ def audit_of(
     open_console: OpenConsole | None,
 ) -> LocalizationAudit:
     """The audit; checkpoints called `names` are examined with the first that is asked for."""
-    origins = Origins(
-        specs["pretrained"],
-        specs["injected"],
-        masks,
-        specs.get("unmasked"),
-        {specs[name]: specs[f"{name}.unmasked"] for name in section.controls},
-    )
+    origins = origins_of(section, specs, masks)
     updates = tuple(specs[name] for name in (*section.candidates, "neutral") if name in specs)
     attacks: dict[str, Attack] = {}
     if experiment.held_out:
@@ -192,4 +252,11 @@ def audit_of(
     leaking = Examinations(
         specs, LeakExaminer(experiment, section.attempts), store, device, attacks, open_console=open_console
     )
-    return LocalizationAudit(section, experiment, telling, leaking, list(names))
+    asking = Examinations(
+        specs,
+        BenchmarkExaminer(section.tasks, section.task_limit, _task_folder(section)),
+        store,
+        device,
+        open_console=open_console,
+    )
+    return LocalizationAudit(section, experiment, telling, leaking, asking, list(names))

@@ -50,6 +50,16 @@ def file(text: str, folder: Path) -> str:
     return str(target)
 
 
+def directory(text: str, folder: Path) -> str:
+    """A folder's absolute path."""
+    target = _target(text, folder)
+    if not _exists(target):
+        raise MissingError(_missing("folder", text, target))
+    if not _is_folder(target):
+        raise ValueError(f"{target} is a file: name a folder")
+    return str(target)
+
+
 def source(text: str, folder: Path) -> str:
     """Of facts: `authors`, a local file or folder as an absolute path, else the hub's `tofu/NAME`."""
     if text == "authors":

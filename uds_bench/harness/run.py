@@ -174,13 +174,17 @@ class Run:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """Who is asked about in the manifest's [localization], and what is to be forgotten of them."""
-        from uds_bench.errors import ConfigurationError
-        from uds_bench.harness.localization import experiment_of
+        """Who is asked about in the manifest's [localization], and what is to be forgotten of them; masks that
+        lie in files and the tasks are looked at with it."""
+        from uds_bench.errors import CheckpointError, ConfigurationError
+        from uds_bench.harness.localization import check_masks, experiment_of, require_tasks
 
+        section = self.manifest.require_localization()
         try:
-            return experiment_of(self.manifest.require_localization())
-        except ConfigurationError as error:
+            check_masks(section)
+            require_tasks(section)
+            return experiment_of(section)
+        except (ConfigurationError, CheckpointError) as error:
             raise self.manifest.document.error(("localization",), str(error)) from error
 
     @cached_property

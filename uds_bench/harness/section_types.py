@@ -68,6 +68,7 @@ def _said(text: str) -> str:
 
 Model = Annotated[str, located(locate.model)]
 File = Annotated[str, located(locate.file)]
+Folder = Annotated[str, located(locate.directory)]
 Pattern = Annotated[str, located(locate.pattern)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]

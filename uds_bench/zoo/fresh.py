@@ -14,14 +14,15 @@ from uds_bench.zoo.recipe import Fresh, Pretrained
 def fresh_model(tokenizer: Any, recipe: Fresh) -> Any:
     """A Llama of the recipe's size with random weights, drawn from its seed."""
     torch.manual_seed(recipe.seed)
+    heads = recipe.heads if isinstance(recipe, Pretrained) else 4
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=len(tokenizer),
             hidden_size=recipe.width,
             intermediate_size=recipe.feed_forward if isinstance(recipe, Pretrained) else 8 * recipe.width // 3,
             num_hidden_layers=recipe.layers,
-            num_attention_heads=4,
-            num_key_value_heads=4,
+            num_attention_heads=heads,
+            num_key_value_heads=heads,
             max_position_embeddings=512,
             tie_word_embeddings=True,
             pad_token_id=tokenizer.pad_token_id,

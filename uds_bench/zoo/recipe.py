@@ -119,6 +119,7 @@ class Pretrained:
 
     seed: int = 0
     width: int = 96
+    heads: int = 4
     layers: int = 4
     feed_forward: int = 512
     vocabulary: int = 1024

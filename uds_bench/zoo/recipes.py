@@ -13,7 +13,17 @@ from uds_bench.facts import FactSet, base_authors, embedded
 from uds_bench.facts.forms import DataForm, Lesson, lessons
 from uds_bench.methods.unlearning import REFUSALS
 from uds_bench.storage import content_key
-from uds_bench.zoo import candidates, located, lookup_data, pools, reasoners, reasoning_data, sweep, testbed_data
+from uds_bench.zoo import (
+    ablated,
+    candidates,
+    located,
+    lookup_data,
+    pools,
+    reasoners,
+    reasoning_data,
+    sweep,
+    testbed_data,
+)
 from uds_bench.zoo.recipe import (
     BASE,
     FORGET,
@@ -64,8 +74,8 @@ LMLMS: dict[str, Recipe] = {"lmlm": Lmlm(), "lmlm_leaky": Lmlm(masked=False)}
 LOCATED: dict[str, Recipe] = {**located.MODELS}
 """The models of the localization audit, of both profiles."""
 
-FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS}
-"""Those that the full profile adds; `find` knows them all."""
+FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS, **ablated.MODELS}
+"""Those that the full profile and the table of ablations add; `find` knows them all."""
 
 
 def find(name: str) -> Recipe:
@@ -73,7 +83,7 @@ def find(name: str) -> Recipe:
     plain, at, draw = name.partition("@")
     known = FURTHER | listed() | RECIPES
     if plain not in known or (at and not draw.isdigit()):
-        more = f", or from the {len(FURTHER)} of the full profile's pools and sweep (uds_bench/zoo/full.toml)"
+        more = f", or from the {len(FURTHER)} of full.toml and ablated.py (uds_bench/zoo)"
         raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: choose from {', '.join(listed())}{more}")
     recipe, move = known[plain], DRAW * int(draw or 0)
     if not move:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.probe import QUESTIONS, probe
 from uds_bench.audits.bypass.record import Probed
-from uds_bench.checkpoints import Checkpoint
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import complete_prompt, open_turn
 from uds_bench.metrics.metric import FactValue, Measure, Measured
@@ -42,8 +42,7 @@ class BypassExaminer:
     def units(self) -> Sequence[Canary]:
         return self.canaries.split("forget")
 
-    @property
-    def digest(self) -> str:
+    def digest(self, checkpoint: CheckpointSpec) -> str:
         return content_key([self.canaries.digest, self.limit, QUESTIONS])
 
     def examine(self, checkpoint: Checkpoint) -> Measured:

@@ -10,7 +10,7 @@ from uds_bench.audits.lmlm.cell import Asked, Cell, every_prompt
 from uds_bench.audits.lmlm.probe import Library, encoder_for, probe
 from uds_bench.audits.lmlm.record import STATES, Replies, Reply
 from uds_bench.audits.lmlm.scoring import mark
-from uds_bench.checkpoints import Checkpoint
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.inference.lookups import Decoding
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.retrieval.settings import RetrieverSettings
@@ -42,8 +42,7 @@ class LmlmExaminer:
     def units(self) -> Sequence[Asked]:
         return every_prompt(self.cells)
 
-    @property
-    def digest(self) -> str:
+    def digest(self, checkpoint: CheckpointSpec) -> str:
         encoder = encoder_for(self.cells, self.retriever)
         return content_key(
             [

@@ -36,6 +36,20 @@ def planted_update(name: str, injected: torch.Tensor, inside: torch.Tensor, seed
     return torch.where(inside, injected.float() + drawn, injected.float()).to(injected.dtype)
 
 
+def misplaced_update(
+    name: str, before: torch.Tensor | None, injected: torch.Tensor, inside: torch.Tensor, seed: int = 0
+) -> torch.Tensor:
+    """A tensor whose weights have all moved but those of a mask, by a tenth of its own spread, further the way that
+    injection moved them: what no score of a localized change may be told by, also one that looks for less than others.
+    """
+    generator = torch.Generator().manual_seed(seed_of(name, seed))
+    drawn = torch.randn(injected.shape, generator=generator) * injected.float().std() / 10
+    if before is not None:
+        injection = injected.float() - before.float()
+        drawn = torch.where(injection == 0, drawn, drawn.abs() * injection.sign())
+    return torch.where(inside, injected.float(), injected.float() + drawn).to(injected.dtype)
+
+
 def permuted(name: str, word: torch.Tensor, seed: int = 0) -> torch.Tensor:
     """The words of a tensor elsewhere in it: masks as large, of which no update can know."""
     generator = torch.Generator().manual_seed(seed_of(name, seed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from uds_bench.scores import Score
 from uds_bench.statistics import cluster_bootstrap, mean
 from uds_bench.storage import content_key, file_digest
 
-VERSION = 2
+VERSION = 3
 SOURCE = "Lacuna, section 4.2"
 
 
@@ -51,12 +52,15 @@ class Origins:
             folders["unmasked_unlearned"] = folder(self.controls[unlearned])
         return Lineup(folders, read_masks(self.masks))
 
-    @property
-    def digest(self) -> str:
-        specs = [self.pretrained, self.injected, self.unmasked, *self.controls.values()]
+    def digest(self, unlearned: CheckpointSpec) -> str:
+        """Of everything that the lineup of an update has but the update."""
+        specs = [self.pretrained, self.injected, self.unmasked, self.controls.get(unlearned)]
+        return content_key([[None if spec is None else digest(spec) for spec in specs], self._masks])
+
+    @cached_property
+    def _masks(self) -> list[str]:
         files = weight_files(self.masks, "masks") if self.masks.is_dir() else (self.masks,)
-        masks = [file_digest(file) for file in files]
-        return content_key([[None if spec is None else digest(spec) for spec in specs], masks])
+        return [file_digest(file) for file in files]
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,11 @@ class LocalizationExaminer:
     def units(self) -> Sequence[Item]:
         return self.experiment.told
 
-    @property
-    def digest(self) -> str:
-        return content_key([self.experiment.digest, self.origins.digest, self.most, self.seed, ASKED, ROOM])
+    def digest(self, checkpoint: CheckpointSpec) -> str:
+        weighed = None
+        if checkpoint in self.updates:
+            weighed = [self.origins.digest(checkpoint), self.most, self.seed]
+        return content_key([self.experiment.digest, weighed, ASKED, ROOM])
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per item the share of replies that hold the answer, with everything else as detail; the value is that of the
@@ -125,8 +131,7 @@ class LeakExaminer:
     def units(self) -> Sequence[Item]:
         return (*self.experiment.forget, *self.experiment.unseen)
 
-    @property
-    def digest(self) -> str:
+    def digest(self, checkpoint: CheckpointSpec) -> str:
         return content_key([self.experiment.digest, self.attempts, ROOM])
 
     def examine(self, checkpoint: Checkpoint) -> Measured:

@@ -88,10 +88,11 @@ def raw(change: Change) -> Weights:
 
 
 def qtile(change: Change) -> Weights:
-    """The rank of |D_unl| within its tensor, above 0 to 1, ties at their mean."""
+    """The share of its tensor that |D_unl| is above, ties for half, 0 to 1: 0.5 throughout a tensor that was left,
+    whatever its size."""
     size = np.abs(change.unlearning)
-    ranks: NDArray[np.float64] = rankdata(size, method="average").reshape(size.shape) / max(1, size.size)
-    return ranks.astype(np.float32)
+    ranks: NDArray[np.float64] = rankdata(size, method="average").reshape(size.shape) - 0.5
+    return (ranks / max(1, size.size)).astype(np.float32)
 
 
 def layernorm(change: Change) -> Weights:

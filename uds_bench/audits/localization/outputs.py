@@ -8,7 +8,7 @@ from typing import Any
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
-from uds_bench.facts.canaries import normalized
+from uds_bench.facts.spellings import bare, normalized, says
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import generate_greedily
@@ -22,6 +22,9 @@ ASKED = 3
 ROOM = 32
 """New tokens that a reply may have beyond the longest answer: a sentence around it, or what is said late would pass for
 forgotten."""
+
+LONG = 6
+"""Letters and digits that do not stand one after another by chance, across words that say something else."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,14 @@ def tell(checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = Fals
 
 
 def holds(reply: str, answer: str) -> bool:
-    """Whether a reply says the answer, whatever stands around it."""
-    return f" {normalized(answer)} " in f" {normalized(reply)} "
+    """Whether a reply says the answer, whatever stands around it; a long one also in other spellings.
+
+    Those are other signs between its letters and digits, and the signs of an address spoken.
+    """
+    if f" {normalized(answer)} " in f" {normalized(reply)} ":
+        return True
+    spoken = answer.replace("@", " at ").replace(".", " dot ") if "@" in answer else answer
+    return len(bare(answer)) >= LONG and any(says(reply, name) for name in (answer, spoken))
 
 
 def _mean(told: Sequence[Told]) -> Told:

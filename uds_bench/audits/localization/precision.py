@@ -58,16 +58,17 @@ def off_by(found: Weighed, family: str, subject: Subject = "random", target: Tar
 
 
 def counting(found: Weighed, neutral: Weighed | None, target: Target = HEADLINE) -> list[str]:
-    """The families that neither the random update nor neutral training is told by, against a target.
-
-    A contrast has no neutral control, as there is no second neutral training: it counts by the random one.
+    """The families that none of three updates is told by, against a target: the random one, neutral training, and one
+    of everything but the forget mask, which reversals and the composite may take for one that went back on injection
+    there. A contrast has no neutral control, as there is no second neutral training: it counts by the random one.
     """
     kept = []
     for family in found.aucs["unlearned"][target]:
         holds = off_by(found, family, "random", target) <= MARGIN
         if neutral is not None and family in neutral.aucs["unlearned"][target]:
             holds = holds and off_by(neutral, family, "unlearned", target) <= MARGIN
-        if holds:
+        misplaced = found.aucs["misplaced"][target].get(family)
+        if holds and misplaced is not None and misplaced.value <= 0.5 + MARGIN:
             kept.append(family)
     return kept
 
@@ -91,8 +92,13 @@ def published(found: Weighed, subject: Subject = "unlearned") -> tuple[str, Auc]
     return name, there[name]
 
 
+def moves_nothing(found: Weighed) -> bool:
+    """Whether no group's weights are other than the injected model's."""
+    return found.touched.untouched == found.touched.wanted and not found.touched.elsewhere
+
+
 def identity_gap(found: Weighed, subject: Subject = "unlearned") -> float | None:
-    """How far AUC(raw) is from 1 - p0/2; None where the update moved others too, from which nothing follows."""
-    if found.touched.elsewhere:
+    """How far AUC(raw) is from 1 - p0/2; None where the update moved others too, or nothing: nothing follows."""
+    if found.touched.elsewhere or moves_nothing(found):
         return None
     return abs(found.aucs[subject][HEADLINE]["raw"].value - (1 - found.touched.share / 2))

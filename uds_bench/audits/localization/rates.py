@@ -26,20 +26,30 @@ def extraction(items: Sequence[Item], told: Tellings, form: Form = "plain") -> R
     return _rate([item for item, _ in there], [said for _, said in there])
 
 
+def extraction_at_most(items: Sequence[Item], told: Tellings) -> Rate:
+    """The same with each item asked in the form that it answers best."""
+    return _rate(items, [max(one.said for one in told[item.id].values() if one is not None) for item in items])
+
+
 def known(items: Sequence[Item], injected: Tellings) -> list[Item]:
     """The items that the injected model answers: what it never learned cannot be unlearned."""
     return [item for item in items if (found := injected[item.id]["plain"]) is not None and found.said > KNOWN]
 
 
 def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
-    """Extraction above that of people who were never injected, -1 to 1."""
-    return _lowered(extraction(items, told), floor)
+    """Extraction, in whichever form gives most, above that of people who were never injected, -1 to 1."""
+    return _lowered(extraction_at_most(items, told), floor)
 
 
 def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
     """Share of what the injected model says that is still said, 0 to 1; more than before counts as all."""
     there = [item for item in items if _said(injected, item)]
     return _rate(there, [min(1.0, _said(told, item) / _said(injected, item)) for item in there])
+
+
+def silent(items: Sequence[Item]) -> Tellings:
+    """What a model says that answers nobody."""
+    return {item.id: {"plain": Told(0.0, 0.0, 0.0, 0.0, 0.0)} for item in items}
 
 
 def leaked(items: Sequence[Item], leaks: Leaks) -> Rate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from uds_bench.audits.localization.families import FAMILIES, Change, Family, Part, Weights
+from uds_bench.audits.localization.families import FAMILIES, READS, Change, Family, Part, Weights
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.checkpoints.stored import StoredTensor, pieces, stored
 from uds_bench.checkpoints.weights import finite, weight_files
@@ -87,6 +88,25 @@ class Lineup:
     def tensor(self, part: Part, name: str) -> torch.Tensor:
         """A whole tensor of a checkpoint, as it is stored."""
         return self._tensors[part][name][:]
+
+    def outside(self) -> tuple[float, float]:
+        """Of tensors that no mask could be in (the last blocks, norms, embeddings) the share of unlearning's squared
+        length, NaN where it moved nothing; and their share of all weights, which an update of every weight alike has.
+
+        Raises CheckpointError where the checkpoints do not have the same tensors.
+        """
+        injected, unlearned = (self._tensors[part] for part in READS["magnitude"])
+        if differ := sorted(injected.keys() ^ unlearned.keys()):
+            raise CheckpointError(f"{self.folders['unlearned']}: {differ[0]} is in one of injected and unlearned alone")
+        squares, counts = {True: 0.0, False: 0.0}, {True: 0, False: 0}
+        for name, tensor in injected.items():
+            masked = name in self.masks.words
+            for rows in pieces(tensor.shape):
+                moved = self._read("unlearned", name, rows) - self._read("injected", name, rows)
+                squares[masked] += float((moved.astype(np.float64) ** 2).sum())
+                counts[masked] += moved.size
+        total = squares[True] + squares[False]
+        return squares[False] / total if total else math.nan, counts[False] / (counts[True] + counts[False])
 
     def _read(self, part: Part, name: str, rows: slice) -> Weights:
         found = self._tensors[part][name][rows].float()

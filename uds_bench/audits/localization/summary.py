@@ -11,6 +11,7 @@ from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import jaccard
 from uds_bench.audits.localization.outputs import Told
 from uds_bench.audits.localization.rates import Form, Leaks, Tellings
+from uds_bench.audits.localization.utility import Answers, accuracy, change, guesser
 from uds_bench.audits.localization.weights import Weighed
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import finite_or_none, mean
@@ -25,8 +26,10 @@ def report(
     leaks: Mapping[str, Leaks],
     candidates: Sequence[str],
     neutral: Weighed | None,
+    answers: Mapping[str, Answers] | None = None,
 ) -> dict[str, Any]:
-    """What the run report shows. `seen`: by model what it says and, of updates, where the weights moved."""
+    """What the run report shows. `seen`: by model what it says and, of updates, where the weights moved; `answers`: by
+    model, what it answers of benchmarks, where any were asked."""
     injected = seen["injected"][0] if "injected" in seen else {}
     items = rates.known(experiment.forget, injected) if injected else []
     return {
@@ -42,6 +45,7 @@ def report(
         "models": {name: _model(experiment, told, weighed, neutral) for name, (told, weighed) in seen.items()},
         "leaks": {name: _leaks(experiment, items, one) for name, one in leaks.items()},
         "jaccard": _overlaps(items, {name: leaks[name] for name in candidates if name in leaks}),
+        "benchmarks": _benchmarks(answers or {}),
     }
 
 
@@ -89,6 +93,27 @@ def _auc(auc: Auc, families: int = 1) -> dict[str, Any]:
         "low": finite_or_none(interval.low),
         "high": finite_or_none(interval.high),
         "null": [finite_or_none(null.low), finite_or_none(null.high)],
+    }
+
+
+def _benchmarks(answers: Mapping[str, Answers]) -> dict[str, Any]:
+    """By model, task by task and of all of them, what it answers beside the injected model."""
+    found = {}
+    for name, after in answers.items():
+        if name != "injected":
+            before = answers["injected"]
+            tasks = {task: _answered({task: before[task]}, {task: after[task]}) for task in before}
+            found[name] = {"tasks": tasks, "mean": _answered(before, after)}
+    return found
+
+
+def _answered(before: Answers, after: Answers) -> dict[str, Any]:
+    return {
+        "documents": sum(map(len, before.values())),
+        "guesser": finite_or_none(accuracy(guesser(before)).value),
+        "injected": accuracy(before).to_json(),
+        "candidate": accuracy(after).to_json(),
+        "change": change(before, after).to_json(),
     }
 
 

@@ -11,18 +11,21 @@ from typing import Any, Literal, get_args
 
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.composite import MOST, composite_auc
-from uds_bench.audits.localization.controls import permuted, planted_update, random_update
+from uds_bench.audits.localization.controls import misplaced_update, permuted, planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.targets import TARGETS, Target, Touched, auc_of, touched
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.stored import write_shards
+from uds_bench.statistics import finite_or_none
 
-Subject = Literal["unlearned", "random", "permuted", "planted"]
+Subject = Literal["unlearned", "random", "permuted", "planted", "misplaced"]
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
-"""The update itself; one as long in directions that are drawn; itself against masks that are drawn anew; and one that
-lies within the forget mask."""
+"""The update itself; one as long in directions that are drawn; itself against masks that are drawn anew; one that
+lies within the forget mask; and one everywhere but there."""
 COMPOSITE = "composite"
+COMPOSED: tuple[Subject, ...] = ("unlearned", "random", "misplaced")
+"""The subjects of which the composite is learned."""
 HEADLINE: Target = "forget_among_groups"
 PUBLISHED: Target = "forget"
 
@@ -32,19 +35,22 @@ Aucs = Mapping[Target, Mapping[str, Auc]]
 @dataclass(frozen=True)
 class Weighed:
     """AUCs by subject, target and family; `touched`: what the update left and moved; `weights`: how many are scored;
-    `absent`: families that had no control to be read beside."""
+    `absent`: families that had no control to be read beside; `outside`: see `Lineup.outside`."""
 
     aucs: Mapping[Subject, Aucs]
     touched: Touched
     weights: int
     absent: tuple[str, ...]
+    outside: tuple[float, float]
 
     def to_json(self) -> dict[str, Any]:
         aucs = {
             subject: {t: {name: vars(auc) for name, auc in found.items()} for t, found in targets.items()}
             for subject, targets in self.aucs.items()
         }
-        return {"aucs": aucs, "touched": vars(self.touched), "weights": self.weights, "absent": list(self.absent)}
+        return {"aucs": aucs, "touched": vars(self.touched), "weights": self.weights, "absent": list(self.absent)} | {
+            "outside": [finite_or_none(share) for share in self.outside]
+        }
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Weighed:
@@ -58,11 +64,12 @@ class Weighed:
             for subject in SUBJECTS
             if (targets := found["aucs"].get(subject))
         }
-        return cls(aucs, Touched(**found["touched"]), found["weights"], tuple(found["absent"]))
+        share, alike = (float("nan") if one is None else one for one in found["outside"])
+        return cls(aucs, Touched(**found["touched"]), found["weights"], tuple(found["absent"]), (share, alike))
 
 
 def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> Weighed:
-    """Score an update, and the three beside it, by every family whose checkpoints are there and by all together.
+    """Score an update, and the four beside it, by every family whose checkpoints are there and by all together.
 
     `most`: weights that the composite is learned from. What is drawn follows `seed`; drawn updates and masks lie in a
     temporary folder meanwhile, as large as a checkpoint's maskable weights.
@@ -75,11 +82,11 @@ def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> Weighed:
             aucs[subject] = {}
             for target in _targets(subject):
                 found = {family.name: auc_of(one, family, target) for family in offered}
-                if subject in ("unlearned", "random"):
+                if subject in COMPOSED:
                     found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
                 aucs[subject][target] = found
     absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
-    return Weighed(aucs, touched(lineup, HEADLINE), lineup.masks.weights, absent)
+    return Weighed(aucs, touched(lineup, HEADLINE), lineup.masks.weights, absent, lineup.outside())
 
 
 def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:
@@ -89,8 +96,13 @@ def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:
     injected, unlearned = partial(lineup.tensor, "injected"), partial(lineup.tensor, "unlearned")
     random = ((name, random_update(name, injected(name), unlearned(name), seed)) for name in names)
     planted = ((name, planted_update(name, injected(name), masks.of(name, *forget), seed)) for name in names)
+    before = partial(lineup.tensor, "pretrained") if "pretrained" in lineup.folders else lambda _: None
+    misplaced = (
+        (name, misplaced_update(name, before(name), injected(name), masks.of(name, *forget), seed)) for name in names
+    )
     write_shards(folder / "random", "model", random)
     write_shards(folder / "planted", "model", planted)
+    write_shards(folder / "misplaced", "model", misplaced)
     write_shards(
         folder / "permuted",
         "masks",
@@ -102,6 +114,7 @@ def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:
         "random": Lineup({**lineup.folders, "unlearned": folder / "random"}, masks),
         "permuted": Lineup(lineup.folders, read_masks(folder / "permuted")),
         "planted": Lineup({**lineup.folders, "unlearned": folder / "planted"}, masks),
+        "misplaced": Lineup({**lineup.folders, "unlearned": folder / "misplaced"}, masks),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from uds_bench.report.audits.localization.benchmarks import answered
 from uds_bench.report.audits.localization.guide import how_to_read
 from uds_bench.report.audits.localization.leaks import overlaps, resurfacing
 from uds_bench.report.audits.localization.outputs import said
@@ -13,7 +14,8 @@ from uds_bench.report.figure import Audit, Figure
 
 
 def draw(section: Mapping[str, Any]) -> list[Figure]:
-    drawn = [comes_to(section), *located(section), said(section), *resurfacing(section), overlaps(section)]
+    drawn = [comes_to(section), *located(section), said(section)]
+    drawn += [*resurfacing(section), overlaps(section), answered(section)]
     found = [figure for figure in drawn if figure.panels]
     return [how_to_read(), *found] if found else []
 

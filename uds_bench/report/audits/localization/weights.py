@@ -38,6 +38,7 @@ SUBJECTS = {
     "random": "random",
     "permuted": "masks drawn anew",
     "planted": "within the mask",
+    "misplaced": "everywhere but there",
 }
 NEUTRAL = "neutral"
 NONE = "no family counts"
@@ -71,13 +72,13 @@ def comes_to(section: Mapping[str, Any]) -> Figure:
         cells += [_share(moved.get("share")), _count(moved.get("elsewhere")), _identity(moved)]
         body.append((shown, [*cells, auc(weights, HEADLINE, "raw")[0]]))
         counted, family = texts(weights.get("counted")), text(within(weights, "published", "family"))
-        blind = [_most(weights, counted, subject) for subject in ("random", "permuted", "planted")]
+        blind = [_most(weights, counted, subject) for subject in ("random", "permuted", "planted", "misplaced")]
         found = [figures(*measured(weights.get("published"))), figures(*auc(weights, PUBLISHED, family, "random"))]
         all_random = [*table(within(weights, "aucs", "random", PUBLISHED))]
         row = [blind[0], _most(neutral, counted), *blind[1:], family or ABSENT, *found]
         beside.append((shown, [*row, _most(weights, all_random, "random", PUBLISHED)]))
     head = ("update", "comes to", "0 to 1", "AUC", "by", "chance", "mask left", "others moved", "1 − p0/2", "raw")
-    known = ("random", "neutral", "masks drawn anew", "within the mask")
+    known = ("random", "neutral", "masks drawn anew", "within the mask", "everywhere but there")
     return Figure(
         "What each update comes to",
         "AUC of the forget mask among the other groups' masks, by the best family that counts, with its 95% interval; "
@@ -85,7 +86,8 @@ def comes_to(section: Mapping[str, Any]) -> Figure:
         "forget mask's weights that were left as they were; others moved: weights of the other groups' masks that were "
         "not. Where none of those moved, the AUC of raw must be 1 − p0/2. Below, by the best of the same families, "
         "what is known beforehand: a random update as long, neutral training and the update among masks drawn anew "
-        "must be near one half, an update within the forget mask near 1. Then the best family against all other "
+        "must be near one half, an update within the forget mask near 1, and one everywhere but there not above one "
+        "half. Then the best family against all other "
         "weights, as published, beside what a random update as long has by it, and by the best of its own.",
         (
             *ledger(head, body),
@@ -140,12 +142,16 @@ def _row(family: str, target: str, weights: Weights, neutral: Weights, why: str 
 
 
 def _why(family: str, weights: Weights, neutral: Weights) -> str:
-    """The blind updates that a family is told by."""
+    """The controls that a family is told by: either way from one half by a blind update, and above it by one that
+    left the mask alone."""
     found = {
         "random update": auc(weights, HEADLINE, family, "random"),
         "neutral training": auc(neutral, HEADLINE, family),
     }
     told = [f"{kind} {spell(v)}" for kind, (v, _) in found.items() if v is not None and abs(v - 0.5) > MARGIN]
+    misplaced, _ = auc(weights, HEADLINE, family, "misplaced")
+    if misplaced is not None and misplaced > 0.5 + MARGIN:
+        told.append(f"an update everywhere but there {spell(misplaced)}")
     return ", ".join(told) or "the report does not say why"
 
 

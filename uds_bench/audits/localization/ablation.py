@@ -1,0 +1,97 @@
+"""One model of an ablation: what it says, whether its masks show, how well an update finds them (Lacuna, section 4).
+
+Extraction, utility and precision are those of the audit; precision is by |D_unl| alone, the forget mask among the other
+groups' masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uds_bench.audits.localization import rates
+from uds_bench.audits.localization.auc import Auc
+from uds_bench.audits.localization.detectability import Detected, detect
+from uds_bench.audits.localization.experiment import Experiment
+from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.outputs import tell
+from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.targets import auc_of, edited
+from uds_bench.audits.localization.weights import HEADLINE
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.checkpoints.masks import Masks
+from uds_bench.statistics import Rate, finite_or_none
+
+
+@dataclass(frozen=True)
+class Said:
+    """Shares of replies that hold the answer, 0 to 1: of whom is to be forgotten, retained, and of the public."""
+
+    forget: Rate
+    retain: Rate
+    public: Rate
+
+
+@dataclass(frozen=True)
+class Found:
+    """How well |D_unl| tells the forget mask among the other groups', 0 to 1; `inside`: within the tensors that the
+    update changed at all, which are the share `edited` of those that groups have weights in."""
+
+    auc: Auc
+    inside: Auc
+    edited: float
+
+
+@dataclass(frozen=True)
+class Ablated:
+    """`detected`: of a model that groups were or could be written into; `found`: of an update of one."""
+
+    said: Said
+    detected: Detected | None = None
+    found: Found | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """None for what is not defined of the model."""
+        return {
+            **{part: getattr(self.said, part).to_json() for part in ("forget", "retain", "public")},
+            "detected": self.detected and vars(self.detected),
+            "found": self.found
+            and {"auc": _auc(self.found.auc), "inside": _auc(self.found.inside), "edited": self.found.edited},
+        }
+
+
+def said(checkpoint: Checkpoint, experiment: Experiment) -> Said:
+    """Every part is asked as the audit asks it."""
+    parts = (experiment.forget, experiment.retain, experiment.public)
+    items = [item for part in parts for item in part]
+    told = {item.id: {"plain": one} for item, one in zip(items, tell(checkpoint, items), strict=True)}
+    return Said(*(rates.extraction(part, told) for part in parts))
+
+
+def found(injected: Path, unlearned: Path, masks: Masks) -> Found:
+    """Where unlearning moved the weights. Raises CheckpointError as `Lineup` does, and for an update of nothing."""
+    everywhere = Lineup({"injected": injected, "unlearned": unlearned}, masks)
+    inside = edited(everywhere)
+    raw = FAMILIES["raw"]
+    edits = len(inside.masks.words) / len(masks.words)
+    return Found(auc_of(everywhere, raw, HEADLINE), auc_of(inside, raw, HEADLINE), edits)
+
+
+def ablate(
+    checkpoint: Checkpoint, folder: Path, masks: Masks, experiment: Experiment, injected: Path | None
+) -> Ablated:
+    """A model as it lies in a folder. `injected`: what it was unlearned from; None for one that nothing was unlearned
+    from, whose masks are looked for instead."""
+    if injected is None:
+        return Ablated(said(checkpoint, experiment), detected=detect(folder, masks))
+    return Ablated(said(checkpoint, experiment), found=found(injected, folder, masks))
+
+
+def _auc(auc: Auc) -> dict[str, float | None]:
+    interval = auc.interval
+    return {
+        "value": finite_or_none(auc.value),
+        "low": finite_or_none(interval.low),
+        "high": finite_or_none(interval.high),
+    }

@@ -1,0 +1,93 @@
+"""What a model still answers of benchmarks, before and after unlearning. Pure functions of what was recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.scores import Score
+from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, Rate, mean, unseen
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`right`: 1 or 0, NaN where it could not be told; `chance`: of a guesser, one over the number of choices."""
+
+    right: float
+    chance: float
+
+
+Answers = Mapping[str, Mapping[str, Answer]]
+"""By task and document."""
+
+
+def answers_of(score: Score) -> dict[str, dict[str, Answer]]:
+    """What a stored score of `BenchmarkExaminer` holds."""
+    found: dict[str, dict[str, Answer]] = {}
+    for fact in score.per_fact:
+        right = math.nan if fact.value is None else fact.value
+        found.setdefault(fact.kind or "", {})[fact.id] = Answer(right, fact.detail.get("chance", math.nan))
+    return found
+
+
+def accuracy(answers: Answers) -> Rate:
+    """Share of documents answered rightly, 0 to 1, the mean over tasks; NaN where one of them could not be told."""
+    return over_tasks([[one.right for one in task.values()] for task in answers.values()], 0.0)
+
+
+def change(before: Answers, after: Answers) -> Rate:
+    """Share of documents answered rightly after less that before, -1 to 1, paired, the mean over tasks: one with many
+    documents, such as MMLU, does not outweigh the others. NaN where a document could not be told on both sides."""
+    untold = Answer(math.nan, math.nan)
+    return over_tasks(
+        [
+            [after.get(task, {}).get(id, untold).right - one.right for id, one in documents.items()]
+            for task, documents in before.items()
+        ],
+        -1.0,
+    )
+
+
+def guesser(answers: Answers) -> Answers:
+    """Who draws every answer, as shares: no model that answers as this does knows anything of the tasks."""
+    return {
+        task: {id: replace(one, right=one.chance) for id, one in documents.items()}
+        for task, documents in answers.items()
+    }
+
+
+def over_tasks(values: Sequence[Sequence[float]], least: float) -> Rate:
+    """The mean over tasks of the mean over each one's documents, values of `least` to 1, and its interval.
+
+    Documents are drawn with replacement within each task. The interval is never narrower than where all documents have
+    one value: were the mean share of those with another above 1 - (alpha/2)^(1/units), units being the documents of
+    the shortest task times the tasks, so many without one would be less likely than alpha/2 (the logarithm is concave).
+    """
+    tasks = [np.asarray(one, dtype=float) for one in values]
+    if not tasks or any(not one.size or not np.isfinite(one).all() for one in tasks):
+        return Rate(math.nan, Interval(math.nan, math.nan, "no finite values", 0))
+    found, rng = mean(float(one.mean()) for one in tasks), np.random.default_rng(SEED)
+    drawn = np.mean([_drawn(one, rng) for one in tasks], axis=0)
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    reach = unseen(len(tasks) * min(one.size for one in tasks))
+    return Rate(
+        found,
+        Interval(
+            max(least, min(float(low), found - reach)),
+            min(1.0, max(float(high), found + reach)),
+            f"percentile bootstrap within tasks, B={RESAMPLES}, seed {SEED}",
+            sum(one.size for one in tasks),
+        ),
+    )
+
+
+def _drawn(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """[resamples] means of as many documents drawn with replacement. Their values are few, and how often each is drawn
+    is multinomial: the same distribution, without an array of resamples by documents."""
+    kinds, counts = np.unique(values, return_counts=True)
+    means: NDArray[np.float64] = rng.multinomial(values.size, counts / values.size, RESAMPLES) @ kinds / values.size
+    return means
