@@ -41,8 +41,10 @@ def test_a_change_is_the_mean_over_tasks_of_paired_differences(found: tuple[Righ
     assert rate.value == pytest.approx(by_hand.accuracy_difference(before, after), abs=1e-12)
     there, back = rate.interval, change(answers(after), answers(before)).interval
     assert -1 <= there.low <= rate.value <= there.high <= 1
-    assert there.low == pytest.approx(-back.high, abs=0.15), "the same documents, drawn anew"
-    reach = unseen(len(before) * min(map(len, before.values())))
+    fewest = len(before) * min(map(len, before.values()))
+    # A quantile of so few documents may lie one of their steps further.
+    assert there.low == pytest.approx(-back.high, abs=0.05 + 1 / fewest), "the same documents, drawn anew"
+    reach = unseen(fewest)
     assert there.low <= max(-1, rate.value - reach) + 1e-12
     assert there.high >= min(1, rate.value + reach) - 1e-12
     assert there.units == sum(map(len, before.values()))

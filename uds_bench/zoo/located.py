@@ -32,7 +32,7 @@ TUNED: dict[str, tuple[MethodName, dict[str, Any]]] = {
     "memflex": (
         "memflex",
         {
-            **{"gradient_threshold": 1e-2, "lr": 1e-4, "steps": 80},
+            **{"gradient_threshold": 3e-3, "lr": 1e-4, "steps": 80},
             **{"gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
         },
     ),
