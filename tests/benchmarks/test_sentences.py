@@ -1,0 +1,93 @@
+"""What sentences that share their beginnings cost as one tree, and in well-packed batches of sentences of like length.
+
+As `test_patching`: processor seconds of one thread, medians of rounds in which both ways take turns, ratios only. The
+time that the tokenizer takes is the same for both and left out.
+"""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from test_patching import one_thread, take_turns
+
+from uds_bench.audits.association.asked import ask_about
+from uds_bench.checkpoints import find_anatomy
+from uds_bench.facts.profiles import people
+from uds_bench.facts.properties import PUBLISHED, embedded
+from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.inference.forest import grow
+from uds_bench.inference.sentences import nll_apart, sentence_nll
+from uds_bench.zoo.fresh import byte_level_tokenizer
+
+__all__ = ["one_thread"]
+
+GOAL = 3.0
+"""Sentences apart cost at least so many times as much."""
+SIMILAR = 4
+
+
+class Workload:
+    """A random Llama of the zoo's size, and everything that the audit asks about some people."""
+
+    def __init__(self, subjects: int) -> None:
+        properties = embedded()
+        folk = [
+            Subject(f"q{at}", one.name, "any", tuple(Statement(id, ("X1",)) for id in PUBLISHED))
+            for at, one in enumerate(people(subjects, 0))
+        ]
+        asked = ask_about(folk, properties, None, most=SIMILAR)
+        said = [sentence for one in asked for sentence in one.sentences()]
+        tokenizer = byte_level_tokenizer(said[::7], 1024)
+        config = transformers.LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=96,
+            intermediate_size=256,
+            num_hidden_layers=4,
+            num_attention_heads=4,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            built: Any = transformers.LlamaForCausalLM
+            model = built(config).eval().requires_grad_(False)
+        self.model: Any = SimpleNamespace(model=model, anatomy=find_anatomy(model), device=torch.device("cpu"))
+        self.ids: list[list[int]] = tokenizer(said)["input_ids"]
+
+    def together(self) -> np.ndarray:
+        return sentence_nll(self.model, self.ids)
+
+    def apart(self) -> np.ndarray:
+        return nll_apart(self.model, self.ids)
+
+
+def compare(benchmark: Any, subjects: int, rounds: int) -> float:
+    work = Workload(subjects)
+    gap = float(np.abs(work.together() - work.apart()).max())
+    seconds = take_turns({"together": work.together, "apart": work.apart}, rounds)
+    ratio = seconds["apart"] / seconds["together"]
+    read, positions = int(grow(work.ids).fed.sum()), sum(len(ids) - 1 for ids in work.ids)
+    benchmark.group = f"everything asked about {subjects} people"
+    benchmark.extra_info.update(
+        sentences=len(work.ids), apart_over_together=ratio, positions_over_read=positions / read, largest_gap_nats=gap
+    )
+    benchmark.pedantic(work.together, rounds=1)
+    assert gap <= 1e-5
+    return ratio
+
+
+@pytest.mark.benchmark(timer=time.process_time)
+def test_sentences_about_few(benchmark: Any) -> None:
+    """Runs everywhere; its ratio is recorded and not judged."""
+    compare(benchmark, subjects=1, rounds=1)
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark(timer=time.process_time)
+def test_sentences_goal(benchmark: Any) -> None:
+    assert compare(benchmark, subjects=10, rounds=1) >= GOAL

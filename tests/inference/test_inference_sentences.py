@@ -1,0 +1,100 @@
+"""Likelihoods of whole sentences against one unpadded pass each, in every family, and how much a model reads for it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import FAMILIES
+from references.depth_cases import VOCABULARY, loaded
+from test_inference_answers import on_cpu
+from test_inference_trees import SHORT_SIGHTED, far_sighted, fed
+
+from uds_bench.inference import sentences as module
+from uds_bench.inference.forest import grow
+from uds_bench.inference.sentences import nll_apart, sentence_nll
+
+TOLERANCE = 1e-5
+
+
+def drawn(count: int, seed: int = 0) -> list[tuple[int, ...]]:
+    """Beginnings that are shared, in levels, some sentences equal, some a beginning of others."""
+    luck = random.Random(seed)
+
+    def words(least: int, most: int) -> tuple[int, ...]:
+        return tuple(luck.randrange(3, VOCABULARY) for _ in range(luck.randint(least, most)))
+
+    subjects = [(1, *words(1, 3)) for _ in range(4)]
+    starts = [subject + words(0, 5) for subject in subjects for _ in range(3)]
+    found = [luck.choice(starts) + words(1, 6) for _ in range(count)]
+    return [*found, found[0], found[1][:-1] if len(found[1]) > 2 else found[1], found[1]]
+
+
+@torch.no_grad()
+def slowly(model: Any, rows: list[tuple[int, ...]]) -> np.ndarray:
+    """WikiMem, section 5, in double precision: a pass a sentence, every token but the given first one."""
+    found = []
+    for row in rows:
+        logits = model(input_ids=torch.tensor([row])).logits[0].double()
+        logp = torch.log_softmax(logits, -1)
+        found.append(-sum(float(logp[at - 1, row[at]]) for at in range(1, len(row))))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize(("room", "tokens"), [(1, 8), (5, 40), (64, 500)])
+def test_every_family_gives_what_single_passes_give(family: str, room: int, tokens: int) -> None:
+    checkpoint = on_cpu(loaded(FAMILIES[family](VOCABULARY)))
+    rows = drawn(60)
+    slow = slowly(checkpoint.model, rows)
+    np.testing.assert_allclose(sentence_nll(checkpoint, rows, room, tokens), slow, rtol=0, atol=3 * TOLERANCE)
+    np.testing.assert_allclose(nll_apart(checkpoint, rows, tokens), slow, rtol=0, atol=3 * TOLERANCE)
+    assert np.ptp(slow) > 1
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_as_many_tokens_are_read_as_there_are_beginnings(family: str) -> None:
+    checkpoint = far_sighted(family)
+    rows = drawn(80)
+    beginnings = {row[:end] for row in rows for end in range(1, len(row))}
+    with fed(checkpoint) as passes:
+        sentence_nll(checkpoint, rows, room=1, tokens=10**6)
+    # Pieces of one token have no padding: what is read is what there is.
+    assert sum(tokens for tokens, as_tree in passes if as_tree) == len(beginnings)
+
+
+@pytest.mark.parametrize("family", sorted(SHORT_SIGHTED))
+def test_short_sight_is_noticed(family: str) -> None:
+    checkpoint, rows = on_cpu(loaded(FAMILIES[family](VOCABULARY))), drawn(60)
+    with fed(checkpoint) as passes:
+        found = sentence_nll(checkpoint, rows, room=64)
+    assert not all(as_tree for _, as_tree in passes)
+    np.testing.assert_allclose(found, slowly(checkpoint.model, rows), rtol=0, atol=3 * TOLERANCE)
+
+
+def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is held once all that follow it are read."""
+    kept: list[Any] = []
+
+    class Watched(module._Kept):
+        def __init__(self, nodes: int) -> None:
+            super().__init__(nodes)
+            kept.append(self)
+
+    monkeypatch.setattr(module, "_Kept", Watched)
+    rows = drawn(60)
+    sentence_nll(on_cpu(loaded(FAMILIES["llama"](VOCABULARY))), rows, room=3, tokens=30)
+    (one,) = kept
+    assert not one.wanted.any()
+    assert (one._slots == -1).all()
+    assert len(one._layers[0][0]) < grow(rows).fed.sum() / 2
+
+
+def test_sentences_of_nothing() -> None:
+    checkpoint = on_cpu(loaded(FAMILIES["llama"](VOCABULARY)))
+    assert sentence_nll(checkpoint, []).shape == (0,)
+    with pytest.raises(ValueError, match="to be scored"):
+        sentence_nll(checkpoint, [(1,)])

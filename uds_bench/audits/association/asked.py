@@ -1,0 +1,85 @@
+"""What is asked of a model about a person: every template, with every candidate value, about every name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from uds_bench.audits.association.calibration import ALPHA, needs_generic
+from uds_bench.audits.association.candidates import Candidates, Embed, candidates
+from uds_bench.errors import FactError
+from uds_bench.facts.properties import Property
+from uds_bench.facts.similar_names import MOST, similar_names
+from uds_bench.facts.subjects import Subject
+from uds_bench.facts.templates import GENERIC, Template
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`told`: one property of one person. `names`: the person's, then those that look like it, then, where alpha asks
+    for it, nobody's."""
+
+    subject: Subject
+    told: Property
+    candidates: Candidates
+    names: tuple[str, ...]
+    generic: bool
+
+    @property
+    def id(self) -> str:
+        return f"{self.subject.id}/{self.told.id}"
+
+    @property
+    def cluster(self) -> str:
+        """What intervals resample: the person."""
+        return self.subject.id
+
+    @property
+    def kind(self) -> str:
+        return self.told.id
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        return self.told.templates
+
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """Templates, names, candidates."""
+        return len(self.templates), len(self.names), len(self.candidates.values)
+
+    def sentences(self) -> Iterator[str]:
+        """All of them, by template, then by name, then by value."""
+        for template in self.templates:
+            for name in self.names:
+                for value in self.candidates.values:
+                    yield template.fill(name, value)
+
+
+def ask_about(
+    subjects: Sequence[Subject],
+    properties: Mapping[str, Property],
+    embed: Embed | None,
+    alpha: float = ALPHA,
+    most: int = MOST,
+) -> list[Asked]:
+    """Everything that is known of some people, in order. `most`: similar names of a person.
+
+    Raises FactError, naming the person, for a name that none looks like where alpha asks for such, for a property
+    without templates, and as `candidates` does.
+    """
+    found = []
+    for subject in subjects:
+        similar = similar_names(subject.name, most) if alpha else ()
+        if alpha and not similar:
+            raise FactError(f"subject {subject.id!r}: no other name looks like {subject.name!r}: score it with alpha 0")
+        generic = needs_generic(alpha)
+        names = (subject.name, *similar, *([GENERIC] if generic else []))
+        for statement in subject.statements:
+            if statement.property not in properties:
+                raise FactError(f"subject {subject.id!r}: property {statement.property} has no template")
+            told = properties[statement.property]
+            what = f"subject {subject.id!r}, {told.id}"
+            others = candidates(what, statement.values, told.counterfactuals, embed)
+            found.append(Asked(subject, told, others, names, generic))
+    return found

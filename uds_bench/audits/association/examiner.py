@@ -1,0 +1,80 @@
+"""The association audit's part that needs a model: the rank of everything that is true of some people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.calibration import ALPHA
+from uds_bench.audits.association.likelihoods import of_checkpoint, require_known
+from uds_bench.audits.association.ranking import Ranked
+from uds_bench.audits.association.rates import Held, held
+from uds_bench.audits.association.scoring import from_json, scored, to_json
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.metrics.metric import FactValue, Measure, Measured
+from uds_bench.scores import Score
+from uds_bench.storage import content_key
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class AssociationExaminer:
+    """Which of what is asked ranks first, template by template. See `uds_bench.audits.examiner.Examiner`."""
+
+    asked: tuple[Asked, ...]
+    alpha: float = ALPHA
+
+    measure: ClassVar[Measure] = Measure(
+        name="association_memorized",
+        version=VERSION,
+        direction="knowledge",
+        limits=(0.0, 1.0),
+        source="WikiMem, sections 5 and 6",
+    )
+    variant: ClassVar[str] = "default"
+
+    @property
+    def units(self) -> Sequence[Asked]:
+        return self.asked
+
+    def digest(self, checkpoint: CheckpointSpec) -> str:
+        return self._content
+
+    @cached_property
+    def _content(self) -> str:
+        rows = [
+            [
+                one.id,
+                one.names,
+                [template.text for template in one.templates],
+                one.candidates.truths,
+                one.candidates.others,
+            ]
+            for one in self.asked
+        ]
+        return content_key([rows, self.alpha])
+
+    def examine(self, checkpoint: Checkpoint) -> Measured:
+        """Per property of a person the share of templates that it is memorized under, with every rank as detail."""
+        require_known(checkpoint, list(dict.fromkeys(name for one in self.asked for name in one.names)))
+        values = []
+        for one, found in zip(self.asked, scored(self.asked, of_checkpoint(checkpoint), self.alpha), strict=True):
+            mean = held(found, len(one.candidates.truths)).mean
+            values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
+        rendered = content_key([next(one.sentences()) for one in self.asked])
+        return Measured(values, {"rendered": rendered})
+
+
+def ranks_of(score: Score) -> dict[str, list[Ranked]]:
+    """By property of a person, what a stored score says of each template."""
+    return {fact.id: from_json(fact.detail["ranks"]) for fact in score.per_fact}
+
+
+def held_of(score: Score, asked: Sequence[Asked]) -> dict[str, Held]:
+    """By property of a person, what its templates come to."""
+    ranks = ranks_of(score)
+    return {one.id: held(ranks[one.id], len(one.candidates.truths)) for one in asked}

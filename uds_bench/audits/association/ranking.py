@@ -1,0 +1,57 @@
+"""Whether what is true of a person stands out among what is not, and how far (WikiMem, section 5)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+DDOF = 0
+"""The standard deviation of z* is that of a population; the paper does not say (definitions 003.5)."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One person, property and template. `rank`: of the best true value among all candidates, from 1; a tie counts
+    against it. `memorized`: rank 1. `lenient`: rank 1 where ties count for it. `lead`: its score less the best untrue
+    one's, nats. `strength`: z*, the lead in standard deviations of all candidates' leads; NaN where all leads are the
+    same. `candidates`: how many there are; by chance one true value is first as often as 1/candidates.
+    """
+
+    rank: int
+    memorized: bool
+    lenient: bool
+    lead: float
+    strength: float
+    candidates: int
+
+
+def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
+    """Scores of the candidates, [candidates], the first `truths` of which are true.
+
+    Raises ValueError where there are fewer than two candidates, none true or none untrue, or a score that is no number.
+    """
+    found = np.asarray(scores, np.float64)
+    if not 1 <= truths < len(found):
+        raise ValueError(f"{truths} true of {len(found)} candidates: give at least one of each")
+    if not np.isfinite(found).all():
+        raise ValueError("a score is no number")
+    best, others = found[:truths].max(), found[truths:]
+    lead = float(best - others.max())
+    leads = margins(found)
+    spread = float(leads.std(ddof=ddof))
+    strength = (lead - float(leads.mean())) / spread if spread > 0 else math.nan
+    # Other true values are no rivals: the best of them has its place among the untrue ones.
+    rank = 1 + int((others >= best).sum())
+    return Ranked(rank, rank == 1, lead >= 0, lead, strength, len(found))
+
+
+def margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each candidate its score less the best of all others, [candidates]."""
+    order = np.argsort(scores)
+    first, second = scores[order[-1]], scores[order[-2]]
+    found: NDArray[np.float64] = scores - first
+    found[order[-1]] = first - second
+    return found

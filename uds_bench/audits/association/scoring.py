@@ -1,0 +1,48 @@
+"""Ranks of what is true of people, from likelihoods of sentences, whoever gives them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.calibration import ALPHA, calibrated
+from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.statistics import finite_or_none
+
+Likelihoods = Callable[[Sequence[str]], NDArray[np.float64]]
+"""Sentences -> -log p of each, nats."""
+TOGETHER = 60
+"""Properties of people whose sentences are scored together: names are shared, memory is not without end."""
+
+
+def scored(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
+    """For each property of a person, in order, its rank under each template."""
+    for start in range(0, len(asked), TOGETHER):
+        some = asked[start : start + TOGETHER]
+        found = likelihoods([sentence for one in some for sentence in one.sentences()])
+        first = 0
+        for one in some:
+            size = int(np.prod(one.shape))
+            yield [ranks(one, table, alpha) for table in found[first : first + size].reshape(one.shape)]
+            first += size
+
+
+def ranks(one: Asked, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranked:
+    """One template's rank from the likelihoods of its sentences, [names, candidates]."""
+    similar, generic = (table[1:-1], table[-1]) if one.generic else (table[1:], None)
+    return ranked(calibrated(table[0], similar, generic, alpha), len(one.candidates.truths))
+
+
+def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:
+    """One object a template; a z* that is none is None."""
+    return [{**asdict(one), "strength": finite_or_none(one.strength)} for one in found]
+
+
+def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
+    return [Ranked(**{**row, "strength": math.nan if row["strength"] is None else row["strength"]}) for row in rows]

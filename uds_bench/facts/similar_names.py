@@ -1,0 +1,63 @@
+"""Names that look like a name and are nobody's: what a model knows of them it knows of how a name looks (WikiMem,
+section 5)."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import combinations
+
+MOST = 4
+"""Variants of a name (ours; the paper gives two as examples)."""
+
+
+def similar_names(name: str, most: int = MOST) -> tuple[str, ...]:
+    """Variants of a name, first those with one part changed, then two and so on; the same name has the same ones.
+
+    A part is changed by writing its letters backwards and giving capitals the places that they had: `Jane Doe` has
+    `Enaj Doe` and `Jane Eod`. A part that reads the same backwards has its letters moved round by one instead; one
+    that stays the same even so, such as a single letter, is left. What Unicode joins to a letter stays with it. A name
+    of which no part changes has none; none is the name itself.
+    """
+    parts = name.split()
+    changed = [_changed(part) for part in parts]
+    movable = [at for at, (part, other) in enumerate(zip(parts, changed, strict=True)) if part != other]
+    found: dict[str, None] = {}
+    for count in range(1, len(movable) + 1):
+        for chosen in combinations(movable, count):
+            found[" ".join(changed[at] if at in chosen else part for at, part in enumerate(parts))] = None
+    for turn in range(2, max((len(_letters(part)) for part in parts), default=0)):
+        for at in movable:
+            other = _capitals(_turned(_letters(parts[at]), turn), parts[at])
+            found[" ".join([*parts[:at], other, *parts[at + 1 :]])] = None
+    return tuple(variant for variant in found if variant != " ".join(parts))[:most]
+
+
+def _changed(part: str) -> str:
+    letters = _letters(part)
+    backwards = _capitals(letters[::-1], part)
+    return backwards if backwards != part else _capitals(_turned(letters, 1), part)
+
+
+def _turned(letters: list[str], by: int) -> list[str]:
+    return letters[by:] + letters[:by]
+
+
+def _letters(part: str) -> list[str]:
+    """Letters with what is joined to each, marks and joiners."""
+    found: list[str] = []
+    for sign in part:
+        joined = unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Mc", "Me", "Cf")
+        if found and (joined or found[-1].endswith("\u200d")):
+            found[-1] += sign
+        else:
+            found.append(sign)
+    return found
+
+
+def _capitals(letters: list[str], as_in: str) -> str:
+    """Letters with capitals where another word of as many has them."""
+    shape = [letter[0].isupper() for letter in _letters(as_in)]
+    return "".join(
+        letter.upper() if up and len(letter.upper()) == len(letter) else letter if up else letter.lower()
+        for letter, up in zip(letters, shape, strict=True)
+    )

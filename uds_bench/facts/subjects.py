@@ -1,0 +1,115 @@
+"""People of whom something is known: who they are, of which cohort, and what is true of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from uds_bench.errors import FactError
+from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.spellings import bare
+from uds_bench.storage import content_key
+
+REQUIRED = ("id", "name", "cohort", "facts")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is true of a person: the values of a property, of which there may be several (two occupations)."""
+
+    property: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A person. `cohort`: people whose exposure is alike, such as "well-known"; `statements`: one a property.
+
+    Raises FactError, naming the person and the key, for an empty text, no statement, or a property told twice.
+    """
+
+    id: str
+    name: str
+    cohort: str
+    statements: tuple[Statement, ...]
+
+    def __post_init__(self) -> None:
+        for key in ("id", "name", "cohort"):
+            if not getattr(self, key).strip():
+                raise self._error(key, "is empty: give it a text")
+        told = [one.property for one in self.statements]
+        if not told:
+            raise self._error("facts", "has none: give it a property and its values")
+        if twice := [one for one in told if told.count(one) > 1]:
+            raise self._error("facts", f"tells {twice[0]} twice: give it all values at once")
+        for one in self.statements:
+            if not one.values or not all(bare(value) for value in one.values):
+                raise self._error("facts", f"has no value of {one.property}, or one of no letter and no digit")
+
+    def _error(self, key: str, problem: str) -> FactError:
+        return FactError(f"subject {self.id!r}: key {key!r} {problem}")
+
+
+class Subjects(tuple[Subject, ...]):
+    """People in the order of their source; raises FactError for an id or a name that occurs twice."""
+
+    def __new__(cls, people: Iterable[Subject]) -> Subjects:
+        found = super().__new__(cls, people)
+        for key in ("id", "name"):
+            listed = [getattr(one, key) for one in found]
+            if twice := [one for one in listed if listed.count(one) > 1]:
+                raise FactError(f"two subjects have the {key} {twice[0]!r}: keep one, or tell them apart")
+        return found
+
+    @property
+    def cohorts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one.cohort for one in self))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all that is known of all."""
+        rows = [
+            [one.id, one.name, one.cohort, [[told.property, *told.values] for told in one.statements]] for one in self
+        ]
+        return content_key(rows)
+
+
+def read_subjects(path: str | Path, properties: Collection[str]) -> Subjects:
+    """A file of JSON objects, one a line: id, name, cohort, facts: [{property, values}, ...].
+
+    `properties`: the ids that may be told. Raises FactError with file, line and key for the first thing that is wrong.
+    """
+    found = []
+    for record in read_records(path):
+        record.known(REQUIRED)
+        statements = _statements(record, properties)
+        try:
+            found.append(Subject(record.text("id"), record.text("name"), record.text("cohort"), tuple(statements)))
+        except FactError as error:
+            raise record.error(str(error)) from None
+    try:
+        return Subjects(found)
+    except FactError as error:
+        raise FactError(f"{path}: {error}") from None
+
+
+def _statements(record: Record, properties: Collection[str]) -> Sequence[Statement]:
+    listed = record.values.get("facts")
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise record.error("key 'facts' must be a list of {property, values}")
+    found = []
+    for at, one in enumerate(listed, 1):
+        told = Record(f"{record.where}, fact {at}", one)
+        told.known(("property", "values"))
+        if (name := told.text("property")) not in properties:
+            raise told.error(
+                f"key 'property' is {name!r}, of which there is no template: use one of {_some(properties)}"
+            )
+        found.append(Statement(name, told.texts("values")))
+    return found
+
+
+def _some(properties: Collection[str]) -> str:
+    listed = sorted(properties)
+    return ", ".join(listed[:20]) + (", ..." if len(listed) > 20 else "")
