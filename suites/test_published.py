@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from uds_bench.audits.association import published as wikimem
 from uds_bench.audits.lmlm import published as lmlm
 from uds_bench.audits.lmlm.tables import dead, groups, joined
 from uds_bench.audits.localization import published as lacuna
@@ -105,6 +106,17 @@ def test_lacuna_text(claim: Claim, goldens: Path) -> None:
     table = lacuna.joined(sizes, text)
     spoilt = {TEXT: lacuna.misquoted(table), "any order turned round": lacuna.misordered(table)}
     hold(claim, table, errata, lacuna.text_cells, spoilt)
+
+
+@pytest.mark.claim("published.wikimem_table1")
+def test_wikimem_table1(claim: Claim, goldens: Path) -> None:
+    table, errata = read(goldens, "wikimem_table1")
+    spoilt = {
+        "any number above what it can be": wikimem.misread(table),
+        "any model's cohorts exchanged": wikimem.exchanged_cohorts(table),
+        TEXT: wikimem.misquoted(table),
+    }
+    hold(claim, table, errata, wikimem.table_cells, spoilt, {"rank correlation": wikimem.correlations(table)})
 
 
 def hold_lacuna(claim: Claim, goldens: Path, name: str) -> None:
