@@ -18,12 +18,10 @@ from uds_bench.audits.association.examiner import AssociationExaminer, held_of, 
 from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.rates import Held, nothing_of, over
 from uds_bench.audits.association.scoring import scored
-from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import FactError
 from uds_bench.scores import Score, summarise
 
 ASKED = tuple(ask_about([JANE, JOHN], PROPERTIES, None))
-SPEC = CheckpointSpec("any")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +45,7 @@ def test_a_score_holds_every_rank(model: Any) -> None:
 
 def test_the_digest_names_all_that_is_asked() -> None:
     def of(asked: tuple[Asked, ...] = ASKED, alpha: float = 1.0) -> str:
-        return AssociationExaminer(asked, alpha).digest(SPEC)
+        return AssociationExaminer(asked, alpha).digest
 
     first, *others = ASKED
     template = replace(first, told=replace(first.told, templates=first.told.templates[:1]))

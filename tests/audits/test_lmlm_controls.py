@@ -22,7 +22,6 @@ from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
 from uds_bench.audits.lmlm.judged import judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.record import OFF, Reply
-from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -161,7 +160,7 @@ def test_a_digest_knows_the_encoder_where_one_is_asked(policy: Policy, kind: str
         (tmp_path / "config.json").write_text(content)
         encoder_of.cache_clear()
         settings = RetrieverSettings(kind=kind, model=str(tmp_path))  # type: ignore[arg-type]
-        found.append(LmlmExaminer((replace(CELL, policy=policy),), settings).digest(CheckpointSpec("m")))
+        found.append(LmlmExaminer((replace(CELL, policy=policy),), settings).digest)
     embeds = kind == "hybrid" or policy in ("radius_closure", "canonical")
     assert (found[0] != found[1]) is embeds
 

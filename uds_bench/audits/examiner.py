@@ -12,8 +12,9 @@ from uds_bench.metrics.metric import Measure, Measured, Unit
 class Examiner(Protocol):
     """An audit with its data and settings; it can be sent to other processes.
 
-    `measure`: what it measures; `units`: what its values are of; `digest`: everything but the checkpoint itself that an
-    outcome for it depends on.
+    `measure`: what it measures; `units`: what its values are of; `digest`: what is asked, by content, the same for
+    all checkpoints; `references`: digests of other checkpoints, and what lies beside them, that an outcome for one of
+    them depends on.
     """
 
     @property
@@ -22,5 +23,7 @@ class Examiner(Protocol):
     def variant(self) -> str: ...
     @property
     def units(self) -> Sequence[Unit]: ...
-    def digest(self, checkpoint: CheckpointSpec) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]: ...
     def examine(self, checkpoint: Checkpoint) -> Measured: ...

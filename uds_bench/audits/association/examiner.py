@@ -41,22 +41,16 @@ class AssociationExaminer:
     def units(self) -> Sequence[Asked]:
         return self.asked
 
-    def digest(self, checkpoint: CheckpointSpec) -> str:
-        return self._content
-
     @cached_property
-    def _content(self) -> str:
-        rows = [
-            [
-                one.id,
-                one.names,
-                [template.text for template in one.templates],
-                one.candidates.truths,
-                one.candidates.others,
-            ]
-            for one in self.asked
-        ]
+    def digest(self) -> str:
+        rows = []
+        for one in self.asked:
+            templates = [template.text for template in one.templates]
+            rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
         return content_key([rows, self.alpha])
+
+    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
+        return ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per property of a person the share of templates that it is memorized under, with every rank as detail."""

@@ -42,8 +42,12 @@ class BypassExaminer:
     def units(self) -> Sequence[Canary]:
         return self.canaries.split("forget")
 
-    def digest(self, checkpoint: CheckpointSpec) -> str:
+    @property
+    def digest(self) -> str:
         return content_key([self.canaries.digest, self.limit, QUESTIONS])
+
+    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
+        return ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other

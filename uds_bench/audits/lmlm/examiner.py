@@ -42,7 +42,8 @@ class LmlmExaminer:
     def units(self) -> Sequence[Asked]:
         return every_prompt(self.cells)
 
-    def digest(self, checkpoint: CheckpointSpec) -> str:
+    @property
+    def digest(self) -> str:
         encoder = encoder_for(self.cells, self.retriever)
         return content_key(
             [
@@ -52,6 +53,9 @@ class LmlmExaminer:
                 vars(self.decoding),
             ]
         )
+
+    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
+        return ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per prompt whether DEL-ON still gives the deleted object, with what was said and looked up in every state."""

@@ -71,12 +71,12 @@ class BenchmarkExaminer:
             for at in range(len(task.eval_docs))[: self.limit]
         ]
 
-    def digest(self, checkpoint: CheckpointSpec) -> str:
-        return self._asked
-
     @cached_property
-    def _asked(self) -> str:
+    def digest(self) -> str:
         return content_key([tasks.digest(self.names, self.folder), self.limit, SEED])
+
+    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
+        return ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per document 1 where the likeliest choice is right, with the number of choices and what a guesser has; the

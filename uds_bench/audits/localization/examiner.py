@@ -86,11 +86,13 @@ class LocalizationExaminer:
     def units(self) -> Sequence[Item]:
         return self.experiment.told
 
-    def digest(self, checkpoint: CheckpointSpec) -> str:
-        weighed = None
-        if checkpoint in self.updates:
-            weighed = [self.origins.digest(checkpoint), self.most, self.seed]
-        return content_key([self.experiment.digest, weighed, ASKED, ROOM])
+    @property
+    def digest(self) -> str:
+        return content_key([self.experiment.digest, self.most, self.seed, ASKED, ROOM])
+
+    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
+        """What an update is held against; nothing for a model that is none."""
+        return (self.origins.digest(checkpoint),) if checkpoint in self.updates else ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per item the share of replies that hold the answer, with everything else as detail; the value is that of the
@@ -131,8 +133,12 @@ class LeakExaminer:
     def units(self) -> Sequence[Item]:
         return (*self.experiment.forget, *self.experiment.unseen)
 
-    def digest(self, checkpoint: CheckpointSpec) -> str:
+    @property
+    def digest(self) -> str:
         return content_key([self.experiment.digest, self.attempts, ROOM])
+
+    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
+        return ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
         """Per item 1 where it leaked, with the number of the prompt; the value is that of the people to forget."""
