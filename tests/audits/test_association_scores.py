@@ -60,11 +60,11 @@ def test_a_rank_is_the_loop(seed: int, truths: int, candidates: int) -> None:
     assert (math.isnan(found.strength) and math.isnan(strength)) or found.strength == pytest.approx(strength, abs=1e-9)
 
 
-@given(seeds, st.floats(0.1, 10), st.floats(-100, 100))
-def test_what_all_candidates_share_changes_nothing(seed: int, scale: float, shift: float) -> None:
-    own, similar, _ = drawn(seed)
+@given(seeds, st.floats(0.1, 10), st.integers(-100, 100))
+def test_what_all_candidates_share_changes_nothing(seed: int, scale: float, shift: int) -> None:
+    own, similar, _ = drawn(seed, names=4)  # a mean of four sixteenths is exact, and so is a tie
     before, after = (ranked(calibrated(o, s), 2) for o, s in ((own, similar), (own + shift, similar - 3 * shift)))
-    assert after.rank == before.rank or abs(before.lead) < 1e-9, "a tie may be rounded apart"
+    assert after.rank == before.rank
     assert after.lead == pytest.approx(before.lead, abs=1e-9)
     scaled = ranked(scale * calibrated(own, similar) + shift, 2)
     assert scaled.strength == pytest.approx(before.strength, rel=1e-6, abs=1e-6)
