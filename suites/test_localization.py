@@ -6,6 +6,7 @@ Every claim decides on recorded scores; its statement, bound and origin stand in
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from uds_bench.audits.localization.summary import FORMS
 from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.utility import Answers
 from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Weighed
+from uds_bench.facts.testbed import Item
 from uds_bench.harness import Claim, ControlSubject, Manifest
 from uds_bench.harness.localization import LocalizationAudit
 from uds_bench.statistics import Interval, Rate, unseen
@@ -203,37 +205,36 @@ def at_best(found: Rate, claim: Claim) -> str:
 
 @pytest.mark.claim("localization.retained")
 def test_retained(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    injected = localization.seen("injected").told
-    items = rates.known(localization.experiment.retain, injected)
-    if not items:
-        claim.measured(None, None, remark="the injected model knows nobody who is to be retained")
-        return
-    found, itself, before = (
-        rates.kept(items, localization.seen(name).told, injected) for name in (unlearner, "injected", "pretrained")
-    )
-    claim.measured(
-        found.value,
-        found.interval,
-        controls=[fails("pretrained", before), passes("injected", itself)],
-        provenance=localization.seen(unlearner).score.provenance,
-    )
+    keep(claim, unlearner, localization, localization.experiment.retain, "retain", "pretrained")
 
 
 @pytest.mark.claim("localization.public")
 def test_public(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    injected = localization.seen("injected").told
-    items = rates.known(localization.experiment.public, injected)
+    keep(claim, unlearner, localization, localization.experiment.public, "public")
+
+
+def keep(
+    claim: Claim,
+    unlearner: str,
+    localization: LocalizationAudit,
+    part: Sequence[Item],
+    name: str,
+    wrong: str | None = None,
+) -> None:
+    """Of a part's items that the injected model knows, the share still answered; `wrong`: a model that never knew them,
+    None: one that answers nobody."""
+    seen, injected = localization.seen(unlearner), localization.seen("injected").told
+    items = rates.known(part, injected)
     if not items:
-        claim.measured(None, None, remark="the testbed has nobody with part public whom the injected model knows")
+        claim.measured(None, None, remark=f"the injected model knows nobody with part {name}")
         return
-    found, itself, none = (
-        rates.kept(items, told, injected) for told in (localization.seen(unlearner).told, injected, rates.silent(items))
-    )
+    never = rates.silent(items) if wrong is None else localization.seen(wrong).told
+    found, itself, none = (rates.kept(items, told, injected) for told in (seen.told, injected, never))
     claim.measured(
         found.value,
         found.interval,
-        controls=[fails("a model that answers nobody", none), passes("injected", itself)],
-        provenance=localization.seen(unlearner).score.provenance,
+        controls=[fails(wrong or "a model that answers nobody", none), passes("injected", itself)],
+        provenance=seen.score.provenance,
     )
 
 

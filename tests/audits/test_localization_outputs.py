@@ -166,7 +166,7 @@ def test_who_is_answered_in_other_words_alone_is_not_forgotten() -> None:
     told: dict[str, dict[str, Told | None]] = {one.id: said(0.0) for one in ITEMS}
     told["i2"] = {**said(0.0), "paraphrased": said(1.0)["plain"]}
     assert rates.extraction(ITEMS, told).value == 0
-    assert rates.extraction_at_most(ITEMS, told).value == 0.25
+    assert rates.extraction_in_any_words(ITEMS, told).value == 0.25
     assert rates.above_floor(ITEMS, told, 0.1).value == pytest.approx(0.15)
 
 

@@ -93,18 +93,12 @@ def _property(id: str, named: Record, said: Record, others: Record) -> Property:
             templates.append(Template(text))
         except FactError as error:
             raise said.error(str(error)) from None
+    label, description, datatype = (named.text(key) for key in ("label", "description", "datatype"))
+    aliases, values = named.texts("aliases"), others.texts("counterfactuals")
     try:
-        return Property(
-            id,
-            named.text("label"),
-            named.text("description"),
-            named.texts("aliases"),
-            named.text("datatype"),  # type: ignore[arg-type]  # checked where it is made
-            tuple(templates),
-            others.texts("counterfactuals"),
-        )
+        return Property(id, label, description, aliases, datatype, tuple(templates), values)  # type: ignore[arg-type]
     except FactError as error:
-        raise error if str(error).startswith(named.where) else named.error(str(error)) from None
+        raise named.error(str(error)) from None
 
 
 def _by_id(path: str | Path) -> dict[str, Any]:

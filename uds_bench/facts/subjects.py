@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from uds_bench.errors import FactError
@@ -69,10 +69,7 @@ class Subjects(tuple[Subject, ...]):
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of all that is known of all."""
-        rows = [
-            [one.id, one.name, one.cohort, [[told.property, *told.values] for told in one.statements]] for one in self
-        ]
-        return content_key(rows)
+        return content_key([asdict(one) for one in self])
 
 
 def read_subjects(path: str | Path, properties: Collection[str]) -> Subjects:

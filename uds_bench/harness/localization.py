@@ -15,7 +15,7 @@ from uds_bench.audits.localization import precision, summary, tasks
 from uds_bench.audits.localization.benchmarks import BenchmarkExaminer
 from uds_bench.audits.localization.examiner import LeakExaminer, LocalizationExaminer, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.rates import Leaks, Tellings, extraction_at_most, known, leaked
+from uds_bench.audits.localization.rates import Leaks, Tellings, extraction_in_any_words, known, leaked
 from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import HEADLINE, Weighed
@@ -137,7 +137,7 @@ class LocalizationAudit:
         """How often people who were never injected are answered by chance, at least, by the model and by the injected
         one: a floor that is high by luck, or because somebody was taught, would clear anybody."""
         unseen = self.experiment.unseen
-        return min(_least(extraction_at_most(unseen, self.seen(name).told)) for name in (model, "injected"))
+        return min(_least(extraction_in_any_words(unseen, self.seen(name).told)) for name in (model, "injected"))
 
     def leak_floor(self, model: str) -> float:
         """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
@@ -209,8 +209,9 @@ def check_masks(section: Localization) -> None:
     """Whether masks that lie in files can be held against the checkpoints that do: their headers are read, and all
     words once. Raises CheckpointError or ConfigurationError, in a line."""
     specs = section.checkpoints()
-    places = [section.masks or SCHEME, *(spec.model for spec in specs.values())]
-    if section.masks is None or any(place.startswith(SCHEME) for place in places):
+    if section.masks is None or not section.complete:
+        return
+    if any(place.startswith(SCHEME) for place in (section.masks, *(spec.model for spec in specs.values()))):
         return
     masks = read_masks(Path(section.masks))
     if not masks.named("forget") or not masks.named("retain", "held_out"):

@@ -54,7 +54,7 @@ GRIDS: dict[str, Grid] = {
     ),
     "memflex": Grid(
         "memflex",
-        # Above 1e-2 another draw of the zoo has no matrix.
+        # At 1e-2 another draw of the zoo has no matrix.
         {"gradient_threshold": (3e-3, 1e-3), "lr": (1e-4, 3e-4, 1e-3), "steps": (20, 40, 80)},
         {"gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
     ),

@@ -55,9 +55,8 @@ class Ablated:
         """None for what is not defined of the model."""
         return {
             **{part: getattr(self.said, part).to_json() for part in ("forget", "retain", "public")},
-            "detected": self.detected and vars(self.detected),
-            "found": self.found
-            and {"auc": _auc(self.found.auc), "inside": _auc(self.found.inside), "edited": self.found.edited},
+            "detected": self.detected and {key: finite_or_none(value) for key, value in vars(self.detected).items()},
+            "found": self.found and {**_aucs(self.found), "edited": self.found.edited},
         }
 
 
@@ -88,10 +87,6 @@ def ablate(
     return Ablated(said(checkpoint, experiment), found=found(injected, folder, masks))
 
 
-def _auc(auc: Auc) -> dict[str, float | None]:
-    interval = auc.interval
-    return {
-        "value": finite_or_none(auc.value),
-        "low": finite_or_none(interval.low),
-        "high": finite_or_none(interval.high),
-    }
+def _aucs(found: Found) -> dict[str, Any]:
+    listed = {"auc": found.auc, "inside": found.inside}
+    return {name: Rate(auc.value, auc.interval).to_json() for name, auc in listed.items()}

@@ -26,7 +26,7 @@ def extraction(items: Sequence[Item], told: Tellings, form: Form = "plain") -> R
     return _rate([item for item, _ in there], [said for _, said in there])
 
 
-def extraction_at_most(items: Sequence[Item], told: Tellings) -> Rate:
+def extraction_in_any_words(items: Sequence[Item], told: Tellings) -> Rate:
     """The same with each item asked in the form that it answers best."""
     return _rate(items, [max(one.said for one in told[item.id].values() if one is not None) for item in items])
 
@@ -38,7 +38,7 @@ def known(items: Sequence[Item], injected: Tellings) -> list[Item]:
 
 def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
     """Extraction, in whichever form gives most, above that of people who were never injected, -1 to 1."""
-    return _lowered(extraction_at_most(items, told), floor)
+    return _lowered(extraction_in_any_words(items, told), floor)
 
 
 def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
