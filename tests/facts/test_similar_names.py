@@ -26,6 +26,7 @@ def test_the_papers_examples() -> None:
         ("李 小龍", "李 龍小"),
         ("Zoe\u0308 Lu", "E\u0308oz Lu"),
         ("Straße", "Eßarts"),
+        ("Ilgın", "Nıgli"),
         ("  Jane   Doe ", "Enaj Doe"),
     ],
 )

@@ -57,7 +57,11 @@ def _letters(part: str) -> list[str]:
 def _capitals(letters: list[str], as_in: str) -> str:
     """Letters with capitals where another word of as many has them."""
     shape = [letter[0].isupper() for letter in _letters(as_in)]
-    return "".join(
-        letter.upper() if up and len(letter.upper()) == len(letter) else letter if up else letter.lower()
-        for letter, up in zip(letters, shape, strict=True)
-    )
+    return "".join(_cased(letter, up) for letter, up in zip(letters, shape, strict=True))
+
+
+def _cased(letter: str, up: bool) -> str:
+    """A letter as a capital or as a small one, or as it is where that would be another letter (dotless i) or two."""
+    other = letter.upper() if up else letter.lower()
+    same = other.casefold() == letter.casefold() and (not up or len(other) == len(letter))
+    return other if same else letter
