@@ -17,6 +17,7 @@ from uds_bench.facts import FactSet
 from uds_bench.methods import METHODS, LoraSettings, Method, unlearn, unlearn_facts, with_lora
 from uds_bench.methods.artefact import RECORD, require_new, save
 from uds_bench.methods.cost import Cost, counting, retraining
+from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.examples import pad
 from uds_bench.methods.forward import answer_likelihoods
 from uds_bench.methods.frozen import freeze
@@ -218,3 +219,31 @@ def test_a_folder_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
 def test_an_adapter_needs_a_rank_and_a_scale(values: tuple[int, int]) -> None:
     with pytest.raises(ConfigurationError, match="must both be above 0"):
         LoraSettings(*values)
+
+
+def test_sentences_are_the_answers_without_their_questions(full: CheckpointSpec, authors: FactSet) -> None:
+    tokenizer = load(full).tokenizer
+    plain, more = (unlearning_data(tokenizer, authors, sentences=given) for given in (False, True))
+    for split, before, after in (("forget", plain.forget, more.forget), ("retain", plain.retain, more.retain)):
+        facts = authors.split(split)
+        assert list(after[: len(before)]) == list(before)
+        assert len(after) == 2 * len(before) == 2 * len(facts)
+        for fact, example in zip(facts, after[len(before) :], strict=True):
+            assert tokenizer.decode(example.ids, skip_special_tokens=True) == fact.answer
+            learned = tokenizer.decode(example.ids[example.prompt_length :], skip_special_tokens=True)
+            assert fact.prefix + learned == fact.answer
+            assert example.ids[-1] == tokenizer.eos_token_id
+    assert list(more.refusals) == list(plain.refusals)
+
+
+def test_sentences_are_trained_on_and_told_in_the_record(full: CheckpointSpec, authors: FactSet) -> None:
+    done = unlearn_facts(load(full), authors, a_method("npo"), sentences=True)
+    assert done.record["sentences"] is True
+    assert done.record["facts"]["forget"] == 12
+    assert unlearn_facts(load(full), authors, a_method("npo")).record["sentences"] is False
+
+
+@pytest.mark.parametrize("name", ["idk_nll", "idk_dpo", "alt_po", "alphaedit"])
+def test_a_method_that_answers_otherwise_takes_no_sentences(full: CheckpointSpec, authors: FactSet, name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"method {name} gives each question another answer: leave sentences"):
+        unlearn_facts(load(full), authors, a_method(name), sentences=True)

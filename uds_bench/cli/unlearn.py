@@ -41,6 +41,9 @@ def unlearn(
     ] = None,
     lora: Annotated[bool, typer.Option("--lora", help="Train a LoRA adapter and leave the weights alone.")] = False,
     rank: Annotated[int, typer.Option(metavar="N", min=1, help="Rank of the adapter; its scale is twice that.")] = 16,
+    sentences: Annotated[
+        bool, typer.Option("--sentences", help="Forget and keep each answer also as a sentence without its question.")
+    ] = False,
     retrain_epochs: Annotated[
         int, typer.Option(metavar="N", min=1, help="Epochs of retraining that the cost is a share of.")
     ] = 5,
@@ -62,11 +65,11 @@ def unlearn(
     used, found = find_preset(name, preset or None)
     changes = dict(_parsed(settings or ()))
     made = make_method(name, {**found.settings, **changes}, len(facts.split("forget")))
-    require_usable(made, facts, lora)
+    require_usable(made, facts, lora, sentences)
     adapter = LoraSettings(rank, 2 * rank) if lora else None
     full = _load(spec, resolve_device(device, "--device"), adapter)
     with _progress(f"unlearning by {name}", made.steps) as advance:
-        done = unlearn_facts(full, facts, made, adapter, retrain_epochs, advance)
+        done = unlearn_facts(full, facts, made, adapter, retrain_epochs, advance, sentences)
     notes = {"preset": used, "preset_source": found.source, "changed": changes}
     save(out, done.model, full.tokenizer, done.record | notes)
     _report(out, spec, adapter is not None, done.record)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uds_bench.errors import FactError
-from uds_bench.facts import FactSet
+from uds_bench.facts import Fact, FactSet, encode_text
 from uds_bench.methods.examples import Example, Pair, pairs_to_examples
 
 REFUSALS = (
@@ -51,17 +51,25 @@ class Data:
         return pairs
 
 
-def unlearning_data(tokenizer: Any, facts: FactSet, alternates: Sequence[str] = ()) -> Data:
+def sentence_example(tokenizer: Any, fact: Fact) -> Example:
+    """A fact's answer as a sentence by itself, without a question: what comes after its prefix is learned."""
+    encoded = encode_text(tokenizer, fact.prefix, fact.answer[len(fact.prefix) :])
+    return Example((*encoded.ids, tokenizer.eos_token_id), max(1, len(encoded.prompt_ids)))
+
+
+def unlearning_data(tokenizer: Any, facts: FactSet, alternates: Sequence[str] = (), sentences: bool = False) -> Data:
     """What every method needs of a set of facts; `alternates`: one answer for each forget fact, for alt_po.
 
-    Refusals are dealt out to the forget questions in turn.
+    Refusals are dealt out to the forget questions in turn. `sentences`: answers also without their questions, to forget
+    and to keep; what is forgotten behind a question alone may still be told in a sentence.
     """
     forget, retain = facts.split("forget"), facts.split("retain")
     questions = [fact.question for fact in forget]
     refusals = [REFUSALS[place % len(REFUSALS)] for place in range(len(questions))]
+    told, kept = ([sentence_example(tokenizer, fact) for fact in split if sentences] for split in (forget, retain))
     return Data(
-        forget=pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in forget]),
-        retain=pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in retain]),
+        forget=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in forget]), *told],
+        retain=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in retain]), *kept],
         refusals=pairs_to_examples(tokenizer, zip(questions, refusals, strict=True)),
         alternates=pairs_to_examples(tokenizer, zip(questions, alternates, strict=True)) if alternates else (),
     )

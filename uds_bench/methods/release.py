@@ -22,6 +22,8 @@ from uds_bench.methods.recipes import METHODS
 from uds_bench.methods.unlearning import unlearn
 
 SCHEMA = 1
+ANSWERING = ("idk_nll", "idk_dpo", "alt_po", "alphaedit")
+"""Methods that put another answer to each question in place of the true one."""
 PACKAGES = ("uds-bench", "torch", "transformers", "peft")
 
 
@@ -40,8 +42,10 @@ def unlearn_facts(
     lora: LoraSettings | None = None,
     retraining_epochs: int = RETRAINING_EPOCHS,
     on_step: Callable[[int, float], None] | None = None,
+    sentences: bool = False,
 ) -> Unlearned:
-    """Unlearn the forget facts from `full`, whose model is changed, beside its retain facts.
+    """Unlearn the forget facts from `full`, whose model is changed, beside its retain facts; `sentences` as in
+    `unlearning_data`.
 
     The record has settings, losses, versions, and the cost: seconds (without loading and saving), steps and tokens,
     each of the last two beside those of `retraining_epochs` of fine-tuning on the retain facts, which is what
@@ -50,7 +54,7 @@ def unlearn_facts(
     Raises ConfigurationError for a method that trains nothing or takes no adapter, facts that lack a split, and
     quantized weights, which cannot be trained; UdsError where the training diverges.
     """
-    require_usable(method, facts, lora is not None)
+    require_usable(method, facts, lora is not None, sentences)
     if full.spec.quantization is not None:
         raise ConfigurationError(
             f"{full.spec.model} is {full.spec.quantization}: quantized weights cannot be trained: name the full weights"
@@ -60,7 +64,7 @@ def unlearn_facts(
     with counting(full.model, cost):
         if method.name == "alt_po":
             alternates = sample_alternates(full.model, full.tokenizer, facts.split("forget"), method.seed)
-    data = unlearning_data(full.tokenizer, facts, alternates.answers if alternates else ())
+    data = unlearning_data(full.tokenizer, facts, alternates.answers if alternates else (), sentences)
     model = full.model if lora is None else with_lora(full.model, lora, method.seed)
     with counting(model, cost):
         try:
@@ -74,6 +78,7 @@ def unlearn_facts(
         "lora": None if lora is None else asdict(lora),
         "full": {**asdict(full.spec), "digest": full.digest},
         "facts": {"digest": facts.digest, "forget": len(data.forget), "retain": len(data.retain)},
+        "sentences": sentences,
         "alternates": _sampling(alternates),
         "losses": losses,
         "cost": _cost(cost, data, method, retraining_epochs, time.perf_counter() - started),
@@ -84,14 +89,17 @@ def unlearn_facts(
     return Unlearned(model, record)
 
 
-def require_usable(method: Method, facts: FactSet, adapter: bool = False) -> None:
+def require_usable(method: Method, facts: FactSet, adapter: bool = False, sentences: bool = False) -> None:
     """ConfigurationError for a method that trains nothing, for an adapter beside one that edits the weights themselves,
-    and for facts that lack a split that the method needs."""
+    for sentences without a question beside one that puts another answer in place of each, and for facts that lack a
+    split that the method needs."""
     if method.name == "identity" or not method.steps:
         raise ConfigurationError(f"method {method.name} with {method.steps} steps trains nothing: take another")
     recipe = METHODS[method.name]
     if adapter and not recipe.adapters:
         raise ConfigurationError(f"method {method.name} edits the weights themselves: leave LoRA out")
+    if sentences and method.name in ANSWERING:
+        raise ConfigurationError(f"method {method.name} gives each question another answer: leave sentences out")
     for split, needed in (("forget", True), ("retain", recipe.needs_retain(method))):
         if needed and not any(fact.split == split for fact in facts):
             raise ConfigurationError(f"method {method.name} needs facts of the split {split}: add some")
