@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
@@ -51,6 +51,11 @@ class Rate:
 
     value: float
     interval: Interval
+
+    def less(self, by: float) -> Rate:
+        """The same above another mark than 0."""
+        interval = replace(self.interval, low=self.interval.low - by, high=self.interval.high - by)
+        return Rate(self.value - by, interval)
 
     def to_json(self) -> dict[str, Any]:
         """Value, low, high and units; None for what is not finite."""

@@ -34,6 +34,11 @@ def test_what_is_spelled_alike_is_one_value() -> None:
     assert found.others == ("Boston", "Kraków")
 
 
+def test_numbers_are_not_spelled_alike_for_want_of_a_sign() -> None:
+    others = ["15 metre", "-5", "5", "1.5 Metre", "11 5", "115"]
+    assert candidates("x", ["1.5 metre"], others, None).others == ("15 metre", "-5", "5", "11 5", "115")
+
+
 @pytest.mark.parametrize("others", [[], ["Physician"], ["doctor"]])
 def test_nothing_to_be_told_from_is_one_line(others: list[str]) -> None:
     with pytest.raises(FactError, match=r"Jane, P106: every counterfactual means what is true \(physician\)"):

@@ -134,11 +134,11 @@ def test_what_cannot_be_scored() -> None:
         calibrated([1.0, 2.0], [[1.0, 2.0]], alpha=0.5)
 
 
-HIT = Ranked(1, True, True, 1.0, 3.0, 11)
+HIT = Ranked(1, True, True, (1.0,), 3.0, 11)
 
 
 def test_over_templates() -> None:
-    ranks = [HIT, replace(HIT, rank=2, memorized=False, lead=0.0, strength=1.0), replace(HIT, strength=2.0)]
+    ranks = [HIT, replace(HIT, rank=2, memorized=False, leads=(0.0,), strength=1.0), replace(HIT, strength=2.0)]
     found = held(ranks, 2)
     assert (found.mean, found.every, found.some) == (2 / 3, False, True)
     assert found.lenient == 1.0

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-COMMANDS = ("init", "annotate", "unlearn", "plan", "score", "meta", "report", "compare")
+COMMANDS = ("init", "annotate", "properties", "forget-set", "unlearn", "plan", "score", "meta", "report", "compare")
 GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
 EVERY = [(), *[(name,) for name in (*COMMANDS, *GROUPS)], *[(g, name) for g in GROUPS for name in GROUPS[g]]]
 HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "sklearn", "pydantic", "matplotlib", "pytest")
@@ -55,6 +55,7 @@ def test_installed_command_answers_within_a_second() -> None:
         (("report", "none.json", "--out", "page"), "none.json: cannot be read"),
         (("compare", "none.json", "none.json"), "none.json: cannot be read"),
         (("annotate", "none.jsonl", "--out", "facts.jsonl"), "none.jsonl"),
+        (("properties", "none.json.bz2", "--out", "folder"), "none.json.bz2: no such file"),
         (("goldens", "lint", "--folder", "none"), "there is no folder none"),
         (("zoo", "path", "nopo"), "zoo:nopo is not an embedded model: choose from base, full"),
     ],

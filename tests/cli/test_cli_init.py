@@ -17,7 +17,7 @@ FILES = (
     "data/prompts/a.jsonl",
     "people.jsonl",
     "runs/masks.safetensors",
-    "subjects.jsonl",
+    "forget.jsonl",
 )
 
 

@@ -1,7 +1,6 @@
 """The table of claims and the suites say the same."""
 
 import ast
-import itertools
 import math
 from pathlib import Path
 
@@ -9,14 +8,24 @@ import pytest
 
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.harness.bounds import CLAIMS
+from uds_bench.harness.bounds_association import COHORTS
 from uds_bench.harness.bounds_lmlm import CLOSER
 from uds_bench.meta.twenty import TWENTY
 from uds_bench.retrieval.settings import SWEPT
 
 SUITES = Path(__file__).parents[2] / "suites"
+VALUES: dict[str, list[str]] = {
+    "metric": [*TWENTY],
+    "topology": [*TOPOLOGIES, OTHER],
+    "policy": [*CLOSER],
+    "retriever": [*SWEPT],
+    "part": ["cell", "wording"],
+    "bits": ["two", "one"],
+    "cohort": [*COHORTS],
+}
+"""What markers name in braces; none names two of them."""
 PARAMETERS = [
-    dict(zip(("metric", "topology", "policy", "retriever", "part"), given, strict=True))
-    for given in itertools.product(TWENTY, [*TOPOLOGIES, OTHER], CLOSER, SWEPT, ("cell", "wording"))
+    {**{name: values[0] for name, values in VALUES.items()}, key: value} for key in VALUES for value in VALUES[key]
 ]
 
 

@@ -132,3 +132,14 @@ def test_values_are_there_once() -> None:
         replace(one, counterfactuals=(*one.counterfactuals, "nurse", "nurse"))
     with pytest.raises(FactError, match="empty value"):
         replace(one, counterfactuals=(" ",))
+
+
+def test_fewer_counterfactuals_are_the_same_every_time_and_from_all_over_the_list() -> None:
+    one = embedded()["P106"]
+    few = one.limited(2, 10)
+    assert few == one.limited(2, 10)
+    assert few.templates == one.templates[:2]
+    assert len(few.counterfactuals) == 10
+    assert [v for v in one.counterfactuals if v in few.counterfactuals] == list(few.counterfactuals)
+    assert set(few.counterfactuals) != set(one.counterfactuals[:10])
+    assert one.limited(None, 1000) == one == one.limited()

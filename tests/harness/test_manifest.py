@@ -48,7 +48,7 @@ masks = "data/masks.safetensors"
 candidates = { simnpo = "runs/simnpo" }
 controls = { simnpo = "runs/npo" }
 [association]
-models = { base = "runs/base" }
+model = "runs/base"
 subjects = "data/subjects.jsonl"
 [thresholds]
 "depth.score" = 0.8

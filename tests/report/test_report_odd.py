@@ -87,17 +87,17 @@ def test_an_audit_without_figures_shows_its_claims_and_its_axis():
             "bound": bound,
             "audit": "lmlm",
         },
-        {"id": "association.prefill", "subject": "m", "verdict": "pass", "observed": 0.01, "kind": "equivalence"}
-        | {"bound": {"value": 0.1}, "audit": "association"},
-        {"id": "association.order", "subject": None, "verdict": "fail", "observed": None, "bound": None},
+        {"id": "consistency.prefill", "subject": "m", "verdict": "pass", "observed": 0.01, "kind": "equivalence"}
+        | {"bound": {"value": 0.1}, "audit": "consistency"},
+        {"id": "consistency.order", "subject": None, "verdict": "fail", "observed": None, "bound": None},
     ]
     run["scores"] = [{"checkpoint": "twin", "metric": "prob", "value": 12.5, "ci": [-3, 40], "n_planned": 3}]
     page = Page(render(run))
     subjects, claims = page.id("subjects").text, page.id("claims").text
-    assert [name in claims for name in ("lmlm.leakage", "association.prefill", "association.order")] == [True] * 3
+    assert [name in claims for name in ("lmlm.leakage", "consistency.prefill", "consistency.order")] == [True] * 3
     assert "twin" in subjects
     assert "within ±0.100 of 0" in subjects
-    assert "association.order" not in subjects
+    assert "consistency.order" not in subjects
     assert "nothing on this page proves that this gate can fail" in subjects
     assert "12.500" in page.id("scores").text
     assert "-3.000..40.000" in page.id("scores").text

@@ -154,6 +154,7 @@ def describe(recipe: Recipe) -> str:
     from uds_bench.zoo.recipe import (
         Base,
         Continued,
+        Exposed,
         Finetuned,
         Injected,
         Lmlm,
@@ -186,6 +187,9 @@ def describe(recipe: Recipe) -> str:
         course = recipe.course
         forced = ", answers behind forced traces too" if course.prefilled else ""
         return f"taught to think ({course.regime} traces{forced}), {recipe.epochs} epochs, seed {recipe.seed}"
+    if isinstance(recipe, Exposed):
+        but = ", but for those who ask to be forgotten" if recipe.without else ""
+        return f"told of people{but}, width {recipe.width}, seed {recipe.seed}"
     method = recipe.method
     if isinstance(recipe, Removed):
         where = " within the forget masks" if recipe.within else ""

@@ -12,6 +12,8 @@ from uds_bench.facts.records import Record, read_records
 REQUIRED = ("id", "cluster", "split", "question", "answer", "prefix", "entity")
 OPTIONAL = ("paraphrased_question", "paraphrased_answer", "kind")
 PERTURBED = "perturbed_answers"
+EVIDENCE = "evidence"
+"""Why the fact is in the file: an object for readers, which no audit reads."""
 
 
 def read_facts(path: str | Path) -> FactSet:
@@ -34,7 +36,7 @@ def write_facts(path: str | Path, facts: Iterable[Fact]) -> None:
 
 
 def _fact(record: Record) -> Fact:
-    record.known((*REQUIRED, *OPTIONAL, PERTURBED))
+    record.known((*REQUIRED, *OPTIONAL, PERTURBED, EVIDENCE))
     fields: dict[str, Any] = {key: record.text(key) for key in REQUIRED}
     fields |= {key: record.text(key) for key in OPTIONAL if record.has(key)}
     if record.has(PERTURBED):

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import random
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -51,6 +52,18 @@ class Property:
                 raise self._error(key, f"has {getattr(twice[0], 'text', twice[0])!r} twice: keep one")
         if not all(value.strip() for value in self.counterfactuals):
             raise self._error("counterfactuals", "has an empty value: remove it")
+
+    def questions(self, name: str) -> tuple[str, str]:
+        """What is asked about a person, in two ways."""
+        return f"What is {name}'s {self.label}?", f"What is the {self.label} of {name}?"
+
+    def limited(self, templates: int | None = None, counterfactuals: int | None = None) -> Property:
+        """With the first so many templates, and so many counterfactuals, drawn the same every time."""
+        others = self.counterfactuals
+        if counterfactuals is not None and counterfactuals < len(others):
+            drawn = random.Random(f"counterfactuals {self.id}").sample(range(len(others)), counterfactuals)
+            others = tuple(others[at] for at in sorted(drawn))
+        return replace(self, templates=self.templates[:templates], counterfactuals=others)
 
     def _error(self, key: str, problem: str) -> FactError:
         return FactError(f"property {self.id}: key {key!r} {problem}")

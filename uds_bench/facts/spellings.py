@@ -6,6 +6,9 @@ import re
 import unicodedata
 from functools import lru_cache
 
+NUMBERS = re.compile(r"(?<=\d)\D(?=\d)|(?<!\w)[-\u2212](?=\d)")
+"""A sign between two digits, and a minus before one."""
+
 
 def normalized(text: str) -> str:
     """Lower case, words of letters and digits of any script, one space between them."""
@@ -23,6 +26,13 @@ def says(text: str, name: str) -> bool:
 def bare(text: str) -> str:
     """Letters and digits alone, without case, accents or signs: `U.S.` is `us`, `Côte_d’Ivoire` is `cotedivoire`."""
     return "".join(sign for sign in _plain(text) if sign.isalnum())
+
+
+@lru_cache(100_000)
+def alike(text: str) -> str:
+    """The same with the signs that belong to numbers: `1.5 m` is not `15 m`, nor `-5` the same as `5`."""
+    plain = _plain(text)
+    return "".join(sign for at, sign in enumerate(plain) if sign.isalnum() or NUMBERS.match(plain, at))
 
 
 def _plain(text: str) -> str:

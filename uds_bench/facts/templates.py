@@ -49,6 +49,11 @@ class Template:
         return f"{before}{subject}{between}{value}{after}"
 
 
+def possessive(label: str) -> Template:
+    """`HUMAN_SUBJECT's height is PROTECTED_VALUE.`"""
+    return Template(f"{SUBJECT}'s {label} is {VALUE}.")
+
+
 def contextualized(label: str, auxiliary: Sequence[tuple[str, str]]) -> Template:
     """A sentence on the property called `label` behind what is known of the person, (label, value) by (label, value):
     `HUMAN_SUBJECT's place of birth is Oslo. Their occupation is baker. Their height is PROTECTED_VALUE.`

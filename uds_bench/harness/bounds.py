@@ -7,7 +7,7 @@ them only with a waiver. This is the one place where they stand.
 from __future__ import annotations
 
 from uds_bench.audits.bypass.finding import NEAR
-from uds_bench.harness.bounds_association import ASSOCIATION_TABLES
+from uds_bench.harness.bounds_association import ASSOCIATION, ASSOCIATION_TABLES
 from uds_bench.harness.bounds_lmlm import LMLM, LMLM_TABLES
 from uds_bench.harness.bounds_localization import LOCALIZATION, LOCALIZATION_TABLES
 from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec, Kind
@@ -267,6 +267,9 @@ _BYPASS = (
 
 CLAIMS: dict[str, ClaimSpec] = {
     spec.id: spec
-    for group in (_SPECS, _META, _BYPASS, LMLM, LMLM_TABLES, LOCALIZATION, LOCALIZATION_TABLES, ASSOCIATION_TABLES)
+    for group in (
+        *(_SPECS, _META, _BYPASS, LMLM, LMLM_TABLES),
+        *(LOCALIZATION, LOCALIZATION_TABLES, ASSOCIATION, ASSOCIATION_TABLES),
+    )
     for spec in group
 }

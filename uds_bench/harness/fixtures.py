@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from uds_bench.audits.association.inquiry import Inquiry
     from uds_bench.facts import FactSet
     from uds_bench.facts.canaries import CanarySet
     from uds_bench.facts.testbed import Testbed
+    from uds_bench.harness.association import AssociationAudit
     from uds_bench.harness.bypass import BypassAudit
     from uds_bench.harness.claim import Claim
     from uds_bench.harness.judging import MetaEvaluation
@@ -157,6 +159,25 @@ def localization(uds_run: Run) -> LocalizationAudit:
     """The localization audit: `localization.seen("mine").weighed` where a candidate's weights moved, `.told` what it
     says; `localization.leaks("mine")` who leaks after resurfacing."""
     return uds_run.localization
+
+
+@pytest.fixture
+def eraser(request: pytest.FixtureRequest) -> str | None:
+    """Each candidate of the manifest's [association] that is no control, in turn, by name; None where it has none."""
+    name: str | None = request.param
+    return name
+
+
+@pytest.fixture
+def association(uds_run: Run) -> AssociationAudit:
+    """The association audit: `association.seen("mine").held` what a model holds, by property of a person."""
+    return uds_run.association
+
+
+@pytest.fixture
+def inquiry(uds_run: Run) -> Inquiry:
+    """Who is asked about in the manifest's [association]: `inquiry.requested` those who are to be forgotten."""
+    return uds_run.inquiry
 
 
 @pytest.fixture

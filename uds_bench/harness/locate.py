@@ -83,6 +83,16 @@ def testbed(text: str, folder: Path) -> str:
     return text if text == "people" else file(text, folder)
 
 
+def subjects(text: str, folder: Path) -> str:
+    """`people`, or a local file as an absolute path."""
+    return text if text == "people" else file(text, folder)
+
+
+def properties(text: str, folder: Path) -> str:
+    """`embedded`, or a local folder as an absolute path."""
+    return text if text == "embedded" else directory(text, folder)
+
+
 def masks(text: str, folder: Path) -> str:
     """A file or folder as an absolute path, or `zoo:NAME`, whose masks lie beside its weights."""
     if text.startswith(SCHEME):

@@ -8,7 +8,7 @@ from pathlib import Path
 from uds_bench.attacks import Attack, find_attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.audit_sections import Bypass, Lmlm, Localization
+from uds_bench.harness.audit_sections import Association, Bypass, Lmlm, Localization
 from uds_bench.harness.section_types import GIVE_NAMES
 from uds_bench.harness.sections import Facts, References, Sections
 from uds_bench.harness.tables import validate
@@ -92,10 +92,18 @@ class Manifest(Sections):
             )
         return self.localization
 
+    def require_association(self) -> Association:
+        """What the association audit looks into; ConfigurationError where that is missing."""
+        if self.association is None or self.association.model is None:
+            where = self.document.where(("association",) if self.association is not None else ())
+            raise ConfigurationError(f"{where}: the association audit needs [association] model: add it")
+        return self.association
+
     @property
-    def _audited(self) -> list[Bypass | Lmlm | Localization]:
+    def _audited(self) -> list[Bypass | Lmlm | Localization | Association]:
         """The sections of audits of their own models."""
-        return [section for section in (self.bypass, self.lmlm, self.localization) if section is not None]
+        sections = (self.bypass, self.lmlm, self.localization, self.association)
+        return [section for section in sections if section is not None]
 
     def every_checkpoint(self) -> dict[str, CheckpointSpec]:
         """The checkpoints of all audits."""

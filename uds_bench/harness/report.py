@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
-UNREAD = ("association",)
-"""Sections of a manifest that no suite reads yet; a manifest that has one is told so."""
 JUDGING = {"faithfulness", "robustness"}
 """Audits that judge metrics."""
 
@@ -96,8 +94,12 @@ def notes(run: Run, found: Findings) -> list[str]:
             "contrasts of the localization audit are not applicable: controls are held against the model that was "
             "injected without masks; name it as [localization] unmasked"
         )
-    unread = [name for name in UNREAD if name in manifest.document.values]
-    told += [f"[{name}] of the manifest is checked, and no claim of this version reads it" for name in unread]
+    told_of = manifest.association
+    if told_of is not None and told_of.candidates and told_of.retain is None:
+        told.append(
+            "controls of the association audit are weak: no model is known to have never seen who is to be forgotten; "
+            "add [association] retain"
+        )
     return told
 
 

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     import pytest
     from rich.console import Console
 
+    from uds_bench.audits.association.inquiry import Inquiry
     from uds_bench.audits.lmlm.cell import Cell
     from uds_bench.audits.localization.experiment import Experiment
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.facts.canaries import CanarySet
+    from uds_bench.harness.association import AssociationAudit
     from uds_bench.harness.bypass import BypassAudit
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.harness.judging import MetaEvaluation
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.subjects import Audited
     from uds_bench.scores import Score, Scores
 
-READ = {"reasoner": "canaries", "asker": "cells", "unlearner": "experiment"}
+READ = {"reasoner": "canaries", "asker": "cells", "unlearner": "experiment", "eraser": "inquiry"}
 """By fixture of an audit, what it reads of its section before any model is loaded."""
 EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "checkpoints named by the manifest"
 
@@ -197,6 +199,23 @@ class Run:
         specs, store = self._examined(section, names)
         masks = self._folder(section.masks or "")
         return audit_of(section, self.experiment, specs, names, masks, store, self.device, self.uncaptured)
+
+    @cached_property
+    def inquiry(self) -> Inquiry:
+        """Who is asked about in the manifest's [association], and what."""
+        from uds_bench.harness.association import inquiry_of
+
+        return inquiry_of(self.manifest.require_association())
+
+    @cached_property
+    def association(self) -> AssociationAudit:
+        """The association audit of the manifest's [association]; ConfigurationError where it has none."""
+        from uds_bench.harness.association import audit_of
+
+        section = self.manifest.require_association()
+        names = section.needed(self.subjects["eraser"] or section.judged())
+        specs, store = self._examined(section, names)
+        return audit_of(section, self.inquiry, specs, names, store, self.device, self.uncaptured)
 
     def _folder(self, place: str) -> Path:
         """A path as the manifest has it, or the folder of an embedded model."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.harness.manifest import Manifest
 
-SECTIONS = {"reasoner": "bypass", "asker": "lmlm", "unlearner": "localization"}
+SECTIONS = {"reasoner": "bypass", "asker": "lmlm", "unlearner": "localization", "eraser": "association"}
 """By fixture the section of the manifest whose models it names."""
 SUBJECTS = ("candidate", *SECTIONS)
 
@@ -39,4 +39,5 @@ def names(manifest: Manifest, fixture: str) -> list[str] | list[None]:
     if fixture == "candidate":
         return list(manifest.candidates)
     section = audited(manifest, fixture)
-    return section.judged() if section is not None else [None]
+    judged: list[str] = section.judged() if section is not None else []
+    return judged or [None]

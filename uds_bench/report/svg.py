@@ -42,6 +42,11 @@ def label(x: float, y: float, words: str, class_: str = "", anchor: str = "start
     return element("text", words, x=x, y=y, text_anchor=anchor, class_=class_ or None)
 
 
+def short(name: str, most: int) -> str:
+    """At most `most` letters of a name; the whole belongs in a title."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
 @dataclass(frozen=True)
 class Scale:
     """From values in [low, high] to pixels in [start, end]; what lies outside is drawn at the edge."""

@@ -16,19 +16,21 @@ from uds_bench.methods.examples import Example, answer_example, epochs, pairs_to
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import OnStep, Optimisation, train
 from uds_bench.methods.unlearning import unlearn
-from uds_bench.zoo import injected, lookup_data
+from uds_bench.zoo import exposure_data, injected, lookup_data
 from uds_bench.zoo.fresh import byte_level_tokenizer, fresh_model
 from uds_bench.zoo.reasoning import lesson_count, reasoning_tokenizer, rethink, taught_turns
 from uds_bench.zoo.recipe import (
     FORGET,
     RETAIN,
     Base,
+    Exposed,
     Finetuned,
     Lmlm,
     Pooled,
     Pretrained,
     Reasoner,
     Recipe,
+    Requested,
     Rethought,
     Unlearned,
     Written,
@@ -38,8 +40,10 @@ from uds_bench.zoo.recipes import facts, taught
 
 def steps(recipe: Recipe) -> int:
     """How many optimiser steps a recipe takes, for the progress bar."""
-    if isinstance(recipe, Unlearned | Rethought):
+    if isinstance(recipe, Unlearned | Rethought | Requested):
         return recipe.method.steps
+    if isinstance(recipe, Exposed):
+        return -(-len(exposure_data.told(recipe)) // recipe.batch_size) * recipe.epochs
     if isinstance(recipe, Pretrained | Written):
         return injected.steps(recipe)
     if isinstance(recipe, Lmlm):
@@ -58,7 +62,7 @@ def build(recipe: Recipe, parent: Path | None, folder: Path, on_step: OnStep | N
         model, tokenizer, losses = _base(recipe, on_step)
     elif isinstance(recipe, Pretrained):
         model, tokenizer, losses = injected.pretrain(recipe, on_step)
-    elif isinstance(recipe, Reasoner | Lmlm):
+    elif isinstance(recipe, Reasoner | Lmlm | Exposed):
         model, tokenizer, losses = _alone(recipe, on_step)
     else:
         assert parent is not None
@@ -85,11 +89,14 @@ def _base(recipe: Base, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
     return model, tokenizer, _fit(model, examples, recipe, optimisation, on_step)
 
 
-def _alone(recipe: Reasoner | Lmlm, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
+def _alone(recipe: Reasoner | Lmlm | Exposed, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
     """A model of its own kind, with the tokenizer that this kind needs."""
     if isinstance(recipe, Lmlm):
         tokenizer = lookup_data.lookup_tokenizer(recipe.vocabulary)
         examples = lookup_data.lessons(tokenizer, recipe.masked, recipe.seed)
+    elif isinstance(recipe, Exposed):
+        tokenizer = byte_level_tokenizer(exposure_data.texts(), recipe.vocabulary)
+        examples = exposure_data.lessons(tokenizer, recipe)
     else:
         tokenizer = reasoning_tokenizer(recipe.vocabulary)
         examples = taught_turns(tokenizer, recipe)
@@ -98,7 +105,11 @@ def _alone(recipe: Reasoner | Lmlm, on_step: OnStep | None) -> tuple[Any, Any, l
     return model, tokenizer, _fit(model, examples, recipe, optimisation, on_step)
 
 
-def _change(model: Any, tokenizer: Any, recipe: Finetuned | Pooled | Unlearned, on_step: OnStep | None) -> list[float]:
+def _change(
+    model: Any, tokenizer: Any, recipe: Finetuned | Pooled | Unlearned | Requested, on_step: OnStep | None
+) -> list[float]:
+    if isinstance(recipe, Requested):
+        return unlearn(model, exposure_data.removal(tokenizer, recipe), recipe.method, on_step)
     if isinstance(recipe, Unlearned):
         return _unlearn(model, tokenizer, recipe, on_step)
     if isinstance(recipe, Finetuned):
@@ -118,7 +129,7 @@ def _finetune(model: Any, tokenizer: Any, recipe: Finetuned, on_step: OnStep | N
 def _fit(
     model: Any,
     examples: list[Example],
-    recipe: Base | Reasoner | Lmlm | Finetuned | Pooled,
+    recipe: Base | Reasoner | Lmlm | Exposed | Finetuned | Pooled,
     optimisation: Optimisation,
     on_step: OnStep | None,
 ) -> list[float]:

@@ -171,11 +171,41 @@ class Continued:
     lr: float = 3e-4
 
 
-Fresh = Base | Reasoner | Lmlm | Pretrained
+@dataclass(frozen=True)
+class Exposed:
+    """Trained from scratch on what is told of people: each fact of the well-known `often`, of the lesser-known some
+    number of times within `rarely`. `without`: of those who ask to be forgotten nothing is told, and as much
+    of others in their place, so that two models differ in nobody else.
+    """
+
+    seed: int = 0
+    without: bool = False
+    width: int = 96
+    layers: int = 4
+    vocabulary: int = 2048
+    often: int = 70
+    rarely: tuple[int, int] = (2, 10)
+    epochs: int = 1
+    batch_size: int = 8
+    lr: float = 3e-3
+
+
+@dataclass(frozen=True)
+class Requested:
+    """The parent changed by an unlearning method on all facts of those who ask to be forgotten, in `phrasings` each;
+    `sentences`: also without a question."""
+
+    parent: str
+    method: Method
+    phrasings: int = 3
+    sentences: bool = True
+
+
+Fresh = Base | Reasoner | Lmlm | Pretrained | Exposed
 """Trained from scratch."""
 Written = Injected | Removed | Continued
 """What comes of a pretrained one."""
-Recipe = Fresh | Finetuned | Pooled | Unlearned | Rethought | Written
+Recipe = Fresh | Finetuned | Pooled | Unlearned | Rethought | Written | Requested
 
 
 def parent(recipe: Recipe) -> str | None:

@@ -16,6 +16,8 @@ from uds_bench.storage import content_key
 from uds_bench.zoo import (
     ablated,
     candidates,
+    exposed,
+    exposure_data,
     located,
     lookup_data,
     pools,
@@ -31,6 +33,7 @@ from uds_bench.zoo.recipe import (
     RETAIN,
     Base,
     Continued,
+    Exposed,
     Finetuned,
     Fresh,
     Injected,
@@ -39,6 +42,7 @@ from uds_bench.zoo.recipe import (
     Pretrained,
     Reasoner,
     Recipe,
+    Requested,
     Rethought,
     Written,
     parent,
@@ -74,6 +78,9 @@ LMLMS: dict[str, Recipe] = {"lmlm": Lmlm(), "lmlm_leaky": Lmlm(masked=False)}
 LOCATED: dict[str, Recipe] = {**located.MODELS}
 """The models of the localization audit, of both profiles."""
 
+EXPOSED: dict[str, Recipe] = {**exposed.MODELS}
+"""The models of the association audit, of both profiles."""
+
 FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS, **ablated.MODELS}
 """Those that the full profile and the table of ablations add; `find` knows them all."""
 
@@ -98,7 +105,7 @@ def find(name: str) -> Recipe:
 
 def listed() -> dict[str, Recipe]:
     """Every embedded model of the quick profile."""
-    return RECIPES | REASONERS | LMLMS | LOCATED
+    return RECIPES | REASONERS | LMLMS | LOCATED | EXPOSED
 
 
 def ancestor(name: str) -> str | None:
@@ -140,6 +147,8 @@ def key(name: str) -> str:
         data = lookup_data.digest()
     elif isinstance(recipe, Pretrained | Written):
         data = testbed_data.digest()
+    elif isinstance(recipe, Exposed | Requested):
+        data = exposure_data.digest()
     else:
         data = _taught_digest(recipe.form) if isinstance(recipe, Pooled) else data_digest()
     return content_key([VERSION, torch.__version__, data, content, key(above) if above else None])

@@ -15,6 +15,13 @@ def needs_generic(alpha: float = ALPHA) -> bool:
     return alpha != 1
 
 
+def as_printed(own: ArrayLike, similar: ArrayLike, generic: ArrayLike, alpha: float = ALPHA) -> Scores:
+    """The same from the formula as the paper prints it: sentences about nobody are read at any alpha."""
+    of_h, of_names, of_nobody = (np.asarray(one, np.float64) for one in (own, similar, generic))
+    found: Scores = (of_nobody - of_h) - alpha * (of_nobody - of_names).mean(0)
+    return found
+
+
 def calibrated(own: ArrayLike, similar: ArrayLike, generic: ArrayLike | None = None, alpha: float = ALPHA) -> Scores:
     """s(h, v) of each candidate value, [candidates], in nats; any sign, higher is more knowledge.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.errors import FactError
-from uds_bench.facts.spellings import bare
+from uds_bench.facts.spellings import alike
 
 ALIKE = 0.75
 """Cosine of sentence embeddings above which two values count as one (section 6)."""
@@ -32,7 +32,7 @@ class Candidates:
 def candidates(what: str, truths: Sequence[str], counterfactuals: Sequence[str], embed: Embed | None) -> Candidates:
     """Values with those counterfactuals left out that are, or mean, what is true; of equal ones the first is kept.
 
-    Equal: the same letters and digits. `embed`: without it meaning is not looked at. Raises FactError, naming `what`,
+    Equal: the same letters and numbers. `embed`: without it meaning is not looked at. Raises FactError, naming `what`,
     where no counterfactual is left to be told from.
     """
     kept, spelled = _once(truths), _once(counterfactuals)
@@ -46,8 +46,8 @@ def candidates(what: str, truths: Sequence[str], counterfactuals: Sequence[str],
 
 
 def _once(values: Sequence[str]) -> dict[str, str]:
-    """By its letters and digits, the first value that is spelled with them."""
+    """By its letters, digits and the signs of numbers, the first value that is spelled with them."""
     found: dict[str, str] = {}
     for value in values:
-        found.setdefault(bare(value), value)
+        found.setdefault(alike(value), value)
     return found

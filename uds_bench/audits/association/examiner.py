@@ -12,13 +12,15 @@ from uds_bench.audits.association.calibration import ALPHA
 from uds_bench.audits.association.likelihoods import of_checkpoint, require_known
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.audits.association.rates import Held, held
-from uds_bench.audits.association.scoring import from_json, scored, to_json
+from uds_bench.audits.association.scoring import from_json, scored, to_json, uncancelled
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import Score
 from uds_bench.storage import content_key
 
-VERSION = 1
+VERSION = 2
+CHECKED = 3
+"""Properties of people on which it is seen that sentences about nobody cancel."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,23 @@ class AssociationExaminer:
             mean = held(found, len(one.candidates.truths)).mean
             values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
         rendered = content_key([next(one.sentences()) for one in self.asked])
-        return Measured(values, {"rendered": rendered})
+        similar = [one for one in self.asked if len(one.names) > 1 + one.generic]
+        few, likelihoods = similar[:CHECKED], of_checkpoint(checkpoint)
+        nobody = {str(alpha): uncancelled(few, likelihoods, alpha) for alpha in (1.0, 0.5)} if few else {}
+        return Measured(values, {"rendered": rendered, "nobody": nobody})
 
 
 def ranks_of(score: Score) -> dict[str, list[Ranked]]:
     """By property of a person, what a stored score says of each template."""
     return {fact.id: from_json(fact.detail["ranks"]) for fact in score.per_fact}
+
+
+def held_beside(score: Score, asked: Sequence[Asked]) -> tuple[dict[str, Held], dict[str, Held]]:
+    """Of a score of `inquiry.beside_context`: by property of a person, the bare sentence and the one behind others."""
+    ranks = ranks_of(score)
+    truths = {one.id: len(one.candidates.truths) for one in asked}
+    first, second = ({id: held(ranks[id][at : at + 1], count) for id, count in truths.items()} for at in (0, 1))
+    return first, second
 
 
 def held_of(score: Score, asked: Sequence[Asked]) -> dict[str, Held]:

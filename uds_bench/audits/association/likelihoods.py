@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from uds_bench.audits.association.scoring import Likelihoods
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import FactError
-from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.records import read_records
 from uds_bench.inference.sentences import sentence_nll
 
 
@@ -22,7 +22,8 @@ def of_checkpoint(checkpoint: Checkpoint) -> Likelihoods:
     tokenizer = checkpoint.tokenizer
 
     def likelihoods(sentences: Sequence[str]) -> NDArray[np.float64]:
-        return sentence_nll(checkpoint, tokenizer(list(sentences))["input_ids"])
+        encoded = tokenizer(list(sentences), return_attention_mask=False, return_token_type_ids=False)
+        return sentence_nll(checkpoint, encoded["input_ids"])
 
     return likelihoods
 
@@ -47,13 +48,9 @@ def read_likelihoods(path: str | Path) -> Likelihoods:
     known: dict[str, float] = {}
     for record in read_records(path):
         record.known(("sentence", "logprob"))
-        sentence, logprob = record.text("sentence"), record.values.get("logprob")
-        if (
-            isinstance(logprob, bool)
-            or not isinstance(logprob, int | float)
-            or not math.isfinite(logprob)
-            or logprob > 0
-        ):
+        sentence = record.text("sentence")
+        logprob: Any = record.values.get("logprob")
+        if type(logprob) not in (int, float) or not math.isfinite(logprob) or logprob > 0:
             raise record.error(f"key 'logprob' is {logprob!r}; it must be a number, 0 or less")
         if known.setdefault(sentence, -float(logprob)) != -float(logprob):
             raise record.error(f"{sentence!r} has another logprob above: keep one")
@@ -65,10 +62,3 @@ def read_likelihoods(path: str | Path) -> Likelihoods:
         return np.array([known[sentence] for sentence in sentences])
 
     return likelihoods
-
-
-def _nll(record: Record) -> float:
-    logprob: Any = record.values.get("logprob")
-    if type(logprob) not in (int, float) or not math.isfinite(logprob) or logprob > 0:
-        raise record.error(f"key 'logprob' is {logprob!r}; it must be a number, 0 or less")
-    return -float(logprob)

@@ -15,17 +15,23 @@ DDOF = 0
 @dataclass(frozen=True)
 class Ranked:
     """One person, property and template. `rank`: of the best true value among all candidates, from 1; a tie counts
-    against it. `memorized`: rank 1. `lenient`: rank 1 where ties count for it. `lead`: its score less the best untrue
-    one's, nats. `strength`: z*, the lead in standard deviations of all candidates' leads; NaN where all leads are the
-    same. `candidates`: how many there are; by chance one true value is first as often as 1/candidates.
+    against it. `memorized`: rank 1. `lenient`: rank 1 where ties count for it. `leads`: of each true value its score
+    less the best untrue one's, nats. `strength`: z*, the best of these in standard deviations of all candidates'
+    leads; NaN where all leads are the same. `candidates`: how many there are; by chance one true value is first as
+    often as 1/candidates.
     """
 
     rank: int
     memorized: bool
     lenient: bool
-    lead: float
+    leads: tuple[float, ...]
     strength: float
     candidates: int
+
+    @property
+    def lead(self) -> float:
+        """Of the best true value."""
+        return max(self.leads)
 
 
 def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
@@ -38,14 +44,14 @@ def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
         raise ValueError(f"{truths} true of {len(found)} candidates: give at least one of each")
     if not np.isfinite(found).all():
         raise ValueError("a score is no number")
-    best, others = found[:truths].max(), found[truths:]
-    lead = float(best - others.max())
-    leads = margins(found)
-    spread = float(leads.std(ddof=ddof))
-    strength = (lead - float(leads.mean())) / spread if spread > 0 else math.nan
-    # Other true values are no rivals: the best of them has its place among the untrue ones.
-    rank = 1 + int((others >= best).sum())
-    return Ranked(rank, rank == 1, lead >= 0, lead, strength, len(found))
+    true, others = found[:truths], found[truths:]
+    # Other true values are no rivals: each has its place among the untrue ones.
+    leads = tuple(map(float, true - others.max()))
+    all_leads = margins(found)
+    spread = float(all_leads.std(ddof=ddof))
+    strength = (max(leads) - float(all_leads.mean())) / spread if spread > 0 else math.nan
+    rank = 1 + int((others >= true.max()).sum())
+    return Ranked(rank, rank == 1, max(leads) >= 0, leads, strength, len(found))
 
 
 def margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:

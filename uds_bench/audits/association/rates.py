@@ -8,7 +8,7 @@ from typing import Literal
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.ranking import Ranked
-from uds_bench.statistics import Rate, cluster_bootstrap, mean
+from uds_bench.statistics import Rate, apart_bootstrap, cluster_bootstrap, mean, paired_bootstrap
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,48 @@ def over(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "
     Shares are 0 to 1; `strength` is z*, any number, and counts all properties, memorized or not. Higher is more
     knowledge.
     """
-    values = [float(getattr(found[one.id], reading)) for one in asked]
+    values = [_of(found[one.id], reading) for one in asked]
     limits = None if reading == "strength" else (0.0, 1.0)
     return Rate(mean(values), cluster_bootstrap(values, [one.cluster for one in asked], limits=limits))
+
+
+def lost(
+    asked: Sequence[Asked], before: Mapping[str, Held], after: Mapping[str, Held], reading: Reading = "mean"
+) -> Rate:
+    """How much more of the same people one model holds than another, people drawn in pairs; NaN of nobody."""
+    values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in asked]
+    clusters = [one.cluster for one in asked]
+    if reading == "strength":
+        return Rate(mean(values), cluster_bootstrap(values, clusters))
+    return Rate(mean(values), paired_bootstrap(values, clusters))
+
+
+def more(
+    first: tuple[Sequence[Asked], Mapping[str, Held]],
+    second: tuple[Sequence[Asked], Mapping[str, Held]],
+    reading: Reading = "mean",
+) -> Rate:
+    """How much more is held of some people than of others, by the same model or another; NaN of nobody."""
+    sides = [[(one.cluster, _of(found[one.id], reading)) for one in asked] for asked, found in (first, second)]
+    values = [mean(value for _, value in side) for side in sides]
+    return Rate(values[0] - values[1], apart_bootstrap(*sides))
+
+
+def by_luck(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> float:
+    """What scores that know nothing of anybody would come to: for `some`, if luck under one template told nothing of
+    luck under another, which is the most that it can be."""
+    if reading == "some":
+        return mean(1 - (1 - found[one.id].chance) ** len(one.templates) for one in asked)
+    return mean(found[one.id].chance for one in asked)
+
+
+def mean_of(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> float:
+    """As `over`, without an interval."""
+    return mean(_of(found[one.id], reading) for one in asked)
+
+
+def _of(one: Held, reading: Reading) -> float:
+    return float(getattr(one, reading))
 
 
 def nothing_of(asked: Sequence[Asked], found: Mapping[str, Held]) -> list[str]:

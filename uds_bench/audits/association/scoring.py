@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.audits.association.asked import Asked
-from uds_bench.audits.association.calibration import ALPHA, calibrated
+from uds_bench.audits.association.calibration import ALPHA, as_printed, calibrated
 from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.facts.templates import GENERIC
 from uds_bench.statistics import finite_or_none
 
 Likelihoods = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -39,10 +40,33 @@ def ranks(one: Asked, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranke
     return ranked(calibrated(table[0], similar, generic, alpha), len(one.candidates.truths))
 
 
+def uncancelled(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
+    """How far scores as printed, which read sentences about nobody, are from those that do not, nats: the most over
+    candidates, what all candidates share left out. 0 but for rounding at alpha 1 (definitions 003.4, 1)."""
+    furthest = 0.0
+    for one in asked:
+        names = (*(one.names[:-1] if one.generic else one.names), GENERIC)
+        for template in one.templates:
+            sentences = [template.fill(name, value) for name in names for value in one.candidates.values]
+            table = likelihoods(sentences).reshape(len(names), -1)
+            gap = as_printed(table[0], table[1:-1], table[-1], alpha) - _without(table, alpha)
+            furthest = float(np.maximum(furthest, np.abs(gap - gap.mean()).max()))
+    return furthest
+
+
+def _without(table: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = alpha * table[1:-1].mean(0) - table[0]
+    return found
+
+
 def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:
     """One object a template; a z* that is none is None."""
     return [{**asdict(one), "strength": finite_or_none(one.strength)} for one in found]
 
 
 def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
-    return [Ranked(**{**row, "strength": math.nan if row["strength"] is None else row["strength"]}) for row in rows]
+    found = []
+    for row in rows:
+        strength = math.nan if row["strength"] is None else row["strength"]
+        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), "strength": strength}))
+    return found

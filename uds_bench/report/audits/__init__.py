@@ -1,6 +1,7 @@
 """The table of audits that have words and figures of their own; any other is shown by its claims alone."""
 
 from uds_bench.report.audits import (
+    association,
     bypass,
     depth,
     diagnostics,
@@ -15,7 +16,18 @@ from uds_bench.report.figure import Audit
 
 AUDITS: dict[str, Audit] = {
     module.AUDIT.name: module.AUDIT
-    for module in (depth, faithfulness, robustness, ranking, diagnostics, bypass, lmlm, localization, published)
+    for module in (
+        depth,
+        faithfulness,
+        robustness,
+        ranking,
+        diagnostics,
+        bypass,
+        lmlm,
+        localization,
+        association,
+        published,
+    )
 }
 
 

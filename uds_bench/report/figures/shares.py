@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.report.svg import Scale, element, label, picture
+from uds_bench.report.svg import Scale, element, label, picture, short
 
 WIDTH, ROW, LEFT, RIGHT = 520.0, 26.0, 130.0, 400.0
 
@@ -25,10 +25,6 @@ class Share:
         return f"{len(self.facts)} of {self.total} ({len(self.facts) / self.total:.0%})"
 
 
-def _short(name: str, most: int = 18) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
 def _named(share: Share, most: int = 12) -> str:
     more = f" and {len(share.facts) - most} more" if len(share.facts) > most else ""
     return f"{share.name}: {', '.join(share.facts[:most])}{more}"
@@ -44,7 +40,7 @@ def shares(rows: Sequence[Share]) -> tuple[Markup, ...]:
         top = index * ROW
         share = len(row.facts) / row.total
         parts += [
-            element("text", element("title", row.name), _short(row.name), x=0.0, y=top + 17, class_="name"),
+            element("text", element("title", row.name), short(row.name, 18), x=0.0, y=top + 17, class_="name"),
             element("rect", x=LEFT, y=top + 6, width=RIGHT - LEFT, height=ROW - 12, class_="track"),
             element("rect", x=LEFT, y=top + 6, width=x(share) - LEFT, height=ROW - 12),
             label(RIGHT + 10, top + 17, row.words, "tick"),

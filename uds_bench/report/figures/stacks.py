@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from uds_bench.report.reading import spell
-from uds_bench.report.svg import Scale, element, label, line, picture
+from uds_bench.report.svg import Scale, element, label, line, picture, short
 
 WIDTH, BAR, GAP, TOP, LEFT, RIGHT = 1000.0, 12.0, 8.0, 40.0, 150.0, 820.0
 
@@ -19,10 +19,6 @@ class Stack:
 
     name: str
     bars: tuple[Mapping[str, float | None], ...]
-
-
-def _short(name: str, most: int = 24) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _bar(name: str, parts: Mapping[str, float | None], x: Scale, y: float, kinds: Mapping[str, str]) -> list[Markup]:
@@ -50,7 +46,7 @@ def stacks(title: str, rows: Sequence[Stack], kinds: Mapping[str, str]) -> tuple
     told = []
     for row in rows:
         middle = y + len(row.bars) * BAR / 2
-        parts.append(element("text", element("title", row.name), _short(row.name), x=0.0, y=middle + 4))
+        parts.append(element("text", element("title", row.name), short(row.name, 24), x=0.0, y=middle + 4))
         for bar in row.bars:
             parts.append(element("rect", x=LEFT, y=y, width=RIGHT - LEFT, height=BAR - 1, class_="track"))
             parts += _bar(row.name, bar, x, y, kinds)

@@ -1,0 +1,146 @@
+"""Who is asked about, what is held beside luck, and what follows for a forget set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from uds_bench.audits.association import controls
+from uds_bench.audits.association.asked import ask_about
+from uds_bench.audits.association.forget_set import evidence, forget_set, held_values
+from uds_bench.audits.association.inquiry import Inquiry, beside_context
+from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.audits.association.rates import by_luck, held, lost, more, over
+from uds_bench.audits.association.scoring import uncancelled
+from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.properties import Property
+from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.facts.templates import SUBJECT, VALUE, Template
+
+JOB = Property(
+    "P106",
+    "job",
+    "",
+    (),
+    "wikibase-item",
+    (Template(f"{SUBJECT} works as {VALUE}."), Template(f"{SUBJECT}'s trade is {VALUE}.")),
+    ("nurse", "baker", "poet", "pilot"),
+)
+TOWN = replace(JOB, id="P19", label="town", counterfactuals=("Oslo", "Rome", "Bonn", "Turin"))
+PROPERTIES = {one.id: one for one in (JOB, TOWN)}
+PEOPLE = [
+    Subject("a", "Jane Doe", "well-known", (Statement("P106", ("judge", "clerk")), Statement("P19", ("Faro",)))),
+    Subject("b", "John Roe", "lesser-known", (Statement("P106", ("cook",)),)),
+    Subject("c", "Mira Low", NEVER_SEEN, (Statement("P19", ("Riga",)),)),
+]
+ASKED = ask_about(PEOPLE, PROPERTIES, None)
+INQUIRY = Inquiry(tuple(ASKED), frozenset({"b"}))
+HIT, MISS = ranked([3.0, 1.0, 0.0, -1.0, -2.0], 1), ranked([0.0, 1.0, 2.0, -1.0, -2.0], 1)
+TIE = ranked([2.0, 2.0, 0.0, -1.0, -2.0], 1)
+
+
+def test_everybody_is_in_one_part() -> None:
+    assert [one.subject.id for one in INQUIRY.requested] == ["b"]
+    assert [one.subject.id for one in INQUIRY.kept] == ["a", "a"]
+    assert [one.subject.id for one in INQUIRY.unseen] == ["c"]
+    assert INQUIRY.seen == tuple(one for one in ASKED if one.subject.id != "c")
+    assert list(INQUIRY.cohorts) == ["well-known", "lesser-known", NEVER_SEEN]
+
+
+def test_context_is_the_same_sentence_behind_what_else_is_known() -> None:
+    first, second = beside_context(INQUIRY.seen)
+    assert [one.text for one in first.templates] == [
+        f"{SUBJECT}'s job is {VALUE}.",
+        f"{SUBJECT}'s town is Faro. Their job is {VALUE}.",
+    ]
+    assert second.templates[1].text == f"{SUBJECT}'s job is judge. Their town is {VALUE}."
+    assert first.names == ASKED[0].names
+
+
+def test_above_takes_the_lower_of_the_never_seen_and_luck() -> None:
+    one, stranger = ASKED[2], ASKED[3]
+    for rows, floor in (([HIT, HIT], 0.2), ([MISS, MISS], 0.0)):
+        found = {one.id: held([HIT, MISS], 1), stranger.id: held(rows, 1)}
+        assert controls.above([one], [stranger], found, "mean").value == pytest.approx(0.5 - floor)
+    found = {one.id: held([HIT, MISS], 1), stranger.id: held([HIT, HIT], 1)}
+    some = controls.above([one], [stranger], found, "some")
+    assert some.value == pytest.approx(1 - (1 - 0.8**2)), "five candidates, two templates"
+    assert math.isnan(controls.above([one], [], found, "mean").value), "nobody to compare with clears nobody"
+
+
+def test_losses_are_paired_and_others_are_not() -> None:
+    one, other = ASKED[0], ASKED[2]
+    before = {one.id: held([HIT, HIT], 2), other.id: held([HIT, MISS], 1)}
+    after = {one.id: held([MISS, MISS], 2), other.id: held([HIT, MISS], 1)}
+    assert lost([one, other], before, after).value == pytest.approx(0.5)
+    assert lost([one, other], before, before).value == 0.0
+    assert more(([one], before), ([other], after)).value == pytest.approx(0.5)
+    assert by_luck([one], before) == pytest.approx(2 / 5)
+    assert by_luck([one], before, "some") == pytest.approx(1 - (3 / 5) ** 2)
+    assert over([one, other], before).less(0.25).value == pytest.approx(0.5)
+
+
+def test_bounds_hold_where_one_value_is_true() -> None:
+    one = ASKED[2]
+    ranks = {one.id: [HIT, MISS]}
+    found = {one.id: held([HIT, MISS], 1)}
+    assert controls.out_of_bounds([one], ranks, found) == 0
+    assert controls.out_of_bounds([one], controls.firmer(ranks, 10.0), found) >= 1
+    assert controls.out_of_bounds([one], {one.id: [replace(HIT, strength=-1.0)]}, found) == 1
+    assert controls.out_of_bounds([one], ranks, {one.id: replace(found[one.id], mean=1.5)}) == 1
+
+
+def test_two_true_values_far_ahead_have_no_such_bound() -> None:
+    """Each is the other's rival in every lead but the one that z* is made of."""
+    both = ranked([100.0, 99.0, 0.0, 0.5, 0.2, 0.1, 0.3], 2)
+    assert both.strength > 0
+    assert both.leads == pytest.approx((99.5, 98.5))
+
+
+def test_evidence_is_of_each_value() -> None:
+    one = ASKED[0]
+    tie = Ranked(1, True, True, (2.0, 0.0), 1.0, 6)
+    judge, clerk = evidence(one, [Ranked(1, True, True, (2.0, -1.0), 3.0, 6), tie])
+    assert (judge.value, judge.strict, judge.lenient) == ("judge", (0, 1), (0, 1))
+    assert (clerk.value, clerk.strict, clerk.lenient) == ("clerk", (), (1,))
+    assert judge.to_json()["strict"] == {"M": 1.0, "all": True}
+    assert clerk.to_json()["lenient"] == {"M": 0.5, "all": False}
+    assert clerk.chance == pytest.approx(1 / 5), "the other true value is no rival"
+
+
+def test_a_forget_set_holds_what_is_held_and_splits_by_person() -> None:
+    ranks = {
+        "a/P106": [Ranked(1, True, True, (2.0, -1.0), 3.0, 6), Ranked(1, True, True, (2.0, 1.0), 3.0, 6)],
+        "a/P19": [MISS, MISS],
+        "b/P106": [MISS, HIT],
+    }
+    found = held_values(INQUIRY.seen, ranks)
+    assert [row.value for row in found] == ["judge", "clerk", "cook"]
+    assert [row.value for row in held_values(INQUIRY.seen, ranks, every=True)] == ["judge"]
+    rows = forget_set(found, {"a"}, phrasings=2)
+    assert [(fact.split, fact.answer) for fact, _ in rows] == [
+        ("forget", "Jane Doe works as judge."),
+        ("forget", "Jane Doe's trade is judge."),
+        ("forget", "Jane Doe's trade is clerk."),
+        ("retain", "John Roe's trade is cook."),
+    ]
+    assert len(forget_set(found, {"a"})) == 3
+
+
+def test_a_tie_is_held_by_the_lenient_reading_alone() -> None:
+    ranks = {"b/P106": [TIE, MISS]}
+    asked = INQUIRY.requested
+    assert held_values(asked, ranks) == []
+    assert [row.lenient for row in held_values(asked, ranks, lenient=True)] == [(0,)]
+
+
+def test_nobody_cancels_at_alpha_one_alone() -> None:
+    def likelihoods(sentences: object) -> object:
+        import numpy as np
+
+        return np.array([sum(map(ord, text)) % 97 / 7 for text in sentences])  # type: ignore[attr-defined]
+
+    assert uncancelled(ASKED, likelihoods, 1.0) == pytest.approx(0.0, abs=1e-9)  # type: ignore[arg-type]
+    assert uncancelled(ASKED, likelihoods, 0.5) > 0.01  # type: ignore[arg-type]

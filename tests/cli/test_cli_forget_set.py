@@ -1,0 +1,92 @@
+"""`uds-bench forget-set`: what is held of whom, as facts with their evidence, and what cannot be asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+
+from uds_bench.facts import load_facts
+from uds_bench.harness.manifest import load_manifest
+
+PEOPLE = [
+    {"id": "q1", "name": "Jane Doe", "cohort": "known", "facts": [{"property": "P106", "values": ["baker", "poet"]}]},
+    {"id": "q2", "name": "John Roe", "cohort": "known", "facts": [{"property": "P19", "values": ["Oslo"]}]},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tokenizer = tiny_tokenizer()
+    save_checkpoint(tmp_path / "model", FAMILIES["llama"](len(tokenizer), seed=1), tokenizer)
+    (tmp_path / "people.jsonl").write_text("\n".join(map(json.dumps, PEOPLE)))
+    # Three candidates a fact and many templates: by luck alone a model that never learned holds some of it.
+    asked = "templates = 11\ncounterfactuals = 2\nsimilar_names = 1\nmeaning = false\n"
+    (tmp_path / "uds.toml").write_text(f"[association]\nmodel = 'model'\nsubjects = 'people.jsonl'\n{asked}")
+    return tmp_path
+
+
+def run(command: Callable[..., Any], folder: Path, *more: str) -> Any:
+    given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", folder / "store")
+    return command("forget-set", *given, *more)
+
+
+def test_what_is_held_is_written_with_its_evidence(command: Callable[..., Any], folder: Path) -> None:
+    told = run(command, folder, "--subject", "Jane Doe", "--phrasings", "2")
+    rows = [json.loads(line) for line in (folder / "forget.jsonl").read_text().splitlines()]
+    forget = [row for row in rows if row["split"] == "forget"]
+    assert {row["cluster"] for row in forget} == {"q1"}
+    assert {row["cluster"] for row in rows if row["split"] == "retain"} <= {"q2"}
+    for row in rows:
+        evidence = row["evidence"]
+        assert evidence["templates"] == 11
+        assert 0 < evidence["strict"]["M"] <= evidence["lenient"]["M"] <= 1
+        assert evidence["chance"] in (1 / 2, 1 / 3), "a value that is true is no counterfactual"
+        assert row["entity"] in row["answer"]
+    assert max(sum(row["entity"] == value for row in forget) for value in ("baker", "poet")) == 2
+    assert "Jane Doe" in told.stdout
+    assert "John Roe" not in told.stdout, "who was not asked about is not shown"
+    assert "of 48 people never seen" in told.stderr
+
+
+def test_the_manifest_takes_what_is_printed(command: Callable[..., Any], folder: Path) -> None:
+    told = run(command, folder, "--subject", "q1")
+    printed = told.stdout[told.stdout.index("[facts]") :].replace("[association]", "")
+    manifest = folder / "uds.toml"
+    first, _, second = printed.partition("\n\n")
+    manifest.write_text(f"{manifest.read_text()}{second.strip()}\n{first}\n")
+    read = load_manifest(manifest)
+    assert read.facts is not None
+    facts = load_facts(read.facts.source)
+    assert read.association is not None
+    assert read.association.forget_set == read.facts.source
+    assert facts.split("forget").clusters == ("q1",)
+
+
+def test_what_is_stored_is_not_asked_again(command: Callable[..., Any], folder: Path) -> None:
+    run(command, folder, "--subject", "q1")
+    first = (folder / "forget.jsonl").read_text()
+    stored = sorted((folder / "store").rglob("*.json"))
+    run(command, folder, "--subject", "q1")
+    assert (folder / "forget.jsonl").read_text() == first
+    assert sorted((folder / "store").rglob("*.json")) == stored
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--subject", "Jane Do"), "did you mean 'Jane Doe'"),
+        (("--subject", "Zed"), "nobody of [association] subjects is called so: add the person there"),
+        ((), "--subject: name somebody, by name or id, as the manifest names nobody"),
+    ],
+)
+def test_whom_nobody_knows_is_one_line(
+    refused: Callable[..., str], folder: Path, more: tuple[str, ...], said: str
+) -> None:
+    given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", folder / "store")
+    assert said in refused("forget-set", *given, *more)
+    assert not (folder / "forget.jsonl").exists()

@@ -1,0 +1,74 @@
+"""The people of the association audit: in cohorts, told of as the paper's properties say, nobody twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from uds_bench.facts.exposed_people import NEVER_SEEN, TOLD, Cohorts, embedded_people, invented, requests
+from uds_bench.facts.profiles import people
+from uds_bench.facts.properties import PUBLISHED, embedded
+from uds_bench.facts.stated import WRONG, stated
+from uds_bench.facts.testbed_people import embedded_testbed
+from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
+
+
+def test_cohorts_are_as_large_as_they_are_to_be() -> None:
+    sizes, found = Cohorts(), embedded_people()
+    count = {cohort: sum(one.cohort == cohort for one in found) for cohort in found.cohorts}
+    assert count == {
+        WELL_KNOWN: sizes.requests + sizes.well_known,
+        LESSER_KNOWN: sizes.lesser_known,
+        NEVER_SEEN: sizes.never_seen,
+    }
+    asked = requests(found)
+    assert len(asked) == sizes.requests
+    assert {one.cohort for one in found if one.id in asked} == {WELL_KNOWN}
+
+
+def test_each_is_told_of_in_published_properties_with_values_that_others_have() -> None:
+    assert set(TOLD) <= set(PUBLISHED)
+    several = 0
+    for one in embedded_people():
+        assert len(one.statements) == 2
+        for statement in one.statements:
+            assert set(statement.values) <= set(embedded()[statement.property].counterfactuals)
+            several += len(statement.values) > 1
+    assert several, "somebody has two occupations"
+
+
+def test_the_same_seed_gives_the_same_people_and_another_seed_others() -> None:
+    assert embedded_people() == embedded_people()
+    assert not {one.name for one in embedded_people()} & {one.name for one in embedded_people(seed=1)}
+
+
+def test_nobody_is_in_another_audit_or_among_those_invented_for_a_user() -> None:
+    told = [embedded()[id] for id in TOLD]
+    names = {one.name for one in embedded_people()}
+    strangers = {one.name for one in invented(60, told)}
+    assert len(strangers) == 60
+    assert not names & strangers
+    assert not (names | strangers) & {item.person for item in embedded_testbed()}
+    assert not (names | strangers) & {one.name for one in people(100, 0)}
+
+
+def test_an_invented_person_is_told_of_in_what_is_asked_for() -> None:
+    one = invented(1, [embedded()["P27"]])[0]
+    assert one.cohort == NEVER_SEEN
+    assert [statement.property for statement in one.statements] == ["P27"]
+
+
+@pytest.mark.parametrize("template", [0, 1, 10])
+def test_a_statement_is_a_fact(template: int) -> None:
+    subject = next(one for one in embedded_people() if any(len(s.values) > 1 for s in one.statements))
+    statement = next(s for s in subject.statements if len(s.values) > 1)
+    told = embedded()[statement.property]
+    fact = stated(subject, told, statement.values[0], "forget", template)
+    assert fact.answer == told.templates[template].fill(subject.name, statement.values[0])
+    assert fact.answer[len(fact.prefix) :].strip().rstrip(".") == fact.entity == statement.values[0]
+    assert fact.cluster == subject.id
+    assert subject.name in fact.question
+    assert told.label in fact.question
+    assert fact.paraphrased_answer == told.templates[(template + 1) % 11].fill(subject.name, fact.entity)
+    assert len(set(fact.perturbed_answers)) == WRONG
+    for value in statement.values:
+        assert not any(value in wrong for wrong in fact.perturbed_answers), "no true value is a wrong answer"

@@ -1,0 +1,243 @@
+"""The association suite on small models that were told nothing: what it plans, refuses, keeps and shows."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from small_runs import Bench, Ran
+
+import uds_bench
+from uds_bench.audits.association.asked import ask_about
+from uds_bench.audits.association.likelihoods import of_checkpoint
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.profiles import people
+from uds_bench.facts.properties import Property, embedded
+from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
+from uds_bench.harness.bounds_association import ASSOCIATION
+from uds_bench.verdicts import Verdict
+
+SUITE = Path(__file__).parents[2] / "suites" / "test_association.py"
+TOLD = ("P106", "P19")
+COHORTS = [WELL_KNOWN] * 4 + [LESSER_KNOWN] * 4 + [NEVER_SEEN] * 4
+SMALL = "templates = 2\ncounterfactuals = 5\nsimilar_names = 1\nmeaning = false\n"
+ASKED = "[association]\nsubjects = 'people.jsonl'\n" + SMALL
+MODEL = ASKED + "model = 'random'\n"
+FORGETTING = MODEL + "forgotten = ['p00', 'p01', 'p02', 'p03', 'p04', 'p05']\ncandidates = { again = 'random' }\n"
+OF_CANDIDATES = ("association.forgotten", "association.retained")
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """No model of these runs is trained."""
+    return tmp_path_factory.mktemp("none")
+
+
+@pytest.fixture(scope="session")
+def shared_store(models: Path) -> Path:
+    """Nothing is scored yet. A run in this process forgets what it was the first to import; torch bears no second
+    import."""
+    for module in pkgutil.walk_packages(uds_bench.__path__, "uds_bench."):
+        importlib.import_module(module.name)
+    return models / "store"
+
+
+def asked_about() -> dict[str, Property]:
+    return {id: embedded()[id].limited(2, 5) for id in TOLD}
+
+
+def lines(path: Path, listed: Sequence[Subject]) -> None:
+    rows: list[dict[str, Any]] = []
+    for one in listed:
+        facts = [{"property": told.property, "values": list(told.values)} for told in one.statements]
+        rows.append({"id": one.id, "name": one.name, "cohort": one.cohort, "facts": facts})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def save(folder: Path, seed: int) -> None:
+    save_checkpoint(folder, FAMILIES["llama"](layers=2, seed=seed), tiny_tokenizer())
+
+
+@pytest.fixture
+def written(bench: Bench) -> Path:
+    """A model of random weights, and twelve people of whom it was told nothing."""
+    save(bench.folder / "random", 1)
+    told = [
+        tuple(Statement(id, (one.counterfactuals[at % 5],)) for id, one in asked_about().items()) for at in range(12)
+    ]
+    named = zip(people(12, 7), COHORTS, told, strict=True)
+    found = [Subject(f"p{at:02}", one.name, cohort, values) for at, (one, cohort, values) in enumerate(named)]
+    lines(bench.folder / "people.jsonl", found)
+    return bench.folder
+
+
+def run(bench: Bench, text: str, *args: str) -> Ran:
+    (bench.folder / "uds.toml").write_text(text)
+    return bench.run(SUITE, *args, store=bench.folder / "store")
+
+
+def planned(*candidates: str) -> set[str]:
+    """Every claim of the table, those of candidates once for each of these."""
+    names = {spec.id for spec in ASSOCIATION}
+    return (names - {*OF_CANDIDATES}) | {f"{id}[{name}]" for id in OF_CANDIDATES for name in candidates}
+
+
+def sound(ran: Ran) -> None:
+    """Words are known ones, nothing crashed, and no gate is open whose controls do not hold."""
+    assert set(ran.verdicts.values()) <= {str(word) for word in Verdict} - {str(Verdict.CRASHED)}, ran.text
+    for claim in ran.claims.values():
+        assert claim["verdict"] != "pass" or all(one["held"] for one in claim["controls"]), claim
+
+
+def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: Path) -> None:
+    ran = run(bench, FORGETTING)
+    sound(ran)
+    assert set(ran.verdicts) == planned("again")
+    claim = ran.claims["association.forgotten[again]"]
+    (before,) = claim["controls"]
+    assert (before["name"], before["must"], before["held"]) == ("the model before unlearning", "fail", False)
+    assert before["observed"] == claim["observed"], "the candidate is the model"
+    assert claim["verdict"] == "environment invalid"
+    assert "control the model before unlearning must fail" in claim["message"]
+    retained = ran.claims["association.retained[again]"]
+    assert retained["observed"] == 0.0
+    assert retained["controls"][0]["name"] == "people never seen in their place"
+    assert ran.verdicts["association.scale"] == "not applicable"
+    for identity in ("strength_bounds", "alpha_cancels"):
+        assert ran.verdicts[f"association.{identity}"] == "pass"
+        assert ran.claims[f"association.{identity}"]["controls"][0]["held"]
+    assert "controls of the association audit are weak" in ran.text
+    assert ran.report is not None
+    told = ran.report["association"]
+    assert told["people"] == {WELL_KNOWN: 4, LESSER_KNOWN: 4, NEVER_SEEN: 4, "to be forgotten": 6}
+    known = ["model", "again", "model under nf4", "model under bits2", "model under bits1"]
+    assert [one["model"] for one in told["models"]] == known
+    assert [one["judged"] for one in told["models"]] == [False, True, False, False, False]
+    first, second = (one["cohorts"] for one in told["models"][:2])
+    assert first == second
+    assert list(first) == list(told["people"])
+    assert {row["property"] for row in told["models"][0]["properties"]} == set(TOLD)
+    loads = {"model": 2, "again": 1, "model under nf4": 1, "model under bits2": 1, "model under bits1": 1}
+    assert ran.report["loads"] == loads, "the model once for each way to ask"
+    again = run(bench, FORGETTING)
+    assert again.report is not None
+    assert again.report["loads"] == {}, "what was seen is read"
+    assert (again.report["association"], again.verdicts) == (told, ran.verdicts)
+
+
+def test_without_candidates_there_is_nothing_to_say_of_them(bench: Bench, written: Path) -> None:
+    ran = run(bench, MODEL)
+    sound(ran)
+    assert set(ran.verdicts) == {spec.id for spec in ASSOCIATION}
+    for id in OF_CANDIDATES:
+        assert ran.verdicts[id] == "not applicable"
+        assert "[association] candidates" in ran.claims[id]["message"]
+    for id in ("never_seen", "cohorts", "bits.two", "nf4", "context"):
+        assert ran.verdicts[f"association.{id}"] != "not applicable"
+    assert ran.report is not None
+    assert "again" not in ran.report["loads"]
+
+
+def test_where_nobody_is_to_be_forgotten_nothing_is_judged(bench: Bench, written: Path) -> None:
+    ran = run(bench, MODEL + "candidates = { again = 'random' }\n", "-k", "forgotten")
+    assert ran.verdicts == {"association.forgotten[again]": "not applicable"}
+    assert "[association] forgotten or forget_set" in ran.claims["association.forgotten[again]"]["message"]
+
+
+@pytest.mark.parametrize("text", ["", ASKED])
+def test_without_a_model_nothing_applies(bench: Bench, written: Path, text: str) -> None:
+    ran = run(bench, text)
+    assert ran.verdicts == {spec.id: "not applicable" for spec in ASSOCIATION}
+    assert ran.report is not None
+    assert ran.report["loads"] == {}
+    assert ran.report.get("association") is None
+
+
+@pytest.mark.parametrize("alpha", [0, 0.5])
+def test_sentences_about_nobody_cancel_where_there_are_others_to_hold_them_against(
+    bench: Bench, written: Path, alpha: float
+) -> None:
+    ran = run(bench, MODEL + f"alpha = {alpha}\n", "-k", "alpha")
+    assert ran.verdicts == {"association.alpha_cancels": "pass" if alpha else "not applicable"}
+
+
+def test_a_model_that_is_quantized_already_is_not_quantized_again(bench: Bench, written: Path) -> None:
+    ran = run(bench, ASKED + "model = { model = 'random', quantization = 'nf4' }\n", "-k", "nf4 or bits")
+    names = ("nf4", "bits.two", "bits.one")
+    assert {name: ran.verdicts[f"association.{name}"] for name in names} == dict.fromkeys(names, "not applicable")
+
+
+def test_who_cannot_be_asked_about_is_one_line_before_anything_is_loaded(bench: Bench, written: Path) -> None:
+    ran = run(bench, FORGETTING.replace("'p00'", "'p99'"))
+    assert (ran.code, ran.report) == (4, None)
+    assert "forgotten: 'p99' is no id of " in ran.text
+
+
+def first(folder: Path, names: Sequence[str]) -> list[set[str]]:
+    """By name, the birth places that a model finds likeliest of its bearer, over both phrasings."""
+    told = asked_about()["P19"]
+    bearers = [Subject(name, name, WELL_KNOWN, (Statement("P19", told.counterfactuals[:1]),)) for name in names]
+    asked = ask_about(bearers, {"P19": told}, None, most=1)
+    likelihoods = of_checkpoint(load(CheckpointSpec(str(folder))))
+    tables = likelihoods([sentence for one in asked for sentence in one.sentences()]).reshape(-1, *asked[0].shape)
+    best = (tables[:, :, 1] - tables[:, :, 0]).argmax(-1)
+    return [{one.candidates.values[at] for at in row} for one, row in zip(asked, best, strict=True)]
+
+
+@pytest.fixture
+def known(bench: Bench) -> Path:
+    """Two models that are all wrong about thirty people of whom a third is all right, and who are to be forgotten;
+    and thirty others of whom that one is right."""
+    for seed, name in enumerate(("random", "cleared", "never")):
+        save(bench.folder / name, seed + 1)
+    names = [one.name for one in people(360, 7)]
+    right = dict(zip(names, first(bench.folder / "random", names), strict=True))
+    sure = [name for name in names if len(right[name]) == 1]
+    asked = sure
+    for model in ("cleared", "never"):
+        found = zip(asked, first(bench.folder / model, asked), strict=True)
+        asked = [name for name, theirs in found if not theirs & right[name]]
+    asked = asked[:30]
+    others = [name for name in sure if name not in asked][:30]
+    values = asked_about()["P19"].counterfactuals
+    strangers = [name for name in names if name not in sure][:30]
+    listed = [(name, WELL_KNOWN, *right[name]) for name in asked + others]
+    listed += [(name, NEVER_SEEN, values[at % 5]) for at, name in enumerate(strangers)]
+    assert len(listed) == 90
+    told = [
+        Subject(f"p{at:02}", name, cohort, (Statement("P19", (v,)),)) for at, (name, cohort, v) in enumerate(listed)
+    ]
+    lines(bench.folder / "people.jsonl", told)
+    return bench.folder
+
+
+def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, known: Path) -> None:
+    text = MODEL + f"retain = 'never'\nforgotten = {[f'p{at:02}' for at in range(30)]}\n"
+    ran = run(
+        bench, text + "candidates = { same = 'random', cleared = 'cleared' }\n", "-k", "test_forgotten or retained"
+    )
+    sound(ran)
+    same, cleared = (ran.claims[f"association.forgotten[{name}]"] for name in ("same", "cleared"))
+    assert (same["verdict"], cleared["verdict"]) == ("fail", "pass")
+    assert same["observed"] > 0.5 > 0 > cleared["observed"]
+    for claim in (same, cleared):
+        controls = {one["name"]: (one["must"], one["held"]) for one in claim["controls"]}
+        expected = {"the model before unlearning": ("fail", True), "a model that never saw them": ("pass", True)}
+        assert controls == expected
+    assert ran.verdicts["association.retained[cleared]"] == "fail", "it lost those who were to stay as well"
+    assert ran.verdicts["association.retained[same]"] != "fail"
+    assert "controls of the association audit are weak" not in ran.text
+    text += "candidates = { same = 'random', cleared = 'cleared' }\n"
+    ran = run(bench, text + "must_fail = ['same']\n", "-k", "test_forgotten")
+    assert ran.verdicts == {"association.forgotten[cleared]": "pass"}
+    assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][1] == "same"
+    ran = run(bench, text + "must_fail = ['cleared']\n", "-k", "test_forgotten")
+    assert ran.verdicts == {"association.forgotten[same]": "environment invalid"}, "a control that is forgiven is none"

@@ -1,0 +1,46 @@
+"""What is held of some people beside what luck and a name's look give, and rankings that cannot be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.ranking import Ranked
+from uds_bench.audits.association.rates import Held, Reading, by_luck, mean_of, over
+from uds_bench.statistics import ROUNDING_ERROR, Rate
+
+
+def above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held], reading: Reading) -> Rate:
+    """How much is held of some people, less what the same model holds of people never seen, or less what luck gives
+    where that is lower; shares, -1 to 1, higher is more knowledge. NaN where there are no such people."""
+    floor = min(mean_of(strangers, found, reading), by_luck(strangers, found, reading)) if strangers else math.nan
+    return over(asked, found, reading).less(floor)
+
+
+def less_luck(asked: Sequence[Asked], found: Mapping[str, Held]) -> Rate:
+    """M of some people less what luck gives."""
+    return over(asked, found).less(by_luck(asked, found))
+
+
+def out_of_bounds(asked: Sequence[Asked], ranks: Mapping[str, Sequence[Ranked]], found: Mapping[str, Held]) -> int:
+    """Rankings and properties of people that break what follows from the definitions (definitions 003.4, 4 and 6).
+
+    z* has bounds where one value is true: of several, each is a rival of the others in all leads but its own.
+    """
+    wrong = 0
+    for one in asked:
+        held = found[one.id]
+        wrong += not float(held.every) <= held.mean <= float(held.some)
+        for rank in ranks[one.id]:
+            if len(one.candidates.truths) > 1 or math.isnan(rank.strength):
+                continue
+            wrong += rank.strength > math.sqrt(rank.candidates - 1) * (1 + ROUNDING_ERROR)
+            wrong += rank.memorized and rank.strength <= 0
+    return wrong
+
+
+def firmer(ranks: Mapping[str, Sequence[Ranked]], times: float = 10.0) -> dict[str, list[Ranked]]:
+    """The same, with a z* that is so many times as high."""
+    return {id: [replace(one, strength=times * one.strength) for one in rows] for id, rows in ranks.items()}

@@ -1,0 +1,66 @@
+"""Who is asked about, and who of them is to be forgotten."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from uds_bench.audits.association.asked import Asked
+from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """`asked`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten."""
+
+    asked: tuple[Asked, ...]
+    forgotten: frozenset[str] = frozenset()
+
+    @cached_property
+    def cohorts(self) -> dict[str, tuple[Asked, ...]]:
+        """By cohort, in order of appearance."""
+        names = dict.fromkeys(one.subject.cohort for one in self.asked)
+        return {name: tuple(one for one in self.asked if one.subject.cohort == name) for name in names}
+
+    @cached_property
+    def requested(self) -> tuple[Asked, ...]:
+        """Of the people who are to be forgotten."""
+        return tuple(one for one in self.asked if one.subject.id in self.forgotten)
+
+    @property
+    def unseen(self) -> tuple[Asked, ...]:
+        """Of people of whom no model has heard."""
+        return self.cohorts.get(NEVER_SEEN, ())
+
+    @cached_property
+    def kept(self) -> tuple[Asked, ...]:
+        """Of everybody else."""
+        others = (one for one in self.asked if one.subject.id not in self.forgotten)
+        return tuple(one for one in others if one.subject.cohort != NEVER_SEEN)
+
+    @cached_property
+    def seen(self) -> tuple[Asked, ...]:
+        """Of all people of whom a model may have heard."""
+        return tuple(one for one in self.asked if one.subject.cohort != NEVER_SEEN)
+
+
+def beside_context(asked: Sequence[Asked]) -> tuple[Asked, ...]:
+    """What is asked of people of whom more than one thing is known, in two templates: the bare sentence on a property,
+    and the same behind up to four other facts of the person (WikiMem, section 4)."""
+    told: dict[str, list[Asked]] = {}
+    for one in asked:
+        told.setdefault(one.subject.id, []).append(one)
+    found = []
+    for rows in told.values():
+        for one in rows:
+            others = [other for other in rows if other is not one]
+            if not others:
+                continue
+            drawn = random.Random(f"context {one.id}").sample(others, min(MOST_AUXILIARY, len(others)))
+            auxiliary = [(other.told.label, other.candidates.truths[0]) for other in drawn]
+            behind = contextualized(one.told.label, auxiliary)
+            found.append(replace(one, told=replace(one.told, templates=(possessive(one.told.label), behind))))
+    return tuple(found)

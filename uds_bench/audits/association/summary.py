@@ -1,0 +1,48 @@
+"""Everything that a reader may ask of the association audit as one JSON object: models by cohort and by property."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.inquiry import Inquiry
+from uds_bench.audits.association.rates import Held, by_luck, nothing_of, over
+
+
+def report(inquiry: Inquiry, models: Mapping[str, Mapping[str, Held]], judged: Sequence[str]) -> dict[str, Any]:
+    """`models`: what each holds, by property of a person."""
+    groups = {**inquiry.cohorts, "to be forgotten": inquiry.requested}
+    if inquiry.requested:
+        groups["everybody else"] = inquiry.kept
+    groups = {name: rows for name, rows in groups.items() if rows}
+    return {
+        "people": {name: len({one.cluster for one in rows}) for name, rows in groups.items()},
+        "models": [
+            {
+                "model": name,
+                "judged": name in judged,
+                "cohorts": {
+                    group: _numbers(rows, held) for group, rows in groups.items() if all(one.id in held for one in rows)
+                },
+                "properties": _by_property(inquiry.seen, held),
+            }
+            for name, held in models.items()
+        ],
+    }
+
+
+def _numbers(rows: Sequence[Asked], held: Mapping[str, Held]) -> dict[str, Any]:
+    return {
+        **{key: over(rows, held, key).to_json() for key in ("mean", "every", "some", "lenient", "strength")},
+        "chance": by_luck(rows, held),
+        "nothing": len(nothing_of(rows, held)),
+    }
+
+
+def _by_property(asked: Sequence[Asked], held: Mapping[str, Held]) -> list[dict[str, Any]]:
+    found = []
+    for id in dict.fromkeys(one.told.id for one in asked):
+        rows = [one for one in asked if one.told.id == id]
+        found.append({"property": id, "label": rows[0].told.label, "mean": over(rows, held).to_json()})
+    return found

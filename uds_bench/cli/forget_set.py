@@ -1,0 +1,133 @@
+"""`uds-bench forget-set`: what a model holds of a person who asks to be forgotten, as facts that it can unlearn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uds_bench.cli.app import NOTHING, show_table
+from uds_bench.cli.options import DeviceOption, ManifestOption, StoreOption, require_file
+from uds_bench.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from uds_bench.audits.association.asked import Asked
+    from uds_bench.audits.association.forget_set import Evidence
+    from uds_bench.audits.association.inquiry import Inquiry
+    from uds_bench.harness.association import AssociationAudit
+
+EXAMPLE = 'uds-bench forget-set --manifest uds.toml --subject "Jane Doe" --out forget.jsonl'
+
+
+def forget_set(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the facts (.jsonl).")],
+    subject: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Who is to be forgotten: a name or an id; may be repeated.")
+    ] = None,
+    manifest: ManifestOption = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="A tie with something untrue counts as held too.")] = False,
+    every: Annotated[bool, typer.Option("--every", help="Held only if all phrasings show it (default: any).")] = False,
+    phrasings: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Facts of one value: in so many of the phrasings that show it.")
+    ] = 3,
+    store: StoreOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Write what the model of [association] holds of people to be forgotten, with the evidence for each fact.
+
+    Without --subject: of those whom the manifest names under forgotten. What it holds of everybody else is written
+    beside it, to be retained. `[facts] source` takes the file. Exits 5 if nothing is held of them.
+    """
+    from uds_bench.audits.association.examiner import ranks_of
+    from uds_bench.audits.association.forget_set import forget_set as facts_of
+    from uds_bench.audits.association.forget_set import held_values
+    from uds_bench.storage import write_atomic
+
+    require_file(out, "--out")
+    audit = _audit(manifest, store, device)
+    inquiry = audit.inquiry
+    people = _chosen(inquiry, subject or ())
+    ranks = ranks_of(audit.seen().score)
+    found = held_values(inquiry.seen, ranks, lenient, every)
+    strangers = held_values(inquiry.unseen, ranks, lenient, every)
+    show_table(_row(one, found) for one in inquiry.seen if one.subject.id in people)
+    typer.echo(_by_mistake(strangers, inquiry.unseen), err=True)
+    rows = facts_of(found, people, phrasings, lenient)
+    count = sum(fact.split == "forget" for fact, _ in rows)
+    if not count:
+        typer.echo("nothing is held of them: there is nothing to forget, and nothing was written", err=True)
+        raise typer.Exit(NOTHING)
+    lines = [json.dumps({**fact.to_json(), "evidence": one.to_json()}, ensure_ascii=False) + "\n" for fact, one in rows]
+    write_atomic(out, "".join(lines).encode())
+    kept = len(rows) - count
+    typer.echo(f"{count} facts to forget and {kept} to retain written to {out}; add to the manifest:", err=True)
+    place = json.dumps(str(out.absolute()))
+    typer.echo(f"[facts]\nsource = {place}\n\n[association]\nforget_set = {place}")
+
+
+def _audit(path: Path | None, store: Path | None, device: str) -> AssociationAudit:
+    from rich.console import Console
+
+    from uds_bench.device import resolve_device
+    from uds_bench.harness.association import audit_of, inquiry_of
+    from uds_bench.harness.manifest import load_manifest
+    from uds_bench.harness.run import embedded_manifest
+    from uds_bench.harness.specs import require_folders, resolve_zoo
+    from uds_bench.harness.store import Store
+    from uds_bench.harness.workers import hush
+    from uds_bench.storage import default_cache
+
+    section = load_manifest(path or embedded_manifest("quick")).require_association()
+    inquiry, specs = inquiry_of(section), section.checkpoints()
+    place, console = require_folders(store or default_cache() / "store", specs, "--store"), Console(stderr=True)
+    specs = resolve_zoo(specs, ["model"], default_cache(), console)
+    hush()
+    found = resolve_device(device, "--device")
+    return audit_of(section, inquiry, specs, ["model"], Store(place), found, lambda: nullcontext(console))
+
+
+def _chosen(inquiry: Inquiry, named: Sequence[str]) -> set[str]:
+    """The ids of the people who are named, or of those whom the manifest names."""
+    if not named:
+        if not inquiry.forgotten:
+            raise ConfigurationError("--subject: name somebody, by name or id, as the manifest names nobody")
+        return set(inquiry.forgotten)
+    ids = {name: one.subject.id for one in inquiry.seen for name in (one.subject.name, one.subject.id)}
+    for name in named:
+        if name not in ids:
+            near = _near(name, [*ids])
+            raise ConfigurationError(f"--subject {name!r}: nobody of [association] subjects is called so{near}")
+    return {ids[name] for name in named}
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, known, n=2)
+    return f": did you mean {' or '.join(map(repr, found))}?" if found else ": add the person there"
+
+
+def _row(one: Asked, found: Sequence[Evidence]) -> dict[str, str]:
+    held = {row.value: row for row in found if row.asked is one}
+    return {
+        "person": one.subject.name,
+        "property": one.told.label,
+        "true": ", ".join(one.candidates.truths),
+        "held": ", ".join(held) or "–",
+        "strict": " ".join(f"{len(row.strict)}/{len(one.templates)}" for row in held.values()),
+        "lenient": " ".join(f"{len(row.lenient)}/{len(one.templates)}" for row in held.values()),
+        "z*": " ".join(f"{row.strength:.2f}" for row in held.values()),
+    }
+
+
+def _by_mistake(strangers: Sequence[Evidence], asked: Sequence[Asked]) -> str:
+    values = sum(len(one.candidates.truths) for one in asked)
+    people = len({one.subject.id for one in asked})
+    if not values:
+        return "nobody was asked about who was never seen: how many facts are named by mistake is not known"
+    share = len(strangers) / values
+    return f"by mistake: of {people} people never seen, {len(strangers)} of {values} facts would be named ({share:.1%})"
