@@ -117,7 +117,7 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert "controls of the association audit are weak" in ran.text
     assert ran.report is not None
     told = ran.report["association"]
-    assert told["people"] == {WELL_KNOWN: 4, LESSER_KNOWN: 4, NEVER_SEEN: 4, "to be forgotten": 6}
+    assert told["people"] == {WELL_KNOWN: 4, LESSER_KNOWN: 4, NEVER_SEEN: 4, "to be forgotten": 6, "everybody else": 2}
     known = ["model", "again", "model under nf4", "model under bits2", "model under bits1"]
     assert [one["model"] for one in told["models"]] == known
     assert [one["judged"] for one in told["models"]] == [False, True, False, False, False]

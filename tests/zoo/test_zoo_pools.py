@@ -144,11 +144,12 @@ def test_both_profiles_attack_and_expect_alike_where_they_share(
     assert {n: a.settings for n, a in quick.chosen_attacks().items()} == {
         n: a.settings for n, a in full.chosen_attacks().items()
     }
-    shared = ("depth.", "bypass.", "lmlm.", "localization.")
+    shared = ("depth.", "bypass.", "lmlm.", "localization.", "association.")
     assert full.expect == {name: entry for name, entry in quick.expect.items() if name.startswith(shared)}
     assert full.bypass == quick.bypass
     assert full.lmlm == quick.lmlm
     assert full.localization == quick.localization
+    assert full.association == quick.association
 
 
 def test_pools_are_large_enough_for_what_they_are_to_show(manifests: dict[str, Manifest]) -> None:
