@@ -16,13 +16,14 @@ from uds_bench.audits.association.rates import Held, Reading, by_luck, lost, mor
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.harness import Claim, ControlSubject, Manifest
 from uds_bench.harness.association import AssociationAudit, Seen
+from uds_bench.harness.bounds_association import COHORTS
 from uds_bench.statistics import Rate, unseen
 from uds_bench.verdicts import Step
 
 NO_SECTION = "the manifest has no model whose memory of people is audited ([association] model)"
 NO_CANDIDATE = "the manifest has no unlearned model ([association] candidates)"
 NOBODY = "nobody is to be forgotten ([association] forgotten or forget_set)"
-COHORTS = {"well_known": WELL_KNOWN, "lesser_known": LESSER_KNOWN, "never_seen": "never-seen"}
+fails, passes = ControlSubject.fails, ControlSubject.passes
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +32,6 @@ def _applies(claim: Claim, manifest: Manifest) -> None:
     if manifest.association is None or manifest.association.model is None:
         claim.not_applicable(NO_SECTION)
         pytest.skip(NO_SECTION)
-
-
-def fails(name: str, found: Rate) -> ControlSubject:
-    return ControlSubject(name, "fail", found.value, found.interval)
-
-
-def passes(name: str, found: Rate) -> ControlSubject:
-    return ControlSubject(name, "pass", found.value, found.interval)
 
 
 @pytest.mark.claim("association.forgotten")

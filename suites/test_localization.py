@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -26,6 +25,7 @@ from uds_bench.statistics import Interval, Rate, unseen
 NOTHING = Interval(math.nan, math.nan, "no family was scored", 0)
 NOBODY = "the injected model knows nobody who is to be forgotten"
 NO_SECTION = "the manifest has no models whose weights were written through masks ([localization] candidates)"
+fails, passes = ControlSubject.fails, ControlSubject.passes
 
 
 @pytest.fixture(autouse=True)
@@ -34,14 +34,6 @@ def _applies(claim: Claim, manifest: Manifest) -> None:
     if manifest.localization is None or not manifest.localization.complete:
         claim.not_applicable(NO_SECTION)
         pytest.skip(NO_SECTION)
-
-
-def fails(name: str, found: Rate) -> ControlSubject:
-    return ControlSubject(name, "fail", found.value, found.interval)
-
-
-def passes(name: str, found: Rate) -> ControlSubject:
-    return ControlSubject(name, "pass", found.value, found.interval)
 
 
 @pytest.mark.claim("localization.extraction")
@@ -140,8 +132,7 @@ def test_blind(claim: Claim, unlearner: str, localization: LocalizationAudit) ->
 
 def about_half(auc: precision.Auc, families: int) -> Rate:
     """An AUC less one half, its interval with each family's share of the error."""
-    interval = auc.interval_of(families)
-    return Rate(auc.value - 0.5, replace(interval, low=interval.low - 0.5, high=interval.high - 0.5))
+    return Rate(auc.value, auc.interval_of(families)).less(0.5)
 
 
 @pytest.mark.claim("localization.oracle_identity")
@@ -233,7 +224,10 @@ def keep(
     claim.measured(
         found.value,
         found.interval,
-        controls=[fails(wrong or "a model that answers nobody", none), passes("injected", itself)],
+        controls=[
+            fails(wrong or "a model that answers nobody", none),
+            passes("injected", itself),
+        ],
         provenance=seen.score.provenance,
     )
 
@@ -317,7 +311,10 @@ def test_benchmarks(claim: Claim, unlearner: str, localization: LocalizationAudi
     claim.measured(
         found.value,
         found.interval,
-        controls=[fails("a guesser", utility.change(before, utility.guesser(before))), passes("injected", itself)],
+        controls=[
+            fails("a guesser", utility.change(before, utility.guesser(before))),
+            passes("injected", itself),
+        ],
         remark=f"{', '.join(of_task(task, before, after) for task in before)}{short}",
         provenance=localization.asked(unlearner).provenance,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from uds_bench.audits.association import controls
@@ -137,10 +139,8 @@ def test_a_tie_is_held_by_the_lenient_reading_alone() -> None:
 
 
 def test_nobody_cancels_at_alpha_one_alone() -> None:
-    def likelihoods(sentences: object) -> object:
-        import numpy as np
+    def likelihoods(sentences: Sequence[str]) -> np.ndarray:
+        return np.array([sum(map(ord, text)) % 97 / 7 for text in sentences])
 
-        return np.array([sum(map(ord, text)) % 97 / 7 for text in sentences])  # type: ignore[attr-defined]
-
-    assert uncancelled(ASKED, likelihoods, 1.0) == pytest.approx(0.0, abs=1e-9)  # type: ignore[arg-type]
-    assert uncancelled(ASKED, likelihoods, 0.5) > 0.01  # type: ignore[arg-type]
+    assert uncancelled(ASKED, likelihoods, 1.0) == pytest.approx(0.0, abs=1e-9)
+    assert uncancelled(ASKED, likelihoods, 0.5) > 0.01

@@ -90,3 +90,12 @@ def test_whom_nobody_knows_is_one_line(
     given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", folder / "store")
     assert said in refused("forget-set", *given, *more)
     assert not (folder / "forget.jsonl").exists()
+
+
+def test_of_whom_nothing_is_held_nothing_is_written(command: Callable[..., Any], folder: Path) -> None:
+    manifest = folder / "uds.toml"
+    manifest.write_text(manifest.read_text().replace("counterfactuals = 2", "counterfactuals = 100"))
+    given = ("--manifest", manifest, "--out", folder / "forget.jsonl", "--store", folder / "store")
+    told = command("forget-set", *given, "--subject", "John Roe", "--every", exit=5)
+    assert "nothing is held of them: there is nothing to forget, and nothing was written" in told.stderr
+    assert not (folder / "forget.jsonl").exists()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
 
-COHORTS = ("well_known", "lesser_known", "never_seen")
-"""Cohorts of which numbers are recorded, as claims call them."""
+COHORTS = {"well_known": WELL_KNOWN, "lesser_known": LESSER_KNOWN, "never_seen": NEVER_SEEN}
+"""Cohorts of which numbers are recorded, by what claims call them."""
 MARGIN = 0.05
 """By how much a share may be above another that it is not told from (ours)."""
 LOSS = 0.10

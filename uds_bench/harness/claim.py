@@ -16,7 +16,7 @@ from uds_bench.harness.record import ClaimRecord, Control
 from uds_bench.harness.rules import Rules
 from uds_bench.metrics.uds import NO_LAYER
 from uds_bench.scores import ENOUGH, Score
-from uds_bench.statistics import Interval
+from uds_bench.statistics import Interval, Rate
 from uds_bench.verdicts import GOOD, Decision, Relation, Verdict
 
 
@@ -30,6 +30,16 @@ class ControlSubject:
     interval: Interval | None = None
     bound: float | None = None
     score: Score | None = None
+
+    @classmethod
+    def fails(cls, name: str, found: Rate) -> ControlSubject:
+        """A rate that must not pass."""
+        return cls(name, "fail", found.value, found.interval)
+
+    @classmethod
+    def passes(cls, name: str, found: Rate) -> ControlSubject:
+        """A rate that must pass."""
+        return cls(name, "pass", found.value, found.interval)
 
     @classmethod
     def of(cls, score: Score, must: Literal["fail", "pass"], bound: float | None = None) -> ControlSubject:

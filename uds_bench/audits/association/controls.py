@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.ranking import Ranked
-from uds_bench.audits.association.rates import Held, Reading, by_luck, mean_of, over
+from uds_bench.audits.association.rates import Held, Reading, by_luck, over
 from uds_bench.statistics import ROUNDING_ERROR, Rate
 
 
 def above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held], reading: Reading) -> Rate:
     """How much is held of some people, less what the same model holds of people never seen, or less what luck gives
     where that is lower; shares, -1 to 1, higher is more knowledge. NaN where there are no such people."""
-    floor = min(mean_of(strangers, found, reading), by_luck(strangers, found, reading)) if strangers else math.nan
+    floor = min(over(strangers, found, reading).value, by_luck(strangers, found, reading)) if strangers else math.nan
     return over(asked, found, reading).less(floor)
 
 

@@ -33,14 +33,12 @@ class Evidence:
             "property": self.asked.told.id,
             "label": self.asked.told.label,
             "templates": count,
-            **{name: {"M": len(found) / count, "all": len(found) == count} for name, found in self._readings().items()},
+            "strict": {"M": len(self.strict) / count, "all": len(self.strict) == count},
+            "lenient": {"M": len(self.lenient) / count, "all": len(self.lenient) == count},
             "z": finite_or_none(self.strength),
             "lead": self.lead,
             "chance": self.chance,
         }
-
-    def _readings(self) -> dict[str, tuple[int, ...]]:
-        return {"strict": self.strict, "lenient": self.lenient}
 
 
 def evidence(one: Asked, ranks: Sequence[Ranked]) -> Iterator[Evidence]:

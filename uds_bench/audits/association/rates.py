@@ -87,11 +87,6 @@ def by_luck(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading 
     return mean(found[one.id].chance for one in asked)
 
 
-def mean_of(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> float:
-    """As `over`, without an interval."""
-    return mean(_of(found[one.id], reading) for one in asked)
-
-
 def _of(one: Held, reading: Reading) -> float:
     return float(getattr(one, reading))
 
