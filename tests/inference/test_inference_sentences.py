@@ -77,6 +77,20 @@ def test_short_sight_is_noticed(family: str) -> None:
     np.testing.assert_allclose(found, slowly(checkpoint.model, rows), rtol=0, atol=3 * TOLERANCE)
 
 
+@pytest.mark.parametrize(("gap", "as_tree"), [(9e-6, True), (2e-5, False)])
+def test_rounding_of_each_token_is_allowed_however_long_a_sentence_is(
+    gap: float, as_tree: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """float32 gives long sentences that are read in two ways sums further apart than any one token is."""
+    rows = [(1, *range(3, 3 + length)) for length in (1, 12, 40)]
+    steps = np.array([len(row) - 1 for row in rows])
+    checkpoint = on_cpu(loaded(FAMILIES["llama"](VOCABULARY)))
+    exact = nll_apart(checkpoint, rows)
+    monkeypatch.setattr(module, "nll_apart", lambda *_: exact + gap * steps)
+    moved = np.abs(sentence_nll(checkpoint, rows) - exact) / steps
+    assert (moved < 1e-6).all() if as_tree else (moved > 1e-5).all()
+
+
 def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is held once all that follow it are read."""
     kept: list[Any] = []

@@ -60,6 +60,16 @@ def encode_after(
     )
 
 
+def encode_many(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list[list[int]]:
+    """The ids of texts, each with the special tokens that a tokenizer puts around it; in a third of the time that a
+    call of it takes, which keeps more of every text than its ids."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or not texts:
+        return [list(ids) for ids in tokenizer(list(texts))["input_ids"]] if texts else []
+    tokenizer(texts[0])  # A call sets what the backend may have kept of an earlier one: no padding, nothing cut off.
+    return [encoding.ids for encoding in backend.encode_batch_fast(list(texts))]
+
+
 def require_plain(tokenizer: "PreTrainedTokenizerBase", text: str) -> None:
     """FactError where the text holds a special token: it would be read as a turn's end, not as text."""
     if found := _special_ids(tokenizer).intersection(tokenizer(text, add_special_tokens=False)["input_ids"]):

@@ -14,6 +14,7 @@ from uds_bench.audits.association.scoring import Likelihoods
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import FactError
 from uds_bench.facts.records import read_records
+from uds_bench.facts.tokens import encode_many
 from uds_bench.inference.sentences import sentence_nll
 
 
@@ -22,8 +23,7 @@ def of_checkpoint(checkpoint: Checkpoint) -> Likelihoods:
     tokenizer = checkpoint.tokenizer
 
     def likelihoods(sentences: Sequence[str]) -> NDArray[np.float64]:
-        encoded = tokenizer(list(sentences), return_attention_mask=False, return_token_type_ids=False)
-        return sentence_nll(checkpoint, encoded["input_ids"])
+        return sentence_nll(checkpoint, encode_many(tokenizer, sentences))
 
     return likelihoods
 
