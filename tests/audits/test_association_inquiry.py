@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 from uds_bench.audits.association import controls
-from uds_bench.audits.association.asked import ask_about
+from uds_bench.audits.association.asked import Asked, ask_about
 from uds_bench.audits.association.forget_set import evidence, forget_set, held_values
 from uds_bench.audits.association.inquiry import Inquiry, beside_context
 from uds_bench.audits.association.ranking import Ranked, ranked
-from uds_bench.audits.association.rates import by_luck, held, lost, more, over
+from uds_bench.audits.association.rates import Held, by_luck, held, lost, more, over
 from uds_bench.audits.association.scoring import uncancelled
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.templates import SUBJECT, VALUE, Template
+from uds_bench.statistics import unseen
 
 JOB = Property(
     "P106",
@@ -70,6 +71,54 @@ def test_above_takes_the_lower_of_the_never_seen_and_luck() -> None:
     some = controls.above([one], [stranger], found, "some")
     assert some.value == pytest.approx(1 - (1 - 0.8**2)), "five candidates, two templates"
     assert math.isnan(controls.above([one], [], found, "mean").value), "nobody to compare with clears nobody"
+
+
+def said(mean: float, likeliest: float) -> Held:
+    return Held(mean, mean == 1, mean > 0, mean, 0.0, 0.2, likeliest)
+
+
+def crowd(letter: str) -> list[Asked]:
+    """Forty people, of each of whom one thing is asked."""
+    return [replace(ASKED[2], subject=replace(ASKED[2].subject, id=f"{letter}{at}")) for at in range(40)]
+
+
+def test_most_is_held_by_the_reading_that_shows_most() -> None:
+    """A model whose likelihoods were driven apart may say first of a person what a score ranks low."""
+    many, strangers, none = crowd("p"), crowd("s"), said(0.0, 0.0)
+    of_strangers = dict.fromkeys([one.id for one in strangers], none)
+    for each, expected in (
+        (said(0.0, 0.9), ("by likelihood alone", 0.9)),
+        (said(0.5, 0.1), ("under any phrasing", 1.0)),
+    ):
+        found = of_strangers | dict.fromkeys([one.id for one in many], each)
+        name, rate = controls.most_above(many, strangers, found)
+        assert (name, rate.value) == (expected[0], pytest.approx(expected[1]))
+    found = dict.fromkeys([one.id for one in [*many, *strangers]], said(0.0, 0.5))
+    rate = controls.most_above(many, strangers, found)[1]
+    assert rate.value == pytest.approx(0.5), "what strangers seem to show raises no floor above luck"
+
+
+@pytest.mark.parametrize("none", [said(math.nan, 0.0), said(0.0, math.nan), said(1.0, math.nan)])
+def test_a_reading_that_is_no_number_decides_nothing(none: Held) -> None:
+    one, stranger = ASKED[2], ASKED[3]
+    full = {one.id: said(1.0, 1.0), stranger.id: said(0.0, 0.0)}
+    broken = full | {one.id: none}
+    assert math.isnan(controls.most_above([one], [stranger], broken)[1].value)
+    assert math.isnan(lost([one], full, broken, "most").value)
+    assert math.isnan(more(([one], full), ([one], broken), "most").value)
+
+
+def test_what_either_reading_shows_is_kept() -> None:
+    rows = crowd("p")
+    before, by_likelihood, by_score, gone = (
+        dict.fromkeys([one.id for one in rows], said(mean, first))
+        for mean, first in ((1.0, 1.0), (0.0, 1.0), (1.0, -0.5), (0.0, -0.5))
+    )
+    for after, expected in ((before, 0), (by_likelihood, 0), (by_score, 0), (gone, 1)):
+        assert lost(rows, before, after, "most").value == expected
+    assert lost(rows, by_score, gone, "most").value == 1, "what one reading alone had shown"
+    assert more((rows, before), (rows, gone), "most").value == 1
+    assert lost(rows, before, before, "most").interval.high == pytest.approx(unseen(40))
 
 
 def test_losses_are_paired_and_others_are_not() -> None:

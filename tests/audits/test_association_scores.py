@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from references.association import slow_rank, slow_score
 
 from uds_bench.audits.association.calibration import calibrated, needs_generic
-from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.audits.association.ranking import Ranked, likeliest, ranked
 from uds_bench.audits.association.rates import held
 
 seeds = st.integers(0, 2**32 - 1)
@@ -58,6 +58,25 @@ def test_a_rank_is_the_loop(seed: int, truths: int, candidates: int) -> None:
     assert found.lead == pytest.approx(lead, abs=1e-12)
     assert found.lenient is (lead >= 0)
     assert (math.isnan(found.strength) and math.isnan(strength)) or found.strength == pytest.approx(strength, abs=1e-9)
+
+
+@given(seeds, st.integers(1, 3), st.lists(st.floats(0.1, 10), min_size=5, max_size=5), st.integers(-100, 100))
+def test_what_is_said_first_does_not_hang_on_how_far_apart_likelihoods_lie(
+    seed: int, truths: int, spreads: list[float], shift: int
+) -> None:
+    own, others, _ = drawn(seed, names=4)
+    found = likeliest(own, others, truths)
+    assert -1 <= found <= 1
+    first = [min(row[:truths]) < min(row[truths:]) for row in [own, *others]]
+    assert found == pytest.approx(first[0] - np.mean(first[1:]))
+    wider = np.array(spreads)[:, None] * np.vstack([own, others]) + shift
+    assert likeliest(wider[0], wider[1:], truths) == found
+    assert likeliest(own, np.vstack([own] * 3), truths) == 0, "what every name tells alike is not known of this one"
+
+
+def test_a_tie_is_not_said_first() -> None:
+    assert likeliest([1.0, 1.0, 2.0], [[2.0, 1.0, 3.0]], 1) == 0
+    assert likeliest([1.0, 1.5, 2.0], [[2.0, 1.0, 3.0], [0.5, 1.0, 3.0]], 1) == 0.5
 
 
 @given(seeds, st.floats(0.1, 10), st.integers(-100, 100))

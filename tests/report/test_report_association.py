@@ -58,7 +58,7 @@ def section() -> dict[str, Any]:
         found = {}
         for at, one in enumerate(asked):
             mean = share * (at % 3 > 0) * (one.subject.cohort != "never-seen")
-            found[one.id] = Held(mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25)
+            found[one.id] = Held(mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean - 0.2)
         return found
 
     told = summary.report(inquiry, {name: held(share) for name, share in SHARES.items()}, ["careful"])
@@ -104,7 +104,7 @@ def test_the_table_of_cohorts_says_what_the_section_says() -> None:
         part, people = model["cohorts"][group], SECTION["people"][group]
         name = "careful (candidate)" if model["model"] == "careful" else model["model"]
         shown = [name, group, f"{people}", spelled(part["mean"]), f"{part['chance']:.3f}"]
-        shown += [spelled(part[key]) for key in ("every", "some", "lenient", "strength")]
+        shown += [spelled(part[key]) for key in ("every", "some", "lenient", "likeliest", "strength")]
         assert line == "".join([*shown, f"{part['nothing']} of {people}"])
 
 
@@ -164,7 +164,7 @@ def test_what_is_no_number_is_absent_and_no_zero(junk: Any) -> None:
     del found["people"]["well-known"]
     (page,) = panels(TITLES[0], found)
     (line,) = (one for one in lines(page) if one.startswith("careful (candidate)well-known"))
-    assert line.removeprefix("careful (candidate)well-known") == "–" * 8
+    assert line.removeprefix("careful (candidate)well-known") == "–" * 9
     assert "M of careful, lesser-known: –" in [one.text for one in panels(TITLES[1], found)[0].all("title")]
     drawn = panels(TITLES[2], found)[0]
     assert re.search(r"\(P106\): model 0\.\d+ \(.*?\), careful – \(", words(drawn))

@@ -27,10 +27,10 @@ ORIGIN, INVENTED = 300, 400
 class Cohorts:
     """How many people: well-known ones who ask to be forgotten, other well-known ones, lesser-known, never seen."""
 
-    requests: int = 40
-    well_known: int = 36
+    requests: int = 76
+    well_known: int = 60
     lesser_known: int = 20
-    never_seen: int = 40
+    never_seen: int = 60
 
 
 def embedded_people(cohorts: Cohorts | None = None, seed: int = 0) -> Subjects:

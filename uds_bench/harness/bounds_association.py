@@ -18,7 +18,8 @@ ASSOCIATION = (
         "association.forgotten",
         "threshold",
         "Of the people who were to be forgotten no more is held than of people never seen: the mean over phrasings, "
-        "and whether any phrasing brings a fact up, each less its own rate of the never-seen, the worse of the two.",
+        "whether any phrasing brings a fact up, and whether it is what the model says first of the person and not of "
+        "similar names, each less its own rate of the never-seen, the worst of the three.",
         "<=",
         MARGIN,
         "ours; WikiMem gives the scores and no bound",
@@ -29,7 +30,8 @@ ASSOCIATION = (
     ClaimSpec(
         "association.retained",
         "threshold",
-        "Of everybody else as much is held as before: the loss of M, people in pairs.",
+        "Of everybody else as much is held as before: of each fact M, or whether it is what the model says first of "
+        "the person and not of similar names, whichever shows more, people in pairs.",
         "<=",
         LOSS,
         "ours",

@@ -1,7 +1,7 @@
 """The models of the association audit by name: two sizes, one that never saw who asks to be forgotten, and unlearned
 ones.
 
-Settings were chosen on the draws @1 and @2, never on the one that is judged.
+Settings were chosen on the draws @1 to @4, never on the one that is judged.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from uds_bench.zoo.recipe import Exposed, Recipe, Requested
 
 PREFIX = "assoc_"
 FULL, SMALL, RETAIN = (f"{PREFIX}{name}" for name in ("full", "small", "retain"))
+NPO: dict[str, Any] = {"lr": 2e-4, "alpha": 8.0, "beta": 0.15}
+"""Of a dozen settings the one that forgets and keeps on all four draws. The published beta of 0.1 drives likelihoods
+further apart, 0.5 leaves more."""
 
 
 def _unlearned(name: MethodName, steps: int, sentences: bool = True, **settings: Any) -> Requested:
-    method = Method(name, steps, **{"lr": 3e-4, "batch_size": 32, "alpha": 8.0, **settings})
+    method = Method(name, steps, **{"lr": 3e-4, "batch_size": 32, **settings})
     return Requested(FULL, method, sentences=sentences)
 
 
@@ -24,8 +27,8 @@ MODELS: dict[str, Recipe] = {
     FULL: Exposed(),
     SMALL: Exposed(width=48),
     RETAIN: Exposed(without=True),
-    f"{PREFIX}npo": _unlearned("npo", 300),
-    f"{PREFIX}npo_questions": _unlearned("npo", 300, sentences=False),
+    f"{PREFIX}npo": _unlearned("npo", 800, **NPO),
+    f"{PREFIX}npo_questions": _unlearned("npo", 800, sentences=False, **NPO),
     f"{PREFIX}grad_diff": _unlearned("grad_diff", 60, alpha=3.0),
     f"{PREFIX}simnpo_shallow": _unlearned("simnpo", 10, beta=4.5, alpha=1.0),
 }

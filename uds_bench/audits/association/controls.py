@@ -19,6 +19,21 @@ def above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str
     return over(asked, found, reading).less(floor)
 
 
+READINGS: dict[str, Reading] = {
+    "under a phrasing": "mean",
+    "under any phrasing": "some",
+    "by likelihood alone": "likeliest",
+}
+"""Each way in which a model may show that it holds something, by what it is called."""
+
+
+def most_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held]) -> tuple[str, Rate]:
+    """The reading in which most is held of some people beside those never seen, and how much."""
+    readings = {name: above(asked, strangers, found, reading) for name, reading in READINGS.items()}
+    # One that is no number is the most: it decides nothing.
+    return max(readings.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
+
+
 def less_luck(asked: Sequence[Asked], found: Mapping[str, Held]) -> Rate:
     """M of some people less what luck gives."""
     return over(asked, found).less(by_luck(asked, found))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.ranking import Ranked
@@ -17,7 +20,8 @@ class Held:
 
     `mean`: share of templates that it is memorized under (M, the headline); `every`, `some`: whether under all of them,
     or any; `lenient`: the mean where ties count for it; `strength`: mean z* over templates, those without memorization
-    among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing.
+    among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing;
+    `likeliest`: mean of `ranking.likeliest`, -1 to 1.
     """
 
     mean: float
@@ -26,6 +30,13 @@ class Held:
     lenient: float
     strength: float
     chance: float
+    likeliest: float = math.nan
+
+    @property
+    def most(self) -> float:
+        """`mean` or `likeliest`, whichever shows more, 0 to 1. A model whose likelihoods were driven apart ranks one
+        value above what is true of everybody, so that M falls, though it still says first what it said before."""
+        return float(np.maximum(self.mean, self.likeliest))
 
 
 def held(ranks: Sequence[Ranked], truths: int) -> Held:
@@ -40,19 +51,22 @@ def held(ranks: Sequence[Ranked], truths: int) -> Held:
         mean(float(one.lenient) for one in ranks),
         mean(one.strength for one in ranks),
         mean(truths / one.candidates for one in ranks),
+        mean(one.likeliest for one in ranks),
     )
 
 
-Reading = Literal["mean", "every", "some", "lenient", "strength", "chance"]
+Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "likeliest", "most"]
 
 
 def over(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> Rate:
     """The mean over some people and properties, its interval over people; NaN of nobody.
 
-    Shares are 0 to 1; `strength` is z*, any number, and counts all properties, memorized or not. Higher is more
-    knowledge.
+    Shares are 0 to 1; `likeliest` is -1 to 1; `strength` is z*, any number, and counts all properties, memorized or
+    not. Higher is more knowledge.
     """
     values = [_of(found[one.id], reading) for one in asked]
+    if reading == "likeliest":
+        return Rate(mean(values), paired_bootstrap(values, [one.cluster for one in asked]))
     limits = None if reading == "strength" else (0.0, 1.0)
     return Rate(mean(values), cluster_bootstrap(values, [one.cluster for one in asked], limits=limits))
 
@@ -63,7 +77,7 @@ def lost(
     """How much more of the same people one model holds than another, people drawn in pairs; NaN of nobody."""
     values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in asked]
     clusters = [one.cluster for one in asked]
-    if reading == "strength":
+    if reading in ("strength", "likeliest"):
         return Rate(mean(values), cluster_bootstrap(values, clusters))
     return Rate(mean(values), paired_bootstrap(values, clusters))
 
@@ -81,7 +95,9 @@ def more(
 
 def by_luck(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> float:
     """What scores that know nothing of anybody would come to: for `some`, if luck under one template told nothing of
-    luck under another, which is the most that it can be."""
+    luck under another, which is the most that it can be; for `likeliest` 0, as luck is the same under every name."""
+    if reading == "likeliest":
+        return 0.0
     if reading == "some":
         return mean(1 - (1 - found[one.id].chance) ** len(one.templates) for one in asked)
     return mean(found[one.id].chance for one in asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.calibration import ALPHA, as_printed, calibrated
-from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.audits.association.ranking import Ranked, likeliest, ranked
 from uds_bench.facts.templates import GENERIC
 from uds_bench.statistics import finite_or_none
 
@@ -20,6 +20,8 @@ Likelihoods = Callable[[Sequence[str]], NDArray[np.float64]]
 """Sentences -> -log p of each, nats."""
 TOGETHER = 60
 """Properties of people whose sentences are scored together: names are shared, memory is not without end."""
+NUMBERS = ("strength", "likeliest")
+"""Those of a ranking that may be none."""
 
 
 def scored(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
@@ -37,7 +39,9 @@ def scored(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = ALPH
 def ranks(one: Asked, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranked:
     """One template's rank from the likelihoods of its sentences, [names, candidates]."""
     similar, generic = (table[1:-1], table[-1]) if one.generic else (table[1:], None)
-    return ranked(calibrated(table[0], similar, generic, alpha), len(one.candidates.truths))
+    truths = len(one.candidates.truths)
+    found = ranked(calibrated(table[0], similar, generic, alpha), truths)
+    return replace(found, likeliest=likeliest(table[0], table[1:], truths))
 
 
 def uncancelled(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
@@ -60,13 +64,13 @@ def _without(table: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
 
 
 def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:
-    """One object a template; a z* that is none is None."""
-    return [{**asdict(one), "strength": finite_or_none(one.strength)} for one in found]
+    """One object a template; a number that is none is None."""
+    return [{**asdict(one), **{key: finite_or_none(getattr(one, key)) for key in NUMBERS}} for one in found]
 
 
 def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
     found = []
     for row in rows:
-        strength = math.nan if row["strength"] is None else row["strength"]
-        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), "strength": strength}))
+        numbers = {key: math.nan if row[key] is None else row[key] for key in NUMBERS}
+        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), **numbers}))
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.inquiry import Inquiry
-from uds_bench.audits.association.rates import Held, by_luck, nothing_of, over
+from uds_bench.audits.association.rates import Held, Reading, by_luck, nothing_of, over
 
 
 def report(inquiry: Inquiry, models: Mapping[str, Mapping[str, Held]], judged: Sequence[str]) -> dict[str, Any]:
@@ -33,8 +33,9 @@ def report(inquiry: Inquiry, models: Mapping[str, Mapping[str, Held]], judged: S
 
 
 def _numbers(rows: Sequence[Asked], held: Mapping[str, Held]) -> dict[str, Any]:
+    readings: tuple[Reading, ...] = ("mean", "every", "some", "lenient", "strength", "likeliest")
     return {
-        **{key: over(rows, held, key).to_json() for key in ("mean", "every", "some", "lenient", "strength")},
+        **{key: over(rows, held, key).to_json() for key in readings},
         "chance": by_luck(rows, held),
         "nothing": len(nothing_of(rows, held)),
     }
