@@ -67,6 +67,8 @@ def test_blank_lines_and_byte_order_mark_are_passed_over(tmp_path: Path) -> None
 
 FAULTS = {
     "bad json": ('{"id": ', "line 2: bad JSON (Expecting value, column 8); mend it"),
+    "a number without end": ('{"id": %s}' % ("9" * 5000), "line 2: bad JSON (Exceeds the limit (4300 digits)"),
+    "lists without end": ("[" * 100_000, "line 2: bad JSON (maximum recursion depth exceeded"),
     "not an object": ("3", "line 2: is int; it must be a JSON object"),
     "key twice": ('{"id": "a", "id": "b"}', "line 2: key 'id' occurs twice; keep one"),
     "unknown key": (

@@ -103,6 +103,8 @@ def parse_json(text: str, where: str) -> Any:
         raise FactError(f"{where}: bad JSON ({error.msg}, column {error.colno}); mend it") from None
     except _TwiceError as error:
         raise FactError(f"{where}: key {error.args[0]!r} occurs twice; keep one") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists in lists without end
+        raise FactError(f"{where}: bad JSON ({str(error).partition(';')[0]}); mend it") from None
 
 
 class _TwiceError(Exception):
