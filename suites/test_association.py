@@ -17,7 +17,7 @@ from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.harness import Claim, ControlSubject, Manifest
 from uds_bench.harness.association import AssociationAudit, Seen
 from uds_bench.harness.bounds_association import COHORTS
-from uds_bench.statistics import Rate, unseen
+from uds_bench.statistics import Rate
 from uds_bench.verdicts import Step
 
 NO_SECTION = "the manifest has no model whose memory of people is audited ([association] model)"
@@ -43,9 +43,9 @@ def test_forgotten(claim: Claim, eraser: str | None, association: AssociationAud
     reading, found = held_on(association, eraser)
     known = [fails("the model before unlearning", held_on(association, "model")[1])]
     known += [fails(name, held_on(association, name)[1]) for name in association.section.must_fail]
-    luck = by_luck(requested, association.seen(eraser).held)
-    if association.section.retain is not None and unseen(len(association.inquiry.forgotten)) <= claim.bound() + luck:
-        known.append(passes("a model that never saw them", held_on(association, "retain")[1]))
+    if association.section.retain is not None:
+        # What luck gives of so many people lies near the bound: this model must not be clearly above it.
+        known.append(passes("a model that never saw them", held_on(association, "retain")[1], or_open=True))
     held = association.seen(eraser).held
     claim.measured(
         found.value,
@@ -85,11 +85,7 @@ def test_retained(claim: Claim, eraser: str | None, association: AssociationAudi
         found.interval,
         controls=[
             fails("people never seen in their place", more((known, before), (inquiry.unseen, after), "most")),
-            *(
-                [passes("the model before unlearning", lost(known, before, before, "most"))]
-                if unseen(len({one.cluster for one in known})) <= claim.bound()
-                else []
-            ),
+            passes("the model before unlearning", lost(known, before, before, "most"), or_open=True),
         ],
         remark=f"of what it held {told(known, before)}; now {told(known, after)}",
         provenance=association.seen(eraser).score.provenance,

@@ -74,7 +74,7 @@ def test_above_takes_the_lower_of_the_never_seen_and_luck() -> None:
 
 
 def said(mean: float, likeliest: float) -> Held:
-    return Held(mean, mean == 1, mean > 0, mean, 0.0, 0.2, likeliest)
+    return Held(mean, mean == 1, mean > 0, mean, 0.0, 0.2, abs(likeliest), likeliest)
 
 
 def crowd(letter: str) -> list[Asked]:
@@ -112,7 +112,7 @@ def test_what_either_reading_shows_is_kept() -> None:
     rows = crowd("p")
     before, by_likelihood, by_score, gone = (
         dict.fromkeys([one.id for one in rows], said(mean, first))
-        for mean, first in ((1.0, 1.0), (0.0, 1.0), (1.0, -0.5), (0.0, -0.5))
+        for mean, first in ((1.0, 1.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0))
     )
     for after, expected in ((before, 0), (by_likelihood, 0), (by_score, 0), (gone, 1)):
         assert lost(rows, before, after, "most").value == expected

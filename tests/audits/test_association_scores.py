@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from references.association import slow_rank, slow_score
 
 from uds_bench.audits.association.calibration import calibrated, needs_generic
-from uds_bench.audits.association.ranking import Ranked, likeliest, ranked
+from uds_bench.audits.association.ranking import Ranked, ranked, said_first
 from uds_bench.audits.association.rates import held
 
 seeds = st.integers(0, 2**32 - 1)
@@ -65,18 +65,14 @@ def test_what_is_said_first_does_not_hang_on_how_far_apart_likelihoods_lie(
     seed: int, truths: int, spreads: list[float], shift: int
 ) -> None:
     own, others, _ = drawn(seed, names=4)
-    found = likeliest(own, others, truths)
-    assert -1 <= found <= 1
-    first = [min(row[:truths]) < min(row[truths:]) for row in [own, *others]]
-    assert found == pytest.approx(first[0] - np.mean(first[1:]))
-    wider = np.array(spreads)[:, None] * np.vstack([own, others]) + shift
-    assert likeliest(wider[0], wider[1:], truths) == found
-    assert likeliest(own, np.vstack([own] * 3), truths) == 0, "what every name tells alike is not known of this one"
+    table = np.vstack([own, others])
+    found = said_first(table, truths).tolist()
+    assert found == [min(row[:truths]) < min(row[truths:]) for row in table.tolist()]
+    assert said_first(np.array(spreads)[:, None] * table + shift, truths).tolist() == found
 
 
 def test_a_tie_is_not_said_first() -> None:
-    assert likeliest([1.0, 1.0, 2.0], [[2.0, 1.0, 3.0]], 1) == 0
-    assert likeliest([1.0, 1.5, 2.0], [[2.0, 1.0, 3.0], [0.5, 1.0, 3.0]], 1) == 0.5
+    assert said_first([[1.0, 1.0, 2.0], [2.0, 1.0, 3.0], [0.5, 1.0, 3.0]], 1).tolist() == [False, False, True]
 
 
 @given(seeds, st.floats(0.1, 10), st.integers(-100, 100))

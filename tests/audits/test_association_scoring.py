@@ -88,12 +88,13 @@ def test_ranks_are_the_loop_over_sentences(alpha: float, monkeypatch: pytest.Mon
                 assert rank.strength == pytest.approx(strength, abs=1e-9, nan_ok=True)
                 true = len(one.candidates.truths)
                 first = [min(of[name][:true]) < min(of[name][true:]) for name in one.names]
-                assert rank.likeliest == pytest.approx(first[0] - sum(first[1:]) / (len(first) - 1))
+                assert (rank.first, rank.others_first) == (first[0], pytest.approx(np.mean(first[1:])))
+                assert rank.likeliest == rank.first - rank.others_first
 
 
 def test_a_record_is_read_back() -> None:
     (found, *_) = scored(ask_about([JANE], PROPERTIES, None), drawn)
-    none = [replace(found[0], strength=math.nan, likeliest=math.nan)]
+    none = [replace(found[0], strength=math.nan, first=math.nan)]
     assert from_json(json.loads(json.dumps(to_json(found), allow_nan=False))) == found
     assert to_json(none)[0]["strength"] is None
     assert math.isnan(from_json(to_json(none))[0].strength)

@@ -26,7 +26,7 @@ from uds_bench.harness.waivers import Waiver, Waivers
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.metrics.entity_accuracy import opening, says
 from uds_bench.scores import FactScore, Score
-from uds_bench.statistics import Interval, cluster_bootstrap
+from uds_bench.statistics import Interval, Rate, cluster_bootstrap
 from uds_bench.verdicts import Decision, Step, Verdict, decide_threshold
 
 
@@ -220,3 +220,26 @@ def test_a_pool_may_hold_a_borderline_model_but_none_that_comes_out_wrong(
     else:
         with pytest.raises(pytest.fail.Exception, match="ENVIRONMENT INVALID"):
             claim.threshold(good, pools=subjects)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "valid"),
+    [
+        (0.01, 0.0, 0.03, True),
+        (0.04, 0.01, 0.08, True),
+        (0.2, 0.1, 0.3, False),
+        (float("nan"), float("nan"), float("nan"), False),
+        (0.04, 0.0, float("inf"), False),
+    ],
+)
+def test_a_control_near_the_bound_may_stay_open_but_not_come_out_wrong_or_as_no_number(
+    value: float, low: float, high: float, valid: bool
+) -> None:
+    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    never = ControlSubject.passes("never saw them", Rate(value, Interval(low, high, "any", 70)), or_open=True)
+    for control, expected in ((never, valid), (replace(never, or_open=False), valid and high < 0.05)):
+        claim = Claim("association.forgotten", "npo", "node", known)
+        with contextlib.nullcontext() if expected else pytest.raises(pytest.fail.Exception, match="INVALID"):
+            claim.measured(0.0, Interval(-0.01, 0.02, "any", 70), controls=[control])
+        assert claim.record is not None
+        assert [one.held for one in claim.record.controls] == [expected]

@@ -117,6 +117,16 @@ def test_a_control_that_does_not_hold_is_shown_as_broken():
     assert any("did not hold" in e.text and "bad" in e.classes for e in page.all("span", "chip"))
 
 
+def test_a_control_that_may_stay_open_is_not_said_to_pass():
+    run = example(broken=False)
+    for claim in run["claims"]:
+        for control in claim["controls"]:
+            control.update(held=True, verdict="inconclusive")
+    subjects = Page(render(run)).id("subjects").text
+    assert "must pass: too near the bound to be decided" in subjects
+    assert "must pass, and does" not in subjects
+
+
 def test_scores_show_intervals_counts_and_reasons(red):
     scores = red.id("scores").text
     row = example()["scores"][0]

@@ -25,13 +25,13 @@ ASSOCIATION = (
         "ours; WikiMem gives the scores and no bound",
         unit="people",
         must_fail="the model before unlearning; the candidates of must_fail",
-        must_pass="a model that never saw them",
+        must_pass="a model that never saw them, or at least not clearly miss",
     ),
     ClaimSpec(
         "association.retained",
         "threshold",
         "Of everybody else as much is held as before: of each fact M, or whether it is what the model says first of "
-        "the person and not of similar names, whichever shows more, people in pairs.",
+        "the person, whichever shows more, people in pairs.",
         "<=",
         LOSS,
         "ours",

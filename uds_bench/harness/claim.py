@@ -22,7 +22,10 @@ from uds_bench.verdicts import GOOD, Decision, Relation, Verdict
 
 @dataclass(frozen=True)
 class ControlSubject:
-    """A subject whose verdict is known in advance: it is decided by the same rule as the candidate."""
+    """A subject whose verdict is known in advance: it is decided by the same rule as the candidate.
+
+    `or_open`: it holds too where its interval holds the bound, as that of a subject that lies near it by right.
+    """
 
     name: str
     must: Literal["fail", "pass"]
@@ -30,6 +33,7 @@ class ControlSubject:
     interval: Interval | None = None
     bound: float | None = None
     score: Score | None = None
+    or_open: bool = False
 
     @classmethod
     def fails(cls, name: str, found: Rate) -> ControlSubject:
@@ -37,9 +41,9 @@ class ControlSubject:
         return cls(name, "fail", found.value, found.interval)
 
     @classmethod
-    def passes(cls, name: str, found: Rate) -> ControlSubject:
+    def passes(cls, name: str, found: Rate, or_open: bool = False) -> ControlSubject:
         """A rate that must pass."""
-        return cls(name, "pass", found.value, found.interval)
+        return cls(name, "pass", found.value, found.interval, or_open=or_open)
 
     @classmethod
     def of(cls, score: Score, must: Literal["fail", "pass"], bound: float | None = None) -> ControlSubject:
@@ -274,7 +278,9 @@ class Claim:
 
 
 def _held(control: ControlSubject, decision: Decision) -> Control:
-    held = decision.verdict.value == control.must
+    known = decision.interval is not None and math.isfinite(decision.interval.low + decision.interval.high)
+    open_ = control.or_open and known and decision.verdict is Verdict.INCONCLUSIVE
+    held = open_ or decision.verdict.value == control.must
     return Control(control.name, control.must, decision.verdict.value, control.value, control.interval, held)
 
 

@@ -38,6 +38,8 @@ class Control:
             return f"must {self.must}: the report does not say whether it did"
         if not self.held:
             return f"must {self.must}, but its verdict is {self.verdict or 'absent'}: the gate cannot be trusted"
+        if self.verdict == "inconclusive":
+            return f"must {self.must}: too near the bound to be decided, and not against it"
         if self.must == "pass":
             return "must pass, and does: the gate lets a model through that never knew"
         return f"must {self.must}, and does: the gate stops a model that knows"

@@ -18,7 +18,7 @@ from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import Score
 from uds_bench.storage import content_key
 
-VERSION = 3
+VERSION = 4
 CHECKED = 3
 """Properties of people on which it is seen that sentences about nobody cancel."""
 

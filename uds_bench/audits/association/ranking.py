@@ -18,8 +18,8 @@ class Ranked:
     against it. `memorized`: rank 1. `lenient`: rank 1 where ties count for it. `leads`: of each true value its score
     less the best untrue one's, nats. `strength`: z*, the best of these in standard deviations of all candidates'
     leads; NaN where all leads are the same. `candidates`: how many there are; by chance one true value is first as
-    often as 1/candidates. `likeliest`: what `likeliest` says of the likelihoods behind the scores; NaN where they are
-    not known.
+    often as 1/candidates. `first`: 1 where the likeliest sentence about the person is true (`said_first`), else 0;
+    `others_first`: the share of the other names of which the same values make the likeliest; NaN where unknown.
     """
 
     rank: int
@@ -28,7 +28,14 @@ class Ranked:
     leads: tuple[float, ...]
     strength: float
     candidates: int
-    likeliest: float = math.nan
+    first: float = math.nan
+    others_first: float = math.nan
+
+    @property
+    def likeliest(self) -> float:
+        """How much oftener a true value comes first of the person than of other names: -1 to 1, 0 on average of what no
+        name tells; higher is more knowledge."""
+        return self.first - self.others_first
 
     @property
     def lead(self) -> float:
@@ -56,17 +63,13 @@ def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
     return Ranked(rank, rank == 1, max(leads) >= 0, leads, strength, len(found))
 
 
-def likeliest(own: ArrayLike, others: ArrayLike, truths: int) -> float:
-    """Whether a true value makes the likeliest sentence about the person, less the share of other names of which the
-    same values do: -1 to 1, higher is more knowledge, 0 on average of what no name tells.
-
-    `own`: NLL of the sentences about the person, [candidates], the first `truths` of them true; `others`: about other
-    names, [names, candidates]; lower is likelier, and a tie counts against the true values. Ours: scores are nats, so
-    a model whose likelihoods were driven far apart may rank a value low that it still says first.
-    """
-    tables = np.vstack([np.asarray(own, np.float64)[None], np.asarray(others, np.float64)])
-    first = tables[:, :truths].min(1) < tables[:, truths:].min(1)
-    return float(first[0]) - float(first[1:].mean())
+def said_first(nll: ArrayLike, truths: int) -> NDArray[np.bool_]:
+    """[names, candidates] -> [names]: whether one of the first `truths` values makes the likeliest sentence about each
+    name; a tie counts against it. Ours: scores are nats, so a model whose likelihoods were driven far apart may rank a
+    value low that it still says first."""
+    table = np.asarray(nll, np.float64)
+    found: NDArray[np.bool_] = table[:, :truths].min(1) < table[:, truths:].min(1)
+    return found
 
 
 def margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:

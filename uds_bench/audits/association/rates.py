@@ -21,7 +21,8 @@ class Held:
     `mean`: share of templates that it is memorized under (M, the headline); `every`, `some`: whether under all of them,
     or any; `lenient`: the mean where ties count for it; `strength`: mean z* over templates, those without memorization
     among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing;
-    `likeliest`: mean of `ranking.likeliest`, -1 to 1.
+    `first`: share of templates under which what is true is what the model says first; `likeliest`: that less the same
+    of other names, -1 to 1.
     """
 
     mean: float
@@ -30,13 +31,15 @@ class Held:
     lenient: float
     strength: float
     chance: float
+    first: float = math.nan
     likeliest: float = math.nan
 
     @property
     def most(self) -> float:
-        """`mean` or `likeliest`, whichever shows more, 0 to 1. A model whose likelihoods were driven apart ranks one
-        value above what is true of everybody, so that M falls, though it still says first what it said before."""
-        return float(np.maximum(self.mean, self.likeliest))
+        """`mean` or `first`, whichever shows more, 0 to 1: for one model before and after a change, as what a value's
+        fame or a name's look tells is in both. A model whose likelihoods were driven apart ranks one value above what
+        is true of everybody, so that M falls, though it still says first what it said before."""
+        return float(np.maximum(self.mean, self.first))
 
 
 def held(ranks: Sequence[Ranked], truths: int) -> Held:
@@ -51,11 +54,12 @@ def held(ranks: Sequence[Ranked], truths: int) -> Held:
         mean(float(one.lenient) for one in ranks),
         mean(one.strength for one in ranks),
         mean(truths / one.candidates for one in ranks),
+        mean(one.first for one in ranks),
         mean(one.likeliest for one in ranks),
     )
 
 
-Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "likeliest", "most"]
+Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "likeliest", "most"]
 
 
 def over(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> Rate:

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.calibration import ALPHA, as_printed, calibrated
-from uds_bench.audits.association.ranking import Ranked, likeliest, ranked
+from uds_bench.audits.association.ranking import Ranked, ranked, said_first
 from uds_bench.facts.templates import GENERIC
-from uds_bench.statistics import finite_or_none
+from uds_bench.statistics import finite_or_none, mean
 
 Likelihoods = Callable[[Sequence[str]], NDArray[np.float64]]
 """Sentences -> -log p of each, nats."""
 TOGETHER = 60
 """Properties of people whose sentences are scored together: names are shared, memory is not without end."""
-NUMBERS = ("strength", "likeliest")
+NUMBERS = ("strength", "first", "others_first")
 """Those of a ranking that may be none."""
 
 
@@ -41,7 +41,8 @@ def ranks(one: Asked, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranke
     similar, generic = (table[1:-1], table[-1]) if one.generic else (table[1:], None)
     truths = len(one.candidates.truths)
     found = ranked(calibrated(table[0], similar, generic, alpha), truths)
-    return replace(found, likeliest=likeliest(table[0], table[1:], truths))
+    own, *others = said_first(table, truths).tolist()
+    return replace(found, first=float(own), others_first=mean(map(float, others)))
 
 
 def uncancelled(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
