@@ -14,7 +14,7 @@ from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.examiner import held_beside, ranks_of
 from uds_bench.audits.association.rates import Held, Reading, by_luck, lost, more, nothing_of, over
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.harness import Claim, ControlSubject, Manifest
+from uds_bench.harness import Claim, Control, ControlSubject, Manifest
 from uds_bench.harness.association import AssociationAudit, Seen
 from uds_bench.harness.bounds_association import COHORTS
 from uds_bench.statistics import Rate
@@ -51,6 +51,7 @@ def test_forgotten(claim: Claim, eraser: str | None, association: AssociationAud
         found.value,
         found.interval,
         controls=known,
+        preconditions=[in_the_same_tokens(association, eraser)],
         remark=f"{reading}; {told(requested, held)}; of the never-seen {told(association.inquiry.unseen, held)}",
         provenance=association.seen(eraser).score.provenance,
     )
@@ -66,9 +67,15 @@ def held_on(association: AssociationAudit, model: str) -> tuple[str, Rate]:
     return controls.most_above(inquiry.requested, inquiry.unseen, association.seen(model).held)
 
 
+def in_the_same_tokens(association: AssociationAudit, eraser: str) -> Control:
+    """A tokenizer that spells names otherwise hides weights that were never changed."""
+    same = association.seen(eraser).score.notes["rendered"] == association.seen().score.notes["rendered"]
+    return Control("the candidate's tokens are the model's", "pass", "pass" if same else "fail", None, None, same)
+
+
 def told(rows: Sequence[Asked], held: Mapping[str, Held]) -> str:
-    mean, some, first = (over(rows, held, reading).value for reading in ("mean", "some", "likeliest"))
-    return f"M {mean:.3f}, any {some:.3f}, likeliest {first:+.3f}"
+    mean, some, first = (over(rows, held, reading).value for reading in ("mean", "some", "first"))
+    return f"M {mean:.3f}, any {some:.3f}, said first {first:.3f}"
 
 
 @pytest.mark.claim("association.retained")
@@ -87,6 +94,7 @@ def test_retained(claim: Claim, eraser: str | None, association: AssociationAudi
             fails("people never seen in their place", more((known, before), (inquiry.unseen, after), "most")),
             passes("the model before unlearning", lost(known, before, before, "most"), or_open=True),
         ],
+        preconditions=[in_the_same_tokens(association, eraser)],
         remark=f"of what it held {told(known, before)}; now {told(known, after)}",
         provenance=association.seen(eraser).score.provenance,
     )

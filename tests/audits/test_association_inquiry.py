@@ -15,7 +15,7 @@ from uds_bench.audits.association.forget_set import evidence, forget_set, held_v
 from uds_bench.audits.association.inquiry import Inquiry, beside_context
 from uds_bench.audits.association.ranking import Ranked, ranked
 from uds_bench.audits.association.rates import Held, by_luck, held, lost, more, over
-from uds_bench.audits.association.scoring import uncancelled
+from uds_bench.audits.association.scoring import ranks, uncancelled
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
@@ -65,40 +65,66 @@ def test_context_is_the_same_sentence_behind_what_else_is_known() -> None:
 def test_above_takes_the_lower_of_the_never_seen_and_luck() -> None:
     one, stranger = ASKED[2], ASKED[3]
     for rows, floor in (([HIT, HIT], 0.2), ([MISS, MISS], 0.0)):
-        found = {one.id: held([HIT, MISS], 1), stranger.id: held(rows, 1)}
+        found = {one.id: held([HIT, MISS], ["judge"]), stranger.id: held(rows, ["judge"])}
         assert controls.above([one], [stranger], found, "mean").value == pytest.approx(0.5 - floor)
-    found = {one.id: held([HIT, MISS], 1), stranger.id: held([HIT, HIT], 1)}
+    found = {one.id: held([HIT, MISS], ["judge"]), stranger.id: held([HIT, HIT], ["judge"])}
     some = controls.above([one], [stranger], found, "some")
     assert some.value == pytest.approx(1 - (1 - 0.8**2)), "five candidates, two templates"
     assert math.isnan(controls.above([one], [], found, "mean").value), "nobody to compare with clears nobody"
 
 
-def said(mean: float, likeliest: float) -> Held:
-    return Held(mean, mean == 1, mean > 0, mean, 0.0, 0.2, abs(likeliest), likeliest)
+def said(mean: float, first: float) -> Held:
+    """What two phrasings of one thing came to; the truth is Riga or it is something else."""
+    values = ("Riga" if first > 0 else "Oslo", "Riga" if first == 1 else "Oslo")
+    return Held(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, values)
 
 
 def crowd(letter: str) -> list[Asked]:
     """Forty people, of each of whom one thing is asked."""
-    return [replace(ASKED[2], subject=replace(ASKED[2].subject, id=f"{letter}{at}")) for at in range(40)]
+    return [replace(ASKED[3], subject=replace(ASKED[3].subject, id=f"{letter}{at}")) for at in range(40)]
+
+
+def of(rows: Sequence[Asked], what: Held) -> dict[str, Held]:
+    return dict.fromkeys([one.id for one in rows], what)
 
 
 def test_most_is_held_by_the_reading_that_shows_most() -> None:
-    """A model whose likelihoods were driven apart may say first of a person what a score ranks low."""
+    """A model may say first of a person what a score ranks low."""
     many, strangers, none = crowd("p"), crowd("s"), said(0.0, 0.0)
-    of_strangers = dict.fromkeys([one.id for one in strangers], none)
     for each, expected in (
-        (said(0.0, 0.9), ("by likelihood alone", 0.9)),
-        (said(0.5, 0.1), ("under any phrasing", 1.0)),
+        (said(0.0, 1.0), ("by likelihood alone", 1.0)),
+        (said(0.5, 0.5), ("under any phrasing", 1.0)),
     ):
-        found = of_strangers | dict.fromkeys([one.id for one in many], each)
-        name, rate = controls.most_above(many, strangers, found)
+        name, rate = controls.most_above(many, strangers, of(many, each) | of(strangers, none))
         assert (name, rate.value) == (expected[0], pytest.approx(expected[1]))
-    found = dict.fromkeys([one.id for one in [*many, *strangers]], said(0.0, 0.5))
-    rate = controls.most_above(many, strangers, found)[1]
-    assert rate.value == pytest.approx(0.5), "what strangers seem to show raises no floor above luck"
 
 
-@pytest.mark.parametrize("none", [said(math.nan, 0.0), said(0.0, math.nan), said(1.0, math.nan)])
+def test_what_is_said_of_anybody_is_not_known_of_one() -> None:
+    many, strangers = crowd("p"), crowd("s")
+    famous = of(many, said(0.0, 1.0)) | of(strangers, said(0.0, 1.0))
+    assert controls.said_above(many, strangers, famous).value == 0
+    half = of(many, said(0.0, 1.0)) | of(strangers, said(0.0, 0.5))
+    assert controls.said_above(many, strangers, half).value == pytest.approx(0.5)
+    assert controls.said_above(many, [], famous).interval.units == 0
+    assert math.isnan(controls.said_above(many, [], famous).value), "nobody to compare with clears nobody"
+    others = [replace(one, told=replace(one.told, id="P106")) for one in strangers]
+    found = of(many, said(0.0, 1.0)) | of(others, said(0.0, 1.0))
+    assert controls.said_above(many, others, found).value == 1, "nobody was asked about the same"
+
+
+def test_similar_names_that_were_told_the_same_hide_nothing() -> None:
+    """Scores are held against names that anybody can make; what is said first is not."""
+    one = ASKED[3]
+    table = np.full((len(one.names), len(one.candidates.values)), 5.0)
+    table[:, 0] = 1.0
+    rank = ranks(one, table)
+    assert (rank.memorized, rank.said) == (False, "Riga")
+    assert held([rank], one.candidates.truths).first == 1
+    table[0, 1] = 1.0
+    assert ranks(one, table).said is None, "a tie is not said"
+
+
+@pytest.mark.parametrize("none", [said(math.nan, 0.0), said(math.nan, 1.0)])
 def test_a_reading_that_is_no_number_decides_nothing(none: Held) -> None:
     one, stranger = ASKED[2], ASKED[3]
     full = {one.id: said(1.0, 1.0), stranger.id: said(0.0, 0.0)}
@@ -123,8 +149,8 @@ def test_what_either_reading_shows_is_kept() -> None:
 
 def test_losses_are_paired_and_others_are_not() -> None:
     one, other = ASKED[0], ASKED[2]
-    before = {one.id: held([HIT, HIT], 2), other.id: held([HIT, MISS], 1)}
-    after = {one.id: held([MISS, MISS], 2), other.id: held([HIT, MISS], 1)}
+    before = {one.id: held([HIT, HIT], ["judge", "clerk"]), other.id: held([HIT, MISS], ["judge"])}
+    after = {one.id: held([MISS, MISS], ["judge", "clerk"]), other.id: held([HIT, MISS], ["judge"])}
     assert lost([one, other], before, after).value == pytest.approx(0.5)
     assert lost([one, other], before, before).value == 0.0
     assert more(([one], before), ([other], after)).value == pytest.approx(0.5)
@@ -136,7 +162,7 @@ def test_losses_are_paired_and_others_are_not() -> None:
 def test_bounds_hold_where_one_value_is_true() -> None:
     one = ASKED[2]
     ranks = {one.id: [HIT, MISS]}
-    found = {one.id: held([HIT, MISS], 1)}
+    found = {one.id: held([HIT, MISS], ["judge"])}
     assert controls.out_of_bounds([one], ranks, found) == 0
     assert controls.out_of_bounds([one], controls.firmer(ranks, 10.0), found) >= 1
     assert controls.out_of_bounds([one], {one.id: [replace(HIT, strength=-1.0)]}, found) == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from references.association import slow_rank, slow_score
 
 from uds_bench.audits.association.calibration import calibrated, needs_generic
-from uds_bench.audits.association.ranking import Ranked, ranked, said_first
+from uds_bench.audits.association.ranking import Ranked, ranked
 from uds_bench.audits.association.rates import held
 
 seeds = st.integers(0, 2**32 - 1)
@@ -58,21 +58,6 @@ def test_a_rank_is_the_loop(seed: int, truths: int, candidates: int) -> None:
     assert found.lead == pytest.approx(lead, abs=1e-12)
     assert found.lenient is (lead >= 0)
     assert (math.isnan(found.strength) and math.isnan(strength)) or found.strength == pytest.approx(strength, abs=1e-9)
-
-
-@given(seeds, st.integers(1, 3), st.lists(st.floats(0.1, 10), min_size=5, max_size=5), st.integers(-100, 100))
-def test_what_is_said_first_does_not_hang_on_how_far_apart_likelihoods_lie(
-    seed: int, truths: int, spreads: list[float], shift: int
-) -> None:
-    own, others, _ = drawn(seed, names=4)
-    table = np.vstack([own, others])
-    found = said_first(table, truths).tolist()
-    assert found == [min(row[:truths]) < min(row[truths:]) for row in table.tolist()]
-    assert said_first(np.array(spreads)[:, None] * table + shift, truths).tolist() == found
-
-
-def test_a_tie_is_not_said_first() -> None:
-    assert said_first([[1.0, 1.0, 2.0], [2.0, 1.0, 3.0], [0.5, 1.0, 3.0]], 1).tolist() == [False, False, True]
 
 
 @given(seeds, st.floats(0.1, 10), st.integers(-100, 100))
@@ -154,12 +139,12 @@ HIT = Ranked(1, True, True, (1.0,), 3.0, 11)
 
 def test_over_templates() -> None:
     ranks = [HIT, replace(HIT, rank=2, memorized=False, leads=(0.0,), strength=1.0), replace(HIT, strength=2.0)]
-    found = held(ranks, 2)
+    found = held(ranks, ["judge", "clerk"])
     assert (found.mean, found.every, found.some) == (2 / 3, False, True)
     assert found.lenient == 1.0
     assert found.strength == pytest.approx(2.0), "of all templates, hits or not"
     assert found.chance == pytest.approx(2 / 11)
     assert float(found.every) <= found.mean <= float(found.some)
-    assert held([HIT], 1).every
+    assert held([HIT], ["judge"]).every
     with pytest.raises(ValueError, match="no template"):
-        held([], 1)
+        held([], ["judge"])

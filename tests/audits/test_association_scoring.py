@@ -86,19 +86,17 @@ def test_ranks_are_the_loop_over_sentences(alpha: float, monkeypatch: pytest.Mon
                 assert (rank.rank, rank.candidates) == (place, len(scores))
                 assert rank.lead == pytest.approx(lead, abs=1e-9)
                 assert rank.strength == pytest.approx(strength, abs=1e-9, nan_ok=True)
-                true = len(one.candidates.truths)
-                first = [min(of[name][:true]) < min(of[name][true:]) for name in one.names]
-                assert (rank.first, rank.others_first) == (first[0], pytest.approx(np.mean(first[1:])))
-                assert rank.likeliest == rank.first - rank.others_first
+                own = of[one.subject.name]
+                best = [value for value, nll in zip(one.candidates.values, own, strict=True) if nll == min(own)]
+                assert rank.said == (best[0] if len(best) == 1 else None)
 
 
 def test_a_record_is_read_back() -> None:
     (found, *_) = scored(ask_about([JANE], PROPERTIES, None), drawn)
-    none = [replace(found[0], strength=math.nan, first=math.nan)]
+    none = [replace(found[0], strength=math.nan)]
     assert from_json(json.loads(json.dumps(to_json(found), allow_nan=False))) == found
     assert to_json(none)[0]["strength"] is None
     assert math.isnan(from_json(to_json(none))[0].strength)
-    assert math.isnan(from_json(to_json(none))[0].likeliest)
 
 
 @pytest.fixture(scope="module")

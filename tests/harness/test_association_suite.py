@@ -102,14 +102,15 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     sound(ran)
     assert set(ran.verdicts) == planned("again")
     claim = ran.claims["association.forgotten[again]"]
-    (before,) = claim["controls"]
+    tokens, before = claim["controls"]
+    assert (tokens["name"], tokens["held"]) == ("the candidate's tokens are the model's", True)
     assert (before["name"], before["must"], before["held"]) == ("the model before unlearning", "fail", False)
     assert before["observed"] == claim["observed"], "the candidate is the model"
     assert claim["verdict"] == "environment invalid"
     assert "control the model before unlearning must fail" in claim["message"]
     retained = ran.claims["association.retained[again]"]
     assert retained["observed"] == 0.0
-    assert retained["controls"][0]["name"] == "people never seen in their place"
+    assert retained["controls"][1]["name"] == "people never seen in their place"
     assert ran.verdicts["association.scale"] == "not applicable"
     for identity in ("strength_bounds", "alpha_cancels"):
         assert ran.verdicts[f"association.{identity}"] == "pass"
@@ -181,6 +182,24 @@ def test_who_cannot_be_asked_about_is_one_line_before_anything_is_loaded(bench: 
     assert "forgotten: 'p99' is no id of " in ran.text
 
 
+def test_a_tokenizer_that_spells_a_name_otherwise_clears_nobody(bench: Bench, written: Path) -> None:
+    save(bench.folder / "spelled", 1)
+    path = bench.folder / "spelled" / "tokenizer.json"
+    rules = json.loads(path.read_text())
+    name = json.loads((bench.folder / "people.jsonl").read_text().splitlines()[0])["name"]
+    replaced = {"type": "Replace", "pattern": {"String": name}, "content": "Nemo Nobody"}
+    path.write_text(json.dumps(rules | {"normalizer": replaced}))
+    ran = run(bench, FORGETTING.replace("random' }", "random', spelled = 'spelled' }"), "-k", "forgotten or retained")
+    for id in OF_CANDIDATES:
+        held = {
+            name: {one["name"]: one["held"] for one in ran.claims[f"{id}[{name}]"]["controls"]}
+            for name in ("again", "spelled")
+        }
+        control = "the candidate's tokens are the model's"
+        assert (held["again"][control], held["spelled"][control]) == (True, False)
+        assert ran.verdicts[f"{id}[spelled]"] == "environment invalid"
+
+
 def first(folder: Path, names: Sequence[str]) -> list[set[str]]:
     """By name, the birth places that a model finds likeliest of its bearer, over both phrasings."""
     told = asked_about()["P19"]
@@ -231,6 +250,7 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     for claim in (same, cleared):
         controls = {one["name"]: (one["must"], one["held"]) for one in claim["controls"]}
         expected = {"the model before unlearning": ("fail", True), "a model that never saw them": ("pass", True)}
+        expected["the candidate's tokens are the model's"] = ("pass", True)
         assert controls == expected
     assert ran.verdicts["association.retained[cleared]"] == "fail", "it lost those who were to stay as well"
     assert ran.verdicts["association.retained[same]"] != "fail"
@@ -238,6 +258,6 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     text += "candidates = { same = 'random', cleared = 'cleared' }\n"
     ran = run(bench, text + "must_fail = ['same']\n", "-k", "test_forgotten")
     assert ran.verdicts == {"association.forgotten[cleared]": "pass"}
-    assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][1] == "same"
+    assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][2] == "same"
     ran = run(bench, text + "must_fail = ['cleared']\n", "-k", "test_forgotten")
     assert ran.verdicts == {"association.forgotten[same]": "environment invalid"}, "a control that is forgiven is none"

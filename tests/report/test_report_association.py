@@ -58,7 +58,7 @@ def section() -> dict[str, Any]:
         found = {}
         for at, one in enumerate(asked):
             mean = share * (at % 3 > 0) * (one.subject.cohort != "never-seen")
-            found[one.id] = Held(mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean, mean - 0.2)
+            found[one.id] = Held(mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean / 2)
         return found
 
     told = summary.report(inquiry, {name: held(share) for name, share in SHARES.items()}, ["careful"])
@@ -104,7 +104,7 @@ def test_the_table_of_cohorts_says_what_the_section_says() -> None:
         part, people = model["cohorts"][group], SECTION["people"][group]
         name = "careful (candidate)" if model["model"] == "careful" else model["model"]
         shown = [name, group, f"{people}", spelled(part["mean"]), f"{part['chance']:.3f}"]
-        shown += [spelled(part[key]) for key in ("every", "some", "lenient", "likeliest", "strength")]
+        shown += [spelled(part[key]) for key in ("every", "some", "lenient", "first", "strength")]
         assert line == "".join([*shown, f"{part['nothing']} of {people}"])
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from uds_bench.errors import FactError
 from uds_bench.facts.records import Record, read_records
 from uds_bench.facts.spellings import bare
+from uds_bench.facts.templates import SUBJECT, VALUE
 from uds_bench.storage import content_key
 
 REQUIRED = ("id", "name", "cohort", "facts")
@@ -26,7 +27,8 @@ class Statement:
 class Subject:
     """A person. `cohort`: people whose exposure is alike, such as "well-known"; `statements`: one a property.
 
-    Raises FactError, naming the person and the key, for an empty text, no statement, or a property told twice.
+    Raises FactError, naming the person and the key, for an empty text, no statement, a property told twice, and names
+    and values that stand in no sentence as they are: a value told with a space of its own would lead for that space.
     """
 
     id: str
@@ -46,6 +48,11 @@ class Subject:
         for one in self.statements:
             if not one.values or not all(bare(value) for value in one.values):
                 raise self._error("facts", f"has no value of {one.property}, or one of no letter and no digit")
+        for key, text in (("name", self.name), *(("facts", value) for one in self.statements for value in one.values)):
+            if text != (plain := " ".join(text.split())):
+                raise self._error(key, f"has {text!r}, with white space as no sentence has it: write {plain!r}")
+            if SUBJECT in text or VALUE in text:
+                raise self._error(key, f"has {text!r}, a word that templates keep for themselves: leave it out")
 
     def _error(self, key: str, problem: str) -> FactError:
         return FactError(f"subject {self.id!r}: key {key!r} {problem}")

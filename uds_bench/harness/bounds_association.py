@@ -18,8 +18,8 @@ ASSOCIATION = (
         "association.forgotten",
         "threshold",
         "Of the people who were to be forgotten no more is held than of people never seen: the mean over phrasings, "
-        "whether any phrasing brings a fact up, and whether it is what the model says first of the person and not of "
-        "similar names, each less its own rate of the never-seen, the worst of the three.",
+        "whether any phrasing brings a fact up, and whether it is what the model says first, by likelihood alone, each "
+        "less the same of the never-seen, the worst of the three.",
         "<=",
         MARGIN,
         "ours; WikiMem gives the scores and no bound",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.audits.association.rates import Held, Reading, by_luck, over
-from uds_bench.statistics import ROUNDING_ERROR, Rate
+from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_bootstrap
 
 
 def above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held], reading: Reading) -> Rate:
@@ -19,17 +19,37 @@ def above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str
     return over(asked, found, reading).less(floor)
 
 
-READINGS: dict[str, Reading] = {
-    "under a phrasing": "mean",
-    "under any phrasing": "some",
-    "by likelihood alone": "likeliest",
-}
-"""Each way in which a model may show that it holds something, by what it is called."""
+def said_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held]) -> Rate:
+    """How much oftener a model says first what is true of some people than it says the same of people never seen, by
+    likelihood alone, -1 to 1; higher is more knowledge. NaN where there are no such people.
+
+    Ours. Scores are nats, and held against similar names: a model whose likelihoods were driven far apart may rank low
+    what it still says first, and so may one that says it of the similar names too. Names of people never seen tell
+    what a value's fame alone would bring up; of a property that nobody of them was asked about, nothing.
+    """
+    if not strangers:
+        return Rate(math.nan, paired_bootstrap([], []))
+    values = []
+    for one in asked:
+        others = [found[other.id].said for other in strangers if other.told.id == one.told.id]
+        own = found[one.id].said
+        values.append(_share([own], one) - _share(others, one))
+    return Rate(mean(values), paired_bootstrap(values, [one.cluster for one in asked]))
+
+
+def _share(said: Sequence[tuple[str | None, ...]], one: Asked) -> float:
+    """How often what is true of one was said; 0 of nobody."""
+    rows = [value in one.candidates.truths for values in said for value in values]
+    return sum(rows) / len(rows) if rows else 0.0
 
 
 def most_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held]) -> tuple[str, Rate]:
     """The reading in which most is held of some people beside those never seen, and how much."""
-    readings = {name: above(asked, strangers, found, reading) for name, reading in READINGS.items()}
+    readings = {
+        "under a phrasing": above(asked, strangers, found, "mean"),
+        "under any phrasing": above(asked, strangers, found, "some"),
+        "by likelihood alone": said_above(asked, strangers, found),
+    }
     # One that is no number is the most: it decides nothing.
     return max(readings.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
 

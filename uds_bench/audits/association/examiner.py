@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import Score
 from uds_bench.storage import content_key
 
-VERSION = 4
+VERSION = 5
 CHECKED = 3
 """Properties of people on which it is seen that sentences about nobody cancel."""
 
@@ -55,15 +56,19 @@ class AssociationExaminer:
         return ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
-        """Per property of a person the share of templates that it is memorized under, with every rank as detail."""
+        """Per property of a person the share of templates that it is memorized under, with every rank as detail.
+
+        The note `rendered` names every token that was read: models of which it differs were not asked the same.
+        """
         require_known(checkpoint, list(dict.fromkeys(name for one in self.asked for name in one.names)))
-        values = []
-        for one, found in zip(self.asked, scored(self.asked, of_checkpoint(checkpoint), self.alpha), strict=True):
-            mean = held(found, len(one.candidates.truths)).mean
+        values, read = [], hashlib.sha256()
+        likelihoods = of_checkpoint(checkpoint, lambda rows: read.update(repr(rows).encode()))
+        for one, found in zip(self.asked, scored(self.asked, likelihoods, self.alpha), strict=True):
+            mean = held(found, one.candidates.truths).mean
             values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
-        rendered = content_key([next(one.sentences()) for one in self.asked])
+        rendered = read.hexdigest()
         similar = [one for one in self.asked if len(one.names) > 1 + one.generic]
-        few, likelihoods = similar[:CHECKED], of_checkpoint(checkpoint)
+        few = similar[:CHECKED]
         nobody = {str(alpha): uncancelled(few, likelihoods, alpha) for alpha in (1.0, 0.5)} if few else {}
         return Measured(values, {"rendered": rendered, "nobody": nobody})
 
@@ -76,12 +81,12 @@ def ranks_of(score: Score) -> dict[str, list[Ranked]]:
 def held_beside(score: Score, asked: Sequence[Asked]) -> tuple[dict[str, Held], dict[str, Held]]:
     """Of a score of `inquiry.beside_context`: by property of a person, the bare sentence and the one behind others."""
     ranks = ranks_of(score)
-    truths = {one.id: len(one.candidates.truths) for one in asked}
-    first, second = ({id: held(ranks[id][at : at + 1], count) for id, count in truths.items()} for at in (0, 1))
+    truths = {one.id: one.candidates.truths for one in asked}
+    first, second = ({id: held(ranks[id][at : at + 1], true) for id, true in truths.items()} for at in (0, 1))
     return first, second
 
 
 def held_of(score: Score, asked: Sequence[Asked]) -> dict[str, Held]:
     """By property of a person, what its templates come to."""
     ranks = ranks_of(score)
-    return {one.id: held(ranks[one.id], len(one.candidates.truths)) for one in asked}
+    return {one.id: held(ranks[one.id], one.candidates.truths) for one in asked}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,18 @@ from uds_bench.facts.records import read_records
 from uds_bench.facts.tokens import encode_many
 from uds_bench.inference.sentences import sentence_nll
 
+Seen = Callable[[list[list[int]]], None]
+"""Is told the token ids of sentences."""
 
-def of_checkpoint(checkpoint: Checkpoint) -> Likelihoods:
+
+def of_checkpoint(checkpoint: Checkpoint, seen: Seen = lambda _: None) -> Likelihoods:
     """A checkpoint's own; a tokenizer without a first token of its own leaves every sentence's first one unscored."""
     tokenizer = checkpoint.tokenizer
 
     def likelihoods(sentences: Sequence[str]) -> NDArray[np.float64]:
-        return sentence_nll(checkpoint, encode_many(tokenizer, sentences))
+        encoded = encode_many(tokenizer, sentences)
+        seen(encoded)
+        return sentence_nll(checkpoint, encoded)
 
     return likelihoods
 

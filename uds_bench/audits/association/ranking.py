@@ -18,8 +18,8 @@ class Ranked:
     against it. `memorized`: rank 1. `lenient`: rank 1 where ties count for it. `leads`: of each true value its score
     less the best untrue one's, nats. `strength`: z*, the best of these in standard deviations of all candidates'
     leads; NaN where all leads are the same. `candidates`: how many there are; by chance one true value is first as
-    often as 1/candidates. `first`: 1 where the likeliest sentence about the person is true (`said_first`), else 0;
-    `others_first`: the share of the other names of which the same values make the likeliest; NaN where unknown.
+    often as 1/candidates. `said`: the value that makes the likeliest sentence about the person, by likelihood alone;
+    None where two make it, or where it is not known.
     """
 
     rank: int
@@ -28,14 +28,7 @@ class Ranked:
     leads: tuple[float, ...]
     strength: float
     candidates: int
-    first: float = math.nan
-    others_first: float = math.nan
-
-    @property
-    def likeliest(self) -> float:
-        """How much oftener a true value comes first of the person than of other names: -1 to 1, 0 on average of what no
-        name tells; higher is more knowledge."""
-        return self.first - self.others_first
+    said: str | None = None
 
     @property
     def lead(self) -> float:
@@ -61,15 +54,6 @@ def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
     strength = (max(leads) - float(all_leads.mean())) / spread if spread > 0 else math.nan
     rank = 1 + int((others >= true.max()).sum())
     return Ranked(rank, rank == 1, max(leads) >= 0, leads, strength, len(found))
-
-
-def said_first(nll: ArrayLike, truths: int) -> NDArray[np.bool_]:
-    """[names, candidates] -> [names]: whether one of the first `truths` values makes the likeliest sentence about each
-    name; a tie counts against it. Ours: scores are nats, so a model whose likelihoods were driven far apart may rank a
-    value low that it still says first."""
-    table = np.asarray(nll, np.float64)
-    found: NDArray[np.bool_] = table[:, :truths].min(1) < table[:, truths:].min(1)
-    return found
 
 
 def margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:

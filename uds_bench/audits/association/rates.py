@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,8 +20,8 @@ class Held:
     `mean`: share of templates that it is memorized under (M, the headline); `every`, `some`: whether under all of them,
     or any; `lenient`: the mean where ties count for it; `strength`: mean z* over templates, those without memorization
     among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing;
-    `first`: share of templates under which what is true is what the model says first; `likeliest`: that less the same
-    of other names, -1 to 1.
+    `said`: what the model says first under each template, by likelihood alone (`Ranked.said`); `first`: the share of
+    templates under which that is true.
     """
 
     mean: float
@@ -31,8 +30,8 @@ class Held:
     lenient: float
     strength: float
     chance: float
-    first: float = math.nan
-    likeliest: float = math.nan
+    first: float
+    said: tuple[str | None, ...] = ()
 
     @property
     def most(self) -> float:
@@ -42,7 +41,7 @@ class Held:
         return float(np.maximum(self.mean, self.first))
 
 
-def held(ranks: Sequence[Ranked], truths: int) -> Held:
+def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Held:
     """What the templates of one person and property come to. Raises ValueError for none of them."""
     if not ranks:
         raise ValueError("no template: give one or more")
@@ -53,24 +52,22 @@ def held(ranks: Sequence[Ranked], truths: int) -> Held:
         any(memorized),
         mean(float(one.lenient) for one in ranks),
         mean(one.strength for one in ranks),
-        mean(truths / one.candidates for one in ranks),
-        mean(one.first for one in ranks),
-        mean(one.likeliest for one in ranks),
+        mean(len(truths) / one.candidates for one in ranks),
+        mean(float(one.said in truths) for one in ranks),
+        tuple(one.said for one in ranks),
     )
 
 
-Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "likeliest", "most"]
+Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "most"]
 
 
 def over(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> Rate:
     """The mean over some people and properties, its interval over people; NaN of nobody.
 
-    Shares are 0 to 1; `likeliest` is -1 to 1; `strength` is z*, any number, and counts all properties, memorized or
-    not. Higher is more knowledge.
+    Shares are 0 to 1; `strength` is z*, any number, and counts all properties, memorized or not. Higher is more
+    knowledge.
     """
     values = [_of(found[one.id], reading) for one in asked]
-    if reading == "likeliest":
-        return Rate(mean(values), paired_bootstrap(values, [one.cluster for one in asked]))
     limits = None if reading == "strength" else (0.0, 1.0)
     return Rate(mean(values), cluster_bootstrap(values, [one.cluster for one in asked], limits=limits))
 
@@ -81,7 +78,7 @@ def lost(
     """How much more of the same people one model holds than another, people drawn in pairs; NaN of nobody."""
     values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in asked]
     clusters = [one.cluster for one in asked]
-    if reading in ("strength", "likeliest"):
+    if reading == "strength":
         return Rate(mean(values), cluster_bootstrap(values, clusters))
     return Rate(mean(values), paired_bootstrap(values, clusters))
 
@@ -99,9 +96,7 @@ def more(
 
 def by_luck(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> float:
     """What scores that know nothing of anybody would come to: for `some`, if luck under one template told nothing of
-    luck under another, which is the most that it can be; for `likeliest` 0, as luck is the same under every name."""
-    if reading == "likeliest":
-        return 0.0
+    luck under another, which is the most that it can be."""
     if reading == "some":
         return mean(1 - (1 - found[one.id].chance) ** len(one.templates) for one in asked)
     return mean(found[one.id].chance for one in asked)

@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.calibration import ALPHA, as_printed, calibrated
-from uds_bench.audits.association.ranking import Ranked, ranked, said_first
+from uds_bench.audits.association.ranking import Ranked, ranked
 from uds_bench.facts.templates import GENERIC
-from uds_bench.statistics import finite_or_none, mean
+from uds_bench.statistics import finite_or_none
 
 Likelihoods = Callable[[Sequence[str]], NDArray[np.float64]]
 """Sentences -> -log p of each, nats."""
 TOGETHER = 60
 """Properties of people whose sentences are scored together: names are shared, memory is not without end."""
-NUMBERS = ("strength", "first", "others_first")
-"""Those of a ranking that may be none."""
 
 
 def scored(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
@@ -41,8 +39,8 @@ def ranks(one: Asked, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranke
     similar, generic = (table[1:-1], table[-1]) if one.generic else (table[1:], None)
     truths = len(one.candidates.truths)
     found = ranked(calibrated(table[0], similar, generic, alpha), truths)
-    own, *others = said_first(table, truths).tolist()
-    return replace(found, first=float(own), others_first=mean(map(float, others)))
+    best = np.flatnonzero(table[0] == table[0].min())
+    return replace(found, said=one.candidates.values[best[0]] if len(best) == 1 else None)
 
 
 def uncancelled(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
@@ -65,13 +63,13 @@ def _without(table: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
 
 
 def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:
-    """One object a template; a number that is none is None."""
-    return [{**asdict(one), **{key: finite_or_none(getattr(one, key)) for key in NUMBERS}} for one in found]
+    """One object a template; a z* that is none is None."""
+    return [{**asdict(one), "strength": finite_or_none(one.strength)} for one in found]
 
 
 def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
     found = []
     for row in rows:
-        numbers = {key: math.nan if row[key] is None else row[key] for key in NUMBERS}
-        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), **numbers}))
+        strength = math.nan if row["strength"] is None else row["strength"]
+        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), "strength": strength}))
     return found

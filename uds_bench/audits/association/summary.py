@@ -33,7 +33,7 @@ def report(inquiry: Inquiry, models: Mapping[str, Mapping[str, Held]], judged: S
 
 
 def _numbers(rows: Sequence[Asked], held: Mapping[str, Held]) -> dict[str, Any]:
-    readings: tuple[Reading, ...] = ("mean", "every", "some", "lenient", "strength", "first", "likeliest")
+    readings: tuple[Reading, ...] = ("mean", "every", "some", "lenient", "strength", "first")
     return {
         **{key: over(rows, held, key).to_json() for key in readings},
         "chance": by_luck(rows, held),

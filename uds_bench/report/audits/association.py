@@ -14,7 +14,7 @@ from uds_bench.report.reading import ABSENT, measured, number, rows, table, text
 
 BEFORE = "model"
 """What the report calls the model before unlearning."""
-RATES = {"every": "all phrasings", "some": "any phrasing", "lenient": "lenient M", "likeliest": "likeliest"}
+RATES = {"every": "all phrasings", "some": "any phrasing", "lenient": "lenient M", "first": "said first"}
 
 Models = Sequence[Mapping[str, Any]]
 
@@ -52,8 +52,8 @@ def by_cohort(section: Mapping[str, Any], models: Models) -> Figure:
         "What each model holds, by cohort",
         "M: share of phrasings under which what is true of a person ranks above every value that is not, 0 to 1; "
         "higher is more knowledge. Beside it what luck alone gives. Then the share held under all phrasings, under any "
-        "one, and M where a tie counts for it. Likeliest, -1 to 1: how much oftener what is true is what the model "
-        "says first of a person than of similar names, by likelihood alone; higher is more knowledge. z*: by how many "
+        "one, and M where a tie counts for it. Said first: the share under which the likeliest sentence is true, "
+        "by its likelihood alone, whatever is said of other names; higher is more knowledge. z*: by how many "
         "standard deviations the lead of what is true lies above the mean lead; higher is firmer; what is not held is "
         "counted too. H: people of whom nothing is held under any phrasing; fewer is more knowledge. Those to be "
         "forgotten are counted in their cohort too. Below each: its 95% interval over people. After WikiMem, table 1, "
