@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +22,8 @@ from uds_bench.audits.association.asked import ask_about
 from uds_bench.audits.association.likelihoods import of_checkpoint, read_likelihoods, require_known
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.errors import FactError
-from uds_bench.facts.properties import Property
-from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.facts.properties import Property, embedded
+from uds_bench.facts.subjects import Statement, Subject, read_subjects
 from uds_bench.facts.templates import GENERIC, SUBJECT, VALUE, Template
 
 JOB = Property(
@@ -164,3 +165,22 @@ def test_a_name_of_unknown_letters_is_one_line(model: Any) -> None:
     strange.tokenizer = tokenizer
     with pytest.raises(FactError, match="'Zoë' has letters"):
         require_known(strange, ["Jane Doe", "Zoë"])
+
+
+def test_the_readme_scores_a_model_that_nobody_has_the_weights_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "read_likelihoods" in block)
+    ask, score = code.split("# Ask for each")
+    monkeypatch.chdir(tmp_path)
+    row = {"id": "q1", "name": "Jane Doe", "cohort": "any", "facts": [{"property": "P106", "values": ["baker"]}]}
+    Path("people.jsonl").write_text(json.dumps(row))
+    names = {"ask_about": ask_about, "scored": scored, "read_likelihoods": read_likelihoods, "Path": Path}
+    names |= {"read_subjects": read_subjects, "embedded": embedded}
+    exec(ask, names)
+    sentences = dict.fromkeys(Path("sentences.txt").read_text().splitlines())
+    told = [{"sentence": s, "logprob": -1.0 if "Jane Doe" in s and "baker" in s else -9.0} for s in sentences]
+    Path("logprobs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    exec("#" + score, names)
+    assert capsys.readouterr().out == "q1/P106 1.0\n"

@@ -114,10 +114,10 @@ def test_the_published_listings_are_read(tmp_path: Path) -> None:
         ({"listed": {"P106": {**LISTED["P106"], "datatype": "url"}}}, "key 'datatype' is 'url'"),
         ({"others": {}}, "others.json: property P106 of .*listed.json is not in it"),
         ({"others": {"P106": {"value_cfs": "nurse"}}}, "others.json, P106: key 'value_cfs' must be a list"),
-        ({"others": {"P106": {"value_cfs": []}}}, "key 'counterfactuals' is empty"),
-        ({"said": {"P106": []}}, "key 'templates' is empty"),
+        ({"others": {"P106": {"value_cfs": []}}}, "others.json, P106: .*key 'counterfactuals' is empty"),
+        ({"said": {"P106": []}}, "said.json, P106: .*key 'templates' is empty"),
         ({"said": {"P106": ["Nobody."]}}, "said.json, P106: template 'Nobody.'"),
-        ({"said": {"P106": SAID["P106"] * 2}}, "key 'templates' has .* twice"),
+        ({"said": {"P106": SAID["P106"] * 2}}, "said.json, P106: .*key 'templates' has .* twice"),
     ],
 )
 def test_a_listing_that_cannot_be_names_file_property_and_key(tmp_path: Path, changed: Any, told: str) -> None:

@@ -111,7 +111,8 @@ def _property(id: str, named: Record, said: Record, others: Record) -> Property:
     try:
         return Property(id, label, description, aliases, datatype, tuple(templates), values)  # type: ignore[arg-type]
     except FactError as error:
-        raise named.error(str(error)) from None
+        to_mend = {"templates": said, "counterfactuals": others}
+        raise next((to_mend[key] for key in to_mend if f"key {key!r}" in str(error)), named).error(str(error)) from None
 
 
 def _by_id(path: str | Path) -> dict[str, Any]:
