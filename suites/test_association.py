@@ -23,6 +23,8 @@ from uds_bench.verdicts import Step
 NO_SECTION = "the manifest has no model whose memory of people is audited ([association] model)"
 NO_CANDIDATE = "the manifest has no unlearned model ([association] candidates)"
 NOBODY = "nobody is to be forgotten ([association] forgotten or forget_set)"
+NAMED = 5
+"""People whom a message names."""
 fails, passes = ControlSubject.fails, ControlSubject.passes
 
 
@@ -52,7 +54,8 @@ def test_forgotten(claim: Claim, eraser: str | None, association: AssociationAud
         found.interval,
         controls=known,
         preconditions=[in_the_same_tokens(association, eraser)],
-        remark=f"{reading}; {told(requested, held)}; of the never-seen {told(association.inquiry.unseen, held)}",
+        remark=f"{reading}; {told(requested, held)}; of the never-seen {told(association.inquiry.unseen, held)}; "
+        f"every phrasing still shows something of {still_held(requested, held)}",
         provenance=association.seen(eraser).score.provenance,
     )
 
@@ -71,6 +74,12 @@ def in_the_same_tokens(association: AssociationAudit, eraser: str) -> Control:
     """A tokenizer that spells names otherwise hides weights that were never changed."""
     same = association.seen(eraser).score.notes["rendered"] == association.seen().score.notes["rendered"]
     return Control("the candidate's tokens are the model's", "pass", "pass" if same else "fail", None, None, same)
+
+
+def still_held(rows: Sequence[Asked], held: Mapping[str, Held]) -> str:
+    """Whom to look at first: the gate is of all who ask together, and each of them asked for themselves."""
+    people = list(dict.fromkeys(one.cluster for one in rows if held[one.id].every))
+    return ", ".join(people[:NAMED]) + (f" and {len(people) - NAMED} more" if len(people) > NAMED else "") or "nobody"
 
 
 def told(rows: Sequence[Asked], held: Mapping[str, Held]) -> str:

@@ -247,6 +247,8 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     same, cleared = (ran.claims[f"association.forgotten[{name}]"] for name in ("same", "cleared"))
     assert (same["verdict"], cleared["verdict"]) == ("fail", "pass")
     assert same["observed"] > 0.5 > 0 > cleared["observed"]
+    assert "every phrasing still shows something of p00, p01, p02, p03, p04 and 25 more" in same["message"]
+    assert "every phrasing still shows something of nobody" in cleared["message"]
     for claim in (same, cleared):
         controls = {one["name"]: (one["must"], one["held"]) for one in claim["controls"]}
         expected = {"the model before unlearning": ("fail", True), "a model that never saw them": ("pass", True)}
