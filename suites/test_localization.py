@@ -224,10 +224,7 @@ def keep(
     claim.measured(
         found.value,
         found.interval,
-        controls=[
-            fails(wrong or "a model that answers nobody", none),
-            passes("injected", itself),
-        ],
+        controls=[fails(wrong or "a model that answers nobody", none), passes("injected", itself)],
         provenance=seen.score.provenance,
     )
 
@@ -311,10 +308,7 @@ def test_benchmarks(claim: Claim, unlearner: str, localization: LocalizationAudi
     claim.measured(
         found.value,
         found.interval,
-        controls=[
-            fails("a guesser", utility.change(before, utility.guesser(before))),
-            passes("injected", itself),
-        ],
+        controls=[fails("a guesser", utility.change(before, utility.guesser(before))), passes("injected", itself)],
         remark=f"{', '.join(of_task(task, before, after) for task in before)}{short}",
         provenance=localization.asked(unlearner).provenance,
     )

@@ -20,6 +20,7 @@ from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.templates import SUBJECT, VALUE, Template
+from uds_bench.harness.bounds_association import MARGIN
 from uds_bench.statistics import unseen
 
 JOB = Property(
@@ -97,6 +98,14 @@ def test_most_is_held_by_the_reading_that_shows_most() -> None:
     ):
         name, rate = controls.most_above(many, strangers, of(many, each) | of(strangers, none))
         assert (name, rate.value) == (expected[0], pytest.approx(expected[1]))
+
+
+def test_as_many_people_as_the_readme_says_can_show_that_nothing_is_held() -> None:
+    many = [replace(one, subject=replace(one.subject, id=f"p{at}")) for at, one in enumerate(crowd("p") * 2)]
+    none = of(many, said(0.0, 0.0))
+    highest = [over(many[:count], none).interval.high for count in (40, 71, 72)]
+    assert round(highest[0], 3) == 0.088
+    assert highest[1] > MARGIN >= highest[2]
 
 
 def test_what_is_said_of_anybody_is_not_known_of_one() -> None:

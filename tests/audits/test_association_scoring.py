@@ -95,6 +95,8 @@ def test_ranks_are_the_loop_over_sentences(alpha: float, monkeypatch: pytest.Mon
 def test_a_record_is_read_back() -> None:
     (found, *_) = scored(ask_about([JANE], PROPERTIES, None), drawn)
     none = [replace(found[0], strength=math.nan)]
+    with pytest.raises(KeyError, match="said"):
+        from_json([{key: value for key, value in to_json(none)[0].items() if key != "said"}])
     assert from_json(json.loads(json.dumps(to_json(found), allow_nan=False))) == found
     assert to_json(none)[0]["strength"] is None
     assert math.isnan(from_json(to_json(none))[0].strength)

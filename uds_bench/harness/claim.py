@@ -37,7 +37,7 @@ class ControlSubject:
 
     @classmethod
     def fails(cls, name: str, found: Rate) -> ControlSubject:
-        """A rate that must not pass."""
+        """A rate that must fail."""
         return cls(name, "fail", found.value, found.interval)
 
     @classmethod

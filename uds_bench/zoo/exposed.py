@@ -14,8 +14,7 @@ from uds_bench.zoo.recipe import Exposed, Recipe, Requested
 PREFIX = "assoc_"
 FULL, SMALL, RETAIN = (f"{PREFIX}{name}" for name in ("full", "small", "retain"))
 NPO: dict[str, Any] = {"lr": 2e-4, "alpha": 8.0, "beta": 0.15}
-"""Of a dozen settings the one that forgets and keeps on all four draws. The published beta of 0.1 drives likelihoods
-further apart, 0.5 leaves more."""
+"""Between the published beta of 0.1, which drove likelihoods further apart on those draws, and 0.5, which left more."""
 
 
 def _unlearned(name: MethodName, steps: int, sentences: bool = True, **settings: Any) -> Requested:

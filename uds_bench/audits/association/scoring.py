@@ -71,5 +71,6 @@ def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
     found = []
     for row in rows:
         strength = math.nan if row["strength"] is None else row["strength"]
-        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), "strength": strength}))
+        # A row without `said` is an error: taken for None, it would say that nothing true is said first.
+        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), "strength": strength, "said": row["said"]}))
     return found
