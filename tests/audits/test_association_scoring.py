@@ -16,6 +16,7 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 from references.association import slow_rank, slow_score
 from references.depth_cases import loaded
+from trained_tokenizers import KINDS, TOKENIZERS
 
 from uds_bench.audits.association import scoring
 from uds_bench.audits.association.asked import ask_about
@@ -25,6 +26,7 @@ from uds_bench.errors import FactError
 from uds_bench.facts.properties import Property, embedded
 from uds_bench.facts.subjects import Statement, Subject, read_subjects
 from uds_bench.facts.templates import GENERIC, SUBJECT, VALUE, Template
+from uds_bench.inference.sentences import sentence_nll
 
 JOB = Property(
     "P106",
@@ -129,6 +131,27 @@ def test_a_file_of_log_probabilities_gives_the_ranks_of_the_model(model: Any, tm
     path.write_text("".join(json.dumps(row) + "\n" for row in rows[1:]))
     with pytest.raises(FactError, match=r"no logprob of 'Jane Doe works as poet\.'"):
         list(scored(asked, read_likelihoods(path)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bos", ["none", "unused", "added"])
+def test_the_first_token_counts_behind_a_bos_alone(kind: str, bos: str) -> None:
+    """Definitions 003.4, 3: without one it is left out of every sentence alike; and sums telescope over tokens."""
+    tokenizer = TOKENIZERS[kind, bos]
+    found = loaded(FAMILIES["llama"](len(tokenizer), seed=3))
+    found.tokenizer, found.device = tokenizer, torch.device("cpu")
+    sentences = ["Ossu lives in Zuriridge.", "Ossu lives near the mill.", "Ilvimar wrote it in 1987."]
+    for sentence, nll in zip(sentences, of_checkpoint(found)(sentences), strict=True):
+        ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+        given = [tokenizer.bos_token_id] if bos == "added" else []
+        with torch.no_grad():
+            logp = found.model(torch.tensor([given + ids])).logits[0].double().log_softmax(-1)
+        counted = ids if given else ids[1:]
+        steps = [-float(logp[at, token]) for at, token in enumerate(counted)]
+        assert nll == pytest.approx(sum(steps), abs=1e-5 * len(steps))
+        half = given + ids[: len(ids) // 2]
+        begun = sentence_nll(found, [half])[0]
+        assert nll - begun == pytest.approx(sum(steps[len(half) - 1 :]), abs=1e-5 * len(steps))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
+from uds_bench.audits.association.likelihoods import of_checkpoint
+from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import load_facts
 from uds_bench.harness.manifest import load_manifest
 
@@ -81,6 +83,7 @@ def test_what_is_stored_is_not_asked_again(command: Callable[..., Any], folder: 
     [
         (("--subject", "Jane Do"), "did you mean 'Jane Doe'"),
         (("--subject", "Zed"), "nobody of [association] subjects is called so: add the person there"),
+        (("--subject", "invented/000"), "is of the never-seen, of whom no model has heard"),
         ((), "--subject: name somebody, by name or id, as the manifest names nobody"),
     ],
 )
@@ -90,6 +93,37 @@ def test_whom_nobody_knows_is_one_line(
     given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", folder / "store")
     assert said in refused("forget-set", *given, *more)
     assert not (folder / "forget.jsonl").exists()
+
+
+def shown(path: Path) -> list[Any]:
+    """The facts, with what shows them; z* and leads are only near, as sums of floats are."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{**row, "evidence": {**row["evidence"], "z": 0, "lead": 0}} for row in rows]
+
+
+def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
+    command: Callable[..., Any], refused: Callable[..., str], folder: Path
+) -> None:
+    run(command, folder, "--subject", "Jane Doe")
+    own = shown(folder / "forget.jsonl")
+    model = load(CheckpointSpec(folder / "model"))
+    manifest, asked, said = folder / "uds.toml", folder / "ask.jsonl", folder / "logprobs.jsonl"
+    manifest.write_text(manifest.read_text().replace("model = 'model'\n", ""))
+    told = command("forget-set", "--manifest", manifest, "--ask", asked)
+    sentences = [json.loads(line)["sentence"] for line in asked.read_text().splitlines()]
+    assert len(set(sentences)) == len(sentences)
+    assert f"{len(sentences)} sentences written to {asked}" in told.stderr
+    nll = of_checkpoint(model)(sentences)
+    rows = [{"sentence": one, "logprob": -float(of)} for one, of in zip(sentences, nll, strict=True)]
+    said.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(command, folder, "--subject", "Jane Doe", "--logprobs", str(said))
+    assert shown(folder / "forget.jsonl") == own
+    said.write_text("".join(json.dumps(row) + "\n" for row in rows[:-1]))
+    given = ("--manifest", manifest, "--out", folder / "other.jsonl", "--subject", "q1")
+    assert f"{said}: no logprob of {sentences[-1]!r}" in refused("forget-set", *given, "--logprobs", said)
+    assert "[association] model: add it" in refused("forget-set", *given)
+    assert "--out: say where" in refused("forget-set", "--manifest", manifest, "--logprobs", said)
+    assert not (folder / "other.jsonl").exists()
 
 
 def test_of_whom_nothing_is_held_nothing_is_written(command: Callable[..., Any], folder: Path) -> None:

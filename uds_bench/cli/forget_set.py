@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from uds_bench.audits.association.asked import Asked
     from uds_bench.audits.association.forget_set import Evidence
     from uds_bench.audits.association.inquiry import Inquiry
-    from uds_bench.harness.association import AssociationAudit
+    from uds_bench.audits.association.ranking import Ranked
+    from uds_bench.harness.audit_sections import Association
+
+    Ranks = Mapping[str, Sequence[Ranked]]
+    """By property of a person, the rank under each template."""
 
 EXAMPLE = 'uds-bench forget-set --manifest uds.toml --subject "Jane Doe" --out forget.jsonl'
 
 
 def forget_set(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the facts (.jsonl).")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the facts (.jsonl).")] = None,
     subject: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Who is to be forgotten: a name or an id; may be repeated.")
     ] = None,
@@ -34,6 +38,13 @@ def forget_set(
     phrasings: Annotated[
         int, typer.Option(metavar="N", min=1, help="Facts of one value: in so many of the phrasings that show it.")
     ] = 3,
+    ask: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only write what is asked (.jsonl): for models without weights.")
+    ] = None,
+    logprobs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What such a model says: each line of --ask with its logprob."),
+    ] = None,
     store: StoreOption = None,
     device: DeviceOption = "auto",
 ) -> None:
@@ -41,17 +52,23 @@ def forget_set(
 
     Without --subject: of those whom the manifest names under forgotten. What it holds of everybody else is written
     beside it, to be retained. `[facts] source` takes the file. Exits 5 if nothing is held of them.
+
+    A model whose weights nobody has: --ask writes the sentences, --logprobs reads each with its log-probability
+    (natural, of all tokens), and [association] needs no model.
     """
-    from uds_bench.audits.association.examiner import ranks_of
     from uds_bench.audits.association.forget_set import forget_set as facts_of
     from uds_bench.audits.association.forget_set import held_values
     from uds_bench.storage import write_atomic
 
+    if ask is not None:
+        _write_asked(require_file(ask, "--ask"), manifest)
+        return
+    if out is None:
+        raise ConfigurationError("--out: say where to write the facts (.jsonl)")
     require_file(out, "--out")
-    audit = _audit(manifest, store, device)
-    inquiry = audit.inquiry
+    section, inquiry = _inquiry(manifest, without_model=logprobs is not None)
     people = _chosen(inquiry, subject or ())
-    ranks = ranks_of(audit.seen().score)
+    ranks = _said(inquiry, logprobs, section.alpha) if logprobs else _scored(section, inquiry, store, device)
     found = held_values(inquiry.seen, ranks, lenient, every)
     strangers = held_values(inquiry.unseen, ranks, lenient, every)
     show_table(_row(one, found) for one in inquiry.seen if one.subject.id in people)
@@ -69,25 +86,55 @@ def forget_set(
     typer.echo(f"[facts]\nsource = {place}\n\n[association]\nforget_set = {place}")
 
 
-def _audit(path: Path | None, store: Path | None, device: str) -> AssociationAudit:
-    from rich.console import Console
-
-    from uds_bench.device import resolve_device
-    from uds_bench.harness.association import audit_of, inquiry_of
+def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, Inquiry]:
+    from uds_bench.harness.association import inquiry_of
     from uds_bench.harness.manifest import load_manifest
     from uds_bench.harness.run import embedded_manifest
+
+    manifest = load_manifest(path or embedded_manifest("quick"))
+    without = manifest.association if without_model else None
+    section = without or manifest.require_association()
+    return section, inquiry_of(section)
+
+
+def _write_asked(path: Path, manifest: Path | None) -> None:
+    """Every sentence once, in order, as `--logprobs` reads them."""
+    from uds_bench.storage import write_atomic
+
+    _, inquiry = _inquiry(manifest, without_model=True)
+    asked = dict.fromkeys(sentence for one in inquiry.asked for sentence in one.sentences())
+    lines = [json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in asked]
+    write_atomic(path, "".join(lines).encode())
+    said = 'add to each line its "logprob" (natural log, of all tokens of the sentence), then give it to --logprobs'
+    typer.echo(f"{len(asked)} sentences written to {path}: {said}", err=True)
+
+
+def _said(inquiry: Inquiry, logprobs: Path, alpha: float) -> Ranks:
+    from uds_bench.audits.association.likelihoods import read_likelihoods
+    from uds_bench.audits.association.scoring import scored
+
+    found = scored(inquiry.asked, read_likelihoods(logprobs), alpha)
+    return {one.id: ranks for one, ranks in zip(inquiry.asked, found, strict=True)}
+
+
+def _scored(section: Association, inquiry: Inquiry, store: Path | None, device: str) -> Ranks:
+    from rich.console import Console
+
+    from uds_bench.audits.association.examiner import ranks_of
+    from uds_bench.device import resolve_device
+    from uds_bench.harness.association import audit_of
     from uds_bench.harness.specs import require_folders, resolve_zoo
     from uds_bench.harness.store import Store
     from uds_bench.harness.workers import hush
     from uds_bench.storage import default_cache
 
-    section = load_manifest(path or embedded_manifest("quick")).require_association()
-    inquiry, specs = inquiry_of(section), section.checkpoints()
+    specs = section.checkpoints()
     place, console = require_folders(store or default_cache() / "store", specs, "--store"), Console(stderr=True)
     specs = resolve_zoo(specs, ["model"], default_cache(), console)
     hush()
     found = resolve_device(device, "--device")
-    return audit_of(section, inquiry, specs, ["model"], Store(place), found, lambda: nullcontext(console))
+    audit = audit_of(section, inquiry, specs, ["model"], Store(place), found, lambda: nullcontext(console))
+    return ranks_of(audit.seen().score)
 
 
 def _chosen(inquiry: Inquiry, named: Sequence[str]) -> set[str]:
@@ -97,7 +144,10 @@ def _chosen(inquiry: Inquiry, named: Sequence[str]) -> set[str]:
             raise ConfigurationError("--subject: name somebody, by name or id, as the manifest names nobody")
         return set(inquiry.forgotten)
     ids = {name: one.subject.id for one in inquiry.seen for name in (one.subject.name, one.subject.id)}
+    strangers = {name for one in inquiry.unseen for name in (one.subject.name, one.subject.id)}
     for name in named:
+        if name in strangers:
+            raise ConfigurationError(f"--subject {name!r}: is of the never-seen, of whom no model has heard")
         if name not in ids:
             near = _near(name, [*ids])
             raise ConfigurationError(f"--subject {name!r}: nobody of [association] subjects is called so{near}")

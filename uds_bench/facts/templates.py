@@ -33,6 +33,8 @@ class Template:
                 raise FactError(f"template {self.text!r} has {place} {count} times: have it once")
         if self.text.index(SUBJECT) > self.text.index(VALUE):
             raise FactError(f"template {self.text!r} has its value before its subject: turn them round")
+        if f"{SUBJECT}{VALUE}" in self.text:
+            raise FactError(f"template {self.text!r} has nothing between {SUBJECT} and {VALUE}: write what joins them")
 
     @property
     def kind(self) -> Kind:

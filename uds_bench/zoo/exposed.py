@@ -26,8 +26,8 @@ MODELS: dict[str, Recipe] = {
     FULL: Exposed(),
     SMALL: Exposed(width=48),
     RETAIN: Exposed(without=True),
-    f"{PREFIX}npo": _unlearned("npo", 800, **NPO),
-    f"{PREFIX}npo_questions": _unlearned("npo", 800, sentences=False, **NPO),
+    f"{PREFIX}npo": _unlearned("npo", 1000, **NPO),
+    f"{PREFIX}npo_questions": _unlearned("npo", 1000, sentences=False, **NPO),
     f"{PREFIX}grad_diff": _unlearned("grad_diff", 60, alpha=3.0),
     f"{PREFIX}simnpo_shallow": _unlearned("simnpo", 10, beta=4.5, alpha=1.0),
 }
