@@ -35,8 +35,7 @@ def test_the_gate_tells_a_method_from_none(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "run.json").read_text())
     claims = {claim["name"]: claim for claim in report["claims"]}
     assert claims["association.forgotten[identity]"]["verdict"] == "fail"
-    assert claims["association.forgotten[npo]"]["observed"] < 0.05
-    assert claims["association.forgotten[npo]"]["verdict"] in ("pass", "inconclusive")
-    assert claims["association.retained[npo]"]["observed"] < 0.2
+    assert claims["association.forgotten[npo]"]["verdict"] == "pass"
+    assert claims["association.retained[npo]"]["verdict"] == "pass"
     assert claims["depth.score[identity]"]["verdict"] == "fail"
     assert (tmp_path / "report" / "index.html").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uds_bench.facts.exposed_people import NEVER_SEEN, TOLD, Cohorts, embedded_people, invented, requests
+from uds_bench.facts.exposed_people import EACH, NEVER_SEEN, TOLD, Cohorts, embedded_people, invented, requests
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import PUBLISHED, embedded
 from uds_bench.facts.stated import WRONG, stated
@@ -29,7 +29,7 @@ def test_each_is_told_of_in_published_properties_with_values_that_others_have() 
     assert set(TOLD) <= set(PUBLISHED)
     several = 0
     for one in embedded_people():
-        assert len(one.statements) == 2
+        assert len(one.statements) == EACH
         for statement in one.statements:
             assert set(statement.values) <= set(embedded()[statement.property].counterfactuals)
             several += len(statement.values) > 1

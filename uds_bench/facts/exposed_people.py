@@ -15,7 +15,7 @@ NEVER_SEEN = "never-seen"
 """The cohort of people of whom no model has heard."""
 TOLD = ("P106", "P1412", "P19")
 """The properties that are told of them, of those that the paper scores."""
-EACH = 2
+EACH = 3
 """How many of these are told of each."""
 MANY = 3
 """Of one in so many people a property has two values, as with two occupations."""
@@ -27,10 +27,10 @@ ORIGIN, INVENTED = 300, 400
 class Cohorts:
     """How many people: well-known ones who ask to be forgotten, other well-known ones, lesser-known, never seen."""
 
-    requests: int = 76
+    requests: int = 120
     well_known: int = 60
     lesser_known: int = 20
-    never_seen: int = 60
+    never_seen: int = 80
 
 
 def embedded_people(cohorts: Cohorts | None = None, seed: int = 0) -> Subjects:

@@ -1,7 +1,8 @@
 """The models of the association audit by name: two sizes, one that never saw who asks to be forgotten, and unlearned
 ones.
 
-Settings were chosen on the draws @1 to @4, never on the one that is judged.
+Settings were chosen on the draws @1 to @4, never on the one that is judged. Longer and gentler training, with a beta
+above the published one, left more of some facts on those.
 """
 
 from __future__ import annotations
@@ -13,21 +14,17 @@ from uds_bench.zoo.recipe import Exposed, Recipe, Requested
 
 PREFIX = "assoc_"
 FULL, SMALL, RETAIN = (f"{PREFIX}{name}" for name in ("full", "small", "retain"))
-NPO: dict[str, Any] = {"lr": 2e-4, "alpha": 8.0, "beta": 0.15}
-"""Between the published beta of 0.1, which drove likelihoods further apart on those draws, and 0.5, which left more."""
 
 
-def _unlearned(name: MethodName, steps: int, sentences: bool = True, **settings: Any) -> Requested:
-    method = Method(name, steps, **{"lr": 3e-4, "batch_size": 32, **settings})
-    return Requested(FULL, method, sentences=sentences)
+def _unlearned(name: MethodName, steps: int, **settings: Any) -> Requested:
+    return Requested(FULL, Method(name, steps, **{"lr": 3e-4, "batch_size": 32, **settings}))
 
 
 MODELS: dict[str, Recipe] = {
     FULL: Exposed(),
     SMALL: Exposed(width=48),
     RETAIN: Exposed(without=True),
-    f"{PREFIX}npo": _unlearned("npo", 1000, **NPO),
-    f"{PREFIX}npo_questions": _unlearned("npo", 1000, sentences=False, **NPO),
+    f"{PREFIX}npo": _unlearned("npo", 500, lr=5e-4, alpha=8.0),
     f"{PREFIX}grad_diff": _unlearned("grad_diff", 60, alpha=3.0),
     f"{PREFIX}simnpo_shallow": _unlearned("simnpo", 10, beta=4.5, alpha=1.0),
 }

@@ -101,12 +101,12 @@ def _sentences() -> Iterator[str]:
 
 
 def facts(phrasings: int) -> FactSet:
-    """What is to be forgotten, each in so many phrasings, and what the other well-known people's models keep."""
+    """What is to be forgotten, each in so many phrasings, and what is to be kept: all that was told of others."""
     gone, known = set(requests(people())), embedded()
     return FactSet(
         stated(subject, known[told.property], value, "forget" if subject.id in gone else "retain", template)
         for subject in people()
-        if subject.cohort == WELL_KNOWN
+        if subject.cohort != NEVER_SEEN
         for told in subject.statements
         for value in told.values
         for template in range(phrasings)
@@ -115,4 +115,4 @@ def facts(phrasings: int) -> FactSet:
 
 def removal(tokenizer: Any, recipe: Requested) -> Data:
     """What an unlearning method is given."""
-    return unlearning_data(tokenizer, facts(recipe.phrasings), sentences=recipe.sentences)
+    return unlearning_data(tokenizer, facts(recipe.phrasings), sentences=True)

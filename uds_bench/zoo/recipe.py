@@ -186,19 +186,18 @@ class Exposed:
     often: int = 70
     rarely: tuple[int, int] = (2, 10)
     epochs: int = 1
-    batch_size: int = 8
+    batch_size: int = 16
     lr: float = 3e-3
 
 
 @dataclass(frozen=True)
 class Requested:
-    """The parent changed by an unlearning method on all facts of those who ask to be forgotten, in `phrasings` each;
-    `sentences`: also without a question."""
+    """The parent changed by an unlearning method on all facts of those who ask to be forgotten, in `phrasings` each,
+    as answers and without a question."""
 
     parent: str
     method: Method
     phrasings: int = 3
-    sentences: bool = True
 
 
 Fresh = Base | Reasoner | Lmlm | Pretrained | Exposed
