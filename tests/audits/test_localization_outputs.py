@@ -162,6 +162,16 @@ def test_rates_over_people() -> None:
     assert rates.kept(ITEMS, rates.silent(ITEMS), injected).value == 0
 
 
+def test_what_is_lost_in_other_words_is_not_kept() -> None:
+    def both(plain: float, other: float) -> dict[str, Told | None]:
+        return {"plain": Told(plain, 0, 0, 0, 0), "paraphrased": Told(other, 0, 0, 0, 0)}
+
+    before = {item.id: both(1.0, 0.5) for item in ITEMS}
+    for after, expected in ((both(1.0, 0.5), 1.0), (both(1.0, 0.0), 2 / 3), (both(0.5, 1.0), 2 / 3)):
+        found = rates.kept(ITEMS, dict.fromkeys(before, after), before).value
+        assert found == pytest.approx(expected), "what one form gained makes up for nothing that another lost"
+
+
 def test_who_is_answered_in_other_words_alone_is_not_forgotten() -> None:
     told: dict[str, dict[str, Told | None]] = {one.id: said(0.0) for one in ITEMS}
     told["i2"] = {**said(0.0), "paraphrased": said(1.0)["plain"]}

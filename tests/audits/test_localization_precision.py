@@ -114,7 +114,23 @@ def test_what_lies_outside_every_mask_is_told(tmp_path: Path) -> None:
     assert alike == pytest.approx(9000 / (9000 + 4 * 3000))
     save_file(load_file(folders["injected"] / "model.safetensors") | {"extra": torch.ones(1)}, file)
     with pytest.raises(CheckpointError, match="extra is in one of injected and unlearned alone"):
-        Lineup(folders, MASKS).outside()
+        Lineup(folders, MASKS).require_kin()
+
+
+@pytest.mark.parametrize("part", ["pretrained", "unlearned"])
+def test_checkpoints_that_are_not_of_one_kind_are_one_line(tmp_path: Path, part: str) -> None:
+    folders = lineup(tmp_path, plus(INJECTED, only_one(3.0))).folders
+    for one, size in (("pretrained", 4), ("injected", 4), ("unlearned", 4), (part, 5)):
+        file = folders[one] / "model.safetensors"  # type: ignore[index]
+        save_file({**load_file(file), "lm_head.weight": torch.ones(size)}, file)
+    with pytest.raises(CheckpointError, match=r"lm_head.weight has shape \(5,\), in the injected model \(4,\)"):
+        Lineup(folders, MASKS).require_kin()
+
+
+def test_a_model_before_injection_is_another_one(tmp_path: Path) -> None:
+    folders = lineup(tmp_path, plus(INJECTED, only_one(3.0))).folders
+    with pytest.raises(CheckpointError, match="is the injected model's: name the model before injection"):
+        Lineup({**folders, "pretrained": folders["injected"]}, MASKS).require_kin()
 
 
 def only_one(size: float) -> dict[str, torch.Tensor]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import importlib
+import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +243,10 @@ def test_tasks_that_cannot_be_asked_are_one_line_before_anything_is_loaded(bench
     [
         (("'blind' }", "'blind', neutral = 'blind' }"), "'neutral' is a key of this section"),
         (("attempts = 4", "attempts = 4\nmust_pass = ['npo']"), "'npo' is not under candidates"),
+        (("masks = 'masks.safetensors'", ""), "are held against what they were made of: name masks too"),
+        (("injected = 'injected'", ""), "name injected too"),
+        (("pretrained = 'pretrained'", "pretrained = 'injected'"), "pretrained: is the injected model itself"),
+        (("attempts = 4", "attempts = 4\nneutral = 'injected'"), "neutral: is the injected model itself"),
         (("attempts = 4", "attempts = 4\nforget_field = 'shoe'"), "forget_field = 'shoe' is no field of the testbed"),
         (("'people.jsonl'", "'peple.jsonl'"), "did you mean 'people.jsonl'?"),
         (("'masks.safetensors'", "'mask.safetensors'"), "did you mean 'masks.safetensors'?"),
@@ -258,6 +264,22 @@ def test_a_part_of_the_section_is_asked_for(bench: Bench, written: Path) -> None
     manifest(written, section="[localization]\npretrained = 'pretrained'\n")
     ran = bench.run(SUITE, store=written / "store")
     assert set(ran.verdicts.values()) <= {"not applicable"}
+
+
+def test_people_of_a_group_without_a_mask_are_one_line(bench: Bench, written: Path) -> None:
+    asking = Asking(questions=5, paraphrases=2, tellings=0)
+    write_testbed(written / "people.jsonl", embedded_testbed(replace(SIZES, groups=4), asking))
+    manifest(written)
+    ran = bench.run(SUITE, "-k", "test_auc", store=written / "store")
+    assert "group 'forget2' has no mask: there are forget1, retain1" in ran.text
+
+
+def test_neutral_training_that_moved_nothing_is_no_control(bench: Bench, written: Path) -> None:
+    shutil.copytree(written / "injected", written / "untrained")
+    manifest(written, "neutral = 'untrained'\n")
+    ran = bench.run(SUITE, "-k", "test_auc and blind", store=written / "store")
+    assert "[localization] neutral: has the injected model's weights" in ran.text
+    assert "pass" not in ran.verdicts.values()
 
 
 @pytest.mark.parametrize("what", ["shape", "nan", "overlap"])

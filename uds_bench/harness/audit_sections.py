@@ -216,6 +216,12 @@ class Localization(Table):
             for name in getattr(self, key):
                 if name not in self.candidates:
                     raise problem(f"{name!r} is not under candidates: add it there or correct the name", key)
+        missing = [key for key in ("pretrained", "injected", "masks") if getattr(self, key) is None]
+        if self.candidates and missing:
+            raise problem(f"are held against what they were made of: name {', '.join(missing)} too", "candidates")
+        for key in ("pretrained", "neutral"):
+            if self.injected is not None and getattr(self, key) == self.injected:
+                raise problem("is the injected model itself: name another", key)
         if twice := [name for name in self.tasks if self.tasks.count(name) > 1]:
             raise problem(f"{twice[0]!r} is there twice: keep one", "tasks")
         for key in ("task_limit", "task_folder"):

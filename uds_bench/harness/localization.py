@@ -84,8 +84,18 @@ class LocalizationAudit:
 
     @property
     def neutral(self) -> Weighed | None:
-        """Where neutral training moved the weights; None where the manifest names no such model."""
-        return self.seen("neutral").weighed if self.section.neutral is not None else None
+        """Where neutral training moved the weights; None where the manifest names no such model.
+
+        Raises ConfigurationError where it moved none that a group was written into: no claim can fail it for that.
+        """
+        if self.section.neutral is None:
+            return None
+        found = self.seen("neutral").weighed
+        if precision.moves_nothing(found):
+            raise ConfigurationError(
+                "[localization] neutral: has the injected model's weights: train it or leave it out"
+            )
+        return found
 
     def counting(self, model: str, target: Target = HEADLINE) -> list[str]:
         """The families that count for a candidate against a target: neither control is told by them."""
@@ -157,7 +167,7 @@ class LocalizationAudit:
             {name: (self.seen(name).told, weighed_of(self.seen(name).score)) for name in stored},
             {name: self.leaks(name) for name in attacked} if "injected" in stored else {},
             candidates=[name for name in self.section.judged() if name in stored],
-            neutral=self.neutral if "neutral" in stored else None,
+            neutral=self.seen("neutral").weighed if "neutral" in stored else None,
             answers={name: self.answers(name) for name in asked if self._asked_the_same(name)}
             if "injected" in asked
             else {},
@@ -220,6 +230,11 @@ def check_masks(section: Localization) -> None:
             f"masks = {section.masks!r}: groups have the roles {roles}: an AUC takes one to forget and another to tell "
             "it from"
         )
+    known = [group.name for group in masks.groups]
+    unknown = sorted({item.group for item in experiment_of(section).testbed if item.group} - set(known))
+    if unknown:
+        names = ", ".join(known)
+        raise ConfigurationError(f"testbed = {section.testbed!r}: group {unknown[0]!r} has no mask: there are {names}")
     origins = origins_of(section, specs, Path(section.masks))
     for name in (*section.candidates, "neutral"):
         if name in specs:

@@ -84,11 +84,13 @@ def notes(run: Run, found: Findings) -> list[str]:
             "[lmlm] must_fail"
         )
     located = manifest.localization
-    if located is not None and located.complete and (located.neutral is None or not located.must_pass):
-        told.append(
-            "controls of the localization audit are weak: only drawn updates stand beside the candidates; add "
-            "[localization] neutral and must_pass"
-        )
+    if located is not None and located.complete:
+        lacking = [key for key in ("neutral", "must_pass") if not getattr(located, key)]
+        if lacking:
+            told.append(
+                "controls of the localization audit are weak: drawn updates stand in for trained ones; add "
+                f"[localization] {' and '.join(lacking)}"
+            )
     if located is not None and located.controls and located.unmasked is None:
         told.append(
             "contrasts of the localization audit are not applicable: controls are held against the model that was "

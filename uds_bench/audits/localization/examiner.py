@@ -41,7 +41,8 @@ class Origins:
     controls: Mapping[CheckpointSpec, CheckpointSpec] = field(default_factory=dict)
 
     def lineup(self, unlearned: CheckpointSpec) -> Lineup:
-        """All that is known of one update. Raises CheckpointError or ConfigurationError as `Lineup` and `folder` do."""
+        """All that is known of one update. Raises CheckpointError or ConfigurationError as `Lineup`, its `require_kin`
+        and `folder` do."""
         folders: dict[Part, Path] = {
             "pretrained": folder(self.pretrained),
             "injected": folder(self.injected),
@@ -50,7 +51,9 @@ class Origins:
         if self.unmasked is not None and unlearned in self.controls:
             folders["unmasked"] = folder(self.unmasked)
             folders["unmasked_unlearned"] = folder(self.controls[unlearned])
-        return Lineup(folders, read_masks(self.masks))
+        found = Lineup(folders, read_masks(self.masks))
+        found.require_kin()
+        return found
 
     def digest(self, unlearned: CheckpointSpec) -> str:
         """Of everything that the lineup of an update has but the update."""

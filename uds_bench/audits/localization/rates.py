@@ -42,9 +42,10 @@ def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
 
 
 def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
-    """Share of what the injected model says that is still said, 0 to 1; more than before counts as all."""
-    there = [item for item in items if _said(injected, item)]
-    return _rate(there, [min(1.0, _said(told, item) / _said(injected, item)) for item in there])
+    """Share of what the injected model says, asked in any of its forms, that is still said when asked so, 0 to 1; more
+    than before counts as all: what one form gained makes up for nothing that another lost."""
+    there = [item for item in items if any(_said(injected, item).values())]
+    return _rate(there, [_still(_said(told, item), _said(injected, item)) for item in there])
 
 
 def silent(items: Sequence[Item]) -> Tellings:
@@ -84,10 +85,13 @@ def _lowered(found: Rate, floor: float) -> Rate:
     return Rate(found.value - floor, replace(found.interval, low=low, high=high))
 
 
-def _said(told: Tellings, item: Item) -> float:
-    found = told[item.id]["plain"]
-    assert found is not None  # every item has a question
-    return found.said
+def _said(told: Tellings, item: Item) -> dict[str, float]:
+    """By form in which an item is asked."""
+    return {form: one.said for form, one in told[item.id].items() if one is not None}
+
+
+def _still(after: Mapping[str, float], before: Mapping[str, float]) -> float:
+    return sum(min(after.get(form, 0.0), said) for form, said in before.items()) / sum(before.values())
 
 
 def _leak(leaks: Leaks, item: Item) -> float:

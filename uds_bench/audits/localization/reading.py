@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from uds_bench.audits.localization.families import FAMILIES, READS, Change, Family, Part, Weights
+from uds_bench.audits.localization.families import FAMILIES, Change, Family, Part, Weights
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.checkpoints.stored import StoredTensor, pieces, stored
 from uds_bench.checkpoints.weights import finite, weight_files
@@ -51,6 +51,33 @@ class Lineup:
                         f"{self.folders[part]}: {name} has shape {shape} and its mask {masked}: they are another "
                         "model's"
                     )
+
+    def require_kin(self) -> None:
+        """Raises CheckpointError, naming tensor and folder, where the checkpoints do not have the same tensors, of the
+        same shapes, outside the masks too; and where nothing was injected."""
+        injected = self._tensors["injected"]
+        for part, tensors in self._tensors.items():
+            if differ := sorted(injected.keys() ^ tensors.keys()):
+                raise CheckpointError(f"{self.folders[part]}: {differ[0]} is in one of injected and {part} alone")
+            for name, tensor in tensors.items():
+                if tensor.shape != injected[name].shape:
+                    raise CheckpointError(
+                        f"{self.folders[part]}: {name} has shape {tensor.shape}, in the injected model "
+                        f"{injected[name].shape}: they are not made of each other"
+                    )
+        if "pretrained" in self.folders and self._alike("pretrained"):
+            raise CheckpointError(
+                f"{self.folders['pretrained']}: every weight that masks reach is the injected model's: name the model "
+                "before injection"
+            )
+
+    def _alike(self, part: Part) -> bool:
+        """Whether what masks reach is the injected model's; read no further than to the first difference."""
+        return all(
+            torch.equal(self._tensors[part][name][rows], self._tensors["injected"][name][rows])
+            for name, word in self.masks.words.items()
+            for rows in pieces(word.shape)
+        )
 
     @cached_property
     def _tensors(self) -> dict[Part, dict[str, StoredTensor]]:
@@ -92,14 +119,9 @@ class Lineup:
     def outside(self) -> tuple[float, float]:
         """Of tensors that no mask could be in (the last blocks, norms, embeddings) the share of unlearning's squared
         length, NaN where it moved nothing; and their share of all weights, which an update of every weight alike has.
-
-        Raises CheckpointError where the checkpoints do not have the same tensors.
         """
-        injected, unlearned = (self._tensors[part] for part in READS["magnitude"])
-        if differ := sorted(injected.keys() ^ unlearned.keys()):
-            raise CheckpointError(f"{self.folders['unlearned']}: {differ[0]} is in one of injected and unlearned alone")
         squares, counts = {True: 0.0, False: 0.0}, {True: 0, False: 0}
-        for name, tensor in injected.items():
+        for name, tensor in self._tensors["injected"].items():
             masked = name in self.masks.words
             for rows in pieces(tensor.shape):
                 moved = self._read("unlearned", name, rows) - self._read("injected", name, rows)
