@@ -273,8 +273,10 @@ def test_resurfacing_order(claim: Claim, unlearner: str, localization: Localizat
     if not items:
         claim.measured(None, None, remark=NOBODY)
         return
-    left, known = (rates.extraction(items, localization.seen(name).told).value for name in (unlearner, "injected"))
-    if left > known / 2:
+    left, known = (
+        rates.extraction_in_any_words(items, localization.seen(name).told).value for name in (unlearner, "injected")
+    )
+    if not left <= known / 2:
         claim.not_applicable(f"{unlearner} forgot too little for anything to come back: {left:.3f} of {known:.3f}")
         return
     few, many = ((name, localization.leaks(name)) for name in (oracle, unlearner))

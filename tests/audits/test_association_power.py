@@ -48,6 +48,5 @@ def cleared(asking: int, strangers: int, facts: int) -> float:
 
 def test_the_embedded_people_are_enough_to_clear_who_knows_nobody() -> None:
     sizes = Cohorts()
-    enough = cleared(sizes.requests, sizes.never_seen, EACH)
-    assert enough >= 0.9
-    assert cleared(76, 60, 2) < enough, "76 pass for sure only if luck gives them nothing"
+    of_twenty = [round(20 * cleared(*crowd)) for crowd in ((sizes.requests, sizes.never_seen, EACH), (76, 60, 2))]
+    assert of_twenty == [19, 17], "as the README says"

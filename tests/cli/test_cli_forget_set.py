@@ -122,6 +122,7 @@ def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
     given = ("--manifest", manifest, "--out", folder / "other.jsonl", "--subject", "q1")
     assert f"{said}: no logprob of {sentences[-1]!r}" in refused("forget-set", *given, "--logprobs", said)
     assert "[association] model: add it" in refused("forget-set", *given)
+    assert "leave out --out" in refused("forget-set", *given, "--ask", asked)
     assert "--out: say where" in refused("forget-set", "--manifest", manifest, "--logprobs", said)
     assert not (folder / "other.jsonl").exists()
 

@@ -61,6 +61,8 @@ def forget_set(
     from uds_bench.storage import write_atomic
 
     if ask is not None:
+        if out is not None or logprobs is not None:
+            raise ConfigurationError("--ask only writes what is asked: leave out --out and --logprobs")
         _write_asked(require_file(ask, "--ask"), manifest)
         return
     if out is None:

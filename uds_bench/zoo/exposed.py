@@ -1,8 +1,7 @@
 """The models of the association audit by name: two sizes, one that never saw who asks to be forgotten, and unlearned
 ones.
 
-Settings were chosen on the draws @1 to @4, never on the one that is judged. Longer and gentler training, with a beta
-above the published one, left more of some facts on those.
+Settings were chosen on the draws @1 to @4, never on the one that is judged.
 """
 
 from __future__ import annotations
