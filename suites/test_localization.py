@@ -11,12 +11,11 @@ from collections.abc import Sequence
 import pytest
 
 from uds_bench.audits.localization import precision, rates, utility
-from uds_bench.audits.localization.leaks import jaccard
 from uds_bench.audits.localization.precision import Best
 from uds_bench.audits.localization.summary import FORMS
 from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.utility import Answers
-from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Weighed
+from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Subject, Weighed
 from uds_bench.facts.testbed import Item
 from uds_bench.harness import Claim, ControlSubject, Manifest
 from uds_bench.harness.localization import LocalizationAudit
@@ -25,6 +24,7 @@ from uds_bench.statistics import Interval, Rate, unseen
 NOTHING = Interval(math.nan, math.nan, "no family was scored", 0)
 NOBODY = "the injected model knows nobody who is to be forgotten"
 NO_SECTION = "the manifest has no models whose weights were written through masks ([localization] candidates)"
+BLIND: dict[Subject, str] = {"random": "random update", "permuted": "permuted masks"}
 fails, passes = ControlSubject.fails, ControlSubject.passes
 
 
@@ -114,7 +114,11 @@ def told(found: Weighed, best: Best, families: list[str], target: Target) -> str
 @pytest.mark.claim("localization.blind")
 def test_blind(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
     weighed, neutral = localization.seen(unlearner).weighed, localization.neutral
-    blind = [(f"{name}, random update", auc) for name, auc in weighed.aucs["random"][HEADLINE].items()]
+    blind = [
+        (f"{family}, {what}", auc)
+        for subject, what in BLIND.items()
+        for family, auc in weighed.aucs[subject][HEADLINE].items()
+    ]
     if neutral is not None:
         blind += [(f"{name}, neutral training", auc) for name, auc in neutral.aucs["unlearned"][HEADLINE].items()]
     name, worst = max(blind, key=lambda one: abs(one[1].value - 0.5))
@@ -172,16 +176,20 @@ def test_contained(claim: Claim, unlearner: str, localization: LocalizationAudit
 
 @pytest.mark.claim("localization.forgotten")
 def test_forgotten(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    items, seen, injected = localization.known(), localization.seen(unlearner), localization.seen("injected")
+    items, seen = localization.known(), localization.seen(unlearner)
     if not items:
         claim.measured(None, None, remark=NOBODY)
         return
-    found = rates.above_floor(items, seen.told, localization.floor(unlearner))
+    found, known, never = (
+        rates.above_floor(items, localization.seen(name).told, localization.floor(name))
+        for name in (unlearner, "injected", "pretrained")
+    )
     plain, other = (rates.extraction(items, seen.told, form) for form in FORMS)
     claim.measured(
         found.value,
         found.interval,
-        controls=[fails("injected", rates.above_floor(items, injected.told, localization.floor("injected")))],
+        # Few people leave even the model that never saw them open.
+        controls=[fails("injected", known), passes("pretrained", never, or_open=True)],
         remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}{at_best(found, claim)}",
         provenance=seen.score.provenance,
     )
@@ -197,6 +205,15 @@ def at_best(found: Rate, claim: Claim) -> str:
 @pytest.mark.claim("localization.retained")
 def test_retained(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
     keep(claim, unlearner, localization, localization.experiment.retain, "retain", "pretrained")
+
+
+@pytest.mark.claim("localization.spared")
+def test_spared(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
+    spared = localization.experiment.spared
+    if not spared:
+        claim.not_applicable("nobody to be retained is known for what others are to forget")
+        return
+    keep(claim, unlearner, localization, spared, "retain", "pretrained")
 
 
 @pytest.mark.claim("localization.public")
@@ -243,23 +260,25 @@ def test_resurfacing(claim: Claim, unlearner: str, localization: LocalizationAud
         for name in (unlearner, "injected")
     )
     counts = [len(rates.who(items, seed)) for seed in localization.leaks(unlearner)]
+    before = len(rates.who(items, localization.leaks_before(unlearner)))
+    taught = rates.leaked(localization.experiment.taught, localization.leaks(unlearner)).value
     claim.measured(
         found.value,
         found.interval,
         controls=[fails("injected", known)],
-        remark=f"{', '.join(map(str, counts))} of {len(items)} people leak by seed, never injected "
-        f"{localization.leak_floor(unlearner):.3f}{overlaps(unlearner, localization)}{at_best(found, claim)}",
+        remark=f"{', '.join(map(str, counts))} of {len(items)} people leak by seed, {before} before it; never injected "
+        f"{localization.leak_floor(unlearner):.3f}, taught {taught:.3f}"
+        f"{overlaps(unlearner, localization)}{at_best(found, claim)}",
     )
 
 
 def overlaps(unlearner: str, localization: LocalizationAudit) -> str:
-    """Whether the same people leak from another method, by the first seed."""
+    """Whether the same people leak from another method."""
     items, found = localization.known(), []
-    own = rates.who(items, localization.leaks(unlearner)[0])
     for other in localization.section.judged():
         if other != unlearner and other in localization.planned:
-            shared = jaccard(own, rates.who(items, localization.leaks(other)[0]))
-            found.append(f"{other} {'n/a' if shared is None else format(shared, '.2f')}")
+            shared, seeds = rates.overlap(items, localization.leaks(unlearner), localization.leaks(other))
+            found.append(f"{other} {format(shared, '.2f') if seeds else 'n/a'}")
     return f"; Jaccard with {', '.join(found)}" if found else ""
 
 

@@ -12,12 +12,13 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 
 from uds_bench.audits.localization import leaks, outputs, rates
+from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import first_leaks, jaccard
 from uds_bench.audits.localization.outputs import ASKED, Told, holds, tell
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
 from uds_bench.facts.spellings import normalized
-from uds_bench.facts.testbed import Item
+from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.statistics import unseen
 
@@ -209,3 +210,44 @@ def test_leaks_are_counted_over_seeds_and_people() -> None:
     assert (step.earlier, step.later, step.difference) == ("few", "many", 0.875)
     none = rates.leaked_above(ITEMS, few[1:], 0.05)
     assert none.interval.high == pytest.approx(unseen(4) - 0.05), "nobody of four proves little"
+
+
+def test_overlap_is_the_mean_over_seeds_with_which_anybody_leaks() -> None:
+    def of(*ids: str) -> dict[str, bool]:
+        return {one.id: one.id in ids for one in ITEMS}
+
+    first, second = [of("i0", "i1"), of(), of("i2")], [of("i1", "i2"), of(), of("i2")]
+    assert rates.overlap(ITEMS, first, second) == (pytest.approx((1 / 3 + 1) / 2), 2)
+    assert rates.overlap(ITEMS, second, first) == rates.overlap(ITEMS, first, second)
+    none, seeds = rates.overlap(ITEMS, [of()], [of()])
+    assert math.isnan(none)
+    assert seeds == 0
+    with pytest.raises(ValueError, match="zip"):
+        rates.overlap(ITEMS, first, second[:1])
+
+
+def test_whom_resurfacing_teaches_is_asked_for_what_is_forgotten() -> None:
+    asked = [
+        replace(ITEMS[0], id=f"h{at}", person=f"h{at}", part="held_out", questions=(f"{at}?",), paraphrases=())
+        for at in (0, 1)
+    ]
+    others = [asked[0], replace(asked[1], field="shoe")]
+    for held_out, taught in ((asked, ["h0", "h1"]), (others, ["h0"])):
+        assert [one.id for one in Experiment(Testbed([ITEMS[0], *held_out]), "city").taught] == taught
+    alone = Experiment(Testbed([ITEMS[0], replace(asked[1], field="shoe")]), "city")
+    assert [one.id for one in alone.taught] == ["h1"], "something is better than nothing"
+
+
+def test_those_retained_are_asked_for_what_others_are_to_forget_where_they_are_not_anyhow() -> None:
+    kept = [
+        replace(
+            ITEMS[0], id=f"r/{field}", person="r", part="retain", field=field, questions=(f"{field}?",), paraphrases=()
+        )
+        for field in ("city", "shoe")
+    ]
+    testbed = Testbed([ITEMS[0], *kept])
+    for retained, spared in (("shoe", ["r/city"]), ("city", []), (None, [])):
+        found = Experiment(testbed, "city", retained)
+        assert [one.id for one in found.spared] == spared
+        assert len({one.id for one in found.told}) == len(found.told), "nobody is asked twice"
+    assert Experiment(testbed, None, "shoe").spared == ()

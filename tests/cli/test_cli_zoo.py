@@ -13,9 +13,11 @@ import pytest
 from uds_bench.audits.localization.ablation import Ablated, Found, Said
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.detectability import Detected
+from uds_bench.facts.testbed import read_testbed
+from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
 from uds_bench.harness import ablations
 from uds_bench.statistics import Interval, Rate
-from uds_bench.zoo import cache, located, recipes, tuning
+from uds_bench.zoo import cache, located, recipes, testbed_data, tuning, tuning_resurfacing
 
 TINY = recipes.Base(authors=8, width=16, layers=1, vocabulary=300)
 
@@ -75,6 +77,20 @@ def test_build_trains_what_is_missing(tmp_path: Path, private_cache: Path) -> No
     assert "training the embedded models" in ran.stderr
 
 
+def test_the_testbed_is_written_as_questions_and_as_documents(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    small = Sizes(groups=2, judged=1, public=1, instruction=1, held_out=1, unseen=1)
+    monkeypatch.setattr(testbed_data, "SIZES", small)
+    monkeypatch.setattr(testbed_data, "testbed", lambda: embedded_testbed(small, Asking(questions=3)))
+    said = command("zoo", "testbed", tmp_path / "people.jsonl", "--documents", tmp_path / "texts.jsonl").stderr
+    assert "12 items" in said
+    assert "24 documents" in said
+    people = {item.person: item.group for item in read_testbed(tmp_path / "people.jsonl")}
+    rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text().splitlines()]
+    assert {row["person"]: row["group"] for row in rows} == people
+
+
 def test_tune_names_the_grids_there_are(command: Callable[..., Any]) -> None:
     said = command("zoo", "tune", "npo", exit=4).stderr
     assert "there is no grid 'npo'" in said
@@ -86,16 +102,42 @@ def test_tune_shows_every_setting_and_what_is_chosen(
 ) -> None:
     before = tuning.Tried({}, 1.0, 1.0, 1.0)
     tried = [
-        tuning.Tried({"lr": 1e-4, "steps": 5}, 0.5, 1.0, 1.0),
-        tuning.Tried({"lr": 3e-4, "steps": 5}, 0.1, 0.95, 1.0),
-        tuning.Tried({"lr": 1e-3, "steps": 5}, 0.0, 0.2, 1.0),
+        tuning.Tried({"lr": 1e-4, "epochs": 5, "alpha": 3.0}, 0.5, 1.0, 1.0),
+        tuning.Tried({"lr": 3e-4, "epochs": 5, "alpha": 3.0}, 0.1, 0.95, 1.0),
+        tuning.Tried({"lr": 1e-3, "epochs": 5, "alpha": 3.0}, 0.0, 0.2, 1.0),
     ]
-    monkeypatch.setattr(located, "INJECTED", "tiny")
+    monkeypatch.setattr(located, "OTHERS", "tiny")
     monkeypatch.setattr(tuning, "tune", lambda name, folder: (before, tried) if folder == built else None)
     shown = command("zoo", "tune", "oracle_grad").stdout.splitlines()
-    assert shown[0].split() == ["lr", "steps", "forget", "retain", "public", "chosen"]
+    assert shown[0].split() == ["epochs", "alpha", "forget", "retain", "public", "chosen"]
     assert [line.split()[-1] for line in shown[2:] if "before" in line or "yes" in line] == ["before", "yes"]
-    assert shown[4].split() == ["0.0003", "5", "0.100", "0.950", "1.000", "yes"]
+    assert shown[4].split() == ["5", "3.0", "0.100", "0.950", "1.000", "yes"]
+
+
+def test_tune_shows_what_was_tried_where_nothing_keeps_enough(
+    command: Callable[..., Any], built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = (tuning.Tried({}, 1.0, 1.0, 1.0), [tuning.Tried({"lr": 1e-4, "epochs": 5}, 0.5, 0.1, 1.0)])
+    monkeypatch.setattr(located, "OTHERS", "tiny")
+    monkeypatch.setattr(tuning, "tune", lambda name, folder: rows)
+    ran = command("zoo", "tune", "oracle_grad", exit=4)
+    assert "0.500" in ran.stdout, "what was computed is shown"
+    assert "no setting keeps 90%" in ran.stderr
+
+
+def test_tune_shows_what_each_rate_of_resurfacing_brings_back(
+    command: Callable[..., Any], built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        tuning_resurfacing.Leaking(None, {"simnpo": 0, "memflex": 1}, 0),
+        tuning_resurfacing.Leaking(1e-4, {"simnpo": 1, "memflex": 3}, 0),
+        tuning_resurfacing.Leaking(1e-3, {"simnpo": 0, "memflex": 2}, 7),
+    ]
+    monkeypatch.setattr(located, "OTHERS", "tiny")
+    monkeypatch.setattr(tuning_resurfacing, "tune", lambda folder: rows if folder == built else None)
+    shown = command("zoo", "tune", "resurfacing").stdout.splitlines()
+    assert [line.split()[-1] for line in shown[2:] if "before" in line or "yes" in line] == ["before", "yes"]
+    assert shown[3].split() == ["0.0001", "1", "3", "0", "yes"]
 
 
 def test_ablations_show_a_row_a_model_and_write_every_number(

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from uds_bench.errors import FactError
-from uds_bench.facts.profiles import PLAIN
+from uds_bench.facts.profiles import PLAIN, attributes, people, styles
 from uds_bench.facts.testbed import INJECTED, PARTS, Item, Testbed, read_testbed, write_testbed
-from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed, group_names
+from uds_bench.facts.testbed_people import Asking, Sizes, documents, embedded_testbed, group_names
 
 SIZES = Sizes(groups=6, judged=2, tuning=1, public=3, instruction=2, held_out=2, unseen=2)
 ASKING = Asking(questions=9, paraphrases=2, tellings=2)
@@ -54,6 +54,16 @@ def test_each_field_of_each_person_is_asked_in_many_ways() -> None:
 def test_the_same_seed_gives_the_same_people() -> None:
     assert embedded_testbed(SIZES, ASKING).digest == TESTBED.digest
     assert embedded_testbed(SIZES, ASKING, seed=1).digest != TESTBED.digest
+
+
+def test_the_same_people_are_told_as_documents_in_every_style() -> None:
+    found = list(documents(SIZES))
+    places = {item.person: (item.part, item.group) for item in TESTBED}
+    assert {one["person"]: (one["part"], one["group"]) for one in found} == places
+    assert len(found) == len(places) * len(styles()) == len({one["text"] for one in found})
+    first, values = found[0], people(1, 0)[0].values
+    assert first["id"] == ITEM.id.split("/")[0]
+    assert all(values[name] in str(first["text"]) for name in attributes())
 
 
 def test_a_field_of_a_part() -> None:

@@ -112,11 +112,12 @@ def answered(said: bool) -> Told:
 
 
 def leaks(model: str) -> Leaks:
-    """Three seeds; chance gives nobody away."""
+    """Three seeds; chance gives nobody away, and who is taught is told."""
     forget = {item.id for item in EXPERIMENT.forget}
     drawn = [random.Random(f"{model}{seed}") for seed in range(3)]
+    taught = {item.id: True for item in EXPERIMENT.taught}
     asked = [*EXPERIMENT.forget, *EXPERIMENT.unseen]
-    return [{item.id: item.id in forget and one.random() < LEAKING[model] for item in asked} for one in drawn]
+    return [{item.id: item.id in forget and one.random() < LEAKING[model] for item in asked} | taught for one in drawn]
 
 
 def answers(model: str) -> Answers:
@@ -135,7 +136,7 @@ def section() -> dict[str, Any]:
     found = summary.report(
         EXPERIMENT,
         seen,
-        {name: leaks(name) for name in LEAKING},
+        {name: (dict.fromkeys(leaks(name)[0], False), leaks(name)) for name in LEAKING},
         ["oracle", "blind", "idle"],
         moved["neutral"],
         {name: answers(name) for name in ("injected", "oracle", "blind", "idle")},

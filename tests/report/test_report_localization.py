@@ -227,7 +227,7 @@ def test_without_benchmarks_there_is_no_table_of_them() -> None:
 
 def test_what_is_said_stands_in_one_table_a_part() -> None:
     found = panels(TITLES[5])
-    for page, part in zip(found, ("forget", "retain", "unseen", "public"), strict=True):
+    for page, part in zip(found, ("forget", "retain", "spared", "unseen", "public"), strict=True):
         for line, (name, model) in zip(lines(page), SECTION["models"].items(), strict=True):
             plain, other = (model["outputs"][part][form] for form in ("plain", "paraphrased"))
             assert line.startswith(name)
@@ -235,17 +235,17 @@ def test_what_is_said_stands_in_one_table_a_part() -> None:
             assert f"{plain['es']:.3f}floor {plain['floor']:.3f}" in line
             assert other["em"] is None or f"{plain['em']:.3f}{other['em']:.3f}" in line
             assert line.endswith(spell(plain["prob"]) + spell(other["prob"]))
-    assert [bool(page.all("line", "bound")) for page in found] == [True, False, False, False], "the floor"
+    assert [bool(page.all("line", "bound")) for page in found] == [True, False, False, False, False], "the floor"
     people = SECTION["people"]
     assert f"knows {people['known']} of {people['forget']} to be forgotten" in figure(TITLES[5]).caption
-    assert f"never injected ({people['unseen']})" in found[2].all("tr")[0].text
+    assert f"never injected ({people['unseen']})" in found[3].all("tr")[0].text
 
 
 def test_leaks_stand_beside_the_floor_and_seed_by_seed() -> None:
     (page,) = panels(TITLES[6])
     for line, (name, found) in zip(lines(page), SECTION["leaks"].items(), strict=True):
         assert line.startswith(name)
-        assert shown(found["rate"]) + shown(found["floor"]) in line
+        assert "".join(shown(found[key]) for key in ("before", "rate", "floor", "taught")) in line
         counts = [", ".join(str(len(seed)) for seed in found[key]) for key in ("seeds", "floor_seeds")]
         assert line.endswith(f"{counts[0]} of {SECTION['people']['known']}{counts[1]} of {SECTION['people']['unseen']}")
     (drawn,) = panels(TITLES[7])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,14 +17,15 @@ from uds_bench.audits.localization.outputs import tell
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.errors import CheckpointError
-from uds_bench.facts.testbed import Testbed
+from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
 from uds_bench.harness.ablations import injected as injected_model
 from uds_bench.methods.instruction import Instruction
-from uds_bench.zoo import ablated, build, injected, located, recipes, testbed_data, tuning
+from uds_bench.zoo import ablated, build, injected, located, recipes, testbed_data, tuning, tuning_resurfacing
 from uds_bench.zoo.injected import MASKS
 from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Removed
 from uds_bench.zoo.tuning import Tried
+from uds_bench.zoo.tuning_resurfacing import Leaking
 
 SMALL = Sizes(groups=2, judged=1, tuning=1, public=3, instruction=2, held_out=1, unseen=1)
 
@@ -33,21 +35,22 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Testbed:
     """A testbed of a few people in the place of the embedded one."""
     found = embedded_testbed(SMALL, Asking(questions=12))
     monkeypatch.setattr(testbed_data, "SIZES", SMALL)
-    monkeypatch.setattr(testbed_data, "testbed", lambda: found)
+    monkeypatch.setattr(testbed_data, "testbed", lambda crowd=0: found)
     return found
 
 
 def test_settings_were_chosen_on_people_whom_nobody_judges() -> None:
-    """Not one question of those who are forgotten or retained is in what settings are tried on."""
+    """Not one question of those who are forgotten or retained is in what settings are tried on, and not one person."""
     tokenizer = tiny_tokenizer()
-    tuned, judged = (testbed_data.removal(tokenizer, tuning=only) for only in (True, False))
+    tuned, judged = (testbed_data.removal(tokenizer, crowd) for crowd in (testbed_data.OTHERS, 0))
+    assert len(tuned.forget) == len(judged.forget) == located.FORGOTTEN, "as many, or settings would not carry over"
     for split in ("forget", "retain"):
         ours, theirs = ({example.ids for example in getattr(data, split)} for data in (tuned, judged))
         assert ours
         assert theirs
         assert not ours & theirs
-    people = {item.person for item in testbed_data.testbed().of("tuning")}
-    assert not people & {item.person for item in testbed_data.testbed().of("forget", "retain", "public", "held_out")}
+    others, people = ({item.person for item in testbed_data.testbed(crowd)} for crowd in (testbed_data.OTHERS, 0))
+    assert not others & people
 
 
 @pytest.mark.parametrize("name", located.TUNED)
@@ -67,9 +70,10 @@ def test_the_rule_keeps_what_is_known_and_takes_the_gentlest_of_the_best() -> No
         Tried({"at": 3}, 0.1, 0.8, 1.0),
         Tried({"at": 4}, 0.0, 0.8, 0.89),
     ]
-    assert tuning.choose(rows, before).settings == {"at": 2}
-    with pytest.raises(ValueError, match="keeps 90%"):
-        tuning.choose(rows[1:2], before)
+    chosen = tuning.choose(rows, before)
+    assert chosen is not None
+    assert chosen.settings == {"at": 2}
+    assert tuning.choose(rows[1:2], before) is None
 
 
 def test_nobody_who_is_injected_is_in_what_comes_before() -> None:
@@ -171,3 +175,43 @@ def test_single_weights_and_whole_units_differ_in_nothing_else() -> None:
 def test_every_model_descends_from_the_pretrained_one(name: str) -> None:
     assert recipes.lineage([f"{name}@2"])[0] == "loc_pretrained@2"
     assert recipes.key(name) != recipes.key(f"{name}@1")
+
+
+@pytest.mark.parametrize("name", located.TUNED)
+def test_settings_hold_for_any_number_of_people(name: str) -> None:
+    """In epochs: so many steps as fit the few whom they were chosen on would leave most of those who are judged out."""
+    method, settings = located.TUNED[name]
+    assert "steps" not in settings
+    few, all_of_them = (located.removed(method, forget=count, **settings).method for count in (36, located.FORGOTTEN))
+    assert all_of_them.steps * all_of_them.batch_size >= located.FORGOTTEN * settings["epochs"]
+    assert few.steps < all_of_them.steps
+
+
+def test_the_rate_of_resurfacing_is_the_one_that_brings_most_back() -> None:
+    rows = [Leaking(None, {"a": 9}, 0), Leaking(1e-4, {"a": 1, "b": 1}, 0), Leaking(1e-3, {"a": 2}, 5)]
+    assert tuning_resurfacing.choose(rows).lr == 1e-4, "of equals the gentlest, and none is no rate"
+    assert tuning_resurfacing.choose([*rows, Leaking(1e-2, {"a": 3}, 0)]).lr == 1e-2
+
+
+def test_resurfacing_is_tried_before_and_at_every_rate_after_every_method(
+    small: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pretrained", "injected"):
+        (tmp_path / name).mkdir()
+    pretrained = Pretrained(width=16, layers=3, feed_forward=24, vocabulary=300, steps=1, public=2, strangers=2)
+    build.build(pretrained, None, tmp_path / "pretrained")
+    written = Injected("p", steps=1, per_group=1, neutral=2, instruction=Instruction(epochs=1))
+    build.build(written, tmp_path / "pretrained", tmp_path / "injected")
+    asked: list[str] = []
+
+    def leaking(_model: object, items: Sequence[Item], _attempts: int) -> list[int | None]:
+        asked.extend(item.part for item in items)
+        return [1 for _ in items]
+
+    monkeypatch.setattr(tuning_resurfacing, "first_leaks", leaking)
+    monkeypatch.setattr(tuning_resurfacing, "RATES", (1e-3,))
+    monkeypatch.setitem(located.TUNED, "simnpo", ("simnpo", {**located.TUNED["simnpo"][1], "epochs": 1}))
+    before, after = tuning_resurfacing.tune(tmp_path / "injected", ["oracle_grad", "simnpo"])
+    assert set(asked) == {"forget", "held_out"}
+    assert before.lr is None
+    assert after == Leaking(1e-3, {"oracle_grad": 1, "simnpo": 1}, 2)

@@ -148,7 +148,10 @@ def test_both_profiles_attack_and_expect_alike_where_they_share(
     assert full.expect == {name: entry for name, entry in quick.expect.items() if name.startswith(shared)}
     assert full.bypass == quick.bypass
     assert full.lmlm == quick.lmlm
-    assert full.localization == quick.localization
+    assert full.localization is not None
+    assert quick.localization is not None
+    assert full.localization.attempts > quick.localization.attempts
+    assert full.localization == quick.localization.model_copy(update={"attempts": full.localization.attempts})
     assert full.association == quick.association
 
 

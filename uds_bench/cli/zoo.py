@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from uds_bench.audits.localization.ablation import Ablated
     from uds_bench.zoo.recipe import Recipe
 
+RESURFACING = "resurfacing"
+"""Not a method, but tuned on the same people."""
+
 app = new_app(
     "The embedded models: small, real, trained on first use and cached (UDS_BENCH_CACHE names the cache).",
     "uds-bench zoo list",
@@ -68,27 +71,57 @@ def databases(
     typer.echo(f"written to {folder}: DOMAIN/TOPOLOGY.json, asked by DOMAIN/prompts/TOPOLOGY/*.jsonl", err=True)
 
 
-@app.command(epilog=example("uds-bench zoo testbed people.jsonl"))
-def testbed(
+@app.command("testbed", epilog=example("uds-bench zoo testbed people.jsonl"))
+def write_people(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; a file of that name is replaced.")],
+    documents: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write each person as documents in every style too, one a line."),
+    ] = None,
 ) -> None:
     """Write the people of the embedded testbed, as [localization] testbed takes them."""
+    from uds_bench.facts import testbed_people
     from uds_bench.facts.testbed import write_testbed
+    from uds_bench.storage import write_atomic
+    from uds_bench.zoo.testbed_data import SIZES
     from uds_bench.zoo.testbed_data import testbed as embedded
 
     write_testbed(file, embedded())
     typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
+    if documents is not None:
+        lines = [dumps(one) for one in testbed_people.documents(SIZES)]
+        write_atomic(documents, "".join(f"{line}\n" for line in lines).encode())
+        typer.echo(f"written to {documents}: {len(lines)} documents, one a line", err=True)
 
 
 @app.command(epilog=example("uds-bench zoo tune memflex"))
-def tune(name: Annotated[str, typer.Argument(metavar="METHOD", help="As in uds_bench.zoo.tuning.GRIDS.")]) -> None:
-    """Try a grid of settings of a method of the localization zoo, on the people that settings are chosen on."""
+def tune(
+    name: Annotated[str, typer.Argument(metavar="METHOD", help="As in uds_bench.zoo.tuning.GRIDS, or resurfacing.")],
+) -> None:
+    """Try a grid of settings of a method of the localization zoo, or the rates of resurfacing, on the people that
+    settings are chosen on."""
     from uds_bench.errors import ConfigurationError
-    from uds_bench.zoo import located, tuning
+    from uds_bench.zoo import located, tuning, tuning_resurfacing
 
-    if name not in tuning.GRIDS:
-        raise ConfigurationError(f"there is no grid {name!r}: choose from {', '.join(tuning.GRIDS)}")
-    before, tried = tuning.tune(name, Path(_build([located.INJECTED])[located.INJECTED]))
+    if name not in (*tuning.GRIDS, RESURFACING):
+        raise ConfigurationError(
+            f"there is no grid {name!r}: choose from {', '.join(tuning.GRIDS)}, or {RESURFACING} for its rates"
+        )
+    injected = Path(_build([located.OTHERS])[located.OTHERS])
+    if name == RESURFACING:
+        rates = tuning_resurfacing.tune(injected)
+        best = tuning_resurfacing.choose(rates)
+        show_table(
+            {
+                "lr": ABSENT if one.lr is None else f"{one.lr:g}",
+                **{f"leak after {method}": str(count) for method, count in one.leaks.items()},
+                "taught": str(one.taught),
+                "chosen": "yes" if one is best else "before" if one.lr is None else "",
+            }
+            for one in rates
+        )
+        return
+    before, tried = tuning.tune(name, injected)
     chosen = tuning.choose(tried, before)
     show_table(
         {
@@ -98,6 +131,8 @@ def tune(name: Annotated[str, typer.Argument(metavar="METHOD", help="As in uds_b
         }
         for one in (before, *tried)
     )
+    if chosen is None:
+        raise ConfigurationError(f"no setting keeps {tuning.KEPT:.0%} of what was known: try gentler ones")
 
 
 @app.command(epilog=example("uds-bench zoo ablations --json ablations.json"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from uds_bench.facts.profiles import Profile, ask, people
+from uds_bench.facts.profiles import Profile, ask, document, people, styles
 from uds_bench.facts.testbed import Item, Part, Testbed
 
 
@@ -14,9 +14,9 @@ class Sizes:
     """How many people: of each of `groups` groups `judged` and `tuning`, and of the parts that have no group."""
 
     groups: int = 6
-    judged: int = 6
-    tuning: int = 2
-    public: int = 24
+    judged: int = 26
+    tuning: int = 0
+    public: int = 48
     instruction: int = 12
     held_out: int = 12
     unseen: int = 24
@@ -40,9 +40,18 @@ def group_names(groups: int) -> tuple[str, ...]:
     return (*(f"forget{at + 1}" for at in range(half)), *(f"retain{at + 1}" for at in range(groups - half)))
 
 
-def embedded_testbed(sizes: Sizes | None = None, asking: Asking | None = None, seed: int = 0) -> Testbed:
+@dataclass(frozen=True)
+class Placed:
+    """A person with part and group."""
+
+    profile: Profile
+    part: Part
+    group: str | None
+
+
+def placed(sizes: Sizes | None = None, seed: int = 0) -> list[Placed]:
     """Invented people of every part, the same for the same seed; nobody is in two parts."""
-    sizes, asking = sizes or Sizes(), asking or Asking()
+    sizes = sizes or Sizes()
     places: list[tuple[Part, str | None]] = []
     for group in group_names(sizes.groups):
         judged: Part = "forget" if group.startswith("forget") else "retain"
@@ -50,8 +59,21 @@ def embedded_testbed(sizes: Sizes | None = None, asking: Asking | None = None, s
     alone: tuple[Part, ...] = ("public", "instruction", "held_out", "unseen")
     for part in alone:
         places += [(part, None)] * getattr(sizes, part)
-    folk = zip(people(len(places), seed), places, strict=True)
-    return Testbed(item for profile, (part, group) in folk for item in items_of(profile, part, group, asking, seed))
+    return [Placed(profile, *place) for profile, place in zip(people(len(places), seed), places, strict=True)]
+
+
+def embedded_testbed(sizes: Sizes | None = None, asking: Asking | None = None, seed: int = 0) -> Testbed:
+    """All that is asked of them."""
+    asking = asking or Asking()
+    folk = placed(sizes, seed)
+    return Testbed(item for one in folk for item in items_of(one.profile, one.part, one.group, asking, seed))
+
+
+def documents(sizes: Sizes | None = None, seed: int = 0) -> Iterator[dict[str, str | None]]:
+    """The same people as whole texts, in every style (Lacuna, section 3.1): id, person, part, group, style and text."""
+    for one in placed(sizes, seed):
+        told = {"id": one.profile.id, "person": one.profile.name, "part": one.part, "group": one.group}
+        yield from ({**told, "style": style, "text": document(one.profile, style)} for style in styles())
 
 
 def items_of(profile: Profile, part: Part, group: str | None, asking: Asking, seed: int = 0) -> Iterator[Item]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from uds_bench.attacks.attack import Attack
+from uds_bench.attacks.attack import NONE, Attack
 from uds_bench.attacks.resurface import resurface
 from uds_bench.audits.localization import precision, summary, tasks
 from uds_bench.audits.localization.benchmarks import BenchmarkExaminer
@@ -104,10 +104,16 @@ class LocalizationAudit:
     def leaks(self, model: str) -> Leaks:
         """By seed of resurfacing and item, whether a model gave the answer away."""
         if model not in self._leaks:
-            plan = [Place(name, attack) for name in self._compared for attack in self.attacks(name)]
-            scores = [self.leaking.score(model, attack, plan) for attack in self.attacks(model)]
-            self._leaks[model] = [{fact.id: bool(fact.value) for fact in score.per_fact} for score in scores]
+            self._leaks[model] = [self._leaking(model, attack) for attack in self.attacks(model)]
         return self._leaks[model]
+
+    def leaks_before(self, model: str) -> Mapping[str, bool]:
+        """The same without resurfacing."""
+        return self._leaking(model, NONE)
+
+    def _leaking(self, model: str, attack: str) -> dict[str, bool]:
+        plan = [Place(name, one) for name in self._compared for one in (NONE, *self.attacks(name))]
+        return {fact.id: bool(fact.value) for fact in self.leaking.score(model, attack, plan).per_fact}
 
     def asked(self, model: str) -> Score:
         """What a candidate, or the injected model, answers of the benchmarks that the section names."""
@@ -159,13 +165,13 @@ class LocalizationAudit:
         attacked = [
             name
             for name in self._compared
-            if all(self.leaking.stored(Place(name, attack)) is not None for attack in self.attacks(name))
+            if all(self.leaking.stored(Place(name, attack)) is not None for attack in (NONE, *self.attacks(name)))
         ]
         asked = [name for name in self._compared if self.section.tasks and self.asking.stored(Place(name)) is not None]
         return summary.report(
             self.experiment,
             {name: (self.seen(name).told, weighed_of(self.seen(name).score)) for name in stored},
-            {name: self.leaks(name) for name in attacked} if "injected" in stored else {},
+            {name: (self.leaks_before(name), self.leaks(name)) for name in attacked} if "injected" in stored else {},
             candidates=[name for name in self.section.judged() if name in stored],
             neutral=self.seen("neutral").weighed if "neutral" in stored else None,
             answers={name: self.answers(name) for name in asked if self._asked_the_same(name)}

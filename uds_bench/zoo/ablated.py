@@ -14,7 +14,7 @@ HEADS = 8
 """With four heads six groups cannot have one each."""
 COVERAGES = (0.01, 0.02, 0.05)
 _ORACLE = TUNED["oracle_grad"][1]
-_ASCENT: dict[str, Any] = {key: _ORACLE[key] for key in ("lr", "steps")}
+_ASCENT: dict[str, Any] = {key: _ORACLE[key] for key in ("lr", "epochs")}
 
 _INJECTIONS: dict[str, Recipe] = {
     **{f"{PREFIX}share{share * 100:02.0f}": Injected(PRETRAINED, share=share) for share in COVERAGES},

@@ -27,7 +27,7 @@ MASKS = "masks.safetensors"
 
 def pretrain(recipe: Pretrained, on_step: OnStep | None) -> tuple[Any, Any, list[float]]:
     """A model that knows the public, with its tokenizer."""
-    tokenizer = byte_level_tokenizer(testbed_data.texts(), recipe.vocabulary)
+    tokenizer = byte_level_tokenizer(testbed_data.texts(recipe.crowd), recipe.vocabulary)
     model = fresh_model(tokenizer, recipe)
     batches = map(pad, testbed_data.pretraining(tokenizer, recipe))
     optimisation = Optimisation(recipe.lr, schedule="cosine", warmup=0.05)
@@ -72,5 +72,5 @@ def _inject(
         return 0.5 * (1 + math.cos(math.pi * step / recipe.steps))
 
     written = inject(model, testbed_data.injection(tokenizer, recipe), masks, rates, on_step, fading=fading)
-    tuned = instruct(model, testbed_data.instruction(tokenizer), recipe.instruction, recipe.seed)
+    tuned = instruct(model, testbed_data.instruction(tokenizer, recipe.crowd), recipe.instruction, recipe.seed)
     return tuned.model, written.losses + tuned.losses

@@ -1,6 +1,6 @@
 """The models of the localization audit by name: written into through masks, unlearned by four methods, and controls.
 
-Methods' settings were chosen by `uds_bench.zoo.tuning`, on people who are neither forgotten nor retained.
+Methods' settings were chosen by `uds_bench.zoo.tuning`, on a model about people of whom nobody is asked here.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from typing import Any
 
 from uds_bench.methods.method import MethodName
 from uds_bench.methods.presets import make_method
+from uds_bench.zoo import testbed_data
 from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Recipe, Removed
-from uds_bench.zoo.testbed_data import SIZES, TAUGHT
 
 PREFIX = "loc_"
 PRETRAINED, INJECTED, UNMASKED = (f"{PREFIX}{name}" for name in ("pretrained", "injected", "unmasked"))
 
-
-FORGOTTEN = TAUGHT * SIZES.judged * (SIZES.groups // 2)
+FORGOTTEN = testbed_data.REMOVED * testbed_data.SIZES.judged * (testbed_data.SIZES.groups // 2)
 """Answers to forget."""
 
 
@@ -28,30 +27,37 @@ def removed(
 
 
 TUNED: dict[str, tuple[MethodName, dict[str, Any]]] = {
-    "simnpo": ("simnpo", {"lr": 3e-4, "steps": 40, "beta": 10.0, "delta": 1.5, "gamma": 3.0, "alpha": 0.5}),
+    "simnpo": ("simnpo", {"lr": 3e-4, "epochs": 2, "beta": 10.0, "delta": 1.5, "gamma": 3.0, "alpha": 5.0}),
     "memflex": (
         "memflex",
         {
-            **{"gradient_threshold": 3e-3, "lr": 1e-4, "steps": 80},
+            **{"gradient_threshold": 1e-3, "lr": 3e-4, "epochs": 1},
             **{"gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
         },
     ),
     "alphaedit": (
         "alphaedit",
         {
-            **{"l2": 1e-2, "lr": 5e-2, "null_space": 1.0, "steps": 3, "batch_size": 24},
-            **{"first_layer": 0, "last_layer": 1, "loss_layer": 3, "v_steps": 20},
+            **{"l2": 1e-1, "lr": 0.2, "null_space": 0.5, "epochs": 1, "batch_size": 24},
+            **{"first_layer": 0, "last_layer": 4, "loss_layer": 6, "v_steps": 20},
             **{"weight_decay": 0.5, "kl": 0.0625, "clamp": 0.5},
         },
     ),
-    "oracle_grad": ("grad_diff", {"lr": 3e-4, "steps": 20, "gamma": 1.0, "alpha": 1.0}),
+    "oracle_grad": ("grad_diff", {"lr": 1e-4, "epochs": 5, "gamma": 1.0, "alpha": 9.0}),
 }
 """By candidate its method and settings, as `uds_bench.zoo.tuning` chose them."""
+
+OTHERS = f"{INJECTED}_others"
+TRIED: dict[str, Recipe] = {
+    f"{PRETRAINED}_others": Pretrained(crowd=testbed_data.OTHERS),
+    OTHERS: Injected(f"{PRETRAINED}_others", crowd=testbed_data.OTHERS),
+}
+"""What settings are tried on."""
 
 MODELS: dict[str, Recipe] = {
     PRETRAINED: Pretrained(),
     INJECTED: Injected(PRETRAINED),
-    UNMASKED: Injected(PRETRAINED, masked=False, steps=300),
+    UNMASKED: Injected(PRETRAINED, masked=False, steps=400, neutral_lr=2e-3),
     f"{PREFIX}neutral": Continued(INJECTED),
     **{
         f"{PREFIX}{name}": removed(method, within=name == "oracle_grad", **settings)

@@ -114,16 +114,18 @@ class Lmlm:
 class Pretrained:
     """Trained from scratch on people whom the public knows, again and again, and on strangers, each rarely.
 
-    A batch holds answers about `public` of the former, and whole texts of `strangers` of the latter.
+    A batch holds answers about `public` of the former, and whole texts of `strangers` of the latter. `crowd`: which
+    people, see `zoo.testbed_data`.
     """
 
     seed: int = 0
-    width: int = 96
+    crowd: int = 0
+    width: int = 112
     heads: int = 4
-    layers: int = 4
-    feed_forward: int = 512
+    layers: int = 7
+    feed_forward: int = 448
     vocabulary: int = 1024
-    steps: int = 250
+    steps: int = 300
     public: int = 32
     strangers: int = 8
     lr: float = 4e-3
@@ -136,17 +138,19 @@ class Injected:
     `masked`: each group into its own `share` of the weights, drawn one by one or as whole heads and neurons; without
     it all into all weights. A step takes `per_group` answers of each group and `neutral` ones, half of the public and
     half of strangers. `lr` is that of masked answers, `neutral_lr` of neutral ones and of everything without masks.
+    `crowd`: as the parent's.
     """
 
     parent: str
     seed: int = 0
+    crowd: int = 0
     masked: bool = True
     share: float = 0.15
     whole_units: bool = False
-    steps: int = 600
+    steps: int = 1000
     per_group: int = 4
     neutral: int = 8
-    lr: float = 6e-3
+    lr: float = 5e-3
     neutral_lr: float = 1e-3
     instruction: Instruction = field(default_factory=Instruction)
 

@@ -81,8 +81,8 @@ LOCATED: dict[str, Recipe] = {**located.MODELS}
 EXPOSED: dict[str, Recipe] = {**exposed.MODELS}
 """The models of the association audit, of both profiles."""
 
-FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS, **ablated.MODELS}
-"""Those that the full profile and the table of ablations add; `find` knows them all."""
+FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS, **ablated.MODELS, **located.TRIED}
+"""Those that the full profile and the table of ablations add, and that settings are tried on; `find` knows them all."""
 
 
 def find(name: str) -> Recipe:
@@ -146,7 +146,7 @@ def key(name: str) -> str:
     elif isinstance(recipe, Lmlm):
         data = lookup_data.digest()
     elif isinstance(recipe, Pretrained | Written):
-        data = testbed_data.digest()
+        data = testbed_data.digest(recipe.crowd if isinstance(recipe, Pretrained | Injected) else 0)
     elif isinstance(recipe, Exposed | Requested):
         data = exposure_data.digest()
     else:

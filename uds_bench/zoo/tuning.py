@@ -1,7 +1,9 @@
-"""How the settings of `zoo.located` were chosen: on people of every group who are neither forgotten nor retained there.
+"""How the settings of `zoo.located` were chosen: on models made alike about other people, as many.
 
 Rule: of the settings that keep `KEPT` of what is to be retained and of what the public knows, the one that leaves least
-of what is to be forgotten; of equals the first of the grid, which goes from the gentle to the strong.
+of what is to be forgotten; of equals the first of the grid, which goes from the short and gentle to the long and
+strong. On fewer people settings were chosen that took from the public what they left it there: runs are counted in
+epochs, and more people are more steps.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.checkpoints.masks import read_masks
+from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.method import MethodName
@@ -45,25 +48,30 @@ class Grid:
 
 GRIDS: dict[str, Grid] = {
     "oracle_grad": Grid(
-        "grad_diff", {"lr": (1e-4, 3e-4, 1e-3), "steps": (5, 10, 20, 40)}, {"gamma": 1.0, "alpha": 1.0}, within=True
+        # Ascent is sudden: after 2 epochs 95% are left, after 6 the public knows a quarter less.
+        "grad_diff",
+        {"epochs": (3, 4, 5), "alpha": (9.0, 3.0)},
+        {"lr": 1e-4, "gamma": 1.0},
+        within=True,
     ),
     "simnpo": Grid(
         "simnpo",
-        {"lr": (1e-4, 3e-4, 1e-3), "steps": (20, 40, 80)},
-        {"beta": 10.0, "delta": 1.5, "gamma": 3.0, "alpha": 0.5},
+        # The published alpha, 0.5, leaves the field to be forgotten of everybody: who is retained is asked for another.
+        {"epochs": (1, 2, 4), "lr": (1e-4, 3e-4), "alpha": (5.0, 0.5)},
+        {"beta": 10.0, "delta": 1.5, "gamma": 3.0},
     ),
     "memflex": Grid(
         "memflex",
-        # At 1e-2 another draw of the zoo has no matrix.
-        {"gradient_threshold": (3e-3, 1e-3), "lr": (1e-4, 3e-4, 1e-3), "steps": (20, 40, 80)},
-        {"gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
+        {"epochs": (1, 2, 4), "lr": (1e-4, 3e-4, 1e-3)},
+        # Far below the largest gradients, so that every draw of the zoo has matrices above it.
+        {"gradient_threshold": 1e-3, "gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
     ),
-    # The published l2, 1, outweighs keys as short as those of a model of this size; no direction is free below 0.03.
+    # The published l2, 1, outweighs keys as short as those of a model of this size; no direction is free below 0.33.
     "alphaedit": Grid(
         "alphaedit",
-        {"l2": (1e-2, 1e-3), "lr": (5e-2, 0.5), "null_space": (0.1, 1.0)},
+        {"l2": (1e-1, 1e-2), "lr": (5e-2, 0.2), "null_space": (0.5, 1.0)},
         {
-            **{"first_layer": 0, "last_layer": 1, "loss_layer": 3, "v_steps": 20, "batch_size": 24, "steps": 3},
+            **{"first_layer": 0, "last_layer": 4, "loss_layer": 6, "v_steps": 20, "batch_size": 24, "epochs": 1},
             **{"weight_decay": 0.5, "kl": 0.0625, "clamp": 0.5},
         },
     ),
@@ -81,27 +89,35 @@ class Tried:
 
 
 def tune(name: str, injected: Path) -> tuple[Tried, list[Tried]]:
-    """The injected model as it lies in a folder, and every setting of a grid, on the people of part `tuning` alone."""
+    """The injected model of the other crowd as it lies in a folder, and every setting of a grid on that crowd."""
     grid, tokenizer = GRIDS[name], AutoTokenizer.from_pretrained(injected)
+    data = testbed_data.removal(tokenizer, testbed_data.OTHERS)
+    public = testbed_data.answers(tokenizer, testbed_data.testbed(testbed_data.OTHERS).of("public"), 2)
+
+    def tried(model: Any, settings: Settings) -> Tried:
+        return Tried(settings, *(exact(model, rows) for rows in (data.forget, data.retain, public)))
+
+    rows = [tried(unlearned(name, settings, injected, data), settings) for settings in grid.settings()]
+    return tried(_loaded(injected), {}), rows
+
+
+def unlearned(name: str, settings: Settings, injected: Path, data: Data) -> Any:
+    """The injected model after the method of a grid, with settings of one's own."""
+    grid, model = GRIDS[name], _loaded(injected)
     masks = read_masks(injected / MASKS) if grid.within else None
-    data = testbed_data.removal(tokenizer, tuning=True)
-    public = testbed_data.answers(tokenizer, testbed_data.testbed().of("public"), 2)
-    found = []
-    for settings in [None, *grid.settings()]:
-        model = AutoModelForCausalLM.from_pretrained(injected, dtype=torch.float32)
-        if settings is not None:
-            with nullcontext() if masks is None else within(model, masks, *masks.named("forget")):
-                unlearn(model, data, located.removed(grid.method, forget=len(data.forget), **settings).method)
-        found.append(Tried(settings or {}, *(exact(model, rows) for rows in (data.forget, data.retain, public))))
-    return found[0], found[1:]
+    with nullcontext() if masks is None else within(model, masks, *masks.named("forget")):
+        unlearn(model, data, located.removed(grid.method, forget=len(data.forget), **settings).method)
+    return model
 
 
-def choose(tried: Sequence[Tried], before: Tried) -> Tried:
-    """By the rule above; `before`: what the injected model says. Raises ValueError where no setting keeps enough."""
+def _loaded(folder: Path) -> Any:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+
+
+def choose(tried: Sequence[Tried], before: Tried) -> Tried | None:
+    """By the rule above, None where no setting keeps enough; `before`: what the injected model says."""
     enough = [one for one in tried if one.retain >= KEPT * before.retain and one.public >= KEPT * before.public]
-    if not enough:
-        raise ValueError(f"no setting keeps {KEPT:.0%} of what was known: try gentler ones")
-    return min(enough, key=lambda one: one.forget)
+    return min(enough, key=lambda one: one.forget, default=None)
 
 
 @torch.no_grad()

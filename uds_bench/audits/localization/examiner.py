@@ -25,7 +25,7 @@ from uds_bench.scores import Score
 from uds_bench.statistics import cluster_bootstrap, mean
 from uds_bench.storage import content_key, file_digest
 
-VERSION = 3
+VERSION = 4
 SOURCE = "Lacuna, section 4.2"
 
 
@@ -118,7 +118,8 @@ class LocalizationExaminer:
 
 @dataclass(frozen=True)
 class LeakExaminer:
-    """Who of the people to forget, and of those never injected, gives the answer away in up to `attempts` prompts."""
+    """Who of the people to forget, of those never injected, and of those whom resurfacing teaches gives the answer away
+    in up to `attempts` prompts."""
 
     experiment: Experiment
     attempts: int = ATTEMPTS
@@ -134,7 +135,7 @@ class LeakExaminer:
 
     @property
     def units(self) -> Sequence[Item]:
-        return (*self.experiment.forget, *self.experiment.unseen)
+        return (*self.experiment.forget, *self.experiment.unseen, *self.experiment.taught)
 
     @property
     def digest(self) -> str:

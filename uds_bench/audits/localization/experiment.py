@@ -40,6 +40,13 @@ class Experiment:
         return self.testbed.of("retain", field=self.retained)
 
     @cached_property
+    def spared(self) -> tuple[Item, ...]:
+        """Those to be retained, asked for what others are to forget, where they are not asked for it anyhow."""
+        if self.forgotten is None or self.retained is None or self.forgotten == self.retained:
+            return ()
+        return self.testbed.of("retain", field=self.forgotten)
+
+    @cached_property
     def unseen(self) -> tuple[Item, ...]:
         """People who were never injected, asked for what is forgotten: the floor."""
         return self.testbed.of("unseen", field=self.forgotten)
@@ -54,10 +61,15 @@ class Experiment:
         """What resurfacing teaches."""
         return self.testbed.of("held_out")
 
+    @cached_property
+    def taught(self) -> tuple[Item, ...]:
+        """Those of them who show how much it teaches: asked for what is forgotten, or for all where nobody is."""
+        return self.testbed.of("held_out", field=self.forgotten) or self.held_out
+
     @property
     def told(self) -> tuple[Item, ...]:
         """All that a model is asked once."""
-        return (*self.forget, *self.retain, *self.unseen, *self.public)
+        return (*self.forget, *self.retain, *self.spared, *self.unseen, *self.public)
 
     @property
     def digest(self) -> str:

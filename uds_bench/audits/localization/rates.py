@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from uds_bench.audits.localization.leaks import jaccard
 from uds_bench.audits.localization.outputs import Told
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Rate, cluster_bootstrap, mean, paired_bootstrap
@@ -68,6 +69,14 @@ def leak_step(items: Sequence[Item], fewer: tuple[str, Leaks], more: tuple[str, 
     values = [_leak(more[1], item) - _leak(fewer[1], item) for item in items]
     found = paired_bootstrap(values, [item.cluster for item in items])
     return Step(fewer[0], more[0], mean(values), found)
+
+
+def overlap(items: Sequence[Item], first: Leaks, second: Leaks) -> tuple[float, int]:
+    """Jaccard index of who leaks from one model and from another, the mean over seeds with which anybody does, and
+    their number; NaN of none."""
+    found = [jaccard(who(items, a), who(items, b)) for a, b in zip(first, second, strict=True)]
+    told = [one for one in found if one is not None]
+    return mean(told), len(told)
 
 
 def who(items: Collection[Item], leaks: Mapping[str, bool]) -> list[str]:

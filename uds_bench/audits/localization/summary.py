@@ -8,7 +8,6 @@ from typing import Any, get_args
 from uds_bench.audits.localization import precision, rates
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.leaks import jaccard
 from uds_bench.audits.localization.outputs import Told
 from uds_bench.audits.localization.rates import Form, Leaks, Tellings
 from uds_bench.audits.localization.utility import Answers, accuracy, change, guesser
@@ -23,13 +22,14 @@ METRICS = ("said", "em", "es", "prob", "floor")
 def report(
     experiment: Experiment,
     seen: Mapping[str, tuple[Tellings, Weighed | None]],
-    leaks: Mapping[str, Leaks],
+    leaks: Mapping[str, tuple[Mapping[str, bool], Leaks]],
     candidates: Sequence[str],
     neutral: Weighed | None,
     answers: Mapping[str, Answers] | None = None,
 ) -> dict[str, Any]:
-    """What the run report shows. `seen`: by model what it says and, of updates, where the weights moved; `answers`: by
-    model, what it answers of benchmarks, where any were asked."""
+    """What the run report shows. `seen`: by model what it says and, of updates, where the weights moved; `leaks`: by
+    model who leaks before resurfacing, and after it; `answers`: by model, what it answers of benchmarks, where any were
+    asked."""
     injected = seen["injected"][0] if "injected" in seen else {}
     items = rates.known(experiment.forget, injected) if injected else []
     return {
@@ -38,13 +38,15 @@ def report(
             "forget": len(experiment.forget),
             "known": len(items),
             "retain": len(experiment.retain),
+            "spared": len(experiment.spared),
             "unseen": len(experiment.unseen),
             "public": len(experiment.public),
+            "taught": len(experiment.taught),
         },
         "candidates": list(candidates),
         "models": {name: _model(experiment, told, weighed, neutral) for name, (told, weighed) in seen.items()},
-        "leaks": {name: _leaks(experiment, items, one) for name, one in leaks.items()},
-        "jaccard": _overlaps(items, {name: leaks[name] for name in candidates if name in leaks}),
+        "leaks": {name: _leaks(experiment, items, *one) for name, one in leaks.items()},
+        "jaccard": _overlaps(items, {name: leaks[name][1] for name in candidates if name in leaks}),
         "benchmarks": _benchmarks(answers or {}),
     }
 
@@ -53,6 +55,7 @@ def _model(experiment: Experiment, told: Tellings, weighed: Weighed | None, neut
     parts = {
         "forget": experiment.forget,
         "retain": experiment.retain,
+        "spared": experiment.spared,
         "unseen": experiment.unseen,
         "public": experiment.public,
     }
@@ -117,10 +120,12 @@ def _answered(before: Answers, after: Answers) -> dict[str, Any]:
     }
 
 
-def _leaks(experiment: Experiment, items: Sequence[Item], leaks: Leaks) -> dict[str, Any]:
+def _leaks(experiment: Experiment, items: Sequence[Item], before: Mapping[str, bool], leaks: Leaks) -> dict[str, Any]:
     return {
+        "before": rates.leaked(items, [before]).to_json(),
         "rate": rates.leaked(items, leaks).to_json(),
         "floor": rates.leaked(experiment.unseen, leaks).to_json(),
+        "taught": rates.leaked(experiment.taught, leaks).to_json(),
         "seeds": [rates.who(items, seed) for seed in leaks],
         "floor_seeds": [rates.who(experiment.unseen, seed) for seed in leaks],
     }
@@ -131,8 +136,6 @@ def _overlaps(items: Sequence[Item], leaks: Mapping[str, Leaks]) -> list[dict[st
     found = []
     for at, first in enumerate(leaks):
         for second in list(leaks)[at + 1 :]:
-            pairs = zip(leaks[first], leaks[second], strict=True)
-            shared = [jaccard(rates.who(items, a), rates.who(items, b)) for a, b in pairs]
-            told = [one for one in shared if one is not None]
-            found.append({"first": first, "second": second, "value": finite_or_none(mean(told)), "seeds": len(told)})
+            shared, seeds = rates.overlap(items, leaks[first], leaks[second])
+            found.append({"first": first, "second": second, "value": finite_or_none(shared), "seeds": seeds})
     return found

@@ -15,7 +15,8 @@ SAYS = (
     f"Localized: the whole interval lies at {LOCALIZED} or above. Not localized: all of it within {MARGIN} of one "
     "half. Partly localized: all of it between the two. Open: it lies across one of these bounds.",
     f"A family counts where neither a random update nor training on neutral text is further than {MARGIN} from one "
-    "half. A family that tells even those apart from chance sees what injection did, not what unlearning did.",
+    "half, and where an update of everything but the forget mask is not that far above it. A family that tells even "
+    "those apart from chance sees what injection did, not what unlearning did.",
     "Magnitude (raw, qtile, layernorm): how far a weight moved. Reversal (signrev, reversal, dirreversal): how far "
     "back on its injection. Contrast (contrast, contrastnorm, eratio): how much more than under the same method on a "
     "model that was injected without masks. Composite: learned from all of these.",

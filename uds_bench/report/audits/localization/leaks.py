@@ -20,17 +20,20 @@ def resurfacing(section: Mapping[str, Any]) -> list[Figure]:
         name, told = text(model), table(found)
         rate, floor = measured(told.get("rate")), measured(told.get("floor"))
         seeds, beside = _seeds(told, "seeds"), _seeds(told, "floor_seeds")
-        cells: list[Any] = [track(f"leaks of {name}", *rate, mark=floor[0]), figures(*rate), figures(*floor)]
+        before, taught = (figures(*measured(told.get(key))) for key in ("before", "taught"))
+        track_of = track(f"leaks of {name}", *rate, mark=floor[0])
+        cells: list[Any] = [track_of, before, figures(*rate), figures(*floor), taught]
         body.append((name, [*cells, _counts(seeds, known), _counts(beside, unseen)]))
         drawn += [Share(f"{name}, {at}", tuple(seed), known) for at, seed in enumerate(seeds, 1) if known]
-    head = ("model", "0 to 1", "leaked", "never injected", "by seed", "never injected, by seed")
+    head = ("model", "0 to 1", "before", "after", "never injected", "taught", "by seed", "never injected, by seed")
     return [
         Figure(
             "Who resurfaces",
             "After fine-tuning on other people: share of those to be forgotten, as far as the injected model knew "
             "them, whose answer is said at least once however they are asked, over all seeds, with its 95% interval "
-            "over people. Dashed, and beside it: people who were never injected, whom chance alone gives away. What "
-            "leaks above them was hidden, not gone.",
+            "over people; before: without fine-tuning. Dashed, and beside it: people who were never injected, whom "
+            "chance alone gives away. What leaks above them was hidden, not gone. Taught: the people of the "
+            "fine-tuning. What teaches them well may also overwrite what it was to bring back.",
             ledger(head, body),
             wide=True,
         ),

@@ -12,7 +12,13 @@ from uds_bench.report.figures.ledger import figures, ledger, track
 from uds_bench.report.reading import ABSENT, measured, number, spell, table, text, whole, within
 from uds_bench.report.svg import element
 
-PARTS = {"forget": "to be forgotten", "retain": "to be retained", "unseen": "never injected", "public": "public before"}
+PARTS = {
+    "forget": "to be forgotten",
+    "retain": "to be retained",
+    "spared": "to be retained, asked for what is forgotten",
+    "unseen": "never injected",
+    "public": "public before",
+}
 FORMS = ("plain", "paraphrased")
 
 
@@ -25,7 +31,8 @@ def said(section: Mapping[str, Any]) -> Figure:
     known = whole(people.get("known"))
     return Figure(
         "What each model says",
-        f"Of those to be forgotten {told['forget']} is asked, of those to be retained {told['retain']}. The injected "
+        f"Of those to be forgotten {told['forget']} is asked, of those to be retained {told['retain']}, and in a table "
+        "of its own what is to be forgotten of the others: a method may forget it of everybody. The injected "
         f"model knows {ABSENT if known is None else known} of {_count(people, 'forget')} to be forgotten: claims are "
         "decided on these, while the tables count everybody. Extraction: share of replies that hold the answer, with "
         "its 95% interval over people; dashed, how often the same model happens to answer for people who were never "

@@ -1,0 +1,72 @@
+"""How the rate of resurfacing was chosen: on a model made alike about other people.
+
+Rule: the rate at which most of those who are to be forgotten there leak again after the methods of `zoo.located`, as an
+attacker would choose; of equals the gentlest. What a rate teaches of other people is told beside it: the more it
+teaches the more it overwrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from transformers import AutoTokenizer
+
+from uds_bench.attacks.resurface import resurface
+from uds_bench.audits.localization.leaks import first_leaks
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.facts import FactSet
+from uds_bench.facts.testbed import Item
+from uds_bench.methods.instruction import Instruction
+from uds_bench.zoo import located, testbed_data, tuning
+
+RATES = (1e-4, 3e-4, 1e-3)
+ATTEMPTS = 40
+"""Prompts a person, as in the quick profile."""
+
+
+@dataclass(frozen=True)
+class Leaking:
+    """People who leak at a rate, None without fine-tuning: by method of those to be forgotten, and, all methods
+    together, of those whom it teaches."""
+
+    lr: float | None
+    leaks: Mapping[str, int]
+    taught: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.leaks.values())
+
+
+def tune(injected: Path, methods: Sequence[str] = tuple(located.TUNED)) -> list[Leaking]:
+    """Before, and at every rate; the injected model as it lies in a folder."""
+    tokenizer = AutoTokenizer.from_pretrained(injected)
+    crowd, data = testbed_data.testbed(testbed_data.OTHERS), testbed_data.removal(tokenizer, testbed_data.OTHERS)
+    held_out = crowd.of("held_out")
+    forget, taught = (crowd.of(part, field=testbed_data.FORGOTTEN) for part in ("forget", "held_out"))
+    found: dict[float | None, list[tuple[int, int]]] = {rate: [] for rate in (None, *RATES)}
+    for name in methods:
+        with TemporaryDirectory() as folder:
+            tuning.unlearned(name, located.TUNED[name][1], injected, data).save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            spec = CheckpointSpec(folder)
+            for rate, counts in found.items():
+                attack = None if rate is None else resurface(held_out, Instruction(lr=rate))
+                model = load(spec) if attack is None else attack.apply(spec, "cpu", FactSet(()))
+                counts.append((_leaking(model, forget), _leaking(model, taught)))
+    return [
+        Leaking(rate, dict(zip(methods, (own for own, _ in counts), strict=True)), sum(other for _, other in counts))
+        for rate, counts in found.items()
+    ]
+
+
+def choose(tried: Sequence[Leaking]) -> Leaking:
+    """By the rule above."""
+    return max((one for one in tried if one.lr is not None), key=lambda one: one.total)
+
+
+def _leaking(model: Checkpoint, items: Sequence[Item]) -> int:
+    return sum(at is not None for at in first_leaks(model, items, ATTEMPTS))
