@@ -1,8 +1,8 @@
-"""How the rate of resurfacing was chosen: on a model made alike about other people.
+"""Which rate of resurfacing brings most back: on a model made alike about other people.
 
 Rule: the rate at which most of those who are to be forgotten there leak again after the methods of `zoo.located`, as an
 attacker would choose; of equals the gentlest. What a rate teaches of other people is told beside it: the more it
-teaches the more it overwrites.
+teaches the more it overwrites. The suite's rate is that of instruction tuning, whatever is found here.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from uds_bench.facts.testbed import Item
 from uds_bench.methods.instruction import Instruction
 from uds_bench.zoo import located, testbed_data, tuning
 
+METHODS = ("oracle_grad", "simnpo", "memflex")
+"""Those that people are forgotten by: after the others there is nothing to come back."""
 RATES = (1e-4, 3e-4, 1e-3)
 ATTEMPTS = 40
 """Prompts a person, as in the quick profile."""
@@ -41,7 +43,7 @@ class Leaking:
         return sum(self.leaks.values())
 
 
-def tune(injected: Path, methods: Sequence[str] = tuple(located.TUNED)) -> list[Leaking]:
+def tune(injected: Path, methods: Sequence[str] = METHODS) -> list[Leaking]:
     """Before, and at every rate; the injected model as it lies in a folder."""
     tokenizer = AutoTokenizer.from_pretrained(injected)
     crowd, data = testbed_data.testbed(testbed_data.OTHERS), testbed_data.removal(tokenizer, testbed_data.OTHERS)
