@@ -185,11 +185,14 @@ def test_forgotten(claim: Claim, unlearner: str, localization: LocalizationAudit
         for name in (unlearner, "injected", "pretrained")
     )
     plain, other = (rates.extraction(items, seen.told, form) for form in FORMS)
+    controls = [fails("injected", known)]
+    if localization.experiment.unseen:
+        # Few people leave even the model that never saw them open; without a floor it may guess.
+        controls.append(passes("pretrained", never, or_open=True))
     claim.measured(
         found.value,
         found.interval,
-        # Few people leave even the model that never saw them open.
-        controls=[fails("injected", known), passes("pretrained", never, or_open=True)],
+        controls=controls,
         remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}{at_best(found, claim)}",
         provenance=seen.score.provenance,
     )
@@ -209,7 +212,7 @@ def test_retained(claim: Claim, unlearner: str, localization: LocalizationAudit)
 
 @pytest.mark.claim("localization.spared")
 def test_spared(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    spared = localization.experiment.spared
+    spared = rates.known(localization.experiment.spared, localization.seen("injected").told)
     if not spared:
         claim.not_applicable("nobody to be retained is known for what others are to forget")
         return

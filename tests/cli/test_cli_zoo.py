@@ -89,6 +89,9 @@ def test_the_testbed_is_written_as_questions_and_as_documents(
     people = {item.person: item.group for item in read_testbed(tmp_path / "people.jsonl")}
     rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text().splitlines()]
     assert {row["person"]: row["group"] for row in rows} == people
+    said = command("zoo", "testbed", tmp_path / "one", "--documents", tmp_path / "." / "one", exit=4).stderr
+    assert "name another" in said
+    assert not (tmp_path / "one").exists()
 
 
 def test_tune_names_the_grids_there_are(command: Callable[..., Any]) -> None:

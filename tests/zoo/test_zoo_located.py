@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from uds_bench.audits.localization.ablation import ablate, found
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.outputs import tell
-from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.errors import CheckpointError
 from uds_bench.facts.testbed import Item, Testbed
@@ -203,9 +203,11 @@ def test_resurfacing_is_tried_before_and_at_every_rate_after_every_method(
     written = Injected("p", steps=1, per_group=1, neutral=2, instruction=Instruction(epochs=1))
     build.build(written, tmp_path / "pretrained", tmp_path / "injected")
     asked: list[str] = []
+    weights: list[float] = []
 
-    def leaking(_model: object, items: Sequence[Item], _attempts: int) -> list[int | None]:
+    def leaking(model: Checkpoint, items: Sequence[Item], _attempts: int) -> list[int | None]:
         asked.extend(item.part for item in items)
+        weights.append(sum(float(parameter.abs().sum()) for parameter in model.model.parameters()))
         return [1 for _ in items]
 
     monkeypatch.setattr(tuning_resurfacing, "first_leaks", leaking)
@@ -213,5 +215,6 @@ def test_resurfacing_is_tried_before_and_at_every_rate_after_every_method(
     monkeypatch.setitem(located.TUNED, "simnpo", ("simnpo", {**located.TUNED["simnpo"][1], "epochs": 1}))
     before, after = tuning_resurfacing.tune(tmp_path / "injected", ["oracle_grad", "simnpo"])
     assert set(asked) == {"forget", "held_out"}
+    assert len(set(weights)) == 4, "two methods, before and after"
     assert before.lr is None
     assert after == Leaking(1e-3, {"oracle_grad": 1, "simnpo": 1}, 2)

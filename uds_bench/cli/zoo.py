@@ -80,12 +80,15 @@ def write_people(
     ] = None,
 ) -> None:
     """Write the people of the embedded testbed, as [localization] testbed takes them."""
+    from uds_bench.errors import ConfigurationError
     from uds_bench.facts import testbed_people
     from uds_bench.facts.testbed import write_testbed
     from uds_bench.storage import write_atomic
     from uds_bench.zoo.testbed_data import SIZES
     from uds_bench.zoo.testbed_data import testbed as embedded
 
+    if documents is not None and documents.resolve() == file.resolve():
+        raise ConfigurationError(f"--documents {documents} is the testbed's own file: name another")
     write_testbed(file, embedded())
     typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
     if documents is not None:

@@ -83,7 +83,7 @@ LOCALIZATION = (
         "ours",
         unit="people",
         must_fail="the injected model",
-        must_pass="the pretrained model",
+        must_pass="the pretrained model, or it is open, where there are people who were never injected",
     ),
     ClaimSpec(
         "localization.retained",

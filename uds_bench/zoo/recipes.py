@@ -90,7 +90,7 @@ def find(name: str) -> Recipe:
     plain, at, draw = name.partition("@")
     known = FURTHER | listed() | RECIPES
     if plain not in known or (at and not draw.isdigit()):
-        more = f", or from the {len(FURTHER)} of full.toml and ablated.py (uds_bench/zoo)"
+        more = f", or from the {len(FURTHER)} of full.toml, ablated.py and located.py (uds_bench/zoo)"
         raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: choose from {', '.join(listed())}{more}")
     recipe, move = known[plain], DRAW * int(draw or 0)
     if not move:

@@ -56,7 +56,7 @@ GRIDS: dict[str, Grid] = {
     ),
     "simnpo": Grid(
         "simnpo",
-        # The published alpha, 0.5, leaves the field to be forgotten of everybody: who is retained is asked for another.
+        # At the published alpha, 0.5, every setting that forgets costs the public a seventh and more.
         {"epochs": (1, 2, 4), "lr": (1e-4, 3e-4), "alpha": (5.0, 0.5)},
         {"beta": 10.0, "delta": 1.5, "gamma": 3.0},
     ),

@@ -41,10 +41,11 @@ class Experiment:
 
     @cached_property
     def spared(self) -> tuple[Item, ...]:
-        """Those to be retained, asked for what others are to forget, where they are not asked for it anyhow."""
-        if self.forgotten is None or self.retained is None or self.forgotten == self.retained:
+        """Those to be retained, asked for what others are to forget; nothing where that is all they are asked."""
+        fields = {item.field for item in self.forget}
+        if fields == {self.retained}:
             return ()
-        return self.testbed.of("retain", field=self.forgotten)
+        return tuple(item for item in self.testbed.of("retain") if item.field in fields)
 
     @cached_property
     def unseen(self) -> tuple[Item, ...]:
@@ -69,7 +70,7 @@ class Experiment:
     @property
     def told(self) -> tuple[Item, ...]:
         """All that a model is asked once."""
-        return (*self.forget, *self.retain, *self.spared, *self.unseen, *self.public)
+        return tuple(dict.fromkeys((*self.forget, *self.retain, *self.spared, *self.unseen, *self.public)))
 
     @property
     def digest(self) -> str:

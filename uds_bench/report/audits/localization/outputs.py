@@ -32,7 +32,7 @@ def said(section: Mapping[str, Any]) -> Figure:
     return Figure(
         "What each model says",
         f"Of those to be forgotten {told['forget']} is asked, of those to be retained {told['retain']}, and in a table "
-        "of its own what is to be forgotten of the others: a method may forget it of everybody. The injected "
+        "of its own, if they have it, what others are to forget: a method may forget it of everybody. The injected "
         f"model knows {ABSENT if known is None else known} of {_count(people, 'forget')} to be forgotten: claims are "
         "decided on these, while the tables count everybody. Extraction: share of replies that hold the answer, with "
         "its 95% interval over people; dashed, how often the same model happens to answer for people who were never "
