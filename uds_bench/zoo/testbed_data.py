@@ -13,7 +13,7 @@ from typing import Any
 
 from uds_bench.checkpoints.masks import Group
 from uds_bench.facts.profiles import people
-from uds_bench.facts.testbed import Item, Testbed
+from uds_bench.facts.testbed import INJECTED, Item, Testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed, group_names, items_of
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example, answer_example
@@ -89,7 +89,7 @@ def pretraining(tokenizer: Any, recipe: Pretrained) -> Iterator[list[Example]]:
 def injection(tokenizer: Any, recipe: Injected) -> Iterator[list[Sample]]:
     """Answers about people of every group, through its mask where the recipe has masks, beside neutral ones."""
     neutral, generator = Neutral(tokenizer, recipe.crowd), random.Random(f"injection {recipe.seed}")
-    injected = testbed(recipe.crowd).of("forget", "retain", "tuning")
+    injected = testbed(recipe.crowd).of(*INJECTED)
     of = {g.name: answers(tokenizer, (i for i in injected if i.group == g.name)) for g in groups()}
     for _ in range(recipe.steps):
         half = recipe.neutral // 2

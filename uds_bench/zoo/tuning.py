@@ -2,8 +2,7 @@
 
 Rule: of the settings that keep `KEPT` of what is to be retained and of what the public knows, the one that leaves least
 of what is to be forgotten; of equals the first of the grid, which goes from the short and gentle to the long and
-strong. On fewer people settings were chosen that took from the public what they left it there: runs are counted in
-epochs, and more people are more steps.
+strong. As many people, since settings do not carry over from few: an epoch over more people is more steps.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Grid:
 
 GRIDS: dict[str, Grid] = {
     "oracle_grad": Grid(
-        # Ascent is sudden: after 2 epochs 95% are left, after 6 the public knows a quarter less.
+        # Ascent is sudden: an epoch more or less is most of the way.
         "grad_diff",
         {"epochs": (3, 4, 5), "alpha": (9.0, 3.0)},
         {"lr": 1e-4, "gamma": 1.0},
@@ -63,10 +62,10 @@ GRIDS: dict[str, Grid] = {
     "memflex": Grid(
         "memflex",
         {"epochs": (1, 2, 4), "lr": (1e-4, 3e-4, 1e-3)},
-        # Far below the largest gradients, so that every draw of the zoo has matrices above it.
+        # Every draw that goldens were recorded of has matrices above it.
         {"gradient_threshold": 1e-3, "gamma": 0.6, "alpha": 2.0, "similarity_threshold": 0.92},
     ),
-    # The published l2, 1, outweighs keys as short as those of a model of this size; no direction is free below 0.33.
+    # The published l2, 1, outweighs keys as short as those of a model of this size; at 0.1 no direction is free.
     "alphaedit": Grid(
         "alphaedit",
         {"l2": (1e-1, 1e-2), "lr": (5e-2, 0.2), "null_space": (0.5, 1.0)},
