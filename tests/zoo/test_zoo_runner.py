@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -59,6 +61,24 @@ def test_the_first_run_shows_its_progress_and_the_second_shows_nothing(tmp_path:
     assert runner.paths(NAMES, tmp_path, second) == places
     assert shown(second) == ""
     assert ages(tmp_path) == before
+
+
+def test_who_begins_the_longest_chain_starts_first(
+    base: Path, tmp_path: Path, quick_start: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = shutil.copytree(base, tmp_path / "cache")
+    started: list[str] = []
+
+    class Pool(runner.ProcessPoolExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            started.append(args[1])
+            return super().submit(fn, *args, **kwargs)
+
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(cache, "workers", lambda: 1)
+    runner.paths(["retain", "identity", "alt_po"], root, terminal())
+    # Full takes as long as retain, and there is more to do after it; of nothing to do, nothing is in a hurry.
+    assert started == ["full", "retain", "alt_po", "identity"]
 
 
 def test_a_failing_training_is_one_clear_error_and_leaves_nothing_half_made(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uds_bench
+from uds_bench.errors import UdsError
 from uds_bench.harness.findings import Findings
 from uds_bench.harness.goldens import platform_name
 from uds_bench.harness.record import finite
@@ -55,7 +56,10 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
         report["meta"] = run_section(run)
     for fixture, audit in SECTIONS.items():
         if audited(run.manifest, fixture) and audit in {record.audit for record in found.records.values()}:
-            report[audit] = finite(getattr(run, audit).report())
+            try:
+                report[audit] = finite(getattr(run, audit).report())
+            except UdsError as error:  # its claims have crashed; those of other audits are not lost with it
+                found.problems.append(f"the {audit} audit has no section in the report: {error}")
     return report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -85,6 +85,7 @@ class Run:
         self.plan: list[Request] = []
         self.subjects: dict[str, list[str]] = {fixture: [] for fixture in SUBJECTS}
         self.asked: dict[Request, Score] = {}
+        self._ahead: dict[str, CheckpointSpec] = {}
 
     @property
     def is_embedded(self) -> bool:
@@ -117,18 +118,13 @@ class Run:
     @cached_property
     def engine(self) -> Engine:
         from uds_bench.harness.engine import Engine
-        from uds_bench.harness.specs import require_folders, resolve_zoo
+        from uds_bench.harness.specs import require_folders
         from uds_bench.harness.store import Store
-        from uds_bench.storage import default_cache
 
         self.manifest.require_depth()
         specs = self.manifest.checkpoints()
         store = require_folders(self.settings.store, specs, "--uds-store")
-        # The references are every metric's yardstick, whether or not a test asks for a score of theirs.
-        wanted = {"full", "retain", *(request.checkpoint for request in self.plan)} if self.plan else set(specs)
-        with self.uncaptured() as console:
-            listed = [name for name in specs if name in wanted]
-            specs = resolve_zoo(specs, listed, default_cache(), console, self.settings.draw)
+        specs = self._trained(specs, self._planned() if self.plan else specs)
         attacks = self.manifest.chosen_attacks()
         return Engine(specs, self.facts, Store(store), self.device, attacks=attacks, open_console=self.uncaptured)
 
@@ -220,23 +216,43 @@ class Run:
     def _folder(self, place: str) -> Path:
         """A path as the manifest has it, or the folder of an embedded model."""
         from uds_bench.checkpoints import CheckpointSpec
-        from uds_bench.harness.specs import resolve_zoo
-        from uds_bench.storage import default_cache
 
-        with self.uncaptured() as console:
-            found = resolve_zoo({place: CheckpointSpec(place)}, [place], default_cache(), console, self.settings.draw)
-        return Path(found[place].model)
+        return Path(self._trained({place: CheckpointSpec(place)}, [place])[place].model)
 
     def _examined(self, section: Audited, names: Iterable[str]) -> tuple[Mapping[str, CheckpointSpec], Store]:
         """The checkpoints of a section, those called `names` built where they are of the zoo, and where scores go."""
-        from uds_bench.harness.specs import require_folders, resolve_zoo
+        from uds_bench.harness.specs import require_folders
         from uds_bench.harness.store import Store
-        from uds_bench.storage import default_cache
 
         specs = section.checkpoints()
         store = require_folders(self.settings.store, specs, "--uds-store")
+        return self._trained(specs, names), Store(store)
+
+    def _trained(self, specs: dict[str, CheckpointSpec], names: Iterable[str]) -> dict[str, CheckpointSpec]:
+        """The specs with those called `names` built where they are of the zoo.
+
+        The first call builds all that the selected tests speak of: a core that the last models of one audit leave idle
+        works on the next one's.
+        """
+        from uds_bench.errors import UdsError
+        from uds_bench.harness.specs import resolve_zoo
+        from uds_bench.storage import default_cache
+
+        ahead, self._ahead = self._ahead, {}
         with self.uncaptured() as console:
-            return resolve_zoo(specs, list(names), default_cache(), console, self.settings.draw), Store(store)
+            with suppress(UdsError):  # the audit whose model cannot be built says so, and no other
+                resolve_zoo(ahead, ahead, default_cache(), console, self.settings.draw)
+            return resolve_zoo(specs, names, default_cache(), console, self.settings.draw)
+
+    def _foresee(self, fixture: str, specs: Mapping[str, CheckpointSpec], names: Iterable[str]) -> None:
+        """Have models built together with whatever is built first."""
+        self._ahead |= {f"{fixture} {name}": specs[name] for name in names}
+
+    def _planned(self) -> list[str]:
+        """The checkpoints of planned scores, and the references: every metric's yardstick, whether or not a test asks
+        for a score of theirs."""
+        wanted = {"full", "retain", *(request.checkpoint for request in self.plan)}
+        return [name for name in self.manifest.checkpoints() if name in wanted]
 
     @cached_property
     def rules(self) -> Rules:
@@ -300,10 +316,12 @@ class Run:
         if self.plan:
             require_folders(self.settings.store, self.manifest.checkpoints(), "--uds-store")
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
+            self._foresee("candidate", self.manifest.checkpoints(), self._planned())
         for fixture, asked in READ.items():
             section = audited(self.manifest, fixture) if self.subjects[fixture] else None
             if section is not None:
                 preflight(section.checkpoints(), section.needed(self.subjects[fixture]))
+                self._foresee(fixture, section.checkpoints(), section.needed(self.subjects[fixture]))
                 getattr(self, asked)  # read before any model is loaded
 
     def score(self, request: Request) -> Score:

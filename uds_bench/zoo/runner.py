@@ -35,12 +35,12 @@ def paths(names: Iterable[str], root: Path, console: Console | None = None) -> d
 
 def _build(names: list[str], root: Path, console: Console) -> None:
     require_writable(root, "UDS_BENCH_CACHE")
-    context = get_context("spawn")
+    context, chains, at_once = get_context("spawn"), _chains(names), cache.workers()
     # A plain pipe, not a manager's queue: the manager's process would outlive a killed parent.
     messages = context.SimpleQueue()
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with (
-        ProcessPoolExecutor(cache.workers(), context, _start, (messages,)) as pool,
+        ProcessPoolExecutor(at_once, context, _start, (messages,)) as pool,
         Progress(*columns, console=console) as progress,
     ):
         bar = progress.add_task(
@@ -48,11 +48,11 @@ def _build(names: list[str], root: Path, console: Console) -> None:
             total=sum(steps(recipes.find(name)) for name in names),
         )
         running: dict[Future[None], str] = {}
-        waiting = list(names)
+        waiting = sorted(names, key=chains.__getitem__, reverse=True)
         try:
             while waiting or running:
                 busy = {*waiting, *running.values()}
-                for name in [n for n in waiting if recipes.ancestor(n) not in busy]:
+                for name in [n for n in waiting if recipes.ancestor(n) not in busy][: at_once - len(running)]:
                     waiting.remove(name)
                     running[pool.submit(_one, str(root), name)] = name
                 done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -70,6 +70,17 @@ def _build(names: list[str], root: Path, console: Console) -> None:
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _chains(names: Iterable[str]) -> dict[str, int]:
+    """By model the steps of the longest chain that it begins: the longest starts first, or one process would end it
+    alone."""
+    chains: dict[str, int] = {}
+    for name in reversed(recipes.lineage(list(names))):  # whatever is trained from a model comes before it
+        chains[name] = chains.get(name, 0) + steps(recipes.find(name))
+        if above := recipes.ancestor(name):
+            chains[above] = max(chains.get(above, 0), chains[name])
+    return chains
 
 
 def _start(queue: Any) -> None:

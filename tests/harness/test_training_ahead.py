@@ -1,0 +1,55 @@
+"""Embedded models: those of all selected tests are trained together, and what fails is told where it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from small_runs import DEPTH, Bench
+
+from uds_bench.errors import UdsError
+
+
+def test_the_models_of_all_audits_are_trained_at_once_and_each_audit_tells_of_its_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def paths(names: Iterable[str], *_: object) -> dict[str, Path]:
+        asked.append({str(name) for name in names})  # type: ignore[attr-defined]
+        raise UdsError(f"zoo:{min(asked[-1])} could not be trained")
+
+    monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
+    tests = [f"{DEPTH.with_name(f'test_{audit}.py')}::test_retained" for audit in ("association", "localization")]
+    ran = bench.run(*tests, store=bench.folder / "store")
+    together, *apart = asked
+    association, localization = ({name for name in together if name.startswith(kind)} for kind in ("assoc_", "loc_"))
+    assert together == association | localization
+    assert {"assoc_full", "assoc_npo", "loc_injected", "loc_simnpo_unmasked"} <= together
+    assert "assoc_simnpo_shallow" in association, "controls too"
+    assert all(names in (association, localization) for names in apart), "and then each audit for itself"
+    told = {"association": min(association), "localization": min(localization)}
+    assert {claim["audit"] for claim in ran.claims.values()} == set(told)
+    for claim in ran.claims.values():
+        assert (claim["verdict"], f"zoo:{told[claim['audit']]} could not be trained" in claim["message"]) == (
+            "crashed",
+            True,
+        )
+    assert ran.report is not None
+    problems = ran.report["summary"]["problems"]
+    for audit, name in told.items():
+        assert f"the {audit} audit has no section in the report: zoo:{name} could not be trained" in problems
+
+
+def test_what_no_selected_test_asks_for_is_not_trained(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[str]] = []
+
+    def paths(names: Iterable[str], *_: object) -> dict[str, Path]:
+        asked.append({str(name) for name in names})  # type: ignore[attr-defined]
+        raise UdsError("none")
+
+    monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
+    bench.run(f"{DEPTH.with_name('test_localization.py')}::test_public[memflex]", store=bench.folder / "store")
+    assert "loc_memflex" in asked[0]
+    assert not asked[0] & {"loc_simnpo", "loc_alphaedit", "assoc_full", "full"}
