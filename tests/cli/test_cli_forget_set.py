@@ -129,7 +129,7 @@ def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
 
 def test_of_whom_nothing_is_held_nothing_is_written(command: Callable[..., Any], folder: Path) -> None:
     manifest = folder / "uds.toml"
-    manifest.write_text(manifest.read_text().replace("counterfactuals = 2", "counterfactuals = 100"))
+    manifest.write_text(manifest.read_text().replace("counterfactuals = 2", "counterfactuals = 30"))
     given = ("--manifest", manifest, "--out", folder / "forget.jsonl", "--store", folder / "store")
     told = command("forget-set", *given, "--subject", "John Roe", "--every", exit=5)
     assert "nothing is held of them: there is nothing to forget, and nothing was written" in told.stderr
