@@ -33,7 +33,8 @@ SIMILAR = 4
 
 
 class Workload:
-    """A random Llama of the zoo's size, and what the audit asks about some people: everything of the first properties."""
+    """A random Llama of the zoo's size, and what the audit asks about some people:
+    everything of the first properties."""
 
     def __init__(self, subjects: int, most: int) -> None:
         properties = embedded()
