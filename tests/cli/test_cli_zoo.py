@@ -147,7 +147,7 @@ def test_ablations_show_a_row_a_model_and_write_every_number(
     command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, private_cache: Path, tmp_path: Path
 ) -> None:
     half, sure = Rate(0.5, Interval(0.25, 0.75, "exact", 18)), Rate(1.0, Interval(0.8, 1.0, "exact", 18))
-    said = Said(half, sure, sure)
+    said = Said(half, sure, half, sure)
     rows = [
         ("loc_injected", Ablated(said, detected=Detected(0.6, 0.4, 1000))),
         ("loc_units_oracle_grad", Ablated(said, found=Found(Auc(150, 10, 10), Auc(200, 10, 10), 0.5))),
@@ -156,8 +156,8 @@ def test_ablations_show_a_row_a_model_and_write_every_number(
     monkeypatch.setattr(ablations, "ablations", lambda cache: asked.append(cache) or iter(rows))
     shown = command("zoo", "ablations", "--json", str(tmp_path / "a.json")).stdout.splitlines()
     assert asked == [private_cache]
-    assert shown[2].split()[-8:] == ["0.500", "1.000", "1.000", "0.600", "0.400", "–", "–", "–"]
-    assert shown[3].split()[-8:] == ["0.500", "1.000", "1.000", "–", "–", "0.750", "1.000", "50%"]
+    assert shown[2].split()[-9:] == ["0.500", "1.000", "0.500", "1.000", "0.600", "0.400", "–", "–", "–"]
+    assert shown[3].split()[-9:] == ["0.500", "1.000", "0.500", "1.000", "–", "–", "0.750", "1.000", "50%"]
     written = json.loads((tmp_path / "a.json").read_text())
     assert written["loc_injected"]["forget"] == {"value": 0.5, "low": 0.25, "high": 0.75, "units": 18}
     assert written["loc_units_oracle_grad"]["found"]["auc"]["value"] == 0.75

@@ -158,9 +158,11 @@ def ablations(
 
 
 def _cells(one: Ablated) -> dict[str, str]:
+    from uds_bench.audits.localization.ablation import PARTS
+
     said, detected, found = one.said, one.detected, one.found
     return {
-        **{part: f"{getattr(said, part).value:.3f}" for part in ("forget", "retain", "public")},
+        **{part: f"{getattr(said, part).value:.3f}" for part in PARTS},
         "masks told (F1)": ABSENT if detected is None else f"{detected.f1:.3f}",
         "by chance": ABSENT if detected is None else f"{detected.chance:.3f}",
         "AUC": ABSENT if found is None else f"{found.auc.value:.3f}",

@@ -25,7 +25,7 @@ from uds_bench.zoo import located, testbed_data, tuning
 METHODS = ("oracle_grad", "simnpo", "memflex")
 """Those that people are forgotten by: after the others there is nothing to come back."""
 RATES = (1e-4, 3e-4, 1e-3)
-ATTEMPTS = 40
+ATTEMPTS = 20
 """Prompts a person, as in the quick profile."""
 
 

@@ -6,7 +6,7 @@ groups' masks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,16 @@ from uds_bench.statistics import Rate, finite_or_none
 
 @dataclass(frozen=True)
 class Said:
-    """Shares of replies that hold the answer, 0 to 1: of whom is to be forgotten, retained, and of the public."""
+    """Shares of replies that hold the answer, 0 to 1: of whom is to be forgotten, of whom is retained, of these asked
+    for what the others are to forget, and of the public."""
 
     forget: Rate
     retain: Rate
+    spared: Rate
     public: Rate
+
+
+PARTS = tuple(part.name for part in fields(Said))
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Ablated:
     def to_json(self) -> dict[str, Any]:
         """None for what is not defined of the model."""
         return {
-            **{part: getattr(self.said, part).to_json() for part in ("forget", "retain", "public")},
+            **{part: getattr(self.said, part).to_json() for part in PARTS},
             "detected": self.detected and {key: finite_or_none(value) for key, value in vars(self.detected).items()},
             "found": self.found and {**_aucs(self.found), "edited": self.found.edited},
         }
@@ -62,7 +67,7 @@ class Ablated:
 
 def said(checkpoint: Checkpoint, experiment: Experiment) -> Said:
     """Every part is asked as the audit asks it."""
-    parts = (experiment.forget, experiment.retain, experiment.public)
+    parts = [getattr(experiment, part) for part in PARTS]
     items = [item for part in parts for item in part]
     told = {item.id: {"plain": one} for item, one in zip(items, tell(checkpoint, items), strict=True)}
     return Said(*(rates.extraction(part, told) for part in parts))
