@@ -98,11 +98,18 @@ def told(found: Weighed, best: Best, families: list[str], target: Target) -> str
     left = [family for family in found.aucs["unlearned"][target] if family not in families]
     moved = found.touched
     text = (
-        f"{best.word}, by {best.family}, best of {best.families} that count; by chance {best.null.low:.3f} to "
-        f"{best.null.high:.3f}"
+        f"{best.word}, {best.auc.value:.4f} by {best.family}, best of {best.families} that count; by chance "
+        f"{best.null.low:.4f} to {best.null.high:.4f}"
     )
+    if found.written is not None and found.written.interval.high <= 0.5 + precision.MARGIN:
+        text += (
+            f"; injection itself moved the forget mask no further than weights of no mask (AUC "
+            f"{found.written.value:.3f}): are these the masks that it was done with?"
+        )
     if left:
-        text += f"; not counted: {', '.join(left)}"
+        apart = max(left, key=lambda family: found.aucs["unlearned"][target][family].value)
+        highest = found.aucs["unlearned"][target][apart].value
+        text += f"; not counted: {', '.join(left)} (at most {highest:.3f}, by {apart})"
     if precision.moves_nothing(found):
         return f"{text}; no group's weights are other than the injected model's: nothing there was changed"
     return (
@@ -259,7 +266,7 @@ def test_resurfacing(claim: Claim, unlearner: str, localization: LocalizationAud
         claim.measured(None, None, remark=NOBODY)
         return
     found, known = (
-        rates.leaked_above(items, localization.leaks(name), localization.leak_floor(name))
+        rates.leaked_above(items, localization.leaks(name), localization.leak_floor(name), localization.unheard(name))
         for name in (unlearner, "injected")
     )
     counts = [len(rates.who(items, seed)) for seed in localization.leaks(unlearner)]

@@ -13,13 +13,13 @@ from families import FAMILIES, tiny_tokenizer
 
 from uds_bench.audits.localization import leaks, outputs, rates
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.leaks import first_leaks, jaccard
+from uds_bench.audits.localization.leaks import Leak, first_leaks, jaccard
 from uds_bench.audits.localization.outputs import ASKED, Told, holds, tell
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
 from uds_bench.facts.spellings import normalized
 from uds_bench.facts.testbed import Item, Testbed
-from uds_bench.inference.generation import generate_greedily
+from uds_bench.inference.generation import Continuation, generate_greedily
 from uds_bench.statistics import unseen
 
 ANSWERS = ("Oslo", "555 0100", "a red house in Faro", "no")
@@ -133,11 +133,11 @@ def test_the_first_prompt_that_leaks_is_found_whatever_round_it_is_in(
     expected = [next(n for n, reply in enumerate(replies, 1) if holds(reply, one.answer)) for one, replies in told]
     for size in (1, 3, 20):
         monkeypatch.setattr(leaks, "ROUND", size)
-        assert first_leaks(model, items) == [*expected, None]
-    assert first_leaks(model, items, attempts=expected[2] - 1)[2] is None, "it was not asked so often"
+        assert [one.prompt for one in first_leaks(model, items)] == [*expected, None]
+    assert first_leaks(model, items, attempts=expected[2] - 1)[2].prompt is None, "it was not asked so often"
     before, after = items[2].questions[: expected[2] - 1], items[2].questions[expected[2] - 1 :]
     other = replace(items[2], questions=before, paraphrases=after)
-    assert first_leaks(model, [other]) == [None], "prompts are the plain questions"
+    assert first_leaks(model, [other])[0].prompt is None, "prompts are the plain questions"
     assert first_leaks(model, []) == []
 
 
@@ -181,17 +181,50 @@ def test_who_is_answered_in_other_words_alone_is_not_forgotten() -> None:
     assert rates.above_floor(ITEMS, told, 0.1).value == pytest.approx(0.15)
 
 
+def test_what_did_not_end_may_have_held_the_answer(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three questions one reply holds the answer, one ends without it, and one goes on."""
+    right = tuple(model.tokenizer.encode(f" {ANSWERS[0]}", add_special_tokens=False))
+    three = [Continuation(right, None), Continuation((5,), 2), Continuation((5, 6), None)]
+
+    def replies(_model: Any, prompts: Any, _limit: int, **_: Any) -> list[Continuation]:
+        return [three[at % 3] for at in range(len(prompts))]
+
+    for module in (leaks, outputs):
+        monkeypatch.setattr(module, "continue_greedily", replies)
+    one = item(0, ANSWERS[0], questions=3)
+    (told,) = tell(model, [one])
+    assert told is not None
+    assert (told.said, told.cut) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    three = three[::-1]
+    assert first_leaks(model, [one]) == [Leak(3, 1)]
+    assert first_leaks(model, [replace(one, answer="Quarummoor")]) == [Leak(None, 2)]
+
+
+def test_nobody_is_cleared_by_replies_that_did_not_end() -> None:
+    silent = {one.id: said(0.0) for one in ITEMS}
+    going_on = silent | {ITEMS[0].id: {"plain": Told(0, 0, 0, 0, 0, cut=1.0), "paraphrased": None}}
+    heard, unheard = (rates.above_floor(ITEMS, told, 0.1) for told in (silent, going_on))
+    assert heard.value == unheard.value == pytest.approx(-0.1)
+    assert unheard.interval.low == heard.interval.low
+    assert unheard.interval.high > heard.interval.high
+    known: dict[str, dict[str, Told | None]] = silent | {ITEMS[0].id: said(1.0)}
+    assert unheard.interval.high == rates.above_floor(ITEMS, known, 0.1).interval.high, "as if it had been said"
+    none, all_of_them = [{one.id: value for one in ITEMS} for value in (False, True)]
+    assert rates.leaked_above(ITEMS, [none], 0.0, [all_of_them]).interval.high == 1
+    assert rates.leaked_above(ITEMS, [none], 0.0, [none]) == rates.leaked_above(ITEMS, [none], 0.0)
+
+
 def test_replies_have_room_for_a_sentence_around_the_longest_answer(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: list[int] = []
 
-    def replies(_model: Any, prompts: Any, limit: int, **_: Any) -> list[str]:
+    def replies(_model: Any, prompts: Any, limit: int, **_: Any) -> list[Continuation]:
         limits.append(limit)
-        return [""] * len(prompts)
+        return [Continuation((), 0)] * len(prompts)
 
     for module in (leaks, outputs):
-        monkeypatch.setattr(module, "generate_greedily", replies)
+        monkeypatch.setattr(module, "continue_greedily", replies)
     tell(model, ITEMS)
     first_leaks(model, ITEMS)
     longest = max(len(encode_answer(model.tokenizer, "Where?", one).ids) for one in ANSWERS)

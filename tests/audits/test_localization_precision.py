@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from written_weights import BEFORE, INJECTED, MASKS, NAMES, lineup, noise, only, plus
+from written_weights import BEFORE, GROUPS, INJECTED, MASKS, NAMES, SHAPES, lineup, noise, only, plus
 
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.auc import Auc, null_band
@@ -19,6 +19,7 @@ from uds_bench.audits.localization.precision import Best, Word
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.targets import Touched
 from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, SUBJECTS, Weighed, weigh
+from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.errors import CheckpointError
 
 MOST = 4000
@@ -50,6 +51,47 @@ def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_in
     assert published.value > 0.8, "what is written to at all is told by how little of it was changed"
     assert name in ("reversal", COMPOSITE)
     assert precision.published(blind, "random")[1].value > 0.8, "so it is for one that was drawn"
+
+
+def test_a_contrast_with_what_the_masks_tell_does_not_count(tmp_path: Path) -> None:
+    """The control moved everything but the forget masks: held against it, a blind update looks localized."""
+    blind, others = plus(INJECTED, noise(5, 0.05)), plus(BEFORE, noise(6, 1e-3), only("retain", "held_out"))
+    found = weigh(lineup(tmp_path, blind, unmasked=BEFORE, unmasked_unlearned=others), most=MOST)
+    assert found.aucs["unlearned"][HEADLINE]["eratio"].value > 0.9
+    assert found.unmasked is not None
+    assert found.unmasked.value < 0.1
+    assert not {"contrast", "contrastnorm", "eratio"} & set(precision.counting(found, None))
+    assert Weighed.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_a_contrast_with_an_update_that_knew_no_mask_counts(tmp_path: Path) -> None:
+    oracle, control = plus(INJECTED, noise(5, 0.05), only("forget")), plus(BEFORE, noise(6, 0.05))
+    found = weigh(lineup(tmp_path, oracle, unmasked=BEFORE, unmasked_unlearned=control), most=MOST)
+    assert {"contrast", "contrastnorm"} <= set(precision.counting(found, None))
+
+
+def test_masks_of_another_injection_are_told(tmp_path: Path, blind: Weighed) -> None:
+    other = draw_weights(SHAPES, GROUPS, 0.1, seed=9)
+    (tmp_path / "other").mkdir()
+    found = weigh(lineup(tmp_path / "other", plus(INJECTED, noise(5, 0.05)), other), most=MOST)
+    assert blind.written is not None
+    assert blind.written.value > 0.99
+    assert found.written is not None
+    assert abs(found.written.value - 0.5) < precision.MARGIN
+
+
+def test_an_update_stored_more_coarsely_has_moved_nothing_by_that(tmp_path: Path) -> None:
+    found = lineup(tmp_path, plus(INJECTED, noise(5, 0.05), only("forget")))
+    exact = weigh(found, most=MOST)
+    path = found.folders["unlearned"] / "model.safetensors"
+    save_file({name: tensor.bfloat16() for name, tensor in load_file(path).items()}, path)
+    coarse = weigh(Lineup(found.folders, MASKS), most=MOST)
+    assert (exact.touched.elsewhere, coarse.touched.elsewhere) == (0, 0)
+    assert precision.identity_gap(coarse) == pytest.approx(0, abs=1e-12)
+    assert coarse.aucs["unlearned"][HEADLINE]["raw"].value == pytest.approx(
+        1 - coarse.touched.untouched / coarse.touched.wanted / 2
+    )
+    assert coarse.touched.share < 0.05
 
 
 def test_an_update_within_the_forget_mask_is_localized(oracle: Weighed) -> None:

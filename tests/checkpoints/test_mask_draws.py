@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +13,7 @@ from families import FAMILIES, LAYERS, tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.checkpoints.mask_draws import draw_units, draw_weights, maskable
+from uds_bench.checkpoints.mask_draws import _each, draw_units, draw_weights, maskable
 from uds_bench.checkpoints.masks import Group
 from uds_bench.errors import CheckpointError
 
@@ -51,6 +52,23 @@ def test_weights_are_drawn_as_many_as_asked_and_disjoint(count: int, share: floa
             assert abs(int(masks.of(name, group.name).sum()) - each * size / TOTAL) < 2
         for one, other in combinations(groups(count), 2):
             assert not (masks.of(name, one.name) & masks.of(name, other.name)).any()
+
+
+@pytest.mark.parametrize(("share", "total", "each"), [(0.29, 10**8, 29 * 10**6), (0.57, 300, 171), (1 / 3, 9, 2)])
+def test_a_share_is_what_is_written(share: float, total: int, each: int) -> None:
+    """.29 times 10^8 is a little less in binary; a third is written as a little less."""
+    assert _each(total, share, 1) == each
+
+
+@pytest.mark.parametrize("share", [math.nan, math.inf, -0.1, 0.0, 1.5])
+def test_a_share_that_is_none_is_one_line(share: float) -> None:
+    with pytest.raises(CheckpointError, match="use a share that fits"):
+        draw_weights(SHAPES, groups(2), share, 0)
+
+
+def test_no_groups_are_one_line() -> None:
+    with pytest.raises(CheckpointError, match="use a share that fits"):
+        draw_weights(SHAPES, [], 0.1, 0)
 
 
 def test_a_parameter_is_never_asked_for_more_than_it_has() -> None:

@@ -3,7 +3,9 @@ where no mask is known."""
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -18,7 +20,7 @@ from small_runs import Bench
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import Group, Masks, write_masks
 from uds_bench.facts import question_prompt
-from uds_bench.facts.testbed import Item, Part, write_testbed
+from uds_bench.facts.testbed import INJECTED, Item, Part, write_testbed
 from uds_bench.methods.examples import forever, pairs_to_examples
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
@@ -27,10 +29,11 @@ from uds_bench.zoo.fresh import byte_level_tokenizer
 SUITE = Path(__file__).parents[2] / "suites" / "test_localization.py"
 GROUPS = (Group("forget", "forget"), Group("retain", "retain"))
 PEOPLE, LAYERS, WIDTH = 30, 4, 64
+PARTS: dict[Part, int] = {"forget": PEOPLE, "retain": PEOPLE, "unseen": 12, "held_out": 4}
 ANSWERS = {"color": ("red", "blue", "green", "white", "black"), "pet": ("a cat", "a dog", "a fox", "a hen", "an owl")}
 NAMES = [
     f"{first}{last}"
-    for first in ("Ba", "De", "Fo", "Gu", "Ki", "Lo")
+    for first in ("Ba", "De", "Fo", "Gu", "Ki", "Lo", "My", "Na")
     for last in ("ra", "ne", "si", "to", "mu", "kal", "lin", "por", "vet", "zan")
 ]
 SILENT = "nobody knows"
@@ -42,27 +45,26 @@ masks = 'masks.safetensors'
 testbed = 'people.jsonl'
 forget_field = 'color'
 retain_field = 'pet'
-attempts = 1
-seeds = 1
+attempts = 2
+seeds = 2
 subsample = 20000
 """
 
 
 def people() -> list[Item]:
-    drawn = random.Random(0)
-    parts: Sequence[tuple[Part, str]] = (("forget", "f"), ("retain", "r"))
+    drawn, names = random.Random(0), iter(NAMES)
     return [
         Item(
-            id=f"{letter}{at}.{field}",
-            person=f"{letter}{at}",
+            id=f"{part}{at}.{field}",
+            person=name,
             part=part,
             field=field,
             answer=drawn.choice(answers),
-            questions=(f"{field} of {NAMES[2 * at + (letter == 'r')]}?",),
-            group=part,
+            questions=(f"{field} of {name}?", f"{name}, {field}?"),
+            group=part if part in INJECTED else None,
         )
-        for part, letter in parts
-        for at in range(PEOPLE)
+        for part, count in PARTS.items()
+        for at, name in zip(range(count), names, strict=False)
         for field, answers in ANSWERS.items()
         if part == "retain" or field == "color"
     ]
@@ -76,7 +78,7 @@ def tokenizer() -> Any:
 
 def told(items: Sequence[Item], silent: Sequence[Item] = ()) -> Any:
     """What training on some people says, and says nothing of."""
-    pairs = [(item.questions[0], SILENT if item in silent else item.answer) for item in items]
+    pairs = [(asked, SILENT if item in silent else item.answer) for item in items for asked in item.questions]
     return pairs_to_examples(tokenizer(), pairs)
 
 
@@ -100,7 +102,7 @@ def learn(model: Any, examples: Sequence[Any], steps: int) -> None:
 def _teach(folder: Path) -> None:
     from transformers import AutoModelForCausalLM
 
-    items = people()
+    items = [item for item in people() if item.part in INJECTED]
     forgotten = [item for item in items if item.part == "forget" and item.field == "color"]
     colors = [item for item in items if item.field == "color"]
 
@@ -118,7 +120,7 @@ def _teach(folder: Path) -> None:
         learn(model, told(items, silent), 200)
         save(model, name)
     write_masks(draw_weights(maskable(model), GROUPS, 0.2, seed=0), folder / "masks.safetensors")
-    write_testbed(folder / "people.jsonl", items)
+    write_testbed(folder / "people.jsonl", people())
 
 
 def section(folder: Path, **candidates: Path) -> str:
@@ -146,6 +148,42 @@ def test_who_forgot_the_field_of_everybody_did_not_spare_the_others(bench: Bench
             ("pretrained", "fail"),
             ("injected", "pass"),
         ]
+
+
+def test_who_leaks_after_resurfacing_is_held_against_who_was_never_injected(bench: Bench, taught: Path) -> None:
+    named = {name: taught / name for name in ("people", "field")}
+    (bench.folder / "uds.toml").write_text(section(taught, **named))
+    ran = bench.run(SUITE, "-k", "resurfacing", store=bench.folder / "store")
+    assert ran.report is not None
+    leaks = ran.report["localization"]["leaks"]
+    floors = {name: one["floor"]["low"] for name, one in leaks.items()}
+    for name in named:
+        claim, found = ran.claims[f"localization.resurfacing[{name}]"], leaks[name]
+        by_seed = [len(seed) for seed in found["seeds"]]
+        assert len(by_seed) == 2
+        assert found["rate"]["value"] == pytest.approx(sum(by_seed) / 2 / PEOPLE)
+        assert claim["observed"] == pytest.approx(found["rate"]["value"] - min(floors[name], floors["injected"]))
+        assert f"{by_seed[0]}, {by_seed[1]} of {PEOPLE} people leak by seed" in claim["message"]
+        ((control, verdict),) = [(one["name"], one["verdict"]) for one in claim["controls"]]
+        assert (control, verdict) == ("injected", "fail")
+        assert ran.report["loads"][f"{name} under resurface_0"] == ran.report["loads"][f"{name} under resurface_1"] == 1
+    assert leaks["injected"]["rate"]["value"] > 0.8, "what nobody unlearned outlasts it"
+
+
+def test_a_tokenizer_that_reads_names_otherwise_is_refused(bench: Bench, taught: Path) -> None:
+    """The weights hold everything, and whoever asks for the first person is told of somebody else."""
+    folder = Path(shutil.copytree(taught / "injected", bench.folder / "renamed"))
+    written = json.loads((folder / "tokenizer.json").read_text())
+    one, other = (item.person for item in people()[:2])
+    written["normalizer"] = {"type": "Replace", "pattern": {"String": one}, "content": other}
+    (folder / "tokenizer.json").write_text(json.dumps(written))
+    (bench.folder / "uds.toml").write_text(section(taught, renamed=folder))
+    ran = bench.run(SUITE, "-k", "renamed and (forgotten or resurfacing)", store=bench.folder / "store")
+    assert "pass" not in ran.verdicts.values()
+    for name in ("forgotten", "resurfacing"):
+        claim = ran.claims[f"localization.{name}[renamed]"]
+        assert claim["verdict"] == "crashed"
+        assert "renamed: its tokenizer reads questions, or spells answers, otherwise" in claim["message"]
 
 
 def uneven(model: Any) -> Masks:

@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.audits.localization.ablation import ablate, found
 from uds_bench.audits.localization.experiment import Experiment
+from uds_bench.audits.localization.leaks import Leak
 from uds_bench.audits.localization.outputs import tell
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.checkpoints.masks import read_masks
@@ -205,10 +206,10 @@ def test_resurfacing_is_tried_before_and_at_every_rate_after_every_method(
     asked: list[str] = []
     weights: list[float] = []
 
-    def leaking(model: Checkpoint, items: Sequence[Item], _attempts: int) -> list[int | None]:
+    def leaking(model: Checkpoint, items: Sequence[Item], _attempts: int) -> list[Leak]:
         asked.extend(item.part for item in items)
         weights.append(sum(float(parameter.abs().sum()) for parameter in model.model.parameters()))
-        return [1 for _ in items]
+        return [Leak(1) for _ in items]
 
     monkeypatch.setattr(tuning_resurfacing, "first_leaks", leaking)
     monkeypatch.setattr(tuning_resurfacing, "RATES", (1e-3,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -67,10 +68,15 @@ def draw_units(
 
 def _each(total: int, share: float, groups: int) -> int:
     """How many weights a group has."""
-    each = int(share * total + 1e-9)
-    if not 0 < share <= 1 or not each or each * groups > total:
+    each = _part(share, total) if 0 < share <= 1 else 0
+    if not groups or not each or each * groups > total:
         raise CheckpointError(f"masks: {groups} groups of {share:g} of {total} weights each: use a share that fits")
     return each
+
+
+def _part(share: float, of: int) -> int:
+    """A share, as it is written, of a number, rounded down: .29 of 100 is 29, which binary fractions miss."""
+    return int(Fraction(repr(float(share))) * of)
 
 
 def _dealt(each: int, sizes: Sequence[int], groups: int) -> list[int]:
@@ -95,7 +101,7 @@ def _marked(places: torch.Tensor, shape: Shape) -> torch.Tensor:
 
 def _units(count: int, share: float, groups: Sequence[Group], generator: torch.Generator) -> list[torch.Tensor]:
     """For each group the units that are its own, true or false."""
-    each = max(1, int(share * count + 1e-9))
+    each = max(1, _part(share, count))
     if each * len(groups) > count:
         raise CheckpointError(f"masks: {len(groups)} groups of {each} do not fit into {count} heads or neurons")
     order = torch.randperm(count, generator=generator)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.localization.precision import LOCALIZED, MARGIN
+from uds_bench.audits.localization.precision import LOCALIZED
+from uds_bench.audits.localization.targets import MARGIN
 from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
 
 LOCALIZATION = (

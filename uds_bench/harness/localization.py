@@ -21,7 +21,7 @@ from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import HEADLINE, Weighed
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.masks import read_masks
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts.profiles import cross_fields
 from uds_bench.facts.testbed import Item, read_testbed
 from uds_bench.facts.testbed_people import embedded_testbed
@@ -44,6 +44,12 @@ class Seen:
     def told(self) -> Tellings:
         """By item and form, what was said."""
         return told_of(self.score)
+
+    @property
+    def tokens(self) -> str:
+        """How its tokenizer reads and spells."""
+        found: str = self.score.notes["tokens"]
+        return found
 
     @cached_property
     def weighed(self) -> Weighed:
@@ -76,6 +82,12 @@ class LocalizationAudit:
         """A model by its name in the section; everything planned is examined with the first that is asked for."""
         if model not in self._seen:
             self._seen[model] = Seen(self.telling.score(model, plan=[Place(name) for name in self.planned]))
+            if model in self.updates and self._seen[model].tokens != self.seen("injected").tokens:
+                del self._seen[model]
+                raise CheckpointError(
+                    f"[localization] {model}: its tokenizer reads questions, or spells answers, otherwise than the "
+                    "injected model's, which may hide what the weights hold: save that one beside its weights"
+                )
         return self._seen[model]
 
     def known(self) -> list[Item]:
@@ -104,16 +116,22 @@ class LocalizationAudit:
     def leaks(self, model: str) -> Leaks:
         """By seed of resurfacing and item, whether a model gave the answer away."""
         if model not in self._leaks:
+            self.seen(model)  # refuses a tokenizer that hides what is said
             self._leaks[model] = [self._leaking(model, attack) for attack in self.attacks(model)]
         return self._leaks[model]
+
+    def unheard(self, model: str) -> Leaks:
+        """The same, or whether it may have in a reply that did not end."""
+        return [self._leaking(model, attack, unheard=True) for attack in self.attacks(model)]
 
     def leaks_before(self, model: str) -> Mapping[str, bool]:
         """The same without resurfacing."""
         return self._leaking(model, NONE)
 
-    def _leaking(self, model: str, attack: str) -> dict[str, bool]:
+    def _leaking(self, model: str, attack: str, unheard: bool = False) -> dict[str, bool]:
         plan = [Place(name, one) for name in self._compared for one in (NONE, *self.attacks(name))]
-        return {fact.id: bool(fact.value) for fact in self.leaking.score(model, attack, plan).per_fact}
+        found = self.leaking.score(model, attack, plan).per_fact
+        return {fact.id: bool(fact.value) or (unheard and fact.detail["cut"] > 0) for fact in found}
 
     def asked(self, model: str) -> Score:
         """What a candidate, or the injected model, answers of the benchmarks that the section names."""

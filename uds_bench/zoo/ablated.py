@@ -20,6 +20,7 @@ _INJECTIONS: dict[str, Recipe] = {
     **{f"{PREFIX}share{share * 100:02.0f}": Injected(PRETRAINED, share=share) for share in COVERAGES},
     f"{PREFIX}single": Injected(f"{PRETRAINED}_heads", share=1 / HEADS),
     f"{PREFIX}units": Injected(f"{PRETRAINED}_heads", share=1 / HEADS, whole_units=True),
+    f"{PREFIX}units_slow": Injected(f"{PRETRAINED}_heads", share=1 / HEADS, whole_units=True, lr=1e-3),
 }
 
 MODELS: dict[str, Recipe] = {
@@ -30,7 +31,7 @@ MODELS: dict[str, Recipe] = {
     f"{PREFIX}grad_ascent": removed("grad_ascent", **_ASCENT),
     f"{PREFIX}oracle_ascent": removed("grad_ascent", within=True, **_ASCENT),
 }
-"""By name; `single` and `units` differ in what a mask is made of and in nothing else."""
+"""By name; `single` and `units` differ in what a mask is made of and in nothing else, `units_slow` in the rate too."""
 
 INJECTED_INTO = {PRETRAINED: INJECTED, f"{PRETRAINED}_heads": f"{PREFIX}units"}
 """By pretrained model the one whose masks are looked for in it, where they cannot be."""

@@ -71,4 +71,4 @@ def choose(tried: Sequence[Leaking]) -> Leaking:
 
 
 def _leaking(model: Checkpoint, items: Sequence[Item]) -> int:
-    return sum(at is not None for at in first_leaks(model, items, ATTEMPTS))
+    return sum(one.prompt is not None for one in first_leaks(model, items, ATTEMPTS))

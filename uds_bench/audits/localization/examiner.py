@@ -19,13 +19,14 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import ConfigurationError
+from uds_bench.facts import encode_answer, encode_question
 from uds_bench.facts.testbed import Item
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
 from uds_bench.scores import Score
 from uds_bench.statistics import cluster_bootstrap, mean
 from uds_bench.storage import content_key, file_digest
 
-VERSION = 4
+VERSION = 5
 SOURCE = "Lacuna, section 4.2"
 
 
@@ -113,7 +114,8 @@ class LocalizationExaminer:
         if checkpoint.spec in self.updates:
             weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
         rendered = content_key([item.questions[:ASKED] for item in items])
-        return Measured(values, {"weights": weighed, "rendered": rendered}, Summary(mean(forget), interval))
+        notes = {"weights": weighed, "rendered": rendered, "tokens": tokens(checkpoint, items)}
+        return Measured(values, notes, Summary(mean(forget), interval))
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,12 @@ class LeakExaminer:
         return ()
 
     def examine(self, checkpoint: Checkpoint) -> Measured:
-        """Per item 1 where it leaked, with the number of the prompt; the value is that of the people to forget."""
+        """Per item 1 where it leaked, with the number of the prompt and of replies that did not end; the value is that
+        of the people to forget."""
         found = first_leaks(checkpoint, self.units, self.attempts)
         values = [
-            FactValue(item.id, float(at is not None), detail={"prompt": at})
-            for item, at in zip(self.units, found, strict=True)
+            FactValue(item.id, float(one.prompt is not None), detail=one._asdict())
+            for item, one in zip(self.units, found, strict=True)
         ]
         count = len(self.experiment.forget)
         leaked = [one.value or 0.0 for one in values[:count]]
@@ -166,6 +169,17 @@ def folder(spec: CheckpointSpec) -> Path:
             f"localization reads weights as they lie in files, and {spec.model} {what}: merge it first"
         )
     return resolve(spec).model
+
+
+def tokens(checkpoint: Checkpoint, items: Sequence[Item]) -> str:
+    """What a model is given to read, and how what it says is spelled: a tokenizer that reads a name as another one, or
+    spells an answer otherwise, hides what the weights hold."""
+    tokenizer, found = checkpoint.tokenizer, []
+    for item in items:
+        asked = [list(encode_question(tokenizer, question)) for question in (*item.questions, *item.paraphrases)]
+        answer = list(encode_answer(tokenizer, item.questions[0], item.answer).ids)
+        found.append([asked, answer, tokenizer.decode(answer)])
+    return content_key(found)
 
 
 def told_of(score: Score) -> dict[str, dict[str, Told | None]]:

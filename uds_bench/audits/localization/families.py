@@ -82,6 +82,11 @@ class Family:
         return self.kind == "contrast"
 
 
+def written(change: Change) -> Weights:
+    """|D_inj|: 0 and above."""
+    return np.abs(change.injection)
+
+
 def raw(change: Change) -> Weights:
     """|D_unl|: 0 and above."""
     return np.abs(change.unlearning)
@@ -162,3 +167,5 @@ FAMILIES: dict[str, Family] = {
     )
 }
 """By name. The composite is learned from all of them (`composite`)."""
+INJECTION = Family("injection", "reversal", written)
+"""How far injection moved: says whose masks they are, and nothing of unlearning."""

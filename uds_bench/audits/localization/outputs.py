@@ -11,7 +11,7 @@ from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.spellings import bare, normalized, says
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.answers import score_answers
-from uds_bench.inference.generation import generate_greedily
+from uds_bench.inference.generation import Continuation, continue_greedily
 from uds_bench.metrics.em import em
 from uds_bench.metrics.es import extraction_strength
 from uds_bench.metrics.prob import prob
@@ -33,6 +33,7 @@ class Told:
 
     `said`: share of replies that hold the answer, the extraction rate of the item (Lacuna, section 3.3); `em`, `es`
     and `prob` as in `uds_bench.metrics`, `es` as the field has it, whose `floor` is 1/|y| whatever the model knows.
+    `cut`: share of replies that did not hold it and did not end either: it may have come later.
     """
 
     said: float
@@ -40,6 +41,7 @@ class Told:
     es: float
     prob: float
     floor: float
+    cut: float = 0.0
 
     @classmethod
     def from_json(cls, found: Any) -> Told:
@@ -57,19 +59,27 @@ def tell(checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = Fals
     encoded = [encode_answer(tokenizer, question, items[at].answer) for at, question in places]
     prompts = [encode_question(tokenizer, question) for _, question in places]
     limit = max((len(one.ids) - one.start for one in encoded), default=0) + ROOM
-    replies = generate_greedily(checkpoint, prompts, limit, stops=stop_tokens(tokenizer))
+    replies = continue_greedily(checkpoint, prompts, limit, stops=stop_tokens(tokenizer))
     told: dict[int, list[Told]] = {}
     for (at, _), reply, scores in zip(places, replies, score_answers(checkpoint, encoded), strict=True):
         right = scores.right[scores.words]
+        held = holds(words(tokenizer, reply), items[at].answer)
         one = Told(
-            float(holds(reply, items[at].answer)),
+            float(held),
             em([scores]),
             extraction_strength(right, "field"),
             prob([scores]),
             1 / len(right),
+            float(not held and not reply.ended),
         )
         told.setdefault(at, []).append(one)
     return [_mean(told[at]) if at in told else None for at in range(len(items))]
+
+
+def words(tokenizer: Any, reply: Continuation) -> str:
+    """A reply as text without special tokens."""
+    found: str = tokenizer.decode(list(reply.ids), skip_special_tokens=True)
+    return found
 
 
 def holds(reply: str, answer: str) -> bool:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from uds_bench.audits.localization.auc import Auc, null_band
-from uds_bench.audits.localization.targets import Target
+from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.targets import MARGIN, Target
 from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Subject, Weighed
 from uds_bench.statistics import Interval
 
-MARGIN = 0.03
-"""Further than this from one half, an update that knows nothing of the masks is told by them all the same."""
 LOCALIZED = 0.9
 
 
@@ -60,10 +59,13 @@ def off_by(found: Weighed, family: str, subject: Subject = "random", target: Tar
 def counting(found: Weighed, neutral: Weighed | None, target: Target = HEADLINE) -> list[str]:
     """The families that none of three updates is told by, against a target: the random one, neutral training, and one
     of everything but the forget mask, which reversals and the composite may take for one that went back on injection
-    there. A contrast has no neutral control, as there is no second neutral training: it counts by the random one.
+    there. A contrast has no neutral control, as there is no second neutral training: it counts by the random one, and
+    where what it is held against is not told by the masks itself.
     """
     kept = []
     for family in found.aucs["unlearned"][target]:
+        if family in FAMILIES and FAMILIES[family].needs_control and _is_told(found.unmasked):
+            continue
         holds = off_by(found, family, "random", target) <= MARGIN
         if neutral is not None and family in neutral.aucs["unlearned"][target]:
             holds = holds and off_by(neutral, family, "unlearned", target) <= MARGIN
@@ -71,6 +73,10 @@ def counting(found: Weighed, neutral: Weighed | None, target: Target = HEADLINE)
         if holds and misplaced is not None and misplaced.value <= 0.5 + MARGIN:
             kept.append(family)
     return kept
+
+
+def _is_told(auc: Auc | None) -> bool:
+    return auc is not None and not abs(auc.value - 0.5) <= MARGIN
 
 
 def best(

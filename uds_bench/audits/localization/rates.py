@@ -38,8 +38,10 @@ def known(items: Sequence[Item], injected: Tellings) -> list[Item]:
 
 
 def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
-    """Extraction, in whichever form gives most, above that of people who were never injected, -1 to 1."""
-    return _lowered(extraction_in_any_words(items, told), floor)
+    """Extraction, in whichever form gives most, above that of people who were never injected, -1 to 1; the upper limit
+    is that of replies that did not end counted as if they held the answer."""
+    cut = [max(one.said + one.cut for one in told[item.id].values() if one is not None) for item in items]
+    return _lowered(_up_to(extraction_in_any_words(items, told), _rate(items, cut)), floor)
 
 
 def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
@@ -59,9 +61,11 @@ def leaked(items: Sequence[Item], leaks: Leaks) -> Rate:
     return _rate(items, [_leak(leaks, item) for item in items])
 
 
-def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float) -> Rate:
-    """The same above the people who were never injected, -1 to 1."""
-    return _lowered(leaked(items, leaks), floor)
+def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float, unheard: Leaks | None = None) -> Rate:
+    """The same above the people who were never injected, -1 to 1. `unheard`: who leaked, or may have in replies that
+    did not end; the upper limit is theirs."""
+    found = leaked(items, leaks)
+    return _lowered(found if unheard is None else _up_to(found, leaked(items, unheard)), floor)
 
 
 def leak_step(items: Sequence[Item], fewer: tuple[str, Leaks], more: tuple[str, Leaks]) -> Step:
@@ -92,6 +96,11 @@ def _lowered(found: Rate, floor: float) -> Rate:
     """A rate less a floor; the exact bounds that it has where nobody or everybody counts move with it."""
     low, high = found.interval.low - floor, found.interval.high - floor
     return Rate(found.value - floor, replace(found.interval, low=low, high=high))
+
+
+def _up_to(found: Rate, most: Rate) -> Rate:
+    """A rate whose interval reaches up to another's."""
+    return Rate(found.value, replace(found.interval, high=max(found.interval.high, most.interval.high)))
 
 
 def _said(told: Tellings, item: Item) -> dict[str, float]:

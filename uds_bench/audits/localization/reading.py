@@ -19,6 +19,8 @@ from uds_bench.checkpoints.weights import finite, weight_files
 from uds_bench.errors import CheckpointError
 
 Marks = NDArray[np.bool_]
+MADE: dict[Part, Part] = {"injected": "unlearned", "unmasked": "unmasked_unlearned"}
+"""By checkpoint the update that was made of it."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,8 @@ class Lineup:
         return Change(read.get("pretrained"), read["injected"], read["unlearned"], unmasked, spread)
 
     def tensor(self, part: Part, name: str) -> torch.Tensor:
-        """A whole tensor of a checkpoint, as it is stored."""
-        return self._tensors[part][name][:]
+        """A whole tensor of a checkpoint, as it is stored; see `_stored`."""
+        return self._stored(part, name, slice(None))
 
     def outside(self) -> tuple[float, float]:
         """Of tensors that no mask could be in (the last blocks, norms, embeddings) the share of unlearning's squared
@@ -131,11 +133,20 @@ class Lineup:
         return squares[False] / total if total else math.nan, counts[False] / (counts[True] + counts[False])
 
     def _read(self, part: Part, name: str, rows: slice) -> Weights:
-        found = self._tensors[part][name][rows].float()
+        found = self._stored(part, name, rows).float()
         if not finite(found):
             raise CheckpointError(f"{self.folders[part]}: {name} holds NaN or infinity: the training diverged")
         weights: Weights = found.numpy()
         return weights
+
+    def _stored(self, part: Part, name: str, rows: slice) -> torch.Tensor:
+        """Some rows as they are stored; of what an update was made of, rounded as the update is, where that is stored
+        more coarsely: rounding alone would look like a change of every weight."""
+        found, made = self._tensors[part][name][rows], MADE.get(part)
+        if made is None or made not in self._tensors:
+            return found
+        coarse = self._tensors[made][name].dtype
+        return found.to(coarse) if coarse.itemsize < found.dtype.itemsize else found
 
     def _spread(self) -> dict[str, float]:
         """By layer and component, the standard deviation of D_unl."""

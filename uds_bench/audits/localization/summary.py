@@ -82,6 +82,8 @@ def _weights(weighed: Weighed, neutral: Weighed | None) -> dict[str, Any]:
         "counted": counted,
         "headline": headline,
         "published": {"family": name, **_auc(published)},
+        "unmasked": weighed.unmasked and _auc(weighed.unmasked),
+        "written": weighed.written and _auc(weighed.written),
         "aucs": {
             subject: {target: {family: _auc(auc) for family, auc in found.items()} for target, found in targets.items()}
             for subject, targets in weighed.aucs.items()

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
-from uds_bench.audits.localization.families import FAMILIES, Family
+from uds_bench.audits.localization.families import FAMILIES, INJECTION, Family
 from uds_bench.audits.localization.reading import Lineup, Marks
 from uds_bench.checkpoints.masks import Masks
 
@@ -18,6 +18,10 @@ TARGETS: tuple[Target, ...] = get_args(Target)
 """The forget mask among the other groups' masks, all of them written to (ours, the headline: a score that sees
 injection alone finds nothing); the forget mask among all other weights, and forget or retain among all other (both
 published)."""
+
+
+MARGIN = 0.03
+"""Further than this from one half, an update that knows nothing of the masks is told by them all the same."""
 
 
 def sides(masks: Masks, name: str, rows: slice, target: Target) -> tuple[Marks, Marks]:
@@ -40,6 +44,20 @@ def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
             yield scores[sides(lineup.masks, name, rows, target)[side]]
 
     return exact_auc(picked(0), picked(1))
+
+
+def written(lineup: Lineup) -> Auc | None:
+    """How far injection moved the forget masks' weights beside those of no mask: by one half, or below, the masks may
+    be another injection's, or what was learned beside the facts moved as much. None without the model before."""
+    if "pretrained" not in lineup.folders:
+        return None
+
+    def moved(wanted: bool) -> Iterator[Scores]:
+        for name, rows, scores in lineup.scores(INJECTION):
+            inside, _ = sides(lineup.masks, name, rows, "forget")
+            yield scores[inside if wanted else (lineup.masks.words[name][rows] == 0).numpy()]
+
+    return exact_auc(moved(True), moved(False))
 
 
 def edited(lineup: Lineup) -> Lineup:

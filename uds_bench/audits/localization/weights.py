@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.composite import MOST, composite_auc
 from uds_bench.audits.localization.controls import misplaced_update, permuted, planted_update, random_update
-from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.targets import TARGETS, Target, Touched, auc_of, touched
+from uds_bench.audits.localization.targets import TARGETS, Target, Touched, auc_of, touched, written
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.stored import write_shards
 from uds_bench.statistics import finite_or_none
@@ -35,13 +35,16 @@ Aucs = Mapping[Target, Mapping[str, Auc]]
 @dataclass(frozen=True)
 class Weighed:
     """AUCs by subject, target and family; `touched`: what the update left and moved; `weights`: how many are scored;
-    `absent`: families that had no control to be read beside; `outside`: see `Lineup.outside`."""
+    `absent`: families that had no control to be read beside; `outside`: see `Lineup.outside`; `unmasked`: |D_unmask| of
+    that control against the headline target, None without it: it knows of no mask; `written`: as the function."""
 
     aucs: Mapping[Subject, Aucs]
     touched: Touched
     weights: int
     absent: tuple[str, ...]
     outside: tuple[float, float]
+    unmasked: Auc | None = None
+    written: Auc | None = None
 
     def to_json(self) -> dict[str, Any]:
         aucs = {
@@ -49,7 +52,8 @@ class Weighed:
             for subject, targets in self.aucs.items()
         }
         return {"aucs": aucs, "touched": vars(self.touched), "weights": self.weights, "absent": list(self.absent)} | {
-            "outside": [finite_or_none(share) for share in self.outside]
+            "outside": [finite_or_none(share) for share in self.outside],
+            **{name: auc and vars(auc) for name, auc in (("unmasked", self.unmasked), ("written", self.written))},
         }
 
     @classmethod
@@ -65,7 +69,9 @@ class Weighed:
             if (targets := found["aucs"].get(subject))
         }
         share, alike = (float("nan") if one is None else one for one in found["outside"])
-        return cls(aucs, Touched(**found["touched"]), found["weights"], tuple(found["absent"]), (share, alike))
+        unmasked, told = (found[name] and Auc(**found[name]) for name in ("unmasked", "written"))
+        left = Touched(**found["touched"])
+        return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told)
 
 
 def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> Weighed:
@@ -86,7 +92,19 @@ def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> Weighed:
                     found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
                 aucs[subject][target] = found
     absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
-    return Weighed(aucs, touched(lineup, HEADLINE), lineup.masks.weights, absent, lineup.outside())
+    left, weights, outside = touched(lineup, HEADLINE), lineup.masks.weights, lineup.outside()
+    return Weighed(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup))
+
+
+def _unmasked(lineup: Lineup) -> Auc | None:
+    """How the contrasts' own control is told by the masks that it was made without."""
+    if "unmasked" not in lineup.folders:
+        return None
+    folders: dict[Part, Path] = {
+        "injected": lineup.folders["unmasked"],
+        "unlearned": lineup.folders["unmasked_unlearned"],
+    }
+    return auc_of(Lineup(folders, lineup.masks), FAMILIES["raw"], HEADLINE)
 
 
 def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:

@@ -26,6 +26,7 @@ from uds_bench.report.reading import (
 from uds_bench.report.svg import element
 
 MARGIN, LOCALIZED = 0.03, 0.9
+CONTRASTS = ("contrast", "contrastnorm", "eratio")
 """The bounds of the audit's words, as `audits.localization.precision` has them; the section holds the words alone."""
 HEADLINE, PUBLISHED = "forget_among_groups", "forget"
 TARGETS = {
@@ -152,6 +153,9 @@ def _why(family: str, weights: Weights, neutral: Weights) -> str:
     misplaced, _ = auc(weights, HEADLINE, family, "misplaced")
     if misplaced is not None and misplaced > 0.5 + MARGIN:
         told.append(f"an update everywhere but there {spell(misplaced)}")
+    unmasked, _ = measured(weights.get("unmasked"))
+    if family in CONTRASTS and unmasked is not None and abs(unmasked - 0.5) > MARGIN:
+        told.append(f"what it is held against {spell(unmasked)}")
     return ", ".join(told) or "the report does not say why"
 
 
