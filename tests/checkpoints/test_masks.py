@@ -151,3 +151,8 @@ def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "m.safetensors").write_bytes(b"torn")
     with pytest.raises(CheckpointError, match="not a readable safetensors file"):
         read_masks(tmp_path / "m.safetensors")
+
+
+def test_a_role_that_is_none_is_told_before_masks_are_drawn() -> None:
+    with pytest.raises(CheckpointError, match="group f has the role 'tuning': use one of forget, retain, held_out"):
+        Group("f", "tuning")  # type: ignore[arg-type]

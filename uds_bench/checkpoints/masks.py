@@ -32,6 +32,10 @@ class Group:
     name: str
     role: Role
 
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise CheckpointError(f"masks: group {self.name} has the role {self.role!r}: use one of {', '.join(ROLES)}")
+
 
 @dataclass(frozen=True)
 class Masks:
