@@ -200,9 +200,14 @@ def test_forgotten(claim: Claim, unlearner: str, localization: LocalizationAudit
         found.value,
         found.interval,
         controls=controls,
-        remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}{at_best(found, claim)}",
+        remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}"
+        f"{going_on(rates.going_on(items, seen.told))}{at_best(found, claim)}",
         provenance=seen.score.provenance,
     )
+
+
+def going_on(people: int) -> str:
+    return f"; replies about {people} people did not end, and may have held the answer later" if people else ""
 
 
 def at_best(found: Rate, claim: Claim) -> str:
@@ -278,6 +283,7 @@ def test_resurfacing(claim: Claim, unlearner: str, localization: LocalizationAud
         controls=[fails("injected", known)],
         remark=f"{', '.join(map(str, counts))} of {len(items)} people leak by seed, {before} before it; never injected "
         f"{localization.leak_floor(unlearner):.3f}, taught {taught:.3f}"
+        f"{going_on(rates.unheard(items, localization.leaks(unlearner), localization.unheard(unlearner)))}"
         f"{overlaps(unlearner, localization)}{at_best(found, claim)}",
     )
 

@@ -44,6 +44,11 @@ def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
     return _lowered(_up_to(extraction_in_any_words(items, told), _rate(items, cut)), floor)
 
 
+def going_on(items: Sequence[Item], told: Tellings) -> int:
+    """How many people's replies did not all end, in any form."""
+    return sum(any(one.cut for one in told[item.id].values() if one is not None) for item in items)
+
+
 def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
     """Share of what the injected model says, asked in any of its forms, that is still said when asked so, 0 to 1; more
     than before counts as all: what one form gained makes up for nothing that another lost."""
@@ -61,11 +66,16 @@ def leaked(items: Sequence[Item], leaks: Leaks) -> Rate:
     return _rate(items, [_leak(leaks, item) for item in items])
 
 
-def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float, unheard: Leaks | None = None) -> Rate:
-    """The same above the people who were never injected, -1 to 1. `unheard`: who leaked, or may have in replies that
-    did not end; the upper limit is theirs."""
+def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float, possible: Leaks | None = None) -> Rate:
+    """The same above the people who were never injected, -1 to 1. `possible`: who leaked, or may have in replies
+    that did not end; the upper limit is theirs."""
     found = leaked(items, leaks)
-    return _lowered(found if unheard is None else _up_to(found, leaked(items, unheard)), floor)
+    return _lowered(found if possible is None else _up_to(found, leaked(items, possible)), floor)
+
+
+def unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:
+    """How many people did not leak with some seed and may have, in replies that did not end."""
+    return sum(any(b[item.id] > a[item.id] for a, b in zip(leaks, possible, strict=True)) for item in items)
 
 
 def leak_step(items: Sequence[Item], fewer: tuple[str, Leaks], more: tuple[str, Leaks]) -> Step:
