@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus
 
 from uds_bench.audits.localization.auc import null_band
-from uds_bench.audits.localization.composite import composite_auc
+from uds_bench.audits.localization.composite import _out_of_fold, composite_auc
 from uds_bench.audits.localization.controls import random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.reading import Lineup, group
@@ -231,3 +233,17 @@ def test_a_random_update_is_as_long_and_as_sparse_and_of_its_own_seed() -> None:
     assert float(change.norm()) == pytest.approx(float(own.norm()), rel=1e-4)
     assert abs(int((change != 0).sum()) - int((own != 0).sum())) <= 2
     assert torch.equal(random_update(name, INJECTED[name], INJECTED[name]), INJECTED[name])
+
+
+def test_every_weight_is_scored_by_a_regression_that_never_saw_it() -> None:
+    """Five folds, each scored by what was fitted on the other four, one after another."""
+    luck = np.random.default_rng(3)
+    labels = luck.random(400) < 0.3
+    features = (luck.random((400, 3)) + 0.2 * labels[:, None]).astype(np.float32)
+    expected = np.full(400, np.nan)
+    parts = list(StratifiedKFold(5, shuffle=True, random_state=7).split(features, labels))
+    assert sorted(np.concatenate([held for _, held in parts])) == list(range(400))
+    for learned, held in parts:
+        fitted = LogisticRegression().fit(features[learned], labels[learned])
+        expected[held] = 1 / (1 + np.exp(-(features[held] @ fitted.coef_[0] + fitted.intercept_[0])))
+    np.testing.assert_allclose(_out_of_fold(features, labels, 7), expected, atol=1e-6)
