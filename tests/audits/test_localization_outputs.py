@@ -12,6 +12,7 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 
 from uds_bench.audits.localization import leaks, outputs, rates
+from uds_bench.audits.localization.examiner import tokens
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import Leak, first_leaks, jaccard
 from uds_bench.audits.localization.outputs import ASKED, Told, holds, tell
@@ -214,6 +215,29 @@ def test_nobody_is_cleared_by_replies_that_did_not_end() -> None:
     assert rates.leaked_above(ITEMS, [none], 0.0, [all_of_them]).interval.high == 1
     assert rates.unheard(ITEMS, [none, none], [none, all_of_them]) == len(ITEMS)
     assert rates.leaked_above(ITEMS, [none], 0.0, [none]) == rates.leaked_above(ITEMS, [none], 0.0)
+
+
+def test_a_tokenizer_that_ends_replies_at_a_word_is_told_from_its_own_kind() -> None:
+    """Under a chat template no prompt and no answer holds the token that ends a text."""
+    keys = []
+    for ending in ("</s>", "<s>", "T"):
+        tokenizer = tiny_tokenizer()
+        tokenizer.chat_template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}|end|{% endfor %}<|assistant|>"
+        tokenizer.eos_token = ending
+        checkpoint: Any = SimpleNamespace(tokenizer=tokenizer)
+        keys.append(tokens(checkpoint, ITEMS))
+    assert len(set(keys)) == 3
+
+
+def test_an_order_is_not_won_by_replies_that_did_not_end() -> None:
+    people = [item(at, "Oslo") for at in range(20)]
+    none, every = ({one.id: value for one in people} for value in (False, True))
+    half = {one.id: at % 2 == 0 for at, one in enumerate(people)}
+    step, least = (rates.leak_step(people, ("oracle", [few]), ("other", [half])) for few in (none, every))
+    found = rates.down_to(step, least)
+    assert step.interval.low > 0
+    assert (found.difference, found.interval.high) == (step.difference, step.interval.high)
+    assert found.interval.low == least.interval.low < 0
 
 
 def test_replies_have_room_for_a_sentence_around_the_longest_answer(

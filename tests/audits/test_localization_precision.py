@@ -17,7 +17,7 @@ from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.controls import permuted, planted_update
 from uds_bench.audits.localization.precision import Best, Word
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.targets import Touched
+from uds_bench.audits.localization.targets import Touched, written
 from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, SUBJECTS, Weighed, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.errors import CheckpointError
@@ -78,6 +78,24 @@ def test_masks_of_another_injection_are_told(tmp_path: Path, blind: Weighed) -> 
     assert blind.written.value > 0.99
     assert found.written is not None
     assert abs(found.written.value - 0.5) < precision.MARGIN
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("float32", "bfloat16"), ("float16", "bfloat16"), ("float32", "float16")]
+)
+def test_weights_that_were_only_stored_more_coarsely_have_not_moved(tmp_path: Path, before: str, after: str) -> None:
+    found = lineup(tmp_path, INJECTED)
+    for part in ("pretrained", "injected", "unlearned"):
+        path = found.folders[part] / "model.safetensors"  # type: ignore[index]
+        kept = {name: tensor.to(getattr(torch, before)) for name, tensor in load_file(path).items()}
+        if part == "unlearned":
+            kept = {name: tensor.to(getattr(torch, after)) for name, tensor in kept.items()}
+        save_file(kept, path)
+    seen = Lineup(found.folders, MASKS)
+    assert precision.moves_nothing(weigh(seen, most=MOST))
+    told = written(seen)
+    assert told is not None
+    assert told.value > 0.9, "nor has injection moved weights of no mask by that"
 
 
 def test_an_update_stored_more_coarsely_has_moved_nothing_by_that(tmp_path: Path) -> None:

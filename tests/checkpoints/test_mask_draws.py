@@ -54,9 +54,11 @@ def test_weights_are_drawn_as_many_as_asked_and_disjoint(count: int, share: floa
             assert not (masks.of(name, one.name) & masks.of(name, other.name)).any()
 
 
-@pytest.mark.parametrize(("share", "total", "each"), [(0.29, 10**8, 29 * 10**6), (0.57, 300, 171), (1 / 3, 9, 2)])
-def test_a_share_is_what_is_written(share: float, total: int, each: int) -> None:
-    """.29 times 10^8 is a little less in binary; a third is written as a little less."""
+@pytest.mark.parametrize(
+    ("share", "total", "each"), [(0.29, 10**8, 29 * 10**6), (0.57, 300, 171), (1 / 3, 9, 3), (1 / 7, 700, 100)]
+)
+def test_a_share_is_what_is_meant(share: float, total: int, each: int) -> None:
+    """.29 times 10^8 is a little less in binary, and a third is itself a little less."""
     assert _each(total, share, 1) == each
 
 

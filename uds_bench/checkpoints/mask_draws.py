@@ -75,8 +75,9 @@ def _each(total: int, share: float, groups: int) -> int:
 
 
 def _part(share: float, of: int) -> int:
-    """A share, as it is written, of a number, rounded down: .29 of 100 is 29, which binary fractions miss."""
-    return int(Fraction(repr(float(share))) * of)
+    """A share, as it is meant, of a number, rounded down: .29 of 100 is 29 and 1/3 of 9 is 3, which binary fractions
+    miss."""
+    return int(Fraction(share).limit_denominator(10**9) * of)
 
 
 def _dealt(each: int, sizes: Sequence[int], groups: int) -> list[int]:

@@ -90,6 +90,14 @@ class LocalizationAudit:
                 )
         return self._seen[model]
 
+    def reads_alike(self, model: str) -> bool:
+        """Whether `seen` does not refuse a model for its tokenizer."""
+        try:
+            self.seen(model)
+        except CheckpointError:
+            return False
+        return True
+
     def known(self) -> list[Item]:
         """What is to be forgotten, as far as the injected model knows it."""
         return known(self.experiment.forget, self.seen("injected").told)
@@ -179,11 +187,12 @@ class LocalizationAudit:
 
     def report(self) -> dict[str, Any]:
         """The run report's section, of everything that is stored: other processes may have examined it."""
-        stored = [name for name in self.planned if self.telling.stored(Place(name)) is not None]
+        stored = [n for n in self.planned if self.telling.stored(Place(n)) is not None and self.reads_alike(n)]
         attacked = [
             name
             for name in self._compared
-            if all(self.leaking.stored(Place(name, attack)) is not None for attack in (NONE, *self.attacks(name)))
+            if name in stored
+            and all(self.leaking.stored(Place(name, attack)) is not None for attack in (NONE, *self.attacks(name)))
         ]
         asked = [name for name in self._compared if self.section.tasks and self.asking.stored(Place(name)) is not None]
         return summary.report(

@@ -28,7 +28,7 @@ JUDGING = {"faithfulness", "robustness"}
 
 def run_report(run: Run, found: Findings) -> dict[str, Any]:
     """See the README for the schema."""
-    report = {
+    report: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": {"name": "uds_bench", "version": uds_bench.__version__},
         "manifest": {
@@ -42,7 +42,6 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
         "summary": {
             "planned": len(found.planned),
             "counts": found.counts,
-            "ok": found.is_green,
             "problems": found.problems,
             "notes": notes(run, found),
         },
@@ -60,6 +59,7 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
                 report[audit] = finite(getattr(run, audit).report())
             except UdsError as error:  # its claims have crashed; those of other audits are not lost with it
                 found.problems.append(f"the {audit} audit has no section in the report: {error}")
+    report["summary"]["ok"] = found.is_green
     return report
 
 

@@ -19,7 +19,7 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import ConfigurationError
-from uds_bench.facts import encode_answer, encode_question
+from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.testbed import Item
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
 from uds_bench.scores import Score
@@ -172,14 +172,15 @@ def folder(spec: CheckpointSpec) -> Path:
 
 
 def tokens(checkpoint: Checkpoint, items: Sequence[Item]) -> str:
-    """What a model is given to read, and how what it says is spelled: a tokenizer that reads a name as another one, or
-    spells an answer otherwise, hides what the weights hold."""
+    """What a model is given to read, how what it says is spelled, and where that ends or is left out: a tokenizer that
+    reads a name as another one, or ends a reply at its first word, hides what the weights hold."""
     tokenizer, found = checkpoint.tokenizer, []
     for item in items:
         asked = [list(encode_question(tokenizer, question)) for question in (*item.questions, *item.paraphrases)]
         answer = list(encode_answer(tokenizer, item.questions[0], item.answer).ids)
-        found.append([asked, answer, tokenizer.decode(answer)])
-    return content_key(found)
+        found.append([asked, answer, tokenizer.decode(answer, skip_special_tokens=True)])
+    ends = sorted({*stop_tokens(tokenizer), tokenizer.eos_token_id} - {None})
+    return content_key([found, ends, sorted(tokenizer.all_special_ids)])
 
 
 def told_of(score: Score) -> dict[str, dict[str, Told | None]]:

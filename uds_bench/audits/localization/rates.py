@@ -85,6 +85,11 @@ def leak_step(items: Sequence[Item], fewer: tuple[str, Leaks], more: tuple[str, 
     return Step(fewer[0], more[0], mean(values), found)
 
 
+def down_to(step: Step, least: Step) -> Step:
+    """A step whose interval reaches down to another's: that with replies that did not end counted as leaks."""
+    return replace(step, interval=replace(step.interval, low=min(step.interval.low, least.interval.low)))
+
+
 def overlap(items: Sequence[Item], first: Leaks, second: Leaks) -> tuple[float, int]:
     """Jaccard index of who leaks from one model and from another, the mean over seeds with which anybody does, and
     their number; NaN of none."""

@@ -19,7 +19,7 @@ from uds_bench.checkpoints.weights import finite, weight_files
 from uds_bench.errors import CheckpointError
 
 Marks = NDArray[np.bool_]
-MADE: dict[Part, Part] = {"injected": "unlearned", "unmasked": "unmasked_unlearned"}
+MADE: dict[Part, Part] = {"pretrained": "unlearned", "injected": "unlearned", "unmasked": "unmasked_unlearned"}
 """By checkpoint the update that was made of it."""
 
 
@@ -146,7 +146,7 @@ class Lineup:
         if made is None or made not in self._tensors:
             return found
         coarse = self._tensors[made][name].dtype
-        return found.to(coarse) if coarse.itemsize < found.dtype.itemsize else found
+        return found.to(coarse) if torch.finfo(coarse).eps > torch.finfo(found.dtype).eps else found
 
     def _spread(self) -> dict[str, float]:
         """By layer and component, the standard deviation of D_unl."""
