@@ -319,3 +319,12 @@ def test_an_auc_of_nothing_is_open() -> None:
     found = Best("raw", Auc(0, 0, 10), 1)
     assert math.isnan(found.auc.value)
     assert found.word is Word.OPEN
+
+
+def test_a_buffer_of_whole_numbers_beside_the_weights_is_read(tmp_path: Path) -> None:
+    found = lineup(tmp_path, plus(INJECTED, noise(5, 0.05)))
+    for folder in found.folders.values():
+        path = folder / "model.safetensors"
+        save_file(load_file(path) | {"model.positions": torch.arange(4, dtype=torch.int32)}, path)
+    share, _ = Lineup(found.folders, MASKS).outside()
+    assert share == 0

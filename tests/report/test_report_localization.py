@@ -75,6 +75,7 @@ def test_bounds_and_names_are_those_of_the_audit() -> None:
     assert (weights.MARGIN, weights.LOCALIZED) == (precision.MARGIN, precision.LOCALIZED)
     assert (weights.HEADLINE, weights.PUBLISHED) == (HEADLINE, PUBLISHED)
     assert set(weights.SUBJECTS) == set(SUBJECTS)
+    assert set(weights.CONTRASTS) == {name for name, family in FAMILIES.items() if family.needs_control}
     assert set(weights.TARGETS) == set(of("blind")["aucs"]["unlearned"])
     told = " ".join(guide.SAYS).lower()
     assert all(word.value in told for word in precision.Word)

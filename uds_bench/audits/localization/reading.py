@@ -146,6 +146,8 @@ class Lineup:
         if made is None or made not in self._tensors:
             return found
         coarse = self._tensors[made][name].dtype
+        if not (coarse.is_floating_point and found.dtype.is_floating_point):
+            return found  # whole numbers, as some buffers are, have no precision
         return found.to(coarse) if torch.finfo(coarse).eps > torch.finfo(found.dtype).eps else found
 
     def _spread(self) -> dict[str, float]:
