@@ -17,7 +17,7 @@ def test_the_models_of_all_audits_are_trained_at_once_and_each_audit_tells_of_it
     asked: list[set[str]] = []
 
     def paths(names: Iterable[str], *_: object) -> dict[str, Path]:
-        asked.append({str(name) for name in names})  # type: ignore[attr-defined]
+        asked.append(set(names))
         raise UdsError(f"zoo:{min(asked[-1])} could not be trained")
 
     monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
@@ -46,7 +46,7 @@ def test_what_no_selected_test_asks_for_is_not_trained(bench: Bench, monkeypatch
     asked: list[set[str]] = []
 
     def paths(names: Iterable[str], *_: object) -> dict[str, Path]:
-        asked.append({str(name) for name in names})  # type: ignore[attr-defined]
+        asked.append(set(names))
         raise UdsError("none")
 
     monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)

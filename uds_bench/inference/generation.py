@@ -43,8 +43,13 @@ def generate_greedily(
 ) -> list[str]:
     """The model's greedy continuation of each prompt as text without special tokens; see `continue_greedily`."""
     said = continue_greedily(model, prompts, limit, batch_size, stops)
-    texts: list[str] = [model.tokenizer.decode(list(each.ids), skip_special_tokens=True) for each in said]
-    return texts
+    return [words(model.tokenizer, each) for each in said]
+
+
+def words(tokenizer: Any, said: Continuation) -> str:
+    """A continuation as text without special tokens."""
+    found: str = tokenizer.decode(list(said.ids), skip_special_tokens=True)
+    return found
 
 
 @torch.inference_mode()

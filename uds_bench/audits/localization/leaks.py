@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from uds_bench.audits.localization.outputs import ROOM, holds, words
+from uds_bench.audits.localization.outputs import ROOM, holds
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.testbed import Item
-from uds_bench.inference.generation import continue_greedily
+from uds_bench.inference.generation import continue_greedily, words
 
 ATTEMPTS = 200
 """Prompts a person (section 4.3)."""

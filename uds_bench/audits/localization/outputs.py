@@ -11,7 +11,7 @@ from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.spellings import bare, normalized, says
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.answers import score_answers
-from uds_bench.inference.generation import Continuation, continue_greedily
+from uds_bench.inference.generation import continue_greedily, words
 from uds_bench.metrics.em import em
 from uds_bench.metrics.es import extraction_strength
 from uds_bench.metrics.prob import prob
@@ -74,12 +74,6 @@ def tell(checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = Fals
         )
         told.setdefault(at, []).append(one)
     return [_mean(told[at]) if at in told else None for at in range(len(items))]
-
-
-def words(tokenizer: Any, reply: Continuation) -> str:
-    """A reply as text without special tokens."""
-    found: str = tokenizer.decode(list(reply.ids), skip_special_tokens=True)
-    return found
 
 
 def holds(reply: str, answer: str) -> bool:
