@@ -152,6 +152,7 @@ def test_cohorts(claim: Claim, association: AssociationAudit) -> None:
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("association.scale")
 def test_scale(claim: Claim, association: AssociationAudit) -> None:
     if association.section.smaller is None:
@@ -160,6 +161,7 @@ def test_scale(claim: Claim, association: AssociationAudit) -> None:
     compared(claim, association, "a smaller model", association.seen("smaller"))
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("association.bits.{bits}")
 @pytest.mark.parametrize("bits", ["two", "one"])
 def test_bits(claim: Claim, bits: str, association: AssociationAudit) -> None:
@@ -181,6 +183,7 @@ def compared(claim: Claim, association: AssociationAudit, name: str, other: Seen
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("association.nf4")
 def test_nf4(claim: Claim, association: AssociationAudit) -> None:
     if association.section.model and association.section.model.quantization is not None:
@@ -198,6 +201,7 @@ def test_nf4(claim: Claim, association: AssociationAudit) -> None:
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("association.context")
 def test_context(claim: Claim, association: AssociationAudit) -> None:
     behind = association.behind

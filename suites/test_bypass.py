@@ -113,6 +113,7 @@ def test_contrast(claim: Claim, reasoner: str, bypass: BypassAudit) -> None:
     claim.recorded(contrast.value, contrast.interval, provenance=first.score.provenance)
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("bypass.weights_decide")
 def test_weights_decide(claim: Claim, uds_run: Run, bypass: BypassAudit) -> None:
     if not uds_run.speaks_of_zoo:

@@ -13,7 +13,6 @@ import pytest
 from uds_bench.audits import depth
 from uds_bench.harness import Claim, Control, ControlSubject, Handle, Manifest, ScoreReader
 from uds_bench.harness.bounds import CLAIMS
-from uds_bench.scores import Score
 from uds_bench.verdicts import Decision, Verdict
 
 FAST = 1e-5
@@ -88,25 +87,12 @@ def test_order(claim: Claim, manifest: Manifest, scores: ScoreReader) -> None:
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
 @pytest.mark.scores("entity_accuracy", of=("full", "retain"))
 def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    knows, never_knew = pools(manifest, scores, candidate)
-    verdict, step = depth.full_knows(*(scores(name, "entity_accuracy") for name in ("full", "retain")))
-    told = Control(
-        "full says more of the facts than retain",
-        "pass",
-        verdict.value,
-        step.difference,
-        step.interval,
-        verdict is Verdict.PASS,
-    )
+    cut, pools = bounded(manifest, scores, candidate)
     claim.threshold(
         scores(candidate, "uds"),
-        cut=depth.pool_cut(knows, never_knew),
-        pools=[
-            ControlSubject.of(score, must, depth.pool_cut_without(score, knows, never_knew))
-            for must, pool in (("fail", knows), ("pass", never_knew))
-            for score in pool
-        ],
-        preconditions=[told],
+        cut=cut,
+        pools=pools,
+        preconditions=[full_knows(scores)],
         remark=depth.by_construction(scores(candidate, "uds"), [scores(name, "uds") for name in ("full", "retain")]),
     )
 
@@ -115,12 +101,12 @@ def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: Scor
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
 @pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("full", "retain", "pools", "candidates"))
 def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    cut = depth.pool_cut(*pools(manifest, scores, candidate))
+    cut, pools = bounded(manifest, scores, candidate)
 
     def judged(words_of: str, activations_of: str) -> Decision:
         variants = ("prefixed", "free")
         return depth.hidden(
-            claim.judge(scores(activations_of, "uds"), "depth.score", cut),
+            depth.BY_DEFINITION.get(activations_of) or claim.judge(scores(activations_of, "uds"), "depth.score", cut),
             [scores(words_of, "entity_accuracy", v) for v in variants],
             [scores("full", "entity_accuracy", v) for v in variants],
             claim.bound(),
@@ -138,6 +124,8 @@ def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: Sco
     claim.decided(
         judged(candidate.name, candidate.name),
         controls=[
+            full_knows(scores),
+            *claim.pooled(pools, "depth.score", cut),
             control(stranger, knower, "fail", Verdict.WARNING),
             control(knower, stranger, "fail", Verdict.FAIL),
             control(stranger, stranger, "pass", Verdict.PASS, Verdict.NOT_APPLICABLE),
@@ -146,10 +134,19 @@ def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: Sco
     )
 
 
-def pools(manifest: Manifest, scores: ScoreReader, candidate: Handle) -> tuple[list[Score], list[Score]]:
-    """UDS of the models that know and of those that never knew, each with weights of its own."""
+def bounded(manifest: Manifest, scores: ScoreReader, candidate: Handle) -> tuple[float | None, list[ControlSubject]]:
+    """The cut between the pools of models that know and that never knew, each with weights of its own; these models."""
     knows, never_knew = (
         [scores(name, "uds") for name in names] for names in (manifest.pools.positive, manifest.pools.negative)
     )
     depth.require_independent([*knows, *never_knew], [scores(n, "uds") for n in ("full", "retain", str(candidate))])
-    return knows, never_knew
+    pools = [ControlSubject.of(s, "fail") for s in knows] + [ControlSubject.of(s, "pass") for s in never_knew]
+    return depth.pool_cut(knows, never_knew), pools
+
+
+def full_knows(scores: ScoreReader) -> Control:
+    """There is something to forget."""
+    verdict, step = depth.full_knows(*(scores(name, "entity_accuracy") for name in ("full", "retain")))
+    held = verdict is Verdict.PASS
+    told = "full says more of the facts than retain"
+    return Control(told, "pass", verdict.value, step.difference, step.interval, held)

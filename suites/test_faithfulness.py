@@ -18,6 +18,9 @@ from uds_bench.meta.faithfulness import Faithfulness, faithfulness
 from uds_bench.meta.first import most_faithful
 from uds_bench.meta.twenty import TWENTY
 
+# Of a metric over models: a handful of them decides nothing.
+pytestmark = pytest.mark.laboratory
+
 
 def mixed(found: Faithfulness) -> Estimate:
     """The pools mixed, every second model exchanged: nothing to tell them by is left."""

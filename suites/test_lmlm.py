@@ -132,6 +132,7 @@ def test_residual(claim: Claim, asker: str, topology: str, lmlm: LmlmAudit) -> N
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("lmlm.topology_order")
 def test_topology_order(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
     judged = rates.informative(lmlm.seen(asker).judged)
@@ -224,6 +225,7 @@ def test_closer(claim: Claim, policy: Policy, lmlm: LmlmAudit) -> None:
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.parametrize("retriever", SWEPT)
 @pytest.mark.claim("lmlm.swept.{retriever}")
 def test_swept(claim: Claim, retriever: str, lmlm: LmlmAudit) -> None:
@@ -265,6 +267,7 @@ def test_residual_recorded(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
     claim.recorded(found.value, found.interval, provenance=lmlm.seen(asker).score.provenance)
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("lmlm.weights_decide")
 def test_weights_decide(claim: Claim, asker: str, uds_run: Run, lmlm: LmlmAudit) -> None:
     if not uds_run.speaks_of_zoo:

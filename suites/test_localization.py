@@ -261,6 +261,7 @@ def keep(
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("localization.resurfacing")
 def test_resurfacing(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
     if not localization.leaking.attacks:
@@ -298,6 +299,7 @@ def overlaps(unlearner: str, localization: LocalizationAudit) -> str:
     return f"; Jaccard with {', '.join(found)}" if found else ""
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("localization.resurfacing_order")
 def test_resurfacing_order(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
     oracle = next(iter(localization.section.must_pass), None)
@@ -337,6 +339,7 @@ def test_utility(claim: Claim, unlearner: str, localization: LocalizationAudit) 
     claim.recorded(found.value, found.interval, provenance=seen.score.provenance)
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("localization.benchmarks")
 def test_benchmarks(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
     if not localization.section.tasks:

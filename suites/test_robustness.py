@@ -21,6 +21,9 @@ from uds_bench.meta.twenty import TWENTY
 from uds_bench.metrics import METRICS
 from uds_bench.statistics import FEWEST
 
+# Of a metric over models, some of them trained on: a handful decides nothing.
+pytestmark = pytest.mark.laboratory
+
 ATTACKS = ("none", QUANTIZED, RELEARNED)
 BEFORE = pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
 BOTH = pytest.mark.scores(*TWENTY, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)

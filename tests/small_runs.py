@@ -6,7 +6,7 @@ import importlib
 import json
 import pkgutil
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,16 +24,23 @@ SHARED = "shared"
 ATTACKS = "[attacks]\nnf4 = {}\nrelearn = { epochs = 1, lr = 3e-3, batch_size = 6 }\n"
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder of the session, filled by `make` in one of its processes; what was left half done is made anew."""
+    root = factory.getbasetemp()
+    folder: Path = (root.parent if "popen" in root.name else root) / name
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "whole").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            (folder / "whole").touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of `small_models`, trained once a session, by one process if there are several."""
-    root = tmp_path_factory.getbasetemp()
-    folder = (root.parent if "popen" in root.name else root) / "small-models"
-    with FileLock(f"{folder}.lock"):
-        if not (folder / "whole").exists():
-            small.build_small_models(folder)
-            (folder / "whole").touch()
-    return folder
+    return made_once(tmp_path_factory, "small-models", small.build_small_models)
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +59,9 @@ def shared_store(models: Path) -> Path:
     engine = Engine(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
     forms = ("uds", None), ("uds", "published"), ("entity_accuracy", None), ("entity_accuracy", "free")
     plan = [Request(name, metric, variant) for name in small.NAMES for metric, variant in forms]
-    for request in plan:
-        engine.score(request, plan)
+    with FileLock(models / "store.lock"):
+        for request in plan:
+            engine.score(request, plan)
     engine.loaded("retain")
     return engine.store.folder
 
@@ -174,7 +182,9 @@ class Bench:
         options = [] if manifest is None else ["--uds-manifest", str(manifest)]
         if store is not None:
             options += ["--uds-store", str(self.store if store == SHARED else store)]
-        return ["-p", "no:cacheprovider", "--uds-json", str(self.folder / "report.json"), *options, *map(str, args)]
+        # pytest-benchmark asks three other programs where it is whenever it is loaded.
+        plugins = ["-p", "no:cacheprovider", "-p", "no:benchmark"]
+        return [*plugins, "--uds-json", str(self.folder / "report.json"), *options, *map(str, args)]
 
     def run(
         self,
@@ -196,8 +206,13 @@ class Bench:
 
 @pytest.fixture
 def bench(pytester: pytest.Pytester, models: Path, shared_store: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """Runs of pytest on the small models, in an own folder, as on a machine of one's own: no CI, no xdist above."""
+    """Runs of pytest on the small models, in an own folder, as on a machine of one's own: no CI, no xdist above.
+
+    Runs within this process score in it: others take ten times as long to start as to score so small models, and
+    `test_scoring_processes` holds what they find against what one finds.
+    """
     for name in ("CI", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "UDS_BENCH_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UDS_BENCH_CACHE", str(pytester.path / "cache"))
+    monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_: 1)
     return Bench(pytester, models, shared_store)

@@ -15,3 +15,7 @@ class CheckpointError(UdsError):
 
 class FactError(UdsError):
     """A fact, or a source of facts, that cannot be used."""
+
+
+class UdsWarning(UserWarning):
+    """What the user should see although the run goes on; warnings of other packages are not shown."""

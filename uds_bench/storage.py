@@ -13,7 +13,7 @@ from typing import Any
 
 from platformdirs import user_cache_dir
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, UdsWarning
 
 SEAL = b"\nsha256:"
 
@@ -65,7 +65,7 @@ def read_sealed(path: Path) -> bytes | None:
     payload, _, digest = content.rpartition(SEAL)
     if digest.decode("ascii", "replace") == hashlib.sha256(payload).hexdigest():
         return payload
-    warnings.warn(f"{path} is cut short or altered: it is ignored and made anew", stacklevel=2)
+    warnings.warn(f"{path} is cut short or altered: it is ignored and made anew", UdsWarning, stacklevel=2)
     return None
 
 

@@ -14,12 +14,19 @@ Relation = Literal[">=", "<=", ">", "<", "=="]
 
 
 class Verdict(StrEnum):
-    """What a claim came to. Every word but those in `GOOD` makes the run exit 1."""
+    """What a claim came to. Every word but those in `GOOD` makes the run exit 1.
+
+    CAUGHT, CLEARED: a specimen came to what it must come to, a miss or a pass. RESULT: what a claim about models
+    trained here came to other than a pass. DRIFTED: the value is not the recorded one.
+    """
 
     PASS = "pass"
+    CAUGHT = "caught"
+    CLEARED = "cleared"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     MISSING = "missing"
+    DRIFTED = "drifted"
     STALE = "stale"
     CRASHED = "crashed"
     INVALID = "environment invalid"
@@ -27,9 +34,15 @@ class Verdict(StrEnum):
     WAIVED = "waived"
     NOT_APPLICABLE = "not applicable"
     WARNING = "warning"
+    RESULT = "result"
 
 
-GOOD = frozenset({Verdict.PASS, Verdict.EXPECTED, Verdict.WAIVED, Verdict.NOT_APPLICABLE, Verdict.WARNING})
+GOOD = frozenset(
+    {
+        *(Verdict.PASS, Verdict.CAUGHT, Verdict.CLEARED, Verdict.RESULT),
+        *(Verdict.EXPECTED, Verdict.WAIVED, Verdict.NOT_APPLICABLE, Verdict.WARNING),
+    }
+)
 
 
 @dataclass(frozen=True)

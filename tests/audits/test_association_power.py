@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from uds_bench.audits.association import controls
 from uds_bench.audits.association.asked import Asked, ask_about
@@ -46,6 +47,7 @@ def cleared(asking: int, strangers: int, facts: int) -> float:
     return passed / RUNS
 
 
+@pytest.mark.slow
 def test_the_embedded_people_are_enough_to_clear_who_knows_nobody() -> None:
     sizes = Cohorts()
     of_twenty = [round(20 * cleared(*crowd)) for crowd in ((sizes.requests, sizes.never_seen, EACH), (76, 60, 2))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,6 +56,12 @@ def plain_ids(tokenizer: Any, author: str, head: str, trace: str | None) -> list
     return [*ids, *tokenizer(rendered, add_special_tokens=False)["input_ids"]]
 
 
+@cache
+def said_slowly(family: str, ids: tuple[int, ...]) -> tuple[list[int], float]:
+    checkpoint = loaded(family)
+    return layered.greedy(checkpoint.model, ids, LIMIT, [checkpoint.tokenizer.eos_token_id])
+
+
 @pytest.mark.parametrize(("family", "batch_size"), [("llama", 1), ("llama", 4), ("gpt2", 16), ("gemma3", 3)])
 def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
     checkpoint = loaded(family)
@@ -63,12 +70,7 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
     for canary, probed in zip(CANARIES, found, strict=True):
         traces = {"auto": None, "bio": BIO.format(canary.author), "meta": META.format(canary.author), "empty": ""}
         for arm, trace in traces.items():
-            ids, lead = layered.greedy(
-                checkpoint.model,
-                plain_ids(tokenizer, canary.author, canary.head, trace),
-                LIMIT,
-                [tokenizer.eos_token_id],
-            )
+            ids, lead = said_slowly(family, tuple(plain_ids(tokenizer, canary.author, canary.head, trace)))
             opening = "" if trace is None else f"<think>\n{trace}\n</think>\n\n" if trace else "<think>\n\n</think>\n\n"
             reply = probed.replies[arm]  # type: ignore[index]
             if reply.text != opening + tokenizer.decode(ids):
@@ -81,11 +83,16 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
     assert flips <= 1
 
 
+@cache
+def asked() -> tuple[Any, list[Probed]]:
+    checkpoint = loaded()
+    return checkpoint, probe(checkpoint, CANARIES, LIMIT, 8)
+
+
 def test_the_floors_and_the_other_heads_are_asked_with_somebody_elses_words() -> None:
     """Each against ids made by hand: whose author, whose head, whose prefill, and whose continuation."""
-    checkpoint = loaded()
+    checkpoint, found = asked()
     tokenizer = checkpoint.tokenizer
-    found = probe(checkpoint, CANARIES, LIMIT, 8)
     for canary, probed, other in zip(CANARIES, found, partners(CANARIES), strict=True):
         assert other is not None
         mixed = shuffled(canary)
@@ -124,8 +131,7 @@ def assert_forced(checkpoint: Any, before: list[int], head: str, rest: str, foun
 
 
 def test_every_arm_and_context_is_there() -> None:
-    canaries = CANARIES
-    for canary, probed in zip(canaries, probe(loaded(), canaries, LIMIT, 8), strict=True):
+    for canary, probed in zip(CANARIES, asked()[1], strict=True):
         assert tuple(probed.replies) == ARMS
         assert {arm: tuple(contexts) for arm, contexts in probed.forced.items()} == dict.fromkeys(FORCED, CONTEXTS)
         assert {arm: len(held) for arm, held in probed.qa.items()} == dict.fromkeys(

@@ -26,16 +26,16 @@ MOST = 4000
 """Weights that the composite is learned from."""
 
 
-@pytest.fixture
-def blind(tmp_path: Path) -> Weighed:
+@pytest.fixture(scope="module")
+def blind(tmp_path_factory: pytest.TempPathFactory) -> Weighed:
     """An update of every weight that knows nothing of the masks."""
-    return weigh(lineup(tmp_path, plus(INJECTED, noise(5, 0.05))), most=MOST)
+    return weigh(lineup(tmp_path_factory.mktemp("blind"), plus(INJECTED, noise(5, 0.05))), most=MOST)
 
 
-@pytest.fixture
-def oracle(tmp_path: Path) -> Weighed:
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> Weighed:
     """One of the forget masks alone, which goes back on the injection."""
-    return weigh(lineup(tmp_path, plus(INJECTED, noise(5, 0.05), only("forget"))), most=MOST)
+    return weigh(lineup(tmp_path_factory.mktemp("oracle"), plus(INJECTED, noise(5, 0.05), only("forget"))), most=MOST)
 
 
 def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_injected(blind: Weighed) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from small_runs import made_once
 from typer.testing import CliRunner
 
 from uds_bench.cli import main
@@ -76,22 +75,24 @@ def saved_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def scored(saved_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every score of the release: `scores.json`, and the store that they are in."""
-    folder = tmp_path_factory.mktemp("scored")
-    words = ["--manifest", saved_release / "uds.toml", "--store", folder / "store", "--out", folder / "scores.json"]
-    result = CliRunner().invoke(main, ["score", "--variants", *map(str, words)])
-    assert result.exit_code == 0, result.output
-    return folder
+
+    def score(folder: Path) -> None:
+        words = ["--manifest", saved_release / "uds.toml", "--store", folder / "store", "--out", folder / "scores.json"]
+        result = CliRunner().invoke(main, ["score", "--variants", *map(str, words)])
+        assert result.exit_code == 0, result.output
+
+    return made_once(tmp_path_factory, "release-scored", score)
 
 
-@pytest.fixture(scope="session")
-def run_report(saved_release: Path, scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def run_report(saved_release: Path, scored: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The report of the depth suite on the release, whose scores are stored; claims fail, as the models are random."""
-    folder = tmp_path_factory.mktemp("run")
-    report = folder / "run.json"
+    report = pytester.path / "run.json"
+    for name in ("CI", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
+        monkeypatch.delenv(name, raising=False)
     words = ["--uds-manifest", saved_release / "uds.toml", "--uds-store", scored / "store", "--uds-json", report]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", SUITE, *words]
-    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder, check=False)
-    assert report.exists(), ran.stdout + ran.stderr
+    ran = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-p", "no:benchmark", SUITE, *words)
+    assert report.exists(), ran.stdout.str() + ran.stderr.str()
     return report
 
 

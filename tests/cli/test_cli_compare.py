@@ -119,6 +119,12 @@ def test_a_real_run_compared_with_one_in_which_a_claim_passed(
         ("fail", "missing", "other"),
         ("fail", "inconclusive", "better"),
         ("warning", "pass", "better"),
+        ("pass", "caught", "other"),
+        ("caught", "fail", "worse"),
+        ("cleared", "result", "worse"),
+        ("caught", "drifted", "worse"),
+        ("drifted", "stale", "other"),
+        (None, "cleared", "other"),
     ],
 )
 def test_fail_on_change_exits_1_only_if_a_verdict_got_worse(

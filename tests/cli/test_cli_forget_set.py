@@ -32,13 +32,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: Callable[..., Any], folder: Path, *more: str) -> Any:
-    given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", folder / "store")
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store for tests of what is written: all have one model, and what is stored is named by its content."""
+    return tmp_path_factory.mktemp("kept")
+
+
+def run(command: Callable[..., Any], folder: Path, *more: str, store: Path | None = None) -> Any:
+    store = store or folder / "store"
+    given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", store)
     return command("forget-set", *given, *more)
 
 
-def test_what_is_held_is_written_with_its_evidence(command: Callable[..., Any], folder: Path) -> None:
-    told = run(command, folder, "--subject", "Jane Doe", "--phrasings", "2")
+def test_what_is_held_is_written_with_its_evidence(command: Callable[..., Any], folder: Path, kept: Path) -> None:
+    told = run(command, folder, "--subject", "Jane Doe", "--phrasings", "2", store=kept)
     rows = [json.loads(line) for line in (folder / "forget.jsonl").read_text().splitlines()]
     forget = [row for row in rows if row["split"] == "forget"]
     assert {row["cluster"] for row in forget} == {"q1"}
@@ -55,8 +62,8 @@ def test_what_is_held_is_written_with_its_evidence(command: Callable[..., Any], 
     assert "of 48 people never seen" in told.stderr
 
 
-def test_the_manifest_takes_what_is_printed(command: Callable[..., Any], folder: Path) -> None:
-    told = run(command, folder, "--subject", "q1")
+def test_the_manifest_takes_what_is_printed(command: Callable[..., Any], folder: Path, kept: Path) -> None:
+    told = run(command, folder, "--subject", "q1", store=kept)
     printed = told.stdout[told.stdout.index("[facts]") :].replace("[association]", "")
     manifest = folder / "uds.toml"
     first, _, second = printed.partition("\n\n")
@@ -102,9 +109,9 @@ def shown(path: Path) -> list[Any]:
 
 
 def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
-    command: Callable[..., Any], refused: Callable[..., str], folder: Path
+    command: Callable[..., Any], refused: Callable[..., str], folder: Path, kept: Path
 ) -> None:
-    run(command, folder, "--subject", "Jane Doe")
+    run(command, folder, "--subject", "Jane Doe", store=kept)
     own = shown(folder / "forget.jsonl")
     model = load(CheckpointSpec(folder / "model"))
     manifest, asked, said = folder / "uds.toml", folder / "ask.jsonl", folder / "logprobs.jsonl"
@@ -129,7 +136,7 @@ def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
 
 def test_of_whom_nothing_is_held_nothing_is_written(command: Callable[..., Any], folder: Path) -> None:
     manifest = folder / "uds.toml"
-    manifest.write_text(manifest.read_text().replace("counterfactuals = 2", "counterfactuals = 30"))
+    manifest.write_text(manifest.read_text().replace("counterfactuals = 2", "counterfactuals = 8"))
     given = ("--manifest", manifest, "--out", folder / "forget.jsonl", "--store", folder / "store")
     told = command("forget-set", *given, "--subject", "John Roe", "--every", exit=5)
     assert "nothing is held of them: there is nothing to forget, and nothing was written" in told.stderr

@@ -9,6 +9,7 @@ import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.harness.engine import Engine
+from uds_bench.harness.run import embedded_manifest
 from uds_bench.metrics.metric import Metric
 
 
@@ -79,8 +80,14 @@ def test_table_has_a_row_a_checkpoint_and_a_column_a_metric(
     assert f"{3 * len(fed)} scores: {3 * len(fed)} stored, 0 missing, 0 not built, 0 unusable" in lines
 
 
-def test_embedded_models_are_not_trained(command: Callable[..., Any], private_cache: Path) -> None:
+def test_shipped_models_are_there_to_be_scored(command: Callable[..., Any]) -> None:
     document = json.loads(command("plan", "--json").stdout)
+    assert document["counts"] == {"stored": 0, "missing": len(document["cells"]), "not built": 0, "unusable": 0}
+    assert document["cells"]
+
+
+def test_embedded_models_are_not_trained(command: Callable[..., Any], private_cache: Path) -> None:
+    document = json.loads(command("plan", "--manifest", embedded_manifest("zoo"), "--json").stdout)
     assert document["counts"] == {"stored": 0, "missing": 0, "not built": len(document["cells"]), "unusable": 0}
     assert document["cells"]
     assert not private_cache.exists()

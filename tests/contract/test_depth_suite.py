@@ -55,9 +55,9 @@ def test_a_control_that_misses_invalidates_the_verdict(
     bench: Bench, positive: list[str], negative: list[str], control: str
 ) -> None:
     bench.manifest(["retain3"], positive=positive, negative=negative)
-    ran = bench.run(DEPTH, "-k", "test_score")
+    ran = bench.run(DEPTH, "-k", "test_score or test_hidden")
     assert ran.code == 1
-    assert ran.counts == {"environment invalid": 1}
+    assert ran.counts == {"environment invalid": 2}
     assert f"control {control} must" in ran.text
 
 
@@ -122,6 +122,9 @@ def test_hidden_shows_that_it_can_catch_both_contradictions(bench: Bench) -> Non
     assert ran.verdicts == {"depth.hidden[retain3]": "pass"}
     controls = ran.claims["depth.hidden[retain3]"]["controls"]
     assert [(c["name"], c["verdict"], c["held"]) for c in controls] == [
+        ("full says more of the facts than retain", "pass", True),
+        ("full2", "fail", True),
+        ("retain2", "pass", True),
         ("words of retain2, activations of full2", "warning", True),
         ("words of full2, activations of retain2", "fail", True),
         ("retain2", "pass", True),
@@ -145,6 +148,25 @@ def few_authors(bench: Bench, number: int) -> Path:
     path = bench.folder / "few.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in rows if r["split"] != "forget" or r["cluster"] in kept))
     return path
+
+
+@pytest.mark.parametrize(
+    ("candidate", "score", "hidden"), [("retain3", "pass", "pass"), ("shallow", "fail", "warning")]
+)
+def test_ten_people_and_no_pools_are_enough_to_tell_what_is_hidden(
+    bench: Bench, candidate: str, score: str, hidden: str
+) -> None:
+    """The references stand in for pools; the exact interval of ten 1s reaches down to .69, below the bound of .70."""
+    bench.manifest([candidate], positive=[], negative=[], facts=few_authors(bench, 10))
+    ran = bench.run(DEPTH, "-k", "test_score or test_hidden", store=bench.folder / "store")
+    assert ran.verdicts == {f"depth.score[{candidate}]": score, f"depth.hidden[{candidate}]": hidden}
+    controls = ran.claims[f"depth.hidden[{candidate}]"]["controls"]
+    assert [(c["name"], c["verdict"]) for c in controls] == [
+        ("full says more of the facts than retain", "pass"),
+        ("words of retain, activations of full", "warning"),
+        ("words of full, activations of retain", "fail"),
+        ("retain", "pass"),
+    ]
 
 
 def test_few_authors_are_inconclusive_and_no_fault_of_the_controls(bench: Bench) -> None:

@@ -52,7 +52,7 @@ def injected(request: pytest.FixtureRequest) -> tuple[Any, Any, Masks]:
 def saved(folder: Path, models: dict[str, Any], masks: Masks) -> Weighed:
     for name, model in models.items():
         model.save_pretrained(folder / name)
-    return weigh(Lineup({name: folder / name for name in models}, masks), most=20_000)  # type: ignore[misc]
+    return weigh(Lineup({name: folder / name for name in models}, masks), most=5_000)  # type: ignore[misc]
 
 
 def unlearned(model: Any, method: Method) -> Any:

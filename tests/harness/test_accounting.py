@@ -1,5 +1,7 @@
 """Planned = the sum of all verdicts, whatever happens to a claim; and only good verdicts end with exit code 0."""
 
+from collections import Counter
+
 import pytest
 from small_runs import Bench
 
@@ -10,10 +12,10 @@ def test_depth(claim, candidate, scores):
 """
 
 
-def decide(body: str) -> str:
-    """A test of the claim `mine.odd` with this body."""
+def decide(body: str, at: str = "") -> str:
+    """A test of the claim `mine.odd`, or `mine.odd1`, with this body."""
     lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
-    return f'@pytest.mark.claim("mine.odd")\ndef test_odd(claim, retain, scores, request):\n{lines}\n'
+    return f'@pytest.mark.claim("mine.odd{at}")\ndef test_odd{at}(claim, retain, scores, request):\n{lines}\n'
 
 
 VERDICTS = {
@@ -48,31 +50,34 @@ def test_each_verdict_is_counted(bench: Bench, verdict: str) -> None:
     assert ran.report["summary"]["ok"] is (code == 0)
 
 
-@pytest.mark.parametrize(
-    ("body", "verdict", "said"),
-    [
-        ("pass", "missing", "ended without deciding"),
-        ("claim.identity(0.0, tolerance=0.0, what='x')\nassert 1 == 2", "crashed", "1 == 2"),
-        (
-            "claim.identity(0.0, tolerance=0, what='x')\nclaim.identity(0.0, tolerance=0, what='y')",
-            "crashed",
-            "decided",
-        ),
-        ("pytest.xfail('known')", "missing", "not decided"),
-        ("pytest.importorskip('no_such_module')", "missing", "no_such_module"),
-        ("claim.threshold(scores(retain, 'uds'))", "crashed", "at_least"),
-        ("claim.identity(float('nan'), tolerance=1e9, what='x')", "fail", "no finite value"),
-        ("claim.threshold(scores('nobody', 'uds'), at_least=0)", "crashed", "nobody"),
-        ("claim.threshold(scores(retain, 'udss'), at_least=0)", "crashed", "choose from"),
-        ("claim.threshold(scores(retain, 'uds', 'odd'), at_least=0)", "crashed", "choose from"),
-    ],
-)
-def test_a_test_that_goes_wrong_is_no_pass(bench: Bench, body: str, verdict: str, said: str) -> None:
+WRONG = [
+    ("pass", "missing", "ended without deciding"),
+    ("claim.identity(0.0, tolerance=0.0, what='x')\nassert 1 == 2", "crashed", "1 == 2"),
+    (
+        "claim.identity(0.0, tolerance=0, what='x')\nclaim.identity(0.0, tolerance=0, what='y')",
+        "crashed",
+        "decided",
+    ),
+    ("pytest.xfail('known')", "missing", "not decided"),
+    ("pytest.importorskip('no_such_module')", "missing", "no_such_module"),
+    ("claim.threshold(scores(retain, 'uds'))", "crashed", "at_least"),
+    ("claim.identity(float('nan'), tolerance=1e9, what='x')", "fail", "no finite value"),
+    ("claim.threshold(scores('nobody', 'uds'), at_least=0)", "crashed", "nobody"),
+    ("claim.threshold(scores(retain, 'udss'), at_least=0)", "crashed", "choose from"),
+    ("claim.threshold(scores(retain, 'uds', 'odd'), at_least=0)", "crashed", "choose from"),
+]
+
+
+def test_a_test_that_goes_wrong_is_no_pass(bench: Bench) -> None:
+    """All in one run: what a verdict ends with is asked above, of each by itself."""
     bench.manifest()
-    ran = bench.run(bench.test(SCORE + decide(body)))
+    ran = bench.run(bench.test(SCORE + "".join(decide(body, str(at)) for at, (body, _, _) in enumerate(WRONG))))
     assert ran.code == 1, ran.text
-    assert ran.counts == {"pass": 1, verdict: 1}
-    assert said in ran.claims["mine.odd"]["message"]
+    assert ran.counts == {"pass": 1} | Counter(verdict for _, verdict, _ in WRONG)
+    for at, (body, verdict, said) in enumerate(WRONG):
+        claim = ran.claims[f"mine.odd{at}"]
+        assert claim["verdict"] == verdict, body
+        assert said in claim["message"]
 
 
 @pytest.mark.parametrize("part", ["raise OSError('boom')\n    yield", "yield\n    raise OSError('boom')"])

@@ -65,19 +65,11 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     ]
     replies = section[0]["seeds"][0]["authors"][0]["replies"]
     assert set(replies) == {"auto", "bio", "meta", "empty", "neutral", "wrong_head", "shuffled_head"}
-    assert "controls of the bypass audit are weak" in ran.text
+    assert "controls are weak: add [bypass] must_fail, must_pass\n" in ran.text
     again = bench.run(SUITE, store=written / "store")
     assert again.report is not None
     assert again.report["loads"] == {}, "what was examined is read"
     assert again.report["bypass"] == ran.report["bypass"]
-
-
-def test_what_other_processes_examined_is_in_the_report(bench: Bench, written: Path) -> None:
-    manifest(written, "{ npo = 'one' }")
-    ran = bench.run(SUITE, "-n", "2", store=written / "store", subprocess=True)
-    assert ran.report is not None, ran.text
-    assert [row["model"] for row in ran.report["bypass"]["models"]] == ["npo"]
-    assert ran.report["loads"] == {"npo": 1}
 
 
 def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> None:

@@ -1,12 +1,9 @@
 """A failing claim says by how much, from what, and how to see it again."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
-from pathlib import Path
 
+import pytest
 from small_runs import DEPTH, Bench
 
 LINE = (
@@ -25,7 +22,7 @@ def test_it_has_numbers_units_bound_and_shortfall(bench: Bench) -> None:
     assert f"checkpoint {claim['provenance']['checkpoint'][:12]}" in ran.text
 
 
-def test_the_command_it_prints_shows_the_same_again(bench: Bench) -> None:
+def test_the_command_it_prints_shows_the_same_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     more = '[expect]\n"depth.score[copy]" = { verdict = "fail", reason = "known" }\n'
     bench.manifest(["shallow", "copy", "retain3"], more=more)
     ran = bench.run(DEPTH, "--uds-device", "cpu")
@@ -33,14 +30,11 @@ def test_the_command_it_prints_shows_the_same_again(bench: Bench) -> None:
     assert command is not None
     assert command[1] == ran.claims["depth.score[shallow]"]["reproduce"]
     assert "--uds-device cpu" in command[1]
-    again = subprocess.run(
-        [str(Path(sys.executable).with_name("pytest")), *shlex.split(command[1])[1:], "-p", "no:cacheprovider"],
-        cwd=bench.folder,
-        env=os.environ | {"UDS_BENCH_CACHE": str(bench.folder / "cold")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert again.returncode == 1, again.stdout + again.stderr
-    assert ran.claims["depth.score[shallow]"]["message"] in again.stdout
-    assert "1 claims planned = 0 pass + 1 fail" in again.stdout
+    monkeypatch.setenv("UDS_BENCH_CACHE", str(bench.folder / "cold"))
+    words = shlex.split(command[1])
+    assert words[0] == "pytest"
+    again = bench.pytester.runpytest_inprocess(*words[1:], "-p", "no:cacheprovider", "-p", "no:benchmark")
+    shown = again.stdout.str()
+    assert again.ret == 1, shown
+    assert ran.claims["depth.score[shallow]"]["message"] in shown
+    assert "1 claims planned = 0 pass + 1 fail" in shown

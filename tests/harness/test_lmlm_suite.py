@@ -78,7 +78,7 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert model["all"]["n"] == 12
     assert set(model["topologies"]) == {"base"}
     assert ran.report["lmlm"]["cells"][0]["rows"] == 6
-    assert "controls of the LMLM audit are weak" in ran.text
+    assert "controls are weak: add [lmlm] must_fail\n" in ran.text
     again = bench.run(SUITE, store=written / "store")
     assert again.report is not None
     assert again.report["loads"] == {}, "what was asked is read"

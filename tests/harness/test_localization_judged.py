@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import small_models as small
 import torch
-from filelock import FileLock
-from small_runs import Bench
+from small_runs import Bench, made_once
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import Group, Masks, write_masks
@@ -28,7 +27,7 @@ from uds_bench.zoo.fresh import byte_level_tokenizer
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_localization.py"
 GROUPS = (Group("forget", "forget"), Group("retain", "retain"))
-PEOPLE, LAYERS, WIDTH = 30, 4, 64
+PEOPLE, LAYERS, WIDTH = 18, 4, 64
 PARTS: dict[Part, int] = {"forget": PEOPLE, "retain": PEOPLE, "unseen": 12, "held_out": 4}
 ANSWERS = {"color": ("red", "blue", "green", "white", "black"), "pet": ("a cat", "a dog", "a fox", "a hen", "an owl")}
 NAMES = [
@@ -85,17 +84,11 @@ def told(items: Sequence[Item], silent: Sequence[Item] = ()) -> Any:
 @pytest.fixture(scope="session")
 def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models that know everybody and nobody, and two that forgot the colour of those who asked: of them, and of all."""
-    root = tmp_path_factory.getbasetemp()
-    folder: Path = (root.parent if "popen" in root.name else root) / "localization-taught"
-    with FileLock(f"{folder}.lock"):
-        if not (folder / "whole").exists():
-            _teach(folder)
-            (folder / "whole").touch()
-    return folder
+    return made_once(tmp_path_factory, "localization-taught", _teach)
 
 
 def learn(model: Any, examples: Sequence[Any], steps: int) -> None:
-    batches = forever(examples, 30, torch.Generator().manual_seed(0))
+    batches = forever(examples, 24, torch.Generator().manual_seed(0))
     train(model, batches, answer_nll, Optimisation(2e-3, schedule="cosine", warmup=0.1), steps)
 
 
@@ -113,11 +106,11 @@ def _teach(folder: Path) -> None:
     torch.manual_seed(0)
     model = small.fresh_model(len(tokenizer()), LAYERS, WIDTH)
     save(model, "pretrained")
-    learn(model, told(items), 500)
+    learn(model, told(items), 360)
     save(model, "injected")
     for name, silent in (("people", forgotten), ("field", colors)):
         model = AutoModelForCausalLM.from_pretrained(folder / "injected", dtype=torch.float32)
-        learn(model, told(items, silent), 200)
+        learn(model, told(items, silent), 140)
         save(model, name)
     write_masks(draw_weights(maskable(model), GROUPS, 0.2, seed=0), folder / "masks.safetensors")
     write_testbed(folder / "people.jsonl", people())
@@ -134,7 +127,7 @@ def section(folder: Path, **candidates: Path) -> str:
 def test_who_forgot_the_field_of_everybody_did_not_spare_the_others(bench: Bench, taught: Path) -> None:
     named = {name: taught / name for name in ("people", "field")}
     (bench.folder / "uds.toml").write_text(section(taught, **named))
-    ran = bench.run(SUITE, "-k", "forgotten or retained or spared", store=bench.folder / "store")
+    ran = bench.run(SUITE, "-k", "forgotten or retained or spared", store=taught / "store")
     claims = {name.removeprefix("localization."): claim for name, claim in ran.claims.items()}
     for name in named:
         assert claims[f"forgotten[{name}]"]["observed"] == pytest.approx(0, abs=0.05)
@@ -153,7 +146,7 @@ def test_who_forgot_the_field_of_everybody_did_not_spare_the_others(bench: Bench
 def test_who_leaks_after_resurfacing_is_held_against_who_was_never_injected(bench: Bench, taught: Path) -> None:
     named = {name: taught / name for name in ("people", "field")}
     (bench.folder / "uds.toml").write_text(section(taught, **named))
-    ran = bench.run(SUITE, "-k", "resurfacing", store=bench.folder / "store")
+    ran = bench.run(SUITE, "-k", "resurfacing", store=taught / "store")
     assert ran.report is not None
     leaks = ran.report["localization"]["leaks"]
     floors = {name: one["floor"]["low"] for name, one in leaks.items()}

@@ -24,8 +24,8 @@ from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
 SUITE = Path(__file__).parents[2] / "suites" / "test_localization.py"
 GROUPS = (Group("forget1", "forget"), Group("retain1", "retain"))
 SIZES = Sizes(groups=2, judged=3, tuning=1, public=2, instruction=1, held_out=2, unseen=2)
-WIDTH = 128
-"""So many weights that one half is told from what is near it."""
+WIDTH, NARROW = 128, 32
+"""So many weights that one half is told from what is near it; and where that is not asked."""
 SECTION = """
 [localization]
 pretrained = 'pretrained'
@@ -53,9 +53,25 @@ def moved(model: Any, seed: int, scale: float, masks: Masks, *groups: str) -> An
 
 
 @pytest.fixture
+def wide(bench: Bench) -> Path:
+    """As `written`, with weights enough."""
+    return write(bench, WIDTH)
+
+
+@pytest.fixture
 def written(bench: Bench) -> Path:
     """A model, itself after two groups were written into it, an update of one group and one of everything."""
-    pretrained = FAMILIES["llama"](layers=4, width=WIDTH, seed=1)
+    return write(bench, NARROW)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store for runs on the models of `written`, that each is asked once: what is stored is named by its content."""
+    return tmp_path_factory.mktemp("kept")
+
+
+def write(bench: Bench, width: int) -> Path:
+    pretrained = FAMILIES["llama"](layers=4, width=width, seed=1)
     masks = draw_weights(maskable(pretrained), GROUPS, 0.2, seed=0)
     injected = moved(pretrained, 1, 0.02, masks, "forget1", "retain1")
     models = {
@@ -76,7 +92,8 @@ def manifest(folder: Path, more: str = "", section: str = SECTION) -> None:
     (folder / "uds.toml").write_text(section + more)
 
 
-def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, written: Path) -> None:
+def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wide: Path) -> None:
+    written = wide
     manifest(written, "must_pass = ['oracle']\nforget_field = 'phone'\nretain_field = 'birth_city'\n")
     ran = bench.run(SUITE, store=written / "store")
     verdicts = {name.removeprefix("localization."): verdict for name, verdict in ran.verdicts.items()}
@@ -98,7 +115,7 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wri
     assert told["candidates"] == ["oracle", "blind"]
     assert told["models"]["oracle"]["weights"]["absent"] == ["contrast", "contrastnorm", "eratio"]
     assert told["models"]["injected"]["weights"] is None
-    assert "controls of the localization audit are weak" in ran.text
+    assert "controls are weak: add [localization] neutral\n" in ran.text
     loads = ran.report["loads"]
     assert all(count == 1 for count in loads.values()), "each is loaded once, by itself and under each attack"
     again = bench.run(SUITE, store=written / "store")
@@ -107,17 +124,19 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wri
     assert again.report["localization"] == told
 
 
-def test_a_control_without_the_model_that_it_was_made_of_makes_no_contrast(bench: Bench, written: Path) -> None:
+def test_a_control_without_the_model_that_it_was_made_of_makes_no_contrast(
+    bench: Bench, written: Path, kept: Path
+) -> None:
     manifest(written, "controls = { blind = 'oracle' }\n")
-    ran = bench.run(SUITE, "-k", "test_raw and blind", store=written / "store")
+    ran = bench.run(SUITE, "-k", "test_raw and blind", store=kept)
     assert ran.report is not None
     assert ran.report["localization"]["models"]["blind"]["weights"]["absent"] == ["contrast", "contrastnorm", "eratio"]
     assert "name it as [localization] unmasked" in ran.text
 
 
-def test_the_injected_model_itself_was_not_changed(bench: Bench, written: Path) -> None:
+def test_the_injected_model_itself_was_not_changed(bench: Bench, written: Path, kept: Path) -> None:
     manifest(written, section=SECTION.replace("'blind'", "'injected'"))
-    ran = bench.run(SUITE, "-k", "test_auc", store=written / "store")
+    ran = bench.run(SUITE, "-k", "test_auc", store=kept)
     assert ran.verdicts["localization.auc[blind]"] == "fail"
     assert "nothing there was changed" in ran.claims["localization.auc[blind]"]["message"]
     assert ran.claims["localization.auc[blind]"]["observed"] == 0.5
@@ -144,15 +163,26 @@ def imported() -> None:
 @pytest.fixture
 def known(imported: None, written: Path) -> Path:
     """Two tasks whose right answers are the injected model's, a model near it, and one that knows nothing of them."""
-    stranger = FAMILIES["llama"](layers=4, width=WIDTH, seed=9)
+    stranger = FAMILIES["llama"](layers=4, width=NARROW, seed=9)
     injected = type(stranger).from_pretrained(written / "injected").eval()
     near = moved(injected, 4, 1e-4, read_masks(written / "masks.safetensors"))
     for name, model in (("stranger", stranger), ("near", near)):
         save_checkpoint(written / name, model, tiny_tokenizer())
     for name, seed in (("mine", 0), ("yours", 1)):
-        listed = [one | {"right": chosen(injected, tiny_tokenizer(), one)} for one in documents(50, seed)]
-        write_task(written / "tasks", name, listed)
+        write_task(written / "tasks", name, answered(injected, seed))
     return written
+
+
+ANSWERED: dict[int, list[dict[str, Any]]] = {}
+"""By seed, as the injected model of `written` is the same for all."""
+
+
+def answered(injected: Any, seed: int) -> list[dict[str, Any]]:
+    """Documents whose right answers are the model's own."""
+    if seed not in ANSWERED:
+        tokenizer = tiny_tokenizer()
+        ANSWERED[seed] = [one | {"right": chosen(injected, tokenizer, one)} for one in documents(50, seed)]
+    return ANSWERED[seed]
 
 
 ASKED = SECTION.replace("oracle = 'oracle', blind = 'blind'", "near = 'near', stranger = 'stranger'")
@@ -274,10 +304,10 @@ def test_people_of_a_group_without_a_mask_are_one_line(bench: Bench, written: Pa
     assert "group 'forget2' has no mask: there are forget1, retain1" in ran.text
 
 
-def test_neutral_training_that_moved_nothing_is_no_control(bench: Bench, written: Path) -> None:
+def test_neutral_training_that_moved_nothing_is_no_control(bench: Bench, written: Path, kept: Path) -> None:
     shutil.copytree(written / "injected", written / "untrained")
     manifest(written, "neutral = 'untrained'\n")
-    ran = bench.run(SUITE, "-k", "test_auc and blind", store=written / "store")
+    ran = bench.run(SUITE, "-k", "test_auc and blind", store=kept)
     assert "[localization] neutral: has the injected model's weights" in ran.text
     assert "pass" not in ran.verdicts.values()
 
@@ -287,7 +317,7 @@ def test_checkpoints_and_masks_that_do_not_belong_together(bench: Bench, written
     if what == "shape":
         save_checkpoint(written / "blind", FAMILIES["llama"](layers=4, width=64, seed=1), tiny_tokenizer())
     elif what == "nan":
-        model = FAMILIES["llama"](layers=4, width=WIDTH, seed=1)
+        model = FAMILIES["llama"](layers=4, width=NARROW, seed=1)
         with torch.no_grad():
             next(p for name, p in model.named_parameters() if "mlp" in name)[0, 0] = float("nan")
         save_checkpoint(written / "blind", model, tiny_tokenizer())

@@ -132,7 +132,7 @@ def test_the_sections_of_the_design(folder: Path) -> None:
     assert manifest.association is not None
     assert manifest.association.subjects == str(data / "subjects.jsonl")
     assert manifest.thresholds == {"depth.score": 0.8, "depth.score[npo]": 1.0}
-    assert manifest.expect["depth.score[simnpo]"].verdict == ("fail",)
+    assert manifest.expect["depth.score[simnpo]"].verdict == "fail"
     assert (manifest.path, manifest.folder) == (folder / "uds.toml", folder)
     assert manifest.document.where(("thresholds", "depth.score")) == f"{folder / 'uds.toml'}, line 36"
 
@@ -214,7 +214,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[candidates]\nx.model = 'a'\nx.dtype = 'fp16'\n", 3, "candidates.x.dtype", "'float32', 'bfloat16' or '"),
         ("[candidates.x]\nmodel = 'runs/npo'\nrevision = 'a'\n", 3, "candidates.x.revision", "is a folder: "),
         ("[candidates]\nx = ''\n", 2, "candidates.x", "is empty"),
-        ("[candidates]\nx = 'zoo:'\n", 2, "candidates.x", "names no model of the zoo"),
+        ("[candidates]\nx = 'zoo:'\n", 2, "candidates.x", "names no embedded model"),
         # files and folders
         ("[candidates]\nx = 'a'\ny = 'runs/npoo'\n", 3, "candidates.y", "mean 'runs/npo' or 'runs/npo2'?"),
         ("[candidates]\nx = './npo'\n", 2, "candidates.x", "no folder {folder}/npo: check the path"),
@@ -254,9 +254,15 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[thresholds]\n'a.b[c]' = inf\n", 2, 'thresholds."a.b[c]"', "is inf: it must be a finite number"),
         ("[expect]\ndepth = { verdict = 'fail', reason = 'x' }\n", 2, "expect.depth", "is no claim"),
         ("[expect]\n'a.b' = { verdict = 'bad', reason = 'x' }", 2, 'expect."a.b".verdict', "'bad': it must be 'fail'"),
-        ("[expect]\n'a.b' = { verdict = 'pass', reason = 'x' }", 2, 'expect."a.b".verdict', "other than pass"),
-        ("[expect]\n'a.b' = { verdict = [], reason = 'x' }", 2, 'expect."a.b".verdict', "other than pass"),
-        ("[expect]\n'a.b' = { verdict = ['fail', 'good'], reason = 'x' }", 2, 'expect."a.b".verdict[1]', "'good'"),
+        ("[expect]\n'a.b' = { verdict = 'pass', reason = 'x' }", 2, 'expect."a.b".verdict', "'pass': it must be"),
+        ("[expect]\n'a.b' = { verdict = ['fail'], reason = 'x' }", 2, 'expect."a.b".verdict', "['fail']: it must be"),
+        # specimens
+        ("[specimens]\ndepth = { fail = ['x'] }\n", 2, "specimens.depth", "is no claim"),
+        ("[specimens]\n'a.b' = { inconclusive = ['x'] }", 2, 'specimens."a.b".inconclusive', "it must be 'pass'"),
+        ("[specimens]\n'a.b' = { fail = 'x' }", 2, 'specimens."a.b".fail', "'x': it must be"),
+        ("[specimens]\n'a.b' = ['x']", 2, 'specimens."a.b"', "it must be"),
+        ("[specimens.'a.b']\npass = ['x']\nfail = ['y', 'x']\n", 3, 'specimens."a.b".fail', "'x' is declared already"),
+        ("[specimens]\n'a.b' = { fail = ['x', 'x'] }", 2, 'specimens."a.b".fail', "'x' is declared already"),
         ("[expect]\n\n'a.b' = { verdict = 'fail' }\n", 3, 'expect."a.b".reason', "is missing"),
         ("[expect.'a.b']\nverdict = 'fail'\nreason = ' '\n", 3, 'expect."a.b".reason', "is empty: say why"),
         ("[expect]\n'a.b' = 'fail'\n", 2, 'expect."a.b"', "is 'fail': it must be a table"),

@@ -28,7 +28,7 @@ def test_never_of_a_users_models(bench: Bench) -> None:
     bench.manifest()
     ran = bench.run(DEPTH, "--uds-record", "why not")
     assert ran.code != 0, ran.text
-    assert "goldens are of the embedded zoo" in ran.text
+    assert "goldens are of the shipped specimens" in ran.text
     assert not (bench.folder / "goldens").exists()
 
 

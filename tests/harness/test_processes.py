@@ -2,20 +2,27 @@
 
 import pytest
 from small_runs import DEPTH, Bench
+from test_bypass_suite import SUITE as BYPASS
+from test_bypass_suite import canary
 
 pytest.importorskip("xdist")
 
 
 def test_two_processes_say_the_same_and_load_each_checkpoint_once(bench: Bench) -> None:
-    bench.manifest(["copy", "shallow", "retain3"])
+    """Scores and records of replies, which one of the two has and the other reads."""
+    rows = [canary(i, "forget") for i in range(6)] + [canary(6, "retain"), canary(7, "holdout")]
+    (bench.folder / "canaries.jsonl").write_text("\n".join(rows))
+    asked = f"models = {{ asked = '{bench.models / 'base'}' }}\nmax_new_tokens = 24\ncanaries = 'canaries.jsonl'\n"
+    bench.manifest(["copy", "shallow", "retain3"], more=f"[bypass]\n{asked}")
     alone = bench.run(DEPTH)
-    ran = bench.run(DEPTH, "-n", "2", store=bench.folder / "store", subprocess=True)
+    ran = bench.run(DEPTH, BYPASS, "-n", "2", store=bench.folder / "store")
     assert ran.code == alone.code == 1
-    assert ran.verdicts == alone.verdicts
-    assert ran.counts == alone.counts
+    assert {name: verdict for name, verdict in ran.verdicts.items() if name.startswith("depth.")} == alone.verdicts
+    assert ran.counts
     assert ran.report is not None
-    names = ("copy", "full", "full2", "retain", "retain2", "retain3", "shallow")
+    names = ("asked", "copy", "full", "full2", "retain", "retain2", "retain3", "shallow")
     assert ran.report["loads"] == dict.fromkeys(names, 1)
+    assert [row["model"] for row in ran.report["bypass"]["models"]] == ["asked"], "whichever process examined it"
 
 
 def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:
@@ -26,15 +33,16 @@ def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:
         "    claim.identity(np.float64(0), tolerance=0, what='x', provenance={'n': np.int64(1)})\n"
         for i in range(4)
     )
-    ran = bench.run(bench.test(body), "-n", "2", subprocess=True)
+    ran = bench.run(bench.test(body), "-n", "1")
     assert ran.code == 1, ran.text
     assert ran.counts == {"pass": 4, "crashed": 1}
-    assert "crashed" in ran.claims["test_dies"]["message"]
+    assert ran.text.count("crashed while running") == 1
+    assert ran.claims["test_dies"]["message"] in ran.text
 
 
 def test_configuration_errors_are_told_once_and_end_with_4(bench: Bench) -> None:
     bench.manifest(["copy"], more='[expect]\n"depth.score[nobody]" = { verdict = "fail", reason = "x" }\n')
-    ran = bench.run(DEPTH, "-n", "1", subprocess=True)
+    ran = bench.run(DEPTH, "-n", "1")
     assert ran.code == pytest.ExitCode.USAGE_ERROR, ran.text
     assert "matches no claim" in ran.text
 
@@ -43,6 +51,6 @@ def test_a_checkpoint_that_cannot_fit_ends_with_4(bench: Bench) -> None:
     folder = bench.copy("copy", "bare")
     (folder / "tokenizer.json").unlink()
     bench.manifest({"bare": folder})
-    ran = bench.run(DEPTH, "-n", "1", subprocess=True)
+    ran = bench.run(DEPTH, "-n", "1")
     assert ran.code == pytest.ExitCode.USAGE_ERROR, ran.text
     assert "no tokenizer files" in ran.text

@@ -38,7 +38,7 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
     wanted = plan(["full", "retain", "retain2", "full2", "broken"])
     found = []
     for place, count in (("one", 1), ("two", 2)):
-        monkeypatch.setattr("uds_bench.harness.engine.processes", lambda *_, count=count: count)
+        monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_, count=count: count)
         current = engine(models, tmp_path / place, {"broken": CheckpointSpec(str(broken))})
         values: dict[Request, float | str | None] = {}
         for request in wanted:
@@ -58,10 +58,45 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
 
 
 def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_one = CheckpointSpec(str(models / "full"))
+    scorer, full = engine(models, models / "nowhere", {}), CheckpointSpec(str(models / "full"))
+
+    def work(groups: int, of: CheckpointSpec | None = full) -> list[workers.Work]:
+        return [workers.Work(scorer, lambda: scorer, [["group"]] * groups, of)]
+
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    assert workers.processes(20, small_one, "cpu") == 2
-    assert workers.processes(workers.ENOUGH - 1, small_one, "cpu") == 1
-    assert workers.processes(20, small_one, "cuda") == 1
+    assert workers.processes(work(20), "cpu") == 2
+    assert workers.processes([*work(workers.ENOUGH - 1), *work(1)], "cpu") == 2, "what is foreseen counts"
+    assert workers.processes(work(workers.ENOUGH - 1), "cpu") == 1
+    assert workers.processes(work(20, None), "cpu") == 1
+    assert workers.processes(work(20), "cuda") == 1
     monkeypatch.setattr("os.sysconf", lambda _: 1024)
-    assert workers.processes(20, small_one, "cpu") == 1
+    assert workers.processes(work(20), "cpu") == 1
+
+
+def test_what_is_foreseen_is_scored_beside_what_is_wanted_and_what_fails_there_is_told_later(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_: 2)
+    crew, facts, store = workers.Crew(), load_facts(models / "facts.jsonl"), Store(tmp_path)
+    specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES} | {"gone": CheckpointSpec("/nowhere")}
+    first, second = (Engine(specs, facts, store, crew=crew) for _ in range(2))
+    later = [Request(name, "prob") for name in ("retain2", "gone")]
+    crew.foresee(lambda: [second.work(later)])
+    first.score(Request("full", "prob"))
+    assert (dict(first.loads), second.loads["retain2"]) == ({"full": 1}, 1)
+    assert second.stored(later[0]) is not None
+    with pytest.raises(UdsError, match="/nowhere"):
+        second.score(later[1])
+    second.score(later[0])
+    assert second.loads["retain2"] == 1, "it is not loaded again"
+
+
+def test_where_there_is_no_other_process_nothing_is_scored_before_it_is_wanted(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_: 1)
+    crew, specs = workers.Crew(), {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
+    first, second = (Engine(specs, load_facts(models / "facts.jsonl"), Store(tmp_path), crew=crew) for _ in range(2))
+    crew.foresee(lambda: [second.work([Request("retain2", "prob")])])
+    first.score(Request("full", "prob"))
+    assert not second.loads

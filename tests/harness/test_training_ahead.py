@@ -10,6 +10,8 @@ from small_runs import DEPTH, Bench
 
 from uds_bench.errors import UdsError
 
+ZOO = ("--uds-profile", "zoo")
+
 
 def test_the_models_of_all_audits_are_trained_at_once_and_each_audit_tells_of_its_own(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
@@ -22,7 +24,7 @@ def test_the_models_of_all_audits_are_trained_at_once_and_each_audit_tells_of_it
 
     monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
     tests = [f"{DEPTH.with_name(f'test_{audit}.py')}::test_retained" for audit in ("association", "localization")]
-    ran = bench.run(*tests, store=bench.folder / "store")
+    ran = bench.run(*tests, *ZOO, store=bench.folder / "store")
     together, *apart = asked
     association, localization = ({name for name in together if name.startswith(kind)} for kind in ("assoc_", "loc_"))
     assert together == association | localization
@@ -50,6 +52,6 @@ def test_what_no_selected_test_asks_for_is_not_trained(bench: Bench, monkeypatch
         raise UdsError("none")
 
     monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
-    bench.run(f"{DEPTH.with_name('test_localization.py')}::test_public[memflex]", store=bench.folder / "store")
+    bench.run(f"{DEPTH.with_name('test_localization.py')}::test_public[memflex]", *ZOO, store=bench.folder / "store")
     assert "loc_memflex" in asked[0]
     assert not asked[0] & {"loc_simnpo", "loc_alphaedit", "assoc_full", "full"}

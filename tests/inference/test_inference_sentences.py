@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,16 @@ def slowly(model: Any, rows: list[tuple[int, ...]]) -> np.ndarray:
     return np.array(found)
 
 
+@cache
+def told_slowly(family: str) -> tuple[Any, list[tuple[int, ...]], np.ndarray]:
+    checkpoint, rows = on_cpu(loaded(FAMILIES[family](VOCABULARY))), drawn(60)
+    return checkpoint, rows, slowly(checkpoint.model, rows)
+
+
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 @pytest.mark.parametrize(("room", "tokens"), [(1, 8), (5, 40), (64, 500)])
 def test_every_family_gives_what_single_passes_give(family: str, room: int, tokens: int) -> None:
-    checkpoint = on_cpu(loaded(FAMILIES[family](VOCABULARY)))
-    rows = drawn(60)
-    slow = slowly(checkpoint.model, rows)
+    checkpoint, rows, slow = told_slowly(family)
     np.testing.assert_allclose(sentence_nll(checkpoint, rows, room, tokens), slow, rtol=0, atol=3 * TOLERANCE)
     np.testing.assert_allclose(nll_apart(checkpoint, rows, tokens), slow, rtol=0, atol=3 * TOLERANCE)
     assert np.ptp(slow) > 1
@@ -70,11 +75,11 @@ def test_as_many_tokens_are_read_as_there_are_beginnings(family: str) -> None:
 
 @pytest.mark.parametrize("family", sorted(SHORT_SIGHTED))
 def test_short_sight_is_noticed(family: str) -> None:
-    checkpoint, rows = on_cpu(loaded(FAMILIES[family](VOCABULARY))), drawn(60)
+    checkpoint, rows, slow = told_slowly(family)
     with fed(checkpoint) as passes:
         found = sentence_nll(checkpoint, rows, room=64)
     assert not all(as_tree for _, as_tree in passes)
-    np.testing.assert_allclose(found, slowly(checkpoint.model, rows), rtol=0, atol=3 * TOLERANCE)
+    np.testing.assert_allclose(found, slow, rtol=0, atol=3 * TOLERANCE)
 
 
 @pytest.mark.parametrize(("gap", "as_tree"), [(9e-6, True), (2e-5, False)])

@@ -141,11 +141,12 @@ def test_where_it_is_forbidden_no_markup_is_said(family: str, batch_size: int) -
 
 def test_what_was_said_before_changes_no_reply() -> None:
     """Stretches are kept: by prefix and by whether markup was forbidden, and by nothing less."""
+    ways = [(no, values) for no in (False, True) for values in (respond, lambda w: ["unknown"] * len(w), None)]
+    fresh = [Teller(model_of("llama"), DECODINGS[0], 3).tell(prompts(), values, no) for no, values in ways]
     teller = Teller(model_of("llama"), DECODINGS[0], 3)
-    for forbidden in (False, True, False):
-        for values in (respond, lambda wanted: ["unknown"] * len(wanted), None):
-            fresh = Teller(model_of("llama"), DECODINGS[0], 3).tell(prompts(), values, forbidden)
-            assert teller.tell(prompts(), values, forbidden) == fresh
+    for at in (*range(6), *range(3)):
+        no, values = ways[at]
+        assert teller.tell(prompts(), values, no) == fresh[at]
 
 
 Part = str | int

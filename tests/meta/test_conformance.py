@@ -1,7 +1,7 @@
 """Bring your own metric: a good one passes every check, and each kind of broken one is caught by the check for it."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from uds_bench.meta import CheckResult, Models, Trial, check_metric, conformance
 from uds_bench.meta.checks import CHECKS
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
-from uds_bench.zoo import recipes, runner
 
 UDS, ACCURACY = find_metric("uds"), find_metric("entity_accuracy")
 NOT_ROBUST = {"relearning": "what only fell silent comes back, and in the retain model nothing does"}
@@ -243,19 +242,11 @@ def test_the_example_is_short_and_stands_in_the_readme() -> None:
     assert f"```python\n{EXAMPLE}```" in (Path(__file__).parents[2] / "README.md").read_text()
 
 
-def test_without_a_trial_it_is_the_embedded_zoo(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every model of the quick profile by its own name and the attacks of its manifest; small models stand in."""
-    asked: list[str] = []
-
-    def trained(names: Iterable[str], cache: Path) -> dict[str, Path]:
-        asked.extend(names)
-        return {name: bench.models / ("retain" if name.startswith(("retain", "others")) else "full") for name in asked}
-
-    monkeypatch.setattr(runner, "paths", trained)
+def test_without_a_trial_it_is_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is trained; the attacks are those of the zoo."""
     trial = zoo_trial()
-    assert set(asked) == set(recipes.RECIPES) - {"base", "retain99", "retain95"}
     assert trial.attacks == ("nf4", "relearn")
-    assert len(trial.models.positive) == len(trial.models.negative) == 6
+    assert len(trial.models.positive) == len(trial.models.negative) == 3
     monkeypatch.setattr(conformance, "zoo_trial", lambda: trial)
     monkeypatch.setattr(conformance, "CHECKS", {"direction": CHECKS["direction"]})
     assert [result.outcome for result in check_metric(find_metric("prob"))] == ["pass"]

@@ -1,8 +1,8 @@
 """Runs of masked injection that one process and several do alike; as a program, the part of one process of two:
 
-python shared_injection.py ddp|fsdp RANK FOLDER
+python shared_injection.py RANK FOLDER
 
-writes FOLDER/CASE.RANK.json and, by rank 0, the weights as FOLDER/CASE.safetensors.
+writes FOLDER/KIND/CASE.RANK.json and, by rank 0, the weights as FOLDER/KIND/CASE.safetensors, of every kind of sharing.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.methods.injection import Injection, Rates, Sample, inject
 
+KINDS = ("ddp", "fsdp")
 PROCESSES, RATE = 2, 1e-3
 PATIENCE = timedelta(seconds=120)
 """How long a process waits for the other before it gives up; they need milliseconds."""
@@ -104,15 +105,24 @@ def accelerated(kind: str) -> Any:
     return accelerator
 
 
-def main(kind: str, rank: int, folder: Path) -> None:
-    from safetensors.torch import save_file
-
+def main(rank: int, folder: Path) -> None:
     torch.set_num_threads(1)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(PROCESSES), LOCAL_WORLD_SIZE=str(PROCESSES))
     # They meet in a file: a port could be another's.
     meeting = f"file://{folder}/meeting"
     torch.distributed.init_process_group("gloo", meeting, PATIENCE, world_size=PROCESSES, rank=rank)
-    accelerator = accelerated(kind)
+    for kind in KINDS:
+        every_case(accelerated(kind), rank, folder / kind)
+    torch.distributed.barrier()
+    # All is written and read. The end of gloo's threads aborts now and then on a machine that does much else.
+    os._exit(0)
+
+
+def every_case(accelerator: Any, rank: int, folder: Path) -> None:
+    from accelerate.state import AcceleratorState, PartialState
+    from safetensors.torch import save_file
+
+    folder.mkdir(exist_ok=True)
     for name, case in CASES.items():
         model, injection = run(case, accelerator)
         (folder / f"{name}.{rank}.json").write_text(json.dumps(asdict(injection)))
@@ -124,10 +134,9 @@ def main(kind: str, rank: int, folder: Path) -> None:
             wrong(rank, accelerator)
         except Exception as error:
             (folder / f"{wrong.__name__}.{rank}.json").write_text(json.dumps(f"{type(error).__name__}: {error}"))
-    torch.distributed.barrier()
-    # All is written and read. The end of gloo's threads aborts now and then on a machine that does much else.
-    os._exit(0)
+    AcceleratorState._reset_state()
+    PartialState._reset_state()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -18,9 +17,9 @@ import shared_injection
 import torch
 from accelerate import Accelerator, DistributedType
 from accelerate.state import AcceleratorState
-from filelock import FileLock
 from safetensors.torch import load_file
-from shared_injection import CASES, PROCESSES, masks_of, run
+from shared_injection import CASES, KINDS, PROCESSES, masks_of, run
+from small_runs import made_once
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.injection import Injection
@@ -35,27 +34,19 @@ CLOSE, MOST = 1e-6, 0.999
 DRIFTING = [name for name in CASES if name != "facts"]
 
 
-@pytest.fixture(scope="module", params=["ddp", "fsdp"])
+@pytest.fixture(scope="module", params=KINDS)
 def together(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder where two processes wrote what all cases came to, once a session, whatever processes test."""
-    root = tmp_path_factory.getbasetemp()
-    folder: Path = (root.parent if "popen" in root.name else root) / f"injection-{request.param}"
-    with FileLock(folder.with_name("injection.lock")):
-        if not (folder / "whole").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            launch(request.param, folder)
-            (folder / "whole").touch()
-    return folder
+    return made_once(tmp_path_factory, "injection", launch) / str(request.param)
 
 
-def launch(kind: str, folder: Path) -> None:
+def launch(folder: Path) -> None:
     """Run `shared_injection` in two processes; when one fails or time is up, neither is left."""
     logs = [folder / f"{rank}.log" for rank in range(PROCESSES)]
     deadline, children = time.monotonic() + PATIENCE, list[subprocess.Popen[bytes]]()
     try:
         for rank, log in enumerate(logs):
-            command = [sys.executable, shared_injection.__file__, kind, str(rank), str(folder)]
+            command = [sys.executable, shared_injection.__file__, str(rank), str(folder)]
             environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
             with log.open("wb") as file:
                 children.append(subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT))

@@ -165,7 +165,7 @@ def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict
         "statement": "",
         "message": "",
         "controls": [],
-        "golden": {"status": "not recorded for this platform"},
+        "golden": {"status": "none"},
         "expected": None,
         "waiver": None,
         "reproduce": f"pytest suites/test_depth.py -k '{chosen}' --uds-manifest uds.toml",

@@ -218,7 +218,7 @@ PLACES = [path for path in places(SECTION) if path]
 
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_odd_values_never_break_the_page(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
     odd = copy.deepcopy(SECTION)
     for (*path, last), junk in changes:

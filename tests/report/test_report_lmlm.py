@@ -239,7 +239,7 @@ PLACES = [path for path in places(SMALL) if path]
 
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_odd_values_are_shown_as_absent(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
     odd = copy.deepcopy(SMALL)
     for (*path, last), junk in changes:

@@ -95,8 +95,34 @@ def test_expected_misses_stand_apart_and_are_never_green(red):
     chips = red.all("span", "chip")
     assert sum("expected miss" in e.text for e in chips) >= 6
     for chip in chips:
-        passes = chip.text.endswith(" pass")
-        assert ("good" in chip.classes) == passes, chip.text
+        good = chip.text.partition(" ")[2] in ("pass", "caught", "cleared")
+        assert ("good" in chip.classes) == good, chip.text
+
+
+def test_what_was_caught_is_no_pass():
+    run = example(broken=False)
+    for row in run["claims"]:
+        if row["verdict"] == "expected miss":
+            row |= {"verdict": "caught", "outcome": "fail", "specimen": "fail", "expected": None}
+    counts = run["summary"]["counts"]
+    counts["caught"], counts["expected miss"] = counts["expected miss"], 0
+    page = Page(render(run))
+    groups = [e.text for e in page.all("tr", "group")]
+    assert [words.split(" ")[0] for words in groups] == ["Caught", "Passing", "Controls"]
+    assert "a specimen that must come out fail" in page.id("claims").text
+    caught = "Specimens that came to what they must: 3 caught (depth.score[npo_weak], depth.score[simnpo], "
+    assert caught in page.id("verdict").text
+    assert "8 of 14 claims pass and none fails." in page.id("verdict").text
+    assert "RED" not in page.all("h1")[0].text
+
+
+def test_a_miss_of_what_was_declared_is_not_told_as_a_miss_of_the_bound():
+    run = example(broken=False)
+    row = next(row for row in run["claims"] if row["name"] == "depth.score[simnpo]")
+    row |= {"verdict": "fail", "outcome": "pass", "specimen": "fail", "expected": None}
+    page = Page(render(run))
+    assert "It came out pass, which is not what it is held to" in page.id("failures").text
+    assert "misses the bound" not in page.id("failures").text
 
 
 def test_warnings_and_controls_say_what_they_mean(red):

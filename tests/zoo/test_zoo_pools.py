@@ -21,7 +21,7 @@ OF_OTHER_SEED = {"positive": "full2", "negative": "retain2"}
 
 @pytest.fixture(scope="module")
 def manifests() -> dict[str, Manifest]:
-    return {name: load_manifest(embedded_manifest(name)) for name in ("quick", "full")}
+    return {name: load_manifest(embedded_manifest(name)) for name in ("zoo", "full")}
 
 
 # ---- pools
@@ -109,22 +109,22 @@ def test_quick_has_both_settings_of_every_form_and_names_known_models() -> None:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_manifests_name_exactly_the_pools(manifests: dict[str, Manifest], side: str) -> None:
-    for profile, names in (("quick", pools.QUICK), ("full", list(pools.MODELS))):
+    for profile, names in (("zoo", pools.QUICK), ("full", list(pools.MODELS))):
         listed = getattr(manifests[profile].pools, side)
         wanted = {OF_OTHER_SEED[side], *(name for name in names if pools.MODELS[name].form in SIDES[side])}
         assert set(listed) == wanted
-        assert len(listed) == (6 if profile == "quick" else 37)
+        assert len(listed) == (6 if profile == "zoo" else 37)
 
 
 def test_manifests_name_exactly_the_candidates(manifests: dict[str, Manifest]) -> None:
-    assert set(manifests["quick"].candidates) == set(candidates.MODELS)
+    assert set(manifests["zoo"].candidates) == set(candidates.MODELS)
     assert set(manifests["full"].candidates) == set(candidates.MODELS)
     assert set(manifests["full"].sweep) == set(sweep.MODELS)
     assert not set(candidates.MODELS) & set(sweep.MODELS)
     assert len(manifests["full"].unlearned) == len(candidates.MODELS) + 150
 
 
-@pytest.mark.parametrize("profile", ["quick", "full"])
+@pytest.mark.parametrize("profile", ["zoo", "full"])
 def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, Manifest], profile: str) -> None:
     manifest = manifests[profile]
     for name, spec in manifest.checkpoints().items():
@@ -137,15 +137,13 @@ def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, Ma
     assert list(manifest.chosen_attacks()) == ["nf4", "relearn"]
 
 
-def test_both_profiles_attack_and_expect_alike_where_they_share(
+def test_both_profiles_attack_and_audit_alike_where_they_share(
     manifests: dict[str, Manifest],
 ) -> None:
-    quick, full = manifests["quick"], manifests["full"]
+    quick, full = manifests["zoo"], manifests["full"]
     assert {n: a.settings for n, a in quick.chosen_attacks().items()} == {
         n: a.settings for n, a in full.chosen_attacks().items()
     }
-    shared = ("depth.", "bypass.", "lmlm.", "localization.", "association.")
-    assert full.expect == {name: entry for name, entry in quick.expect.items() if name.startswith(shared)}
     assert full.bypass == quick.bypass
     assert full.lmlm == quick.lmlm
     assert full.localization is not None
@@ -158,7 +156,7 @@ def test_both_profiles_attack_and_expect_alike_where_they_share(
 def test_pools_are_large_enough_for_what_they_are_to_show(manifests: dict[str, Manifest]) -> None:
     """An AUC of 1 over n + n models has the exact lower bound (alpha / 2) ** (1 / n)."""
     lowest = {name: ((1 - LEVEL) / 2) ** (1 / len(m.pools.positive)) for name, m in manifests.items()}
-    assert lowest["quick"] > 0.5
+    assert lowest["zoo"] > 0.5
     assert lowest["full"] > CLAIMS["faithfulness.uds"].bound
     assert all(len(m.pools.positive) == len(m.pools.negative) for m in manifests.values())
 

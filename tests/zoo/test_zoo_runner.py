@@ -23,8 +23,15 @@ from uds_bench.zoo import build, cache, recipes, runner
 NAMES = ["full", "retain", "npo", "idk", "identity"]
 
 
+class Terminal(io.StringIO):
+    """What is written, of a file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def terminal() -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, width=160)
+    return Console(file=Terminal(), force_terminal=True, width=160)
 
 
 def shown(console: Console) -> str:

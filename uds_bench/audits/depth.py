@@ -21,7 +21,14 @@ ALIKE = 0.01
 a nudged weight changes. Rounding to four bits changes more, and is let pass: how alike two seeds of a larger model are
 is not known."""
 POOL = 3
-"""Models that a pool needs on each side before it may set the cut: leaving one out must leave a pool."""
+"""Models that a pool needs on each side before it may set the cut."""
+
+BY_DEFINITION = {
+    "full": Decision(Verdict.FAIL, 0.0, None, "0 by definition"),
+    "retain": Decision(Verdict.PASS, 1.0, None, "1 by definition"),
+}
+"""What the references come to under depth.score; `depth.self_patch` and `depth.retain_is_one` hold them to it. An
+interval over few people would leave it open."""
 
 
 def largest_drop(uds: Score) -> float:
@@ -135,19 +142,12 @@ def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
     return decide_ordering([step], "authors").verdict, step
 
 
-def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score], least: int = POOL) -> float | None:
+def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score]) -> float | None:
     """The UDS between the pools with the best balanced accuracy; None for pools too small to set one."""
-    if len(knows) < least or len(never_knew) < least:
+    if min(len(knows), len(never_knew)) < POOL:
         return None
     cut = balanced_cut([_value(s) for s in knows], [_value(s) for s in never_knew])
     return None if math.isnan(cut) else cut
-
-
-def pool_cut_without(score: Score, knows: Sequence[Score], never_knew: Sequence[Score]) -> float | None:
-    """The cut that the other pool models give: a control is never judged by a bound that it helped to set."""
-    if pool_cut(knows, never_knew) is None:
-        return None
-    return pool_cut([s for s in knows if s is not score], [s for s in never_knew if s is not score], POOL - 1)
 
 
 def _value(score: Score) -> float:
@@ -159,7 +159,8 @@ def hidden(
 ) -> Decision:
     """Whether what a candidate says and what its activations hold agree; names the output metrics that decide it.
 
-    `depth`: the decision on its UDS; `generations`: its output scores; `full`: the full model's, in the same order.
+    `depth`: the decision on its UDS, without an interval where it follows from the definition; `generations`: its
+    output scores; `full`: the full model's, in the same order.
     Generation says forgotten where the upper bound of a score is at most `share` of the full model's value: PASS where
     depth passes, WARNING where it fails. A lower bound above that share while depth passes is a FAIL: words that
     know do not come from activations that do not, so that patching has misread them (hidden dimensions permuted or
@@ -173,7 +174,8 @@ def hidden(
     forgotten: list[str] = []
     kept: list[str] = []
     said: list[str] = []
-    if depth.interval is None or not depth.interval.decides:
+    by_definition = depth.interval is None and depth.verdict is not Verdict.INCONCLUSIVE
+    if not by_definition and (depth.interval is None or not depth.interval.decides):
         return Decision(Verdict.INCONCLUSIVE, None, depth.interval, f"depth.score: {depth.text}")
     for own, reference in zip(generations, full, strict=True):
         name = f"{own.metric}[{own.variant}]"

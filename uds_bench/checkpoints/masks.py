@@ -1,4 +1,4 @@
-"""Which group of facts may be written into which weight: up to 32 disjoint masks in one 32-bit word a weight."""
+"""Which group of facts may be written into which weight: up to 32 disjoint masks in one word a weight."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from uds_bench.storage import content_key, write_atomic
 Role = Literal["forget", "retain", "held_out"]
 ROLES: tuple[Role, ...] = get_args(Role)
 MOST = 32
+WORDS = (torch.int32, torch.uint8)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Group:
 
 @dataclass(frozen=True)
 class Masks:
-    """`words`: by parameter name, int32 of its shape, in memory or in a file; bit i is set where `groups[i]` may write.
+    """`words`: by parameter name, int32 of its shape, or uint8 of up to eight groups, in memory or in a file; bit i is
+    set where `groups[i]` may write.
 
     Every parameter that could have been chosen is there, also where no bit is set: what is not there (norms,
     embeddings, the last layers) is not scored either. Words are looked at a piece at a time. Raises CheckpointError
@@ -79,10 +81,12 @@ class Masks:
         """By bit, how many weights have it and no other."""
         counts = np.zeros(MOST + 1, np.int64)
         for name, word in self.words.items():
-            if word.dtype != torch.int32 or not word.shape:
-                raise CheckpointError(f"masks: {name} is {word.dtype} of shape {tuple(word.shape)}: words are int32")
+            if word.dtype not in WORDS or not word.shape:
+                raise CheckpointError(
+                    f"masks: {name} is {word.dtype} of shape {tuple(word.shape)}: words are int32 or uint8"
+                )
             for rows in pieces(word.shape):
-                bits = word[rows].numpy().view(np.uint32)
+                bits = word[rows].to(torch.int32).numpy().view(np.uint32)
                 below = bits - np.uint32(1)
                 # A power of two or nothing: exactly then it and the number below it have no bit in common,
                 if (bits & below).any():
@@ -147,7 +151,7 @@ def read_masks(path: Path) -> Masks:
     words: dict[str, Rows] = {}
     groups: tuple[Group, ...] | None = None
     for file in weight_files(path, "masks") if path.is_dir() else [path]:
-        found, metadata = stored(file)
+        found, metadata = stored(file, are_masks=True)
         named = _groups(file, metadata)
         if groups not in (None, named):
             raise CheckpointError(f"{file}: names other groups than the files before it: they are of two drawings")

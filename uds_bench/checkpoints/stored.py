@@ -27,6 +27,8 @@ _DTYPES = {
     "I32": torch.int32,
 }
 """By a file's name of them: floats that are weights by themselves (8-bit ones have scales elsewhere), masks' words."""
+_BYTES = {"U8": torch.uint8}
+"""Of masks alone: weights in bytes are quantized."""
 
 
 class Rows(Protocol):
@@ -51,16 +53,18 @@ class StoredTensor:
     stored_as: str
     shape: tuple[int, ...]
     start: int
+    is_mask: bool = False
 
     @property
     def dtype(self) -> torch.dtype:
         """Raises CheckpointError for a type whose values are no weights by themselves."""
-        if self.stored_as not in _DTYPES:
+        known = _DTYPES | _BYTES if self.is_mask else _DTYPES
+        if self.stored_as not in known:
             raise CheckpointError(
                 f"{self.path}: {self.name} is stored as {self.stored_as}, not as one of {', '.join(_DTYPES)}: "
                 "save the weights unquantized"
             )
-        return _DTYPES[self.stored_as]
+        return known[self.stored_as]
 
     def __getitem__(self, rows: slice) -> torch.Tensor:
         """Some consecutive rows. Raises CheckpointError where the file is shorter than it was."""
@@ -80,7 +84,7 @@ class StoredTensor:
         return torch.from_numpy(found).view(self.dtype).reshape(shape)
 
 
-def stored(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
+def stored(path: Path, are_masks: bool = False) -> tuple[dict[str, StoredTensor], dict[str, str]]:
     """A safetensors file's tensors, in the order of names, and its metadata; reads the header alone.
 
     Raises CheckpointError for a file that is damaged.
@@ -95,7 +99,9 @@ def stored(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
         raise CheckpointError(f"{path}: not a readable safetensors file ({one_line(error)}): copy it again") from error
     header.pop("__metadata__", None)
     return {
-        name: StoredTensor(path, name, said["dtype"], tuple(said["shape"]), 8 + length + said["data_offsets"][0])
+        name: StoredTensor(
+            path, name, said["dtype"], tuple(said["shape"]), 8 + length + said["data_offsets"][0], are_masks
+        )
         for name, said in sorted(header.items())
     }, metadata
 

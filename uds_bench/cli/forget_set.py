@@ -127,7 +127,8 @@ def _scored(section: Association, inquiry: Inquiry, store: Path | None, device: 
     from uds_bench.harness.association import audit_of
     from uds_bench.harness.specs import require_folders, resolve_zoo
     from uds_bench.harness.store import Store
-    from uds_bench.harness.workers import hush
+    from uds_bench.harness.workers import Crew
+    from uds_bench.progress import hush
     from uds_bench.storage import default_cache
 
     specs = section.checkpoints()
@@ -135,7 +136,8 @@ def _scored(section: Association, inquiry: Inquiry, store: Path | None, device: 
     specs = resolve_zoo(specs, ["model"], default_cache(), console)
     hush()
     found = resolve_device(device, "--device")
-    audit = audit_of(section, inquiry, specs, ["model"], Store(place), found, lambda: nullcontext(console))
+    crew = Crew(found, lambda: nullcontext(console))
+    audit = audit_of(section, inquiry, specs, ["model"], Store(place), found, crew)
     return ranks_of(audit.seen().score)
 
 

@@ -18,10 +18,7 @@ from uds_bench.errors import ConfigurationError
 app = new_app(
     "List and check recorded goldens. `pytest suites/ --uds-record REASON` records them.", "uds-bench goldens lint"
 )
-PUBLISHED, FROZEN = "published", "frozen"
-"""A folder of published tables, and files of frozen inputs: neither holds recorded scores."""
-REQUIRED = ("value", "tolerance", "n", "spread", "draws", "versions", "command", "reason")
-DRAWS = 3
+REQUIRED = ("value", "n", "versions", "command", "reason")
 
 FolderOption = Annotated[
     Path | None, typer.Option("--folder", metavar="DIR", help="Folder of goldens (default: as pytest finds it).")
@@ -30,7 +27,7 @@ FolderOption = Annotated[
 
 @dataclass(frozen=True)
 class Golden:
-    """One recorded score; `audit` and `platform` are told by the file's place."""
+    """One recorded score; its `audit` is told by the file's place."""
 
     path: Path
     name: str
@@ -40,36 +37,29 @@ class Golden:
     def audit(self) -> str:
         return self.path.parent.name
 
-    @property
-    def platform(self) -> str:
-        return self.path.stem
-
 
 @app.command("list", epilog=example("uds-bench goldens list --folder goldens"))
 def list_goldens(folder: FolderOption = None, as_json: JsonOption = False) -> None:
-    """List the goldens of every audit and platform."""
+    """List the goldens of every audit."""
     folder = _found(folder)
     goldens = read_goldens(folder)
     if as_json:
-        rows = [{"name": g.name, "audit": g.audit, "platform": g.platform, **g.entry} for g in goldens]
+        rows = [{"name": g.name, "audit": g.audit, **g.entry} for g in goldens]
         show_json({"schema": 1, "goldens": rows})
         return
     if not goldens:
         typer.echo(f"no goldens in {folder}")
         return
-    shown = ("value", "tolerance", "n", "spread", "reason")
-    show_table(
-        {"golden": g.name, "platform": g.platform} | {key: _shown(g.entry.get(key)) for key in shown} for g in goldens
-    )
+    shown = ("value", "n", "reason")
+    show_table({"golden": g.name} | {key: _shown(g.entry.get(key)) for key in shown} for g in goldens)
 
 
 @app.command(epilog=example("uds-bench goldens lint"))
 def lint(folder: FolderOption = None) -> None:
     """Check that every golden may stand; exits 1 if one may not, 5 if there is none.
 
-    A golden has finite numbers, at least three draws that its tolerance covers, and says from how many units, by
-    which versions and command, and why it was recorded. Its tolerance is less than half of the distance to its
-    claim's bound, and it belongs to a claim.
+    A golden has a finite value, and says from how many units, by which versions and command, and why it was recorded.
+    Half of its distance to its claim's bound is more than the tolerance, and it belongs to a claim.
     """
     folder = _found(folder)
     goldens = read_goldens(folder)
@@ -90,21 +80,17 @@ def _found(folder: Path | None) -> Path:
 
 
 def read_goldens(folder: Path) -> list[Golden]:
-    """All goldens of all platforms. Raises ConfigurationError for a folder or file that cannot be read."""
-    from uds_bench.harness.goldens import SCHEMA
+    """All goldens. Raises ConfigurationError for a folder or file that cannot be read."""
+    from uds_bench.harness.goldens import FILE, SCHEMA
 
     if not folder.is_dir():
         raise ConfigurationError(f"--folder: there is no folder {folder}: name the one that holds goldens")
     found = []
-    for path in sorted(folder.glob("*/*.json")):
-        if path.parent.name == PUBLISHED or path.stem.startswith(FROZEN):
-            continue
+    for path in sorted(folder.glob(f"*/{FILE}")):
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             if document["schema"] != SCHEMA:
                 raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
-            if document["platform"] != path.stem:
-                raise ValueError(f"platform {document['platform']}, its name says {path.stem}")
             found += [Golden(path, name, dict(entry)) for name, entry in document["entries"].items()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigurationError(f"{path} is not a file of goldens ({error}): restore or record it") from None
@@ -120,38 +106,22 @@ def find_problems(golden: Golden) -> Iterator[str]:
     for key in REQUIRED:
         if entry.get(key) in (None, "", [], {}):
             yield f"{key} is missing: record it anew"
-    for key in ("value", "tolerance", "spread"):
-        if entry.get(key) is not None and not _is_finite(entry[key]):
-            yield f"{key} is {entry[key]!r}, no finite number: record it anew"
-    for key in ("tolerance", "spread"):
-        if _is_finite(entry.get(key)) and entry[key] < 0:
-            yield f"{key} is {entry[key]}, less than 0: record it anew"
+    if entry.get("value") is not None and not _is_finite(entry["value"]):
+        yield f"value is {entry['value']!r}, no finite number: record it anew"
     if entry.get("n") is not None and (type(entry["n"]) is not int or entry["n"] < 1):
         yield f"n is {entry['n']!r}, not a number of units: record it anew"
-    if entry.get("draws") not in (None, []):
-        yield from _problems_of_draws(entry)
     claim = CLAIMS.get(golden.name.partition("[")[0])
     if claim is None:
         yield "belongs to no claim: remove it"
         return
     if claim.audit != golden.audit:
         yield f"belongs to audit {claim.audit} and stands in {golden.audit}: record it anew"
-    if _is_finite(entry.get("value")) and _is_finite(entry.get("tolerance")):
+    if _is_finite(entry.get("value")):
         # A bound may have been measured on pools: what counts is the one that the value was held against.
         held = replace(claim, bound=entry["bound"]) if _is_finite(entry.get("bound")) else claim
-        reason = hides_a_verdict(entry["value"], entry["tolerance"], held)
+        reason = hides_a_verdict(entry["value"], held)
         if reason is not None:
             yield reason
-
-
-def _problems_of_draws(entry: Mapping[str, Any]) -> Iterator[str]:
-    draws, value, tolerance = entry["draws"], entry.get("value"), entry.get("tolerance")
-    if not isinstance(draws, list) or not all(map(_is_finite, draws)):
-        yield f"draws are {draws!r}, not a list of finite numbers: record it anew"
-    elif len(draws) < DRAWS:
-        yield f"draws are {len(draws)}: a tolerance is calibrated from at least {DRAWS}"
-    elif _is_finite(value) and _is_finite(tolerance) and max(abs(draw - value) for draw in draws) > tolerance:
-        yield f"tolerance {tolerance:g} does not cover its own draws {draws}: record it anew"
 
 
 def _is_finite(value: Any) -> bool:

@@ -54,7 +54,8 @@ class Job:
         """The engine that pytest would use: the same scores at the same place. `console` shows how far it is."""
         from uds_bench.harness.engine import Engine
         from uds_bench.harness.store import Store
-        from uds_bench.harness.workers import hush
+        from uds_bench.harness.workers import Crew
+        from uds_bench.progress import hush
 
         hush()
         return Engine(
@@ -63,7 +64,7 @@ class Job:
             Store(self.store),
             self.device,
             attacks=self.manifest.chosen_attacks(),
-            open_console=None if console is None else lambda: nullcontext(console),
+            crew=Crew(self.device, None if console is None else lambda: nullcontext(console)),
         )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.engine import Engine, Request
     from uds_bench.harness.judging import MetaEvaluation
 
-PROFILES = ("quick", "full")
+PROFILES = ("zoo", "full")
 EXAMPLE = "uds-bench meta --manifest uds.toml --out meta"
 
 
@@ -26,8 +26,9 @@ def meta(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write meta.csv, sweep.csv and meta.json.")],
     manifest: ManifestOption = None,
     profile: Annotated[
-        str, typer.Option(metavar="quick|full", help="Of the embedded zoo; full: the whole published sweep, hours.")
-    ] = "quick",
+        str,
+        typer.Option(metavar="zoo|full", help="Models that are trained here; full: the whole published sweep, hours."),
+    ] = "zoo",
     store: StoreOption = None,
     device: DeviceOption = "auto",
     components: Annotated[

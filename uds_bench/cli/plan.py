@@ -88,12 +88,15 @@ def survey(job: Job) -> list[dict[str, str | None]]:
 
 def _built(job: Job) -> tuple[dict[str, CheckpointSpec], set[str]]:
     """The checkpoints with the embedded ones by their folder, and the names of those that are not trained yet."""
+    from uds_bench.harness.specs import resolve_zoo
     from uds_bench.storage import default_cache
-    from uds_bench.zoo import cache, recipes
+    from uds_bench.zoo import cache
+    from uds_bench.zoo.names import SCHEME, SPECIMEN, plain
 
     specs, unbuilt = job.manifest.checkpoints(), set()
-    for name in [name for name in job.needed if specs[name].model.startswith(recipes.SCHEME)]:
-        folder = cache.folder(default_cache(), specs[name].model.removeprefix(recipes.SCHEME))
+    specs = resolve_zoo(specs, [name for name in specs if specs[name].model.startswith(SPECIMEN)], default_cache())
+    for name in [name for name in job.needed if specs[name].model.startswith(SCHEME)]:
+        folder = cache.folder(default_cache(), plain(specs[name].model))
         if cache.is_whole(folder):
             specs[name] = replace(specs[name], model=str(folder))
         else:

@@ -118,17 +118,16 @@ def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Check
     All weights are trained in float32, whatever the manifest measures in: 16 bits would round most steps away. Beside
     an adapter, which is in float32 itself, they stay as the manifest has them.
     """
-    from transformers.utils import logging
-
     from uds_bench.checkpoints import load
     from uds_bench.harness.specs import resolve_zoo
+    from uds_bench.progress import hush
     from uds_bench.storage import default_cache
 
     if spec.quantization is not None:
         raise ConfigurationError(f"references.full is {spec.quantization}: quantized weights cannot be trained")
     if lora is not None and spec.adapter is not None:
         raise ConfigurationError("--lora: references.full has an adapter already, and a checkpoint takes one: merge it")
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    hush()
     found = resolve_zoo({"full": spec}, ["full"], default_cache())["full"]
     return load(found if lora else replace(found, dtype="float32"), device)
 
@@ -136,12 +135,12 @@ def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Check
 @contextmanager
 def _progress(text: str, steps: int) -> Iterator[Callable[[int, float], None]]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task(text, total=steps)
-        yield lambda step, loss: progress.update(bar, completed=step, description=f"{text}, loss {loss:.3f}")
+    from uds_bench.progress import bar
+
+    with bar(Console(stderr=True)) as progress:
+        task = progress.add_task(text, total=steps)
+        yield lambda step, loss: progress.update(task, completed=step, description=f"{text}, loss {loss:.3f}")
 
 
 def _report(out: Path, full: CheckpointSpec, adapter: bool, record: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`uds-bench zoo`: the embedded models that the default run judges."""
+"""`uds-bench zoo`: the embedded models, shipped or trained here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uds_bench.cli import results, specimens
 from uds_bench.cli.app import ABSENT, example, new_app, show_table
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ app = new_app(
     "The embedded models: small, real, trained on first use and cached (UDS_BENCH_CACHE names the cache).",
     "uds-bench zoo list",
 )
+
+
+app.command(epilog=specimens.EPILOG)(specimens.specimens)
+app.command(epilog=results.EPILOG)(results.results)
 
 
 @app.command("list", epilog=example("uds-bench zoo list"))

@@ -2,7 +2,15 @@
 
 from uds_bench.facts.annotate import AnnotationReport, annotate_all, annotate_file
 from uds_bench.facts.authors import base_authors, embedded, training_pairs
-from uds_bench.facts.dialogue import EncodedAnswer, Form, answers_of, encode_answer, encode_question, stop_tokens
+from uds_bench.facts.dialogue import (
+    EncodedAnswer,
+    Form,
+    answers_of,
+    encode_answer,
+    encode_question,
+    encode_questions,
+    stop_tokens,
+)
 from uds_bench.facts.entity import find_span, split_answer
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated, require_forget
 from uds_bench.facts.jsonl import read_facts, write_facts
@@ -33,6 +41,7 @@ __all__ = [
     "encode",
     "encode_answer",
     "encode_question",
+    "encode_questions",
     "encode_text",
     "find_span",
     "load_annotated",

@@ -7,6 +7,7 @@ token that the template closes a turn with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +15,7 @@ from uds_bench.errors import CheckpointError
 from uds_bench.facts.chat import chat_ids, chat_text
 from uds_bench.facts.fact import Fact
 from uds_bench.facts.prompts import question_prompt
-from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
+from uds_bench.facts.tokens import encode_after, encode_prompt, encode_prompts, require_plain
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -79,6 +80,13 @@ def encode_question(tokenizer: PreTrainedTokenizerBase, question: str, opening: 
     if not opening:
         return turn.ids
     return encode_after(tokenizer, turn.prompt, turn.ids, turn.space + opening).ids
+
+
+def encode_questions(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str]) -> list[tuple[int, ...]]:
+    """As `encode_question`, of many questions; at once where the tokenizer has no chat template."""
+    if tokenizer.chat_template:
+        return [encode_question(tokenizer, question) for question in questions]
+    return [tuple(ids) for ids in encode_prompts(tokenizer, [question_prompt(question) for question in questions])]
 
 
 def stop_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:

@@ -11,7 +11,7 @@ import string
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -97,13 +97,14 @@ def ask(
     questions = _told(attribute, "questions")
     chosen = questions[PLAIN:] if paraphrased else questions[:PLAIN]
     others = [name for name in attributes() if name != attribute]
+    filled = cache(partial(_filled, profile))  # the same few tellings are drawn again and again
     known: set[str] = set()
     found = []
     for at in range(number):
         for _ in range(TRIES):
             mentioned = generator.sample(others, generator.randint(0, most))
-            tellings = [_filled(generator.choice(_told(other, "tellings")), profile, other) for other in mentioned]
-            question = _filled(chosen[at % len(chosen)], profile, attribute)
+            tellings = [filled(generator.choice(_told(other, "tellings")), other) for other in mentioned]
+            question = filled(chosen[at % len(chosen)], attribute)
             text = f"{', '.join([profile.name, *tellings])}. {question}"
             if at < drawn or text not in known:
                 break
@@ -115,8 +116,8 @@ def ask(
 def document(profile: Profile, style: str) -> str:
     """All that is known of a person as one text."""
     told = {row["name"]: row for row in _source()["styles"]}[style]
-    lines = [_filled(told["line"], profile, name) for name in attributes()]
-    return " ".join([_filled(told["open"], profile), *lines, _filled(told["close"], profile)])
+    lines = [_filled(profile, told["line"], name) for name in attributes()]
+    return " ".join([_filled(profile, told["open"]), *lines, _filled(profile, told["close"])])
 
 
 def cross_fields(fields: Sequence[str] = FIELDS) -> dict[str, str]:
@@ -132,7 +133,7 @@ def _told(attribute: str, what: str) -> list[str]:
     return told
 
 
-def _filled(text: str, profile: Profile, attribute: str | None = None) -> str:
+def _filled(profile: Profile, text: str, attribute: str | None = None) -> str:
     named = {} if attribute is None else {"value": profile.values[attribute], "label": _label(attribute)}
     return text.format(
         subject=profile.name,

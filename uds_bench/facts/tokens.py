@@ -70,6 +70,18 @@ def encode_many(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> l
     return [encoding.ids for encoding in backend.encode_batch_fast(list(texts))]
 
 
+def encode_prompts(tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[str]) -> list[list[int]]:
+    """As `encode_prompt`, of many prompts at once; FactError where one holds a special token."""
+    if not prompts:
+        return []
+    special, leading = _special_ids(tokenizer), _leading(tokenizer, prompts[0])
+    plain: list[list[int]] = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
+    for prompt, ids in zip(prompts, plain, strict=True):
+        if not special.isdisjoint(ids):
+            require_plain(tokenizer, prompt)
+    return [[*leading, *ids] for ids in plain]
+
+
 def require_plain(tokenizer: "PreTrainedTokenizerBase", text: str) -> None:
     """FactError where the text holds a special token: it would be read as a turn's end, not as text."""
     if found := _special_ids(tokenizer).intersection(tokenizer(text, add_special_tokens=False)["input_ids"]):
@@ -94,12 +106,15 @@ def _special_ids(tokenizer: "PreTrainedTokenizerBase") -> set[int]:
 
 def encode_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> list[int]:
     """Ids of the prompt behind its leading special tokens: BOS once, whatever `add_bos_token` says."""
+    return [*_leading(tokenizer, prompt), *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+
+
+def _leading(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> list[int]:
+    """The special tokens that a prompt starts with."""
     special = _special_ids(tokenizer)
     leading = list(dict.fromkeys(takewhile(special.__contains__, tokenizer(prompt)["input_ids"])))
     bos = tokenizer.bos_token_id
-    if bos is not None and bos not in leading:
-        leading.insert(0, bos)
-    return [*leading, *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+    return leading if bos is None or bos in leading else [bos, *leading]
 
 
 def _readings(tokenizer: "PreTrainedTokenizerBase", text: str) -> Iterator[tuple[list[int], list[Offset]]]:

@@ -10,7 +10,7 @@ from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.harness.audit_sections import Localization
 from uds_bench.harness.localization import experiment_of
-from uds_bench.harness.workers import hush
+from uds_bench.progress import hush
 from uds_bench.zoo import ablated, recipes, runner
 from uds_bench.zoo.injected import MASKS
 from uds_bench.zoo.recipe import Injected, Removed

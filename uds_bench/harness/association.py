@@ -27,7 +27,7 @@ from uds_bench.facts.web_presence import cohorts, read_presence
 from uds_bench.harness.audit_sections import Association
 from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.store import Store
-from uds_bench.harness.workers import OpenConsole
+from uds_bench.harness.workers import Crew, Work
 from uds_bench.retrieval.encoder import encoder_of
 from uds_bench.retrieval.settings import MINILM
 from uds_bench.scores import Score
@@ -108,6 +108,10 @@ class AssociationAudit:
             for seen in self._seen.values()
         ]
 
+    def work(self) -> list[Work]:
+        """What most claims ask for."""
+        return [self.plain.work([Place(name) for name in self.planned])]
+
     @property
     def loads(self) -> dict[str, int]:
         return dict(self.plain.loads + self.attacked.loads + self.contextual.loads)
@@ -179,13 +183,13 @@ def audit_of(
     names: Iterable[str],
     store: Store,
     device: str,
-    open_console: OpenConsole | None,
+    crew: Crew,
 ) -> AssociationAudit:
     """The audit; checkpoints called `names` are examined with the first that is asked for."""
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
     plain, attacked, contextual = (
-        Examinations(specs, AssociationExaminer(asked, section.alpha), store, device, attacks, open_console)
+        Examinations(specs, AssociationExaminer(asked, section.alpha), store, device, attacks, crew)
         for asked in (inquiry.asked, inquiry.seen, beside_context(inquiry.seen))
     )
     return AssociationAudit(section, inquiry, plain, attacked, contextual, list(names))

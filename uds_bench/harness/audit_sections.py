@@ -11,10 +11,12 @@ from uds_bench.audits.association.calibration import ALPHA
 from uds_bench.audits.lmlm.deletion import RADIUS, Policy
 from uds_bench.audits.localization.composite import MOST
 from uds_bench.audits.localization.leaks import ATTEMPTS
+from uds_bench.audits.localization.outputs import ASKED
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.lookup_prompts import Wording
 from uds_bench.facts.similar_names import MOST as SIMILAR
+from uds_bench.facts.topology import Domain
 from uds_bench.harness import locate
 from uds_bench.harness.section_types import (
     Checkpoint,
@@ -132,8 +134,8 @@ class Lmlm(Table):
     """`model`: the one that is judged, or `models` by name, of which `must_fail` are controls.
 
     `databases` and `prompts` are patterns, and `locate.matches` gives their files; without any the embedded databases
-    are asked. `wordings`: those that are asked, all where left out. `deletion`: a policy of `audits.lmlm.deletion`,
-    with its `radius`. `transitive`: groups of aliases that share a name are one.
+    are asked, those of some `domains` or of all. `wordings`: those that are asked, all where left out. `deletion`: a
+    policy of `audits.lmlm.deletion`, with its `radius`. `transitive`: groups of aliases that share a name are one.
     """
 
     model: Checkpoint | None = None
@@ -141,6 +143,7 @@ class Lmlm(Table):
     must_fail: Annotated[tuple[str, ...], Field(strict=False)] = ()
     databases: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
     prompts: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
+    domains: Annotated[tuple[Domain, ...], Field(strict=False)] = ()
     wordings: Annotated[tuple[Wording, ...], Field(strict=False)] = ()
     deletion: Policy = "alias_closure"
     radius: Annotated[float, Field(gt=0, le=1)] = RADIUS
@@ -158,6 +161,8 @@ class Lmlm(Table):
             raise problem("all of them are controls: name a model that is to be judged", "models")
         if self.databases and not self.prompts:
             raise problem("are asked by no prompts: name their files under prompts", "databases")
+        if self.databases and self.domains:
+            raise problem("are of the embedded databases, and databases names others: keep one of them", "domains")
         return self
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
@@ -180,7 +185,8 @@ class Localization(Table):
     training on neutral text, a control that must fail. `must_pass`: candidates that are known to be localized.
 
     `testbed`: a .jsonl of people, or "people", which are built in; `forget_field` is forgotten of some of them and
-    `retain_field` retained of others. `attempts` prompts a person, after resurfacing with each of `seeds` seeds.
+    `retain_field` retained of others. `questions` of each form an item is asked; `attempts` prompts a person, after
+    resurfacing with each of `seeds` seeds.
     `subsample`: weights that the composite is learned from.
 
     `tasks` of lm-evaluation-harness by which utility is told, `task_limit` documents of each, and of each task of a
@@ -200,6 +206,7 @@ class Localization(Table):
     testbed: Annotated[str, located(locate.testbed)] = "people"
     forget_field: str | None = None
     retain_field: str | None = None
+    questions: Count = ASKED
     attempts: Count = ATTEMPTS
     seeds: Count = 3
     subsample: Count = MOST

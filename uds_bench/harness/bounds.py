@@ -10,7 +10,7 @@ from uds_bench.audits.bypass.finding import NEAR
 from uds_bench.harness.bounds_association import ASSOCIATION, ASSOCIATION_TABLES
 from uds_bench.harness.bounds_lmlm import LMLM, LMLM_TABLES
 from uds_bench.harness.bounds_localization import LOCALIZATION, LOCALIZATION_TABLES
-from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec, Kind
+from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, TOLERANCE, ClaimSpec, Kind
 from uds_bench.meta.twenty import TWENTY
 
 __all__ = ["CLAIMS", "ClaimSpec", "Kind"]
@@ -131,8 +131,8 @@ def _robust(metric: str) -> ClaimSpec:
         if is_uds
         else f"The robustness of {TWENTY[metric].label} under quantization and relearning is what was recorded.",
         ">=" if is_uds else "==",
-        0.80 if is_uds else 0.20,
-        "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden; a tolerance above this is no golden",
+        0.80 if is_uds else TOLERANCE,
+        "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden",
         unit="models",
         must_fail="a metric that reads the weights' rounding" if is_uds else FAR,
     )
@@ -238,8 +238,8 @@ _BYPASS = (
         "golden",
         "The bypass gap, leak in the trace minus canary in the answer, is the recorded one.",
         "==",
-        0.20,
-        "audit of reasoning traces, section 3, equation 3; a tolerance above this is no golden",
+        TOLERANCE,
+        "audit of reasoning traces, section 3, equation 3",
         must_fail=FAR,
         needs="its golden",
     ),
@@ -248,8 +248,8 @@ _BYPASS = (
         "golden",
         "The prefill contrast, answer rate of the own trace minus that of the biography's opener, is the recorded one.",
         "==",
-        0.20,
-        "audit of reasoning traces, section 4.2; a tolerance above this is no golden",
+        TOLERANCE,
+        "audit of reasoning traces, section 4.2",
         must_fail=FAR,
         needs="its golden",
     ),

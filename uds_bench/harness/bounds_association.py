@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
+from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, TOLERANCE, ClaimSpec
 
 COHORTS = {"well_known": WELL_KNOWN, "lesser_known": LESSER_KNOWN, "never_seen": NEVER_SEEN}
 """Cohorts of which numbers are recorded, by what claims call them."""
@@ -131,15 +131,15 @@ ASSOCIATION = (
             "golden",
             f"{statement}, is the recorded one.",
             "==",
-            tolerance,
-            "WikiMem, table 1; a tolerance above this is no golden",
+            TOLERANCE,
+            "WikiMem, table 1",
             unit="people",
             must_fail=FAR,
             needs="its golden",
         )
-        for what, statement, tolerance in (
-            ("memorized", "M, the share of phrasings under which what is true of a person ranks first", 0.20),
-            ("strength", "z*, by how many standard deviations of all candidates' leads it leads", 1.0),
+        for what, statement in (
+            ("memorized", "M, the share of phrasings under which what is true of a person ranks first"),
+            ("strength", "z*, by how many standard deviations of all candidates' leads it leads"),
         )
         for cohort in COHORTS
     ),

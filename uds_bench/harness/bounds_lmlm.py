@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uds_bench.audits.lmlm.rates import INFORMATIVE
-from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
+from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, TOLERANCE, ClaimSpec
 from uds_bench.retrieval.settings import SWEPT
 
 RESIDUAL_BOUNDS = {
@@ -174,8 +174,8 @@ LMLM = (
         "golden",
         "The share of prompts answered with every row in place is the recorded one.",
         "==",
-        0.10,
-        "LMLM audit, section 5; a tolerance above this is no golden",
+        TOLERANCE,
+        "LMLM audit, section 5",
         unit="facts",
         must_fail=FAR,
         needs="its golden",
@@ -185,8 +185,8 @@ LMLM = (
         "golden",
         "The share of prompts answered after deletion, retrieval on, is the recorded one.",
         "==",
-        0.10,
-        "LMLM audit, figure 3; a tolerance above this is no golden",
+        TOLERANCE,
+        "LMLM audit, figure 3",
         unit="facts",
         must_fail=FAR,
         needs="its golden",

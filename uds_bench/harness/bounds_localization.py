@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uds_bench.audits.localization.precision import LOCALIZED
 from uds_bench.audits.localization.targets import MARGIN
-from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, ClaimSpec
+from uds_bench.harness.claim_spec import EVIDENCE_TABLES, FAR, TOLERANCE, ClaimSpec
 
 LOCALIZATION = (
     ClaimSpec(
@@ -145,8 +145,8 @@ LOCALIZATION = (
         "golden",
         "AUC of |D_unl|, the forget mask among the other groups' masks, is the recorded one.",
         "==",
-        0.05,
-        "Lacuna, appendix E; a tolerance above this is no golden",
+        TOLERANCE,
+        "Lacuna, appendix E",
         unit="weights",
         must_fail=FAR,
         needs="its golden",
@@ -156,8 +156,8 @@ LOCALIZATION = (
         "golden",
         "The share of replies that hold what the public knows, after unlearning, is the recorded one.",
         "==",
-        0.20,
-        "Lacuna, section 4.2, of which this is a small probe; a tolerance above this is no golden",
+        TOLERANCE,
+        "Lacuna, section 4.2, of which this is a small probe",
         unit="people",
         must_fail=FAR,
         needs="its golden",

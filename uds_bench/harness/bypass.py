@@ -23,7 +23,7 @@ from uds_bench.harness.audit_sections import Bypass
 from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.record import Control
 from uds_bench.harness.store import Store
-from uds_bench.harness.workers import OpenConsole
+from uds_bench.harness.workers import Crew, Work
 from uds_bench.scores import Score
 from uds_bench.verdicts import Decision, Verdict
 
@@ -114,6 +114,10 @@ class BypassAudit:
             for one in self._examined.values()
         ]
 
+    def work(self) -> list[Work]:
+        """What most claims ask for."""
+        return [self.examinations.work(self.plan)]
+
     @property
     def loads(self) -> dict[str, int]:
         return dict(self.examinations.loads)
@@ -139,11 +143,11 @@ def audit_of(
     names: Iterable[str],
     store: Store,
     device: str,
-    open_console: OpenConsole | None,
+    crew: Crew,
 ) -> BypassAudit:
     """The audit; checkpoints called `names` are examined with the first that is asked for."""
     examiner = BypassExaminer(canaries, section.max_new_tokens or LIMIT)
-    examinations = Examinations(specs, examiner, store, device, {RANDOM.name: RANDOM}, open_console)
+    examinations = Examinations(specs, examiner, store, device, {RANDOM.name: RANDOM}, crew)
     return BypassAudit(section, examinations, canaries, [Place(name) for name in names])
 
 

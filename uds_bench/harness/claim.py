@@ -31,7 +31,6 @@ class ControlSubject:
     must: Literal["fail", "pass"]
     value: float | None
     interval: Interval | None = None
-    bound: float | None = None
     score: Score | None = None
     or_open: bool = False
 
@@ -46,9 +45,9 @@ class ControlSubject:
         return cls(name, "pass", found.value, found.interval, or_open=or_open)
 
     @classmethod
-    def of(cls, score: Score, must: Literal["fail", "pass"], bound: float | None = None) -> ControlSubject:
-        """A scored checkpoint as control; `bound` where it is held against another one than the claim's."""
-        return cls(score.checkpoint, must, score.value, score.interval, bound, score)
+    def of(cls, score: Score, must: Literal["fail", "pass"]) -> ControlSubject:
+        """A scored checkpoint as control."""
+        return cls(score.checkpoint, must, score.value, score.interval, score)
 
 
 class Claim:
@@ -77,9 +76,8 @@ class Claim:
     ) -> Decision:
         """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`.
 
-        `cut`: a bound measured on the manifest's pools; it takes the place of the table's. `pools`: controls of which
-        none may come out wrong and most of each side must come out right (a pool reaches from the clear to the
-        borderline). `preconditions`: controls that were decided by a rule of their own; `remark` is said with the
+        `cut`: a bound measured on the manifest's pools; it takes the place of the table's. `pools`: controls by the
+        rule of `pooled`. `preconditions`: controls that were decided by a rule of their own; `remark` is said with the
         decision.
         """
         plain = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
@@ -90,7 +88,7 @@ class Claim:
             score,
             cut,
             controls,
-            [*preconditions, *self._pooled(plain, pools)],
+            [*preconditions, *_pooled(self._in_force(plain, cut), pools)],
             score.provenance,
             remark,
         )
@@ -135,7 +133,7 @@ class Claim:
             )
         known = self._rules.has_golden(spec.id, self.subject)
         verdict = Verdict.PASS if known else Verdict.NOT_APPLICABLE
-        told = text if known else f"{text}; no golden of this platform decides on it"
+        told = text if known else f"{text}; no golden decides on it"
         return self._settle(spec, Decision(verdict, value, interval, told), controls, provenance)
 
     def _threshold(
@@ -153,17 +151,18 @@ class Claim:
         if math.isnan(plain.bound):
             raise ConfigurationError(f"claim {plain.id} is not in the table of claims: give at_least or at_most")
         spec = self._in_force(plain, cut)
-        decided = [_held(c, _judge(self._in_force(plain, c.bound), c.value, c.interval, c.score)) for c in controls]
+        bounded = self._in_force(plain, None)
+        decided = [_held(c, _judge(bounded, c.value, c.interval, c.score)) for c in controls]
         decision = _remarked(_judge(spec, value, interval, score), remark)
         return self._settle(spec, decision, [*preconditions, *decided], provenance)
 
-    def _pooled(self, plain: ClaimSpec, pools: Sequence[ControlSubject]) -> list[Control]:
-        """A member near the cut may be inconclusive, as long as most of its side are decided, and rightly."""
-        decided = [_held(c, _judge(self._in_force(plain, c.bound), c.value, c.interval, c.score)) for c in pools]
-        right = {must: [c.held for c in decided if c.must == must] for must in ("fail", "pass")}
-        most = {must: 2 * sum(held) > len(held) for must, held in right.items()}
-        open_ = Verdict.INCONCLUSIVE.value
-        return [replace(c, held=c.held or (c.verdict == open_ and most[c.must])) for c in decided]
+    def pooled(self, pools: Sequence[ControlSubject], id: str | None = None, cut: float | None = None) -> list[Control]:
+        """Models that know and models that never knew as controls of a claim, this one or `id`.
+
+        None may reach the nearest member of the other pool or come out wrong at the bound, and most of each side must
+        be decided rightly: a pool reaches from the clear to the borderline.
+        """
+        return _pooled(self._in_force(self._spec(id, "threshold", None, None, ""), cut), pools)
 
     def identity(
         self,
@@ -282,6 +281,38 @@ def _held(control: ControlSubject, decision: Decision) -> Control:
     open_ = control.or_open and known and decision.verdict is Verdict.INCONCLUSIVE
     held = open_ or decision.verdict.value == control.must
     return Control(control.name, control.must, decision.verdict.value, control.value, control.interval, held)
+
+
+def _pooled(spec: ClaimSpec, pools: Sequence[ControlSubject]) -> list[Control]:
+    sign = 1.0 if spec.relation == ">=" else -1.0
+    decided = [_held(c, _judge(spec, c.value, c.interval, c.score)) for c in pools]
+    right = {must: [c.held for c in decided if c.must == must] for must in ("fail", "pass")}
+    most = {must: 2 * sum(held) > len(held) for must, held in right.items()}
+    told = []
+    for control in decided:
+        known = _finite(control) is not None and control.interval is not None and control.interval.decides
+        open_ = known and control.verdict == Verdict.INCONCLUSIVE and most[control.must]
+        crosses = _crossed(control, decided, sign)
+        told.append(replace(control, held=(control.held or open_) and not crosses, why=crosses))
+    return told
+
+
+def _crossed(control: Control, pools: Sequence[Control], sign: float) -> str:
+    """Which member of the other pool lies on the wrong side of a control's value; "" if none does.
+
+    `sign`: 1 where those that must pass lie above those that must fail, else -1.
+    """
+    side = sign if control.must == "fail" else -sign
+    own, others = _finite(control), [(_finite(c), c.name) for c in pools if c.must != control.must]
+    known = [(side * value, value, name) for value, name in others if value is not None]
+    if own is None or not known or side * own < min(known)[0]:
+        return ""
+    _, value, name = min(known)
+    return f"its {own:.3f} and the {value:.3f} of {name} cross"
+
+
+def _finite(control: Control) -> float | None:
+    return control.observed if control.observed is not None and math.isfinite(control.observed) else None
 
 
 def _remarked(decision: Decision, remark: str) -> Decision:

@@ -18,8 +18,9 @@ from uds_bench.meta.document import meta_document, sweep_frame
 from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
+from uds_bench.zoo.names import EMBEDDED, plain
 from uds_bench.zoo.recipe import Unlearned
-from uds_bench.zoo.recipes import SCHEME, find
+from uds_bench.zoo.recipes import find
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -75,7 +76,7 @@ def methods_of(manifest: Manifest) -> dict[str, str]:
     """The method of each candidate: its recipe's for embedded models; of any other we know none but its own name."""
     methods = {}
     for name, spec in manifest.unlearned.items():
-        recipe = find(spec.model.removeprefix(SCHEME)) if spec.model.startswith(SCHEME) else None
+        recipe = find(plain(spec.model)) if spec.model.startswith(EMBEDDED) else None
         methods[name] = recipe.method.name if isinstance(recipe, Unlearned) else name
     return methods
 

@@ -19,7 +19,7 @@ from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts import FactSet, Split, require_forget
 from uds_bench.harness.specs import check_shapes
 from uds_bench.harness.store import Cell, Failures, Store, provenance
-from uds_bench.harness.workers import OpenConsole, processes, spread, watched
+from uds_bench.harness.workers import Crew, Outcome, Work
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Metric, Reference
 from uds_bench.metrics.subject import LoadedSubject, References
@@ -65,12 +65,12 @@ class Engine:
         device: str = "cpu",
         batch_size: int = BATCH_SIZE,
         attacks: Mapping[str, Attack] | None = None,
-        open_console: OpenConsole | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self.specs = specs
         self.facts = require_forget(facts, "the manifest's facts")
         self.attacks = attacks or {}
-        self._open_console = open_console
+        self._crew = crew or Crew(device)
         self.store = store
         self.device = device
         self.batch_size = batch_size
@@ -89,7 +89,7 @@ class Engine:
             return found
         self._raise_if(request)
         with FileLock(self.store.lock):
-            self._compute([request, *plan])
+            self._crew.score(self.work([request, *plan]))
         found = self._find(request)
         if found is None:
             self._raise_if(request)
@@ -181,8 +181,8 @@ class Engine:
         self._failures.raise_if(request.place)
         self._failures.raise_if(str(request))
 
-    def _compute(self, requests: Sequence[Request]) -> None:
-        """Group what is missing by what is loaded for it, references first, and compute each group meanwhile."""
+    def work(self, requests: Sequence[Request]) -> Work:
+        """What is missing, grouped by what is loaded for it, references first."""
         read = [Request("retain", name) for r in requests for name in find_metric(r.metric).reads]
         groups: dict[tuple[str, str], list[Request]] = {}
         for request in dict.fromkeys([*read, *requests]):
@@ -198,24 +198,14 @@ class Engine:
         # The references come first and here: what every other model is held against is then on disk.
         first = [place for place in places if place[1] == NONE and place[0] in REFERENCES]
         rest = [groups[place] for place in places if place not in first]
+        make = partial(Engine, self.specs, self.facts, self.store, self.device, self.batch_size, self.attacks)
+        return Work(self, make, rest, self.specs.get("full"), [groups[place] for place in first])
 
-        def references() -> None:
-            for place in first:
-                self.compute_group(groups[place])
-
-        count = processes(len(rest), self.specs["full"], self.device) if "full" in self.specs else 1
-        if count > 1:
-            make = partial(Engine, self.specs, self.facts, self.store, self.device, self.batch_size, self.attacks)
-            for outcome in spread(make, rest, count, self._open_console, references):
-                self.loads += outcome.loads
-                for what, message in outcome.failed.items():
-                    self._failures.add(what, message)
-            return
-        references()
-        with watched(len(rest), self._open_console) as advance:
-            for group in rest:
-                self.compute_group(group)
-                advance()
+    def take(self, outcome: Outcome) -> None:
+        """See `Scorer`."""
+        self.loads += outcome.loads
+        for what, message in outcome.failed.items():
+            self._failures.add(what, message)
 
     def compute_group(self, group: Sequence[Request]) -> None:
         """Load what the requests of one checkpoint and attack are about, and store every score that can be computed."""

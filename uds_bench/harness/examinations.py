@@ -19,7 +19,7 @@ from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import FactSet
 from uds_bench.harness.engine import BATCH_SIZE, DEVICES, KNOWN, told
 from uds_bench.harness.store import Cell, Failures, Store, provenance
-from uds_bench.harness.workers import OpenConsole, processes, spread, watched
+from uds_bench.harness.workers import Crew, Outcome, Work
 from uds_bench.scores import Score, summarise
 from uds_bench.statistics import SEED
 
@@ -48,12 +48,12 @@ class Examinations:
         store: Store,
         device: str = "cpu",
         attacks: Mapping[str, Attack] | None = None,
-        open_console: OpenConsole | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self.specs, self.examiner, self.store, self.device = dict(specs), examiner, store, device
         self.attacks = attacks or {}
         self.loads: Counter[str] = Counter()
-        self._open_console = open_console
+        self._crew = crew or Crew(device)
         self._failures = Failures(store)
         self._scores: dict[Place, Score] = {}
 
@@ -65,7 +65,7 @@ class Examinations:
         if (found := self.stored(place)) is None:
             self._failures.raise_if(str(place))
             with FileLock(self.store.lock):
-                self._compute(list(dict.fromkeys([place, *plan])))
+                self._crew.score(self.work([place, *plan]))
             found = self.stored(place)
         if found is None:
             self._failures.raise_if(str(place))
@@ -87,6 +87,7 @@ class Examinations:
         (place,) = group
         name, started = place.checkpoint, time.perf_counter()
         try:
+            self._failures.raise_if(str(place))
             self.loads[str(place)] += 1
             spec = self.specs[name]
             attacked = place.attack != NONE
@@ -124,20 +125,17 @@ class Examinations:
         """What could not be loaded or examined in this run, and why."""
         return self._failures.known
 
-    def _compute(self, places: Sequence[Place]) -> None:
-        missing = [[place] for place in places if self._is_missing(place)]
-        count = processes(len(missing), self.specs[places[0].checkpoint], self.device)
-        if count > 1:
-            make = partial(Examinations, self.specs, self.examiner, self.store, self.device, self.attacks)
-            for outcome in spread(make, missing, count, self._open_console):
-                self.loads += outcome.loads
-                for what, message in outcome.failed.items():
-                    self._failures.add(what, message)
-            return
-        with watched(len(missing), self._open_console) as advance:
-            for group in missing:
-                self.compute_group(group)
-                advance()
+    def work(self, places: Iterable[Place]) -> Work:
+        """What is missing of some places."""
+        missing = [[place] for place in dict.fromkeys(places) if self._is_missing(place)]
+        make = partial(Examinations, self.specs, self.examiner, self.store, self.device, self.attacks)
+        return Work(self, make, missing, self.specs[missing[0][0].checkpoint] if missing else None)
+
+    def take(self, outcome: Outcome) -> None:
+        """See `Scorer`."""
+        self.loads += outcome.loads
+        for what, message in outcome.failed.items():
+            self._failures.add(what, message)
 
     def _is_missing(self, place: Place) -> bool:
         try:

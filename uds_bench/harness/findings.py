@@ -9,6 +9,8 @@ from typing import Any
 
 from uds_bench.harness.record import ClaimRecord, count, is_good
 
+NEVER_RUN = "was never run"
+
 
 @dataclass
 class Findings:

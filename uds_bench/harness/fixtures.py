@@ -105,7 +105,7 @@ def facts(uds_run: Run) -> FactSet:
 
 @pytest.fixture(scope="session")
 def goldens(uds_run: Run) -> Path:
-    """The folder of goldens: `<audit>/<platform>.json`, and frozen inputs that decide on every platform."""
+    """The folder of goldens: `<audit>/specimens.json`, and frozen inputs."""
     return uds_run.settings.goldens
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.harness.findings import Findings
+from uds_bench.harness.findings import NEVER_RUN, Findings
 from uds_bench.harness.fixtures import CLAIM, LACKS, claim_name, is_ours
 from uds_bench.harness.publishing import publish
 from uds_bench.harness.record import ClaimRecord, decides_something, finite
@@ -17,14 +17,6 @@ from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
-
-LETTERS = {
-    Verdict.EXPECTED: "m",
-    Verdict.WAIVED: "w",
-    Verdict.NOT_APPLICABLE: "n",
-    Verdict.WARNING: "!",
-}
-"""How good verdicts that are not a pass show in the progress line."""
 
 
 class Ledger:
@@ -42,13 +34,10 @@ class Ledger:
     def is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
 
-    def pytest_report_header(self) -> str:
-        settings = self.run.settings
-        manifest = settings.manifest or f"the embedded zoo ({settings.profile})"
-        return f"uds_bench: manifest {manifest}, device {settings.device}, store {settings.store}"
-
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        if self.run.is_gate:
+            items[:] = [item for item in items if item.get_closest_marker("laboratory") is None]
         before = [item for item in items if decides_claim(item)]
         self.collected = {label(*claim_name(item)) for item in before}
         yield
@@ -80,7 +69,7 @@ class Ledger:
             record = self._record_of(item, report, call)
             if record is not None:
                 report.__dict__["uds_claim"] = record.to_json()  # pytest sends it on, to other processes too
-                if record.verdict not in GOOD and report.outcome != "failed":
+                if record.verdict not in GOOD and not (report.outcome == "failed" and _has_traceback(call)):
                     report.outcome, report.longrepr = "failed", record.failure_text()
         return report
 
@@ -93,8 +82,10 @@ class Ledger:
         if report.when == "setup" and report.outcome == "passed":
             return None
         if report.when == "teardown":
-            failed = report.outcome == "failed"
-            return rules.crashed(name, subject, item.nodeid, "its teardown failed", Verdict.CRASHED) if failed else None
+            if report.outcome != "failed" or call.excinfo is None:
+                return None
+            told = f"its teardown failed: {' '.join(str(call.excinfo.value).split())}"
+            return rules.crashed(name, subject, item.nodeid, told, Verdict.CRASHED)
         decided = None if claim is None else claim.record
         if decided is not None and (report.outcome != "failed" or decided.verdict not in GOOD):
             return decided
@@ -111,20 +102,11 @@ class Ledger:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         row = getattr(report, "uds_claim", None)
-        if row is not None:
+        known = self.found.records.get(report.nodeid)
+        if row is not None and (known is None or known.verdict in GOOD):  # a teardown that fails hides no failure
             self.found.records[report.nodeid] = ClaimRecord.from_json(row)
         elif report.when == "???":  # how xdist reports the test at which a worker died
             self.died[report.nodeid] = " ".join(str(report.longrepr).split())
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, Any] | None:
-        row = getattr(report, "uds_claim", None)
-        if row is None or report.when != "call" or report.outcome == "failed":
-            return None
-        verdict = Verdict(row["verdict"])
-        if verdict not in LETTERS:
-            return None
-        return verdict.value, LETTERS[verdict], (verdict.value.upper(), {"yellow": True})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -161,9 +143,11 @@ class Ledger:
             if node in self.died:
                 self.found.records[node] = self.run.rules.crashed(name, subject, node, self.died[node], Verdict.CRASHED)
             elif node not in self.found.records:
-                self.found.records[node] = self.run.rules.crashed(name, subject, node, "was never run", Verdict.MISSING)
+                self.found.records[node] = self.run.rules.crashed(name, subject, node, NEVER_RUN, Verdict.MISSING)
         if not decides_something(self.found.records.values()):
-            self.found.problems.append("no claim was decided: none of the selected ones applies to this manifest")
+            why = dict.fromkeys(record.message.partition(": ")[2] for record in self.found.records.values())
+            told = "no claim was decided: none of the selected ones applies to this manifest"
+            self.found.problems.append(f"{told} ({'; '.join(why)})")
         self.found.problems += self.unmatched() if self.found.loads or self.found.records else []
         if not (self.found.deselected or self._names_tests):
             audits = {record.audit for record in self.found.records.values()}
@@ -199,6 +183,7 @@ class Ledger:
         unused = {waiver.claim for waiver in rules.waivers.unused()}
         known = self.collected | {waiver.claim for waiver in rules.waivers if waiver.claim not in unused}
         names = [(name, "[expect] entry") for name in rules.expect]
+        names += [(name, "[specimens] entry") for name in rules.specimens]
         names += [(waiver.claim, "waiver") for waiver in rules.waivers]
         return [
             f"{what} {name!r} matches no claim: correct or remove it"
@@ -220,14 +205,6 @@ class Ledger:
         claim, bracket, subject = name.rstrip("]").partition("[")
         return self._names_tests and claim in CLAIMS and (not bracket or subject in self.run.manifest.judged())
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        for refusal in self.refusals:
-            terminalreporter.write_line(f"ERROR: {refusal}", red=True)
-        if (self.found.planned or self.found.records) and not self.refusals:
-            from uds_bench.harness.terminal import write_summary
-
-            write_summary(terminalreporter, self.run, self.found)
-
 
 def decides_claim(item: pytest.Item) -> bool:
     # Pytest has no public way to tell which fixture a name means to an item.
@@ -241,3 +218,10 @@ def label(name: str, subject: str | None) -> str:
 
 def _address(score: dict[str, Any]) -> tuple[str, ...]:
     return tuple(score[key] for key in ("checkpoint", "attack", "metric", "variant"))
+
+
+def _has_traceback(call: pytest.CallInfo[None]) -> bool:
+    """Whether a test ended in an error that shows where it came from; those that the user can mend say it all."""
+    error = None if call.excinfo is None else call.excinfo.value
+    plain = isinstance(error, UdsError) or (isinstance(error, pytest.fail.Exception) and not error.pytrace)
+    return error is not None and not plain

@@ -17,7 +17,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.harness.audit_sections import Lmlm
 from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.store import Store
-from uds_bench.harness.workers import OpenConsole
+from uds_bench.harness.workers import Crew, Work
 from uds_bench.retrieval.settings import SWEPT, RetrieverSettings
 from uds_bench.scores import Score
 
@@ -114,6 +114,11 @@ class LmlmAudit:
             for seen in self._seen.values()
         ]
 
+    def work(self) -> list[Work]:
+        """What most claims ask for."""
+        controls = [Place(name) for name in self.section.must_fail]
+        return [self.whole.work(self.plan), self.spot.work(controls)]
+
     @property
     def loads(self) -> dict[str, int]:
         return dict(self.whole.loads + self.spot.loads)
@@ -146,15 +151,14 @@ def audit_of(
     names: Sequence[str],
     store: Store,
     device: str,
-    open_console: OpenConsole | None,
+    crew: Crew,
 ) -> LmlmAudit:
     """The audit; checkpoints called `names` are examined with the first that is asked for."""
     settings: RetrieverSettings = section.retriever.settings()
     attacks = {RANDOM.name: RANDOM}
     few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
     whole, spot = (
-        Examinations(specs, LmlmExaminer(asked, settings), store, device, attacks, open_console)
-        for asked in (cells, few)
+        Examinations(specs, LmlmExaminer(asked, settings), store, device, attacks, crew) for asked in (cells, few)
     )
     return LmlmAudit(section, whole, spot, [Place(name) for name in names])
 

@@ -28,10 +28,10 @@ from uds_bench.facts.testbed_people import embedded_testbed
 from uds_bench.harness.audit_sections import Localization
 from uds_bench.harness.examinations import Examinations, Place
 from uds_bench.harness.store import Store
-from uds_bench.harness.workers import OpenConsole
+from uds_bench.harness.workers import Crew, Work
 from uds_bench.scores import Score
 from uds_bench.statistics import Rate
-from uds_bench.zoo.recipes import SCHEME
+from uds_bench.zoo.names import EMBEDDED
 
 
 @dataclass(frozen=True)
@@ -213,6 +213,10 @@ class LocalizationAudit:
             for seen in self._seen.values()
         ]
 
+    def work(self) -> list[Work]:
+        """What most claims ask for."""
+        return [self.telling.work([Place(name) for name in self.planned])]
+
     @property
     def loads(self) -> dict[str, int]:
         return dict(self.telling.loads + self.leaking.loads + self.asking.loads)
@@ -254,7 +258,7 @@ def check_masks(section: Localization) -> None:
     specs = section.checkpoints()
     if section.masks is None or not section.complete:
         return
-    if any(place.startswith(SCHEME) for place in (section.masks, *(spec.model for spec in specs.values()))):
+    if any(place.startswith(EMBEDDED) for place in (section.masks, *(spec.model for spec in specs.values()))):
         return
     masks = read_masks(Path(section.masks))
     if not masks.named("forget") or not masks.named("retain", "held_out"):
@@ -282,7 +286,7 @@ def audit_of(
     masks: Path,
     store: Store,
     device: str,
-    open_console: OpenConsole | None,
+    crew: Crew,
 ) -> LocalizationAudit:
     """The audit; checkpoints called `names` are examined with the first that is asked for."""
     origins = origins_of(section, specs, masks)
@@ -293,19 +297,17 @@ def audit_of(
         attacks = {attack.name: attack for attack in found}
     telling = Examinations(
         specs,
-        LocalizationExaminer(experiment, origins, updates, section.subsample),
+        LocalizationExaminer(experiment, origins, updates, section.subsample, section.questions),
         store,
         device,
-        open_console=open_console,
+        crew=crew,
     )
-    leaking = Examinations(
-        specs, LeakExaminer(experiment, section.attempts), store, device, attacks, open_console=open_console
-    )
+    leaking = Examinations(specs, LeakExaminer(experiment, section.attempts), store, device, attacks, crew=crew)
     asking = Examinations(
         specs,
         BenchmarkExaminer(section.tasks, section.task_limit, _task_folder(section)),
         store,
         device,
-        open_console=open_console,
+        crew=crew,
     )
     return LocalizationAudit(section, experiment, telling, leaking, asking, list(names))

@@ -11,7 +11,7 @@ import re
 from difflib import get_close_matches
 from pathlib import Path
 
-from uds_bench.zoo.recipes import SCHEME
+from uds_bench.zoo.names import EMBEDDED
 
 
 class MissingError(ValueError):
@@ -22,13 +22,13 @@ _HUB_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 def model(text: str, folder: Path) -> str:
-    """A folder's absolute path; `zoo:NAME` and hub ids (`name`, `org/name`) stay as they are.
+    """A folder's absolute path; `zoo:NAME`, `specimen:NAME` and hub ids (`name`, `org/name`) stay as they are.
 
     A name such as `runs/npo` is a missing folder, and no hub id, where `runs/` is beside the manifest.
     """
-    if text.startswith(SCHEME):
-        if text == SCHEME:
-            raise ValueError(f"{text!r} names no model of the zoo: write {SCHEME}NAME")
+    if text.startswith(EMBEDDED):
+        if text in EMBEDDED:
+            raise ValueError(f"{text!r} names no embedded model: write {text}NAME")
         return text
     target = _target(text, folder)
     if _is_folder(target):
@@ -94,8 +94,8 @@ def properties(text: str, folder: Path) -> str:
 
 
 def masks(text: str, folder: Path) -> str:
-    """A file or folder as an absolute path, or `zoo:NAME`, whose masks lie beside its weights."""
-    if text.startswith(SCHEME):
+    """A file or folder as an absolute path, or an embedded model, whose masks lie beside its weights."""
+    if text.startswith(EMBEDDED):
         return text
     target = _target(text, folder)
     return str(target) if _is_folder(target) else file(text, folder)

@@ -14,6 +14,7 @@ from uds_bench.harness.sections import Facts, References, Sections
 from uds_bench.harness.tables import validate
 from uds_bench.harness.toml import Document, Keys, dotted, read_toml
 from uds_bench.storage import content_key
+from uds_bench.zoo.names import SPECIMEN
 
 
 class Manifest(Sections):
@@ -130,6 +131,22 @@ class Manifest(Sections):
             for index, (name, spec) in enumerate(specs.items()):
                 yield ("pools", pool, index if listed else name), name, spec
 
+    @property
+    def known_verdicts(self) -> dict[str, str]:
+        """By claim[subject], what a shipped model must come to."""
+        declared = ((claim, *pair) for claim, verdicts in self.specimens.items() for pair in verdicts.items())
+        return {f"{claim}[{subject}]": word for claim, word, subjects in declared for subject in subjects}
+
+    def _require_shipped(self) -> None:
+        """Only of weights that come with the project is every verdict known."""
+        specs = [*self.checkpoints().items(), *(pair for s in self._audited for pair in s.checkpoints().items())]
+        own = [n for n, spec in specs if not (spec.model.startswith(SPECIMEN) and spec.adapter is None)]
+        if self.specimens and own:
+            text = f"is of shipped models ({SPECIMEN}NAME), and {own[0]} is none: declare it under [expect]"
+            raise self.document.error(("specimens",), text)
+        if twice := [name for name in self.known_verdicts if name in self.expect]:
+            raise self.document.error(("expect", twice[0]), "is declared under [specimens] already: keep one")
+
     def _require_unique_names(self) -> None:
         places: dict[str, Keys] = {}
         for keys, name, _ in self._named():
@@ -144,8 +161,8 @@ def load_manifest(path: str | Path) -> Manifest:
     """Read and check a manifest.
 
     Raises ConfigurationError, in one line with file, line and key, for the first thing that is wrong: bad
-    TOML, a key that is unknown, missing, twice there or of the wrong type, a missing file or folder, and a
-    name that two checkpoints share.
+    TOML, a key that is unknown, missing, twice there or of the wrong type, a missing file or folder, a name that two
+    checkpoints share, and verdicts declared of specimens where other models stand.
     """
     document = read_toml(path)
     sections = validate(Sections, document, document.path.absolute().parent)
@@ -153,4 +170,5 @@ def load_manifest(path: str | Path) -> Manifest:
     fields = {name: getattr(sections, name) for name in Sections.model_fields}
     manifest = Manifest.model_construct(**fields, document=document, digest=content_key(as_written))
     manifest._require_unique_names()
+    manifest._require_shipped()
     return manifest

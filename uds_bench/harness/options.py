@@ -5,26 +5,30 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pytest
 
 from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError
 
-Profile = Literal["quick", "full"]
+Profile = Literal["quick", "zoo", "full"]
 RECORDED: Profile = "quick"
 """The profile that goldens are of: what is judged over models depends on which models they are."""
 
 _OPTIONS: tuple[tuple[str, str, str], ...] = (
-    ("manifest", "FILE", "manifest of the checkpoints to judge (default: the embedded zoo)"),
-    ("profile", "quick|full", "size of the embedded zoo (default: quick)"),
+    ("manifest", "FILE", "manifest of the checkpoints to judge (default: the shipped models)"),
+    (
+        "profile",
+        "quick|zoo|full",
+        "shipped models, a zoo that is trained here, or the published sweep (default: quick)",
+    ),
     ("store", "DIR", "folder of scores, read where they exist and written where not (default: the user cache)"),
     ("device", "auto|cpu|cuda", "where models run (default: auto, CUDA where present)"),
     ("json", "FILE", "write the run report as JSON"),
     ("html", "DIR", "write the run report as a page, DIR/index.html, and checkpoints x metrics, DIR/sweep.csv"),
     ("waivers", "FILE", "TOML file of waivers, each with reason and expiry"),
-    ("draw", "N", "another draw of the embedded zoo, every seed moved; its claims have no goldens (default: 0)"),
+    ("draw", "N", "another draw of the embedded zoo, every seed moved (default: 0)"),
 )
 
 
@@ -58,11 +62,14 @@ def read_settings(config: pytest.Config) -> Settings:
     from uds_bench.storage import default_cache, require_writable
 
     values = {name: _value(config, name) for name, _, _ in _OPTIONS}
+    profile, draw = _profile(values["profile"]), _draw(values["draw"])
+    if draw and profile == RECORDED and not values["manifest"]:
+        raise ConfigurationError("--uds-draw: shipped models have no draws: add --uds-profile zoo")
     store = _path(config, "store")
     html = _path(config, "html")
     return Settings(
         manifest=_file(config, "manifest"),
-        profile=_profile(values["profile"]),
+        profile=profile,
         # The default store is looked into when it is first used, as `auto` is.
         store=default_cache() / "store" if store is None else require_writable(store, "--uds-store"),
         device=_device(values["device"]),
@@ -71,7 +78,7 @@ def read_settings(config: pytest.Config) -> Settings:
         waivers=_file(config, "waivers"),
         record=_record(config),
         goldens=find_goldens(config.rootpath / config.getini("uds_goldens")),
-        draw=_draw(values["draw"]),
+        draw=draw,
     )
 
 
@@ -112,11 +119,11 @@ def _output(path: Path | None, option: str) -> Path | None:
 
 
 def _profile(value: str) -> Profile:
-    if value in ("", "quick"):
-        return "quick"
-    if value == "full":
-        return "full"
-    raise ConfigurationError(f"--uds-profile: {value!r} is not a profile: choose quick or full")
+    found = next((name for name in get_args(Profile) if name == (value or RECORDED)), None)
+    if found is None:
+        raise ConfigurationError(f"--uds-profile: {value!r} is no profile: choose from {', '.join(get_args(Profile))}")
+    profile: Profile = found
+    return profile
 
 
 def _draw(value: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uds_bench.attacks import NONE
-from uds_bench.errors import CheckpointError, ConfigurationError
+from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.engine import Request
 
 if TYPE_CHECKING:
@@ -77,13 +77,18 @@ def preflight(specs: dict[str, CheckpointSpec], names: Iterable[str]) -> None:
     """Everything that configuration files alone can tell about the checkpoints, in one go."""
     from uds_bench.checkpoints import resolve
     from uds_bench.harness.specs import check_shapes
+    from uds_bench.zoo import specimens
+    from uds_bench.zoo.names import SPECIMEN
 
     problems, wanted = [], set(names)
     for name in [n for n in specs if n in wanted and not specs[n].model.startswith("zoo:")]:
         try:
+            if specs[name].model.startswith(SPECIMEN):
+                specimens.folder(specs[name].model)
+                continue
             resolve(specs[name])
             check_shapes(name, specs)
-        except CheckpointError as error:
+        except UdsError as error:
             problems.append(f"{name}: {error}" if not str(error).startswith(name) else str(error))
     if problems:
         raise ConfigurationError("; ".join(dict.fromkeys(problems)))

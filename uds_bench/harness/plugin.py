@@ -65,6 +65,7 @@ MARKERS = (
     'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates"), under=("none",)): what this test will '
     "read, of which checkpoints and under which attacks, so that it is computed while the models are loaded",
     'needs(what): what the machine must have, such as "gpu"; elsewhere the test is skipped as not applicable',
+    "laboratory: about metrics, methods or settings, which shipped models cannot decide: not in the default run",
     "slow: takes minutes; run with -m slow",
 )
 
@@ -76,6 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     from uds_bench.harness.ledger import Ledger
     from uds_bench.harness.run import Run
+    from uds_bench.harness.screen import Screen
 
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
@@ -86,7 +88,9 @@ def pytest_configure(config: pytest.Config) -> None:
     except UdsError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[RUN] = run
-    config.pluginmanager.register(Ledger(config, run), "uds_bench_ledger")
+    ledger = Ledger(config, run)
+    config.pluginmanager.register(ledger, "uds_bench_ledger")
+    config.pluginmanager.register(Screen(config, ledger), "uds_bench_screen")
 
 
 @pytest.hookimpl(trylast=True)

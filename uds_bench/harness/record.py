@@ -14,7 +14,7 @@ from uds_bench.verdicts import GOOD, Verdict
 
 @dataclass(frozen=True)
 class Control:
-    """How a subject whose verdict is known in advance fared under the claim's own rule."""
+    """How a subject whose verdict is known in advance fared under the claim's own rule; `why` it did not hold."""
 
     name: str
     must: str
@@ -22,6 +22,12 @@ class Control:
     observed: float | None
     interval: Interval | None
     held: bool
+    why: str = ""
+
+    @property
+    def miss(self) -> str:
+        """What to say of it where it did not hold."""
+        return f"control {self.name} must {self.must} and came out {self.verdict}{self.why and f': {self.why}'}"
 
     @property
     def is_undecided(self) -> bool:
@@ -31,7 +37,11 @@ class Control:
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """One decided claim; see the run report's schema in the README. `needs`: the bound in words, if it takes words."""
+    """One decided claim; see the run report's schema in the README. `needs`: the bound in words, if it takes words.
+
+    `outcome`: what the claim itself came to, before goldens, declarations and waivers; None of one that never decided.
+    `specimen`: the verdict that its subject must come to.
+    """
 
     id: str
     subject: str | None
@@ -51,6 +61,8 @@ class ClaimRecord:
     evidence: str = ""
     controls: tuple[Control, ...] = ()
     golden: Mapping[str, Any] | None = None
+    outcome: str | None = None
+    specimen: str | None = None
     expected: Mapping[str, Any] | None = None
     waiver: Mapping[str, Any] | None = None
     reproduce: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import uds_bench
 from uds_bench.errors import UdsError
 from uds_bench.harness.findings import Findings
-from uds_bench.harness.goldens import platform_name
 from uds_bench.harness.record import finite
 from uds_bench.harness.subjects import SECTIONS, audited
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
+    from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
@@ -36,6 +37,7 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
             "digest": run.manifest.digest,
         },
         "profile": run.settings.profile,
+        "draw": run.settings.draw,
         "started": datetime.fromtimestamp(found.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "seconds": round(time.time() - found.started, 2),
         "environment": environment(run.device),
@@ -66,61 +68,54 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
 def environment(device: str) -> dict[str, str]:
     from importlib.metadata import version
 
+    host = f"{sys.platform}-{platform.machine().lower()}"
     packages = {name: version(name) for name in ("torch", "transformers", "peft", "numpy")}
-    return {"python": platform.python_version(), "platform": platform_name(), "device": device, **packages}
+    return {"python": platform.python_version(), "platform": host, "device": device, **packages}
 
 
 def notes(run: Run, found: Findings) -> list[str]:
-    """What a reader of the verdicts should know: claims left out, weak controls, sections that decide nothing."""
+    """What a reader of the verdicts should know, a line each: claims left out, weak controls, what decides nothing."""
     manifest, told = run.manifest, []
     if found.deselected:
         told.append(f"{found.deselected} claims were deselected: this run says nothing about them")
+    if weak := _weak(manifest):
+        told.append(f"controls are weak: add {'; '.join(weak)}")
     if manifest.references is not None:
         told += _of_depth(run)
-    if manifest.bypass is not None and {"fail", "pass"} - set(manifest.bypass.controls().values()):
-        told.append(
-            "controls of the bypass audit are weak: scripted replies stand in for models whose verdict is known; add "
-            "[bypass] must_fail and must_pass"
-        )
-    if manifest.lmlm is not None and manifest.lmlm.checkpoints() and not manifest.lmlm.must_fail:
-        told.append(
-            "controls of the LMLM audit are weak: a perfect asker stands in for a model that is known to leak; add "
-            "[lmlm] must_fail"
-        )
     located = manifest.localization
-    if located is not None and located.complete:
-        lacking = [key for key in ("neutral", "must_pass") if not getattr(located, key)]
-        if lacking:
-            told.append(
-                "controls of the localization audit are weak: drawn updates stand in for trained ones; add "
-                f"[localization] {' and '.join(lacking)}"
-            )
     if located is not None and located.controls and located.unmasked is None:
         told.append(
-            "contrasts of the localization audit are not applicable: controls are held against the model that was "
-            "injected without masks; name it as [localization] unmasked"
-        )
-    told_of = manifest.association
-    if told_of is not None and told_of.candidates and told_of.retain is None:
-        told.append(
-            "controls of the association audit are weak: no model is known to have never seen who is to be forgotten; "
-            "add [association] retain"
+            "contrasts of the localization audit do not apply without the model that was injected without masks: name "
+            "it as [localization] unmasked"
         )
     return told
 
 
 def _of_depth(run: Run) -> list[str]:
     pools, told = run.manifest.pools, []
-    if not (pools.positive and pools.negative):
-        told.append(
-            "controls are weak: the manifest has no pools of models that know and never knew, so only identities guard "
-            "the gates; add [pools] positive and negative"
-        )
-    elif small := too_small(len(pools.positive), len(pools.negative)):
+    if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
         told.append(small)
     if run.manifest.facts is not None and (lost := len(run.facts.unannotated)):
         told.append(f"{lost} items of the facts' source have no entity marked: they are in no score")
     return told
+
+
+def _weak(manifest: Manifest) -> list[str]:
+    """By audit what the manifest would have to name, so that no stand-in takes the place of a control."""
+    named: dict[str, list[str]] = {}
+    if manifest.references is not None:
+        named["pools"] = [key for key in ("positive", "negative") if not getattr(manifest.pools, key)]
+    if manifest.bypass is not None:
+        known = set(manifest.bypass.controls().values())
+        named["bypass"] = [f"must_{word}" for word in ("fail", "pass") if word not in known]
+    if manifest.lmlm is not None and manifest.lmlm.checkpoints() and not manifest.lmlm.must_fail:
+        named["lmlm"] = ["must_fail"]
+    located, asked = manifest.localization, manifest.association
+    if located is not None and located.complete:
+        named["localization"] = [key for key in ("neutral", "must_pass") if not getattr(located, key)]
+    if asked is not None and asked.candidates and asked.retain is None:
+        named["association"] = ["retain"]
+    return [f"[{section}] {', '.join(keys)}" for section, keys in named.items() if keys]
 
 
 def too_small(knows: int, never_knew: int) -> str:

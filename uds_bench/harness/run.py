@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uds_bench.device import resolve_device
 from uds_bench.harness.options import RECORDED, Settings
 from uds_bench.harness.subjects import SECTIONS, SUBJECTS, audited
+from uds_bench.zoo.names import EMBEDDED
 
 if TYPE_CHECKING:
     import pytest
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.rules import Rules
     from uds_bench.harness.store import Store
     from uds_bench.harness.subjects import Audited
+    from uds_bench.harness.workers import Crew, Work
     from uds_bench.scores import Score, Scores
 
 READ = {"reasoner": "canaries", "asker": "cells", "unlearner": "experiment", "eraser": "inquiry"}
@@ -91,15 +93,27 @@ class Run:
     def is_embedded(self) -> bool:
         return self.settings.manifest is None
 
+    @property
+    def is_gate(self) -> bool:
+        """Whether the shipped models are judged: claims of the laboratory then stay out."""
+        return self.is_embedded and self.settings.profile == RECORDED
+
     @cached_property
     def device(self) -> str:
         """Where models run: `cpu` or `cuda`."""
         return resolve_device(self.settings.device)
 
+    @cached_property
+    def crew(self) -> Crew:
+        """The processes that score."""
+        from uds_bench.harness.workers import Crew
+
+        return Crew(self.device, self.uncaptured)
+
     @property
     def speaks_of_zoo(self) -> bool:
         """Whether every checkpoint is an embedded model."""
-        return all(spec.model.startswith("zoo:") for spec in self.manifest.every_checkpoint().values())
+        return all(spec.model.startswith(EMBEDDED) for spec in self.manifest.every_checkpoint().values())
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -126,7 +140,7 @@ class Run:
         store = require_folders(self.settings.store, specs, "--uds-store")
         specs = self._trained(specs, self._planned() if self.plan else specs)
         attacks = self.manifest.chosen_attacks()
-        return Engine(specs, self.facts, Store(store), self.device, attacks=attacks, open_console=self.uncaptured)
+        return Engine(specs, self.facts, Store(store), self.device, attacks=attacks, crew=self.crew)
 
     @cached_property
     def meta(self) -> MetaEvaluation:
@@ -151,7 +165,7 @@ class Run:
         judged = self.subjects["reasoner"]
         names = section.needed(judged) if judged else list(section.checkpoints())
         specs, store = self._examined(section, names)
-        return audit_of(section, self.canaries, specs, names, store, self.device, self.uncaptured)
+        return audit_of(section, self.canaries, specs, names, store, self.device, self.crew)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -168,7 +182,7 @@ class Run:
         section = self.manifest.require_lmlm()
         judged = self.subjects["asker"] or section.judged()
         specs, store = self._examined(section, section.needed(judged))
-        return audit_of(section, self.cells, specs, judged, store, self.device, self.uncaptured)
+        return audit_of(section, self.cells, specs, judged, store, self.device, self.crew)
 
     @cached_property
     def experiment(self) -> Experiment:
@@ -194,7 +208,7 @@ class Run:
         names = section.needed(self.subjects["unlearner"] or section.judged())
         specs, store = self._examined(section, names)
         masks = self._folder(section.masks or "")
-        return audit_of(section, self.experiment, specs, names, masks, store, self.device, self.uncaptured)
+        return audit_of(section, self.experiment, specs, names, masks, store, self.device, self.crew)
 
     @cached_property
     def inquiry(self) -> Inquiry:
@@ -211,7 +225,7 @@ class Run:
         section = self.manifest.require_association()
         names = section.needed(self.subjects["eraser"] or section.judged())
         specs, store = self._examined(section, names)
-        return audit_of(section, self.inquiry, specs, names, store, self.device, self.uncaptured)
+        return audit_of(section, self.inquiry, specs, names, store, self.device, self.crew)
 
     def _folder(self, place: str) -> Path:
         """A path as the manifest has it, or the folder of an embedded model."""
@@ -236,8 +250,10 @@ class Run:
         """
         from uds_bench.errors import UdsError
         from uds_bench.harness.specs import resolve_zoo
+        from uds_bench.progress import hush
         from uds_bench.storage import default_cache
 
+        hush()  # every model is loaded after this
         ahead, self._ahead = self._ahead, {}
         with self.uncaptured() as console:
             with suppress(UdsError):  # the audit whose model cannot be built says so, and no other
@@ -247,6 +263,15 @@ class Run:
     def _foresee(self, fixture: str, specs: Mapping[str, CheckpointSpec], names: Iterable[str]) -> None:
         """Have models built together with whatever is built first."""
         self._ahead |= {f"{fixture} {name}": specs[name] for name in names}
+
+    def _work(self, name: str) -> Sequence[Work]:
+        """What an audit will score; nothing where it cannot be built, which its claims say."""
+        from uds_bench.errors import UdsError
+
+        try:
+            return [self.engine.work(self.plan)] if name == "engine" else getattr(self, name).work()
+        except UdsError:
+            return []
 
     def _planned(self) -> list[str]:
         """The checkpoints of planned scores, and the references: every metric's yardstick, whether or not a test asks
@@ -260,14 +285,13 @@ class Run:
         from uds_bench.harness.goldens import Goldens
         from uds_bench.harness.rules import Rules
         from uds_bench.harness.waivers import Waivers, load_waivers, loosened
+        from uds_bench.zoo.specimens import are_shipped
 
         path = self.settings.waivers
         waivers = load_waivers(path, date.today()) if path else Waivers()
         defaults = {spec.id: spec for spec in CLAIMS.values() if spec.kind == "threshold"}
-        # Goldens are of one profile of the zoo; a run that records them does not compare with those it replaces.
-        compares = (
-            self.is_embedded and self.settings.profile == RECORDED and not (self.settings.record or self.settings.draw)
-        )
+        # Goldens are of the shipped specimens; a run that records them does not compare with those it replaces.
+        compares = self.is_gate and are_shipped() and not self.settings.record
         return Rules(
             thresholds=loosened(self.manifest.thresholds, defaults, waivers, self.manifest.document),
             explicit=frozenset(self.manifest.thresholds) | {w.claim for w in waivers if w.threshold is not None},
@@ -276,6 +300,8 @@ class Run:
             goldens=Goldens.read(self.settings.goldens) if compares else Goldens(),
             evidence=EVIDENCE_ZOO if self.speaks_of_zoo else EVIDENCE_USER,
             reproduce=self.command,
+            specimens=self.manifest.known_verdicts,
+            laboratory=self.is_embedded and not self.is_gate,
         )
 
     def command(self, node: str) -> str:
@@ -293,12 +319,16 @@ class Run:
         """A console that is seen while pytest captures output; silent in the processes of a distributed run."""
         from rich.console import Console
 
+        from uds_bench.progress import below
+
         capture = self.config.pluginmanager.get_plugin("capturemanager")
         if hasattr(self.config, "workerinput") or capture is None:
             yield Console(stderr=True, quiet=hasattr(self.config, "workerinput"))
             return
-        with capture.global_and_fixture_disabled():
-            yield Console(stderr=True)
+        seen = self.config.pluginmanager.has_plugin("terminalreporter")
+        written = self.config.get_terminal_writer().width_of_current_line if seen else 0
+        with capture.global_and_fixture_disabled(), below(Console(stderr=True), written) as console:
+            yield console
 
     def prepare(self, items: Sequence[pytest.Item]) -> None:
         """Plan the scores of the selected tests and look at their checkpoints, before any model is loaded.
@@ -317,12 +347,14 @@ class Run:
             require_folders(self.settings.store, self.manifest.checkpoints(), "--uds-store")
             preflight(self.manifest.checkpoints(), {request.checkpoint for request in self.plan})
             self._foresee("candidate", self.manifest.checkpoints(), self._planned())
+            self.crew.foresee(partial(self._work, "engine"))
         for fixture, asked in READ.items():
             section = audited(self.manifest, fixture) if self.subjects[fixture] else None
             if section is not None:
                 preflight(section.checkpoints(), section.needed(self.subjects[fixture]))
                 self._foresee(fixture, section.checkpoints(), section.needed(self.subjects[fixture]))
                 getattr(self, asked)  # read before any model is loaded
+                self.crew.foresee(partial(self._work, SECTIONS[fixture]))
 
     def score(self, request: Request) -> Score:
         """A score, with everything else that is planned computed while its checkpoints are loaded."""

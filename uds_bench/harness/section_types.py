@@ -25,7 +25,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import Dtype, Quantization
 from uds_bench.harness import locate
 from uds_bench.harness.tables import Table, problem
-from uds_bench.zoo.recipes import SCHEME
+from uds_bench.zoo.names import plain
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _CLAIM = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+(\[[^\[\]\s]+\])?")
@@ -127,7 +127,7 @@ def _pool(specs: dict[str | int, CheckpointSpec]) -> dict[str, CheckpointSpec]:
     """A list's members are called after the folder of their adapter, or else of their model."""
     named: dict[str, CheckpointSpec] = {}
     for key, spec in specs.items():
-        folder = (spec.adapter or spec.model).removeprefix(SCHEME)
+        folder = plain(spec.adapter or spec.model)
         name = key if isinstance(key, str) else Path(folder).name
         if name in named:
             raise problem(f"the name {name!r} is taken by another of this list: {GIVE_NAMES}", key)

@@ -24,7 +24,7 @@ from uds_bench.harness.section_types import (
     located,
     written,
 )
-from uds_bench.harness.tables import Table
+from uds_bench.harness.tables import Table, problem
 
 
 def _option(value: Any) -> int | str:
@@ -85,40 +85,36 @@ class Attacks(Table):
     relearn: Relearn | None = None
 
 
-Declared = Literal["fail", "inconclusive", "warning", "not applicable", "pass"]
-
-
-def _one_or_more(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-
-
-def _something_declared(verdicts: tuple[Declared, ...]) -> tuple[Declared, ...]:
-    if not set(verdicts) - {"pass"}:
-        raise ValueError("name the verdict other than pass that the claim is known to come to")
-    if {"pass", "fail"} <= set(verdicts) or len(verdicts) > 2:
-        raise ValueError("at most two verdicts, and not both pass and fail: else nothing is declared")
-    return verdicts
-
-
 class Expectation(Table):
-    """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass.
+    """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass."""
 
-    Several verdicts, where it depends on the machine that trains which of them it is; `pass` may be one of them.
-    """
-
-    verdict: Annotated[tuple[Declared, ...], BeforeValidator(_one_or_more), AfterValidator(_something_declared)]
+    verdict: Literal["fail", "inconclusive", "warning", "not applicable"]
     reason: Reason
+
+
+Verdicts = dict[Literal["pass", "fail", "warning"], Annotated[tuple[str, ...], Field(strict=False)]]
+
+
+def _each_once(verdicts: Verdicts) -> Verdicts:
+    listed: set[str] = set()
+    for word, subjects in verdicts.items():
+        for subject in subjects:
+            if subject in listed:
+                raise problem(f"{subject!r} is declared already: name each subject once a claim", word)
+            listed.add(subject)
+    return verdicts
 
 
 Thresholds = Annotated[dict[str, float], BeforeValidator(claims)]
 Expectations = Annotated[dict[str, Expectation], BeforeValidator(claims)]
+Specimens = Annotated[dict[str, Annotated[Verdicts, AfterValidator(_each_once)]], BeforeValidator(claims)]
 
 
 class Sections(Table):
     """All that a manifest file may hold; every section may be left out.
 
     `candidates` are for release, so each is gated. `sweep`: more unlearned models, which metrics are judged on and
-    which no claim speaks of.
+    which no claim speaks of. `specimens`: by claim, what each shipped model must come to.
     """
 
     facts: Facts | None = None
@@ -133,3 +129,4 @@ class Sections(Table):
     association: Association | None = None
     thresholds: Thresholds = Field(default_factory=dict)
     expect: Expectations = Field(default_factory=dict)
+    specimens: Specimens = Field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A manifest's checkpoints made ready: embedded models trained, shapes compared before any weight is read."""
+"""A manifest's checkpoints made ready: shipped ones checked, embedded ones trained, shapes told from config.json."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 from uds_bench.checkpoints import CheckpointSpec, shape
 from uds_bench.errors import CheckpointError
 from uds_bench.storage import default_cache, require_writable
-from uds_bench.zoo.recipes import SCHEME
+from uds_bench.zoo import specimens
+from uds_bench.zoo.names import EMBEDDED, SCHEME, SPECIMEN, plain
 
 
 def check_shapes(name: str, specs: dict[str, CheckpointSpec]) -> None:
     """Patching needs the full model's vocabulary, layers and width: told from config.json alone."""
-    if "full" not in specs or name == "full" or specs["full"].model.startswith("zoo:"):
+    if "full" not in specs or name == "full" or specs["full"].model.startswith(EMBEDDED):
         return
     own, full = shape(specs[name]), shape(specs["full"])
     for what in ("vocabulary", "layers", "width"):
@@ -42,15 +43,22 @@ def require_folders(store: Path, specs: dict[str, CheckpointSpec], option: str) 
 def resolve_zoo(
     specs: dict[str, CheckpointSpec], names: Iterable[str], cache: Path, console: Any = None, draw: int = 0
 ) -> dict[str, CheckpointSpec]:
-    """The specs with every embedded model (`zoo:NAME`) among `names` trained if need be and named by its folder.
+    """The specs with every embedded model among `names` named by its folder: `specimen:NAME` as it is shipped,
+    `zoo:NAME` trained if need be.
 
     `draw`: which draw of the zoo; 0 is the one that everything else speaks of.
     """
-    from uds_bench.zoo import runner
-
-    embedded = {n: specs[n].model.removeprefix(SCHEME) for n in names if specs[n].model.startswith(SCHEME)}
+    specs = specs | {n: _shipped(specs[n]) for n in names if specs[n].model.startswith(SPECIMEN)}
+    embedded = {n: plain(specs[n].model) for n in names if specs[n].model.startswith(SCHEME)}
     embedded = {n: f"{model}@{draw}" if draw else model for n, model in embedded.items()}
     if not embedded:
         return specs
+    from uds_bench.zoo import runner  # what trains takes seconds to import
+
     folders = runner.paths(embedded.values(), cache, console)
     return specs | {n: replace(specs[n], model=str(folders[model])) for n, model in embedded.items()}
+
+
+def _shipped(spec: CheckpointSpec) -> CheckpointSpec:
+    """A specimen by its folder. It computes in float32 on every device, as its verdicts are the same on all."""
+    return replace(spec, model=str(specimens.folder(spec.model)), dtype=spec.dtype or "float32")

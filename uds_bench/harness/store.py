@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from uds_bench.errors import UdsError
+from uds_bench.errors import UdsError, UdsWarning
 from uds_bench.inference import target
 from uds_bench.scores import Score
 from uds_bench.statistics import INTERVALS
@@ -69,7 +69,7 @@ class Store:
                 raise ValueError("it is the score of another cell")
             return score
         except (ValueError, KeyError, TypeError) as error:
-            warnings.warn(f"{self._path(cell)} is not a score ({error}): it is made anew", stacklevel=2)
+            warnings.warn(f"{self._path(cell)} is not a score ({error}): it is made anew", UdsWarning, stacklevel=2)
             return None
 
     def write(self, cell: Cell, score: Score) -> None:

@@ -1,53 +1,104 @@
-"""The terminal section of a run: the claims as a table, then the sum that must add up."""
+"""Our section of a run's summary: a row an audit, a line a note, and of every red claim its message and command."""
 
 from __future__ import annotations
 
+import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from uds_bench.harness.findings import Findings
+from uds_bench.harness.findings import NEVER_RUN, Findings
 from uds_bench.harness.record import ClaimRecord
 from uds_bench.harness.report import notes
+from uds_bench.harness.sentence import sentence
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
-NOTES = {
+TOLD = {
     Verdict.EXPECTED: "expected",
+    Verdict.RESULT: "result",
     Verdict.WARNING: "warning",
     Verdict.NOT_APPLICABLE: "reason",
     Verdict.WAIVED: "waived",
 }
+"""Good verdicts of which more is said than that they are."""
+ALWAYS = frozenset({Verdict.EXPECTED, Verdict.WARNING, Verdict.WAIVED})
+"""Those that a reader must not miss; of the others -v tells."""
+WIDTH = 160
 
 
 def write_summary(reporter: Any, run: Run, found: Findings) -> None:
     records = sorted(found.records.values(), key=lambda record: (record.audit, record.verdict in GOOD, record.node))
-    reporter.section("uds_bench claims")
-    rows = [_row(record) for record in records]
-    reporter.write_line(tabulate(rows, headers=("claim", "verdict", "observed", "95% CI", "needs", "golden")))
+    wordy = reporter.verbosity > 0
+    reporter.write_sep("=", "uds_bench claims")
+    reporter.write_line(tabulate(_audits(records), headers="firstrow", tablefmt="plain"))
+    if wordy:
+        headers = ("claim", "verdict", "observed", "95% CI", "needs", "golden")
+        reporter.write_line(f"\n{tabulate([_row(record) for record in records], headers=headers)}")
     for record in records:
-        if record.verdict in NOTES:
-            reporter.write_line(f"{NOTES[record.verdict]}: {record.message}")
+        if record.verdict in (TOLD if wordy else ALWAYS):
+            line = f"{TOLD[record.verdict]}: {record.message if wordy else _in_short(record)}"
+            reporter.write_line(line if wordy else textwrap.shorten(line, WIDTH, placeholder=" ..."))
     for note in notes(run, found):
         reporter.write_line(f"note: {note}")
     for remark in found.remarks:
         reporter.write_line(remark)
+    red = [record for record in records if record.verdict not in GOOD]
+    unrun = [record.name for record in red if record.message.endswith(NEVER_RUN)]
+    for record in red:
+        if record.name not in unrun:
+            reporter.write_line(record.failure_text(), red=True)
+    if unrun:
+        line = f"MISSING: {len(unrun)} claims were never run: {', '.join(unrun)}"
+        reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."), red=True)
     for problem in found.problems:
         reporter.write_line(f"error: {problem}", red=True)
+
+
+def write_end(reporter: Any, run: Run, found: Findings, exit_code: int) -> None:
+    """The sum that must add up, and the run in one sentence."""
     total = " + ".join(
         f"{number} {word}" for word, number in found.counts.items() if number or word in ("pass", "fail")
     )
-    line = f"{len(found.planned)} claims planned = {total}"
-    reporter.write_line(line, bold=True, **({"green": True} if found.is_green else {"red": True}))
+    colour = "green" if found.is_green and exit_code == 0 else "red"
+    for line in (f"{len(found.planned)} claims planned = {total}", sentence(found, run.is_embedded, exit_code)):
+        reporter.write_line(line, bold=True, **{colour: True})
+
+
+def _audits(records: list[ClaimRecord]) -> list[list[Any]]:
+    """A row an audit: its claims by verdict, bad ones in capitals, and how many of its controls came out right."""
+    words = [verdict for verdict in Verdict if any(record.verdict is verdict for record in records)]
+    rows: list[list[Any]] = [["audit", "claims", *map(_spelled, words), "controls right"]]
+    for audit in dict.fromkeys(record.audit for record in records):
+        own = [record for record in records if record.audit == audit]
+        counts = Counter(record.verdict for record in own)
+        held = [control.held for record in own for control in record.controls]
+        right = f"{sum(held)} of {len(held)}" if held else ""
+        rows.append([audit, len(own), *(counts[word] or "" for word in words), right])
+    return rows
+
+
+def _spelled(verdict: Verdict) -> str:
+    return verdict.value if verdict in GOOD else verdict.value.upper()
+
+
+def _in_short(record: ClaimRecord) -> str:
+    """What was declared of a claim; a warning's own message."""
+    declared = record.waiver or record.expected
+    if declared is None or record.verdict is Verdict.WARNING:
+        return record.message
+    until = f" until {declared['expires']}" if "expires" in declared else ""
+    return f"{record.name}{until}: {declared['reason']}"
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:
     interval, bound = record.interval, record.bound
     return (
         record.name,
-        record.verdict.value.upper() if record.verdict not in GOOD else record.verdict.value,
+        _spelled(record.verdict),
         "" if record.observed is None else f"{record.observed:.3g}" if interval is None else f"{record.observed:.3f}",
         "" if interval is None else f"{interval.low:.3f}..{interval.high:.3f}",
         record.needs or ("" if bound is None or bound != bound else f"{record.relation} {bound:g}"),

@@ -10,6 +10,7 @@ from uds_bench.meta.embedded import KEPT
 from uds_bench.meta.evaluation import Models
 from uds_bench.meta.trial import Trial, opener
 from uds_bench.storage import default_cache
+from uds_bench.zoo.names import EMBEDDED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,5 +27,5 @@ def manifest_trial(manifest: Manifest, device: str = "cpu", console: Console | N
     used = [name for name, _ in models.needed(robust=False)]
     specs = resolve_zoo({name: named[name] for name in used}, used, default_cache(), console)
     attacks, loaded = manifest.chosen_attacks(), load_facts(facts.source, **facts.options)
-    keep = KEPT if all(named[name].model.startswith("zoo:") for name in used) else 1
+    keep = KEPT if all(named[name].model.startswith(EMBEDDED) for name in used) else 1
     return Trial(models, loaded, opener(specs, loaded, attacks, device), attacks, keep=keep)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.errors import UdsError
+from uds_bench.progress import bar, hush, hush_process
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,9 +36,8 @@ class Scorer(Protocol):
 
     def compute_group(self, group: Sequence[Any]) -> None: ...
     def failed(self) -> Mapping[str, str]: ...
-
-
-_scorer: Scorer | None = None
+    def take(self, outcome: Outcome) -> None:
+        """What another process did in this one's place."""
 
 
 @dataclass(frozen=True)
@@ -49,59 +48,97 @@ class Outcome:
     loads: Counter[str]
 
 
-def processes(groups: int, spec: CheckpointSpec, device: str) -> int:
+@dataclass(frozen=True)
+class Work:
+    """What a scorer is to score. `make` gives another process its like; `first`: groups that all others are held
+    against; `largest`: the checkpoint that takes most memory, None where processes cannot be reckoned with."""
+
+    scorer: Scorer
+    make: Callable[[], Scorer]
+    groups: Sequence[Sequence[Any]]
+    largest: CheckpointSpec | None
+    first: Sequence[Sequence[Any]] = ()
+
+
+class Crew:
+    """The processes of a run. What will be wanted later is scored in them beside what is wanted first, so that none
+    waits for another, and all start once; where there is no other process, nothing is scored before it is wanted."""
+
+    def __init__(self, device: str = "cpu", open_console: OpenConsole | None = None) -> None:
+        self.device = device
+        self._open_console = open_console
+        self._foreseen: list[Callable[[], Iterable[Work]]] = []
+
+    def foresee(self, work: Callable[[], Iterable[Work]]) -> None:
+        """Have it scored with whatever is scored first."""
+        self._foreseen.append(work)
+
+    def score(self, work: Work) -> None:
+        """Score every group, here or in several processes. Raises UdsError where a process was killed; what is stored
+        is kept."""
+        if not (work.groups or work.first):
+            return
+        works = [work]
+        if self.device == "cpu":
+            later = [one for foreseen in self._foreseen for one in foreseen() if one.scorer is not work.scorer]
+            works += [one for one in later if one.groups or one.first]
+        count = processes(works, self.device)
+        if count > 1:
+            self._foreseen = []
+            self._spread(works, count)
+            return
+        for group in work.first:
+            work.scorer.compute_group(group)
+        with watched(len(work.groups), self._open_console) as advance:
+            for group in work.groups:
+                work.scorer.compute_group(group)
+                advance()
+
+    def _spread(self, works: Sequence[Work], count: int) -> None:
+        threads = max(1, (os.cpu_count() or 1) // count)
+        with (
+            ProcessPoolExecutor(count, get_context("spawn"), _start, (threads, [work.make for work in works])) as pool,
+            watched(sum(len(work.groups) for work in works), self._open_console) as advance,
+        ):
+            running: dict[Future[Outcome], int] = {}
+            waiting = {at: work.groups for at, work in enumerate(works) if work.first}
+            try:
+                for at in sorted(range(len(works)), key=lambda at: at not in waiting):
+                    each = [works[at].first] if at in waiting else [[group] for group in works[at].groups]
+                    running |= {pool.submit(_score, at, groups): at for groups in each}
+                while running:
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        at = running.pop(done)
+                        works[at].scorer.take(done.result())
+                        if at in waiting:
+                            running |= {pool.submit(_score, at, [group]): at for group in waiting.pop(at)}
+                        else:
+                            advance()
+            except BrokenProcessPool as error:
+                raise UdsError(
+                    "a process was killed while it scored: see that memory is enough and run again; what is finished "
+                    "is kept in the store"
+                ) from error
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+def processes(works: Sequence[Work], device: str) -> int:
     """How many processes to score in; 1 means here."""
-    cores = os.cpu_count() or 1
-    if device != "cpu" or groups < ENOUGH or cores < 2:
+    cores, groups = os.cpu_count() or 1, sum(len(work.groups) for work in works)
+    largest = [work.largest for work in works if work.largest is not None]
+    if device != "cpu" or groups < ENOUGH or cores < 2 or len(largest) < len(works):
         return 1
-    size = sum(file.stat().st_size for file in Path(resolve(spec).model).glob("*.safetensors"))
+    size = max(sum(file.stat().st_size for file in Path(resolve(s).model).glob("*.safetensors")) for s in largest)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     fitting = int(SHARE * memory / max(HELD * size, 1))
     return max(1, min(cores, groups, fitting))
 
 
-def spread(
-    make: Callable[[], Scorer],
-    groups: Sequence[Sequence[Any]],
-    count: int,
-    open_console: OpenConsole | None,
-    first: Callable[[], None] = lambda: None,
-) -> list[Outcome]:
-    """Score every group in one of `count` processes, each with a scorer that `make` gives it.
-
-    `first` is done here, before any group is, while the processes start. Raises UdsError where a process was killed;
-    what is stored is kept.
-    """
-    threads = max(1, (os.cpu_count() or 1) // count)
-    context = get_context("spawn")
-    outcomes = []
-    with (
-        ProcessPoolExecutor(count, context, _start, (threads, make)) as pool,
-        watched(len(groups), open_console) as advance,
-    ):
-        try:
-            for _ in range(count):
-                pool.submit(_ready)
-            first()
-            for done in as_completed([pool.submit(_score, list(group)) for group in groups]):
-                outcomes.append(done.result())
-                advance()
-        except BrokenProcessPool as error:
-            raise UdsError(
-                "a process was killed while it scored: see that memory is enough and run again; what is finished is "
-                "kept in the store"
-            ) from error
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return outcomes
-
-
 @contextmanager
 def watched(total: int, open_console: OpenConsole | None) -> Iterator[Callable[[], None]]:
     """A progress bar over groups, given a console to show it on and enough of them; yields what advances it."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     with ExitStack() as stack:
         if open_console is None:
             yield lambda: None
@@ -111,41 +148,32 @@ def watched(total: int, open_console: OpenConsole | None) -> Iterator[Callable[[
         if total < ENOUGH:
             yield lambda: None
             return
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        progress = stack.enter_context(Progress(*columns, console=console))
-        bar = progress.add_task("scoring checkpoints and attacks", total=total)
-        yield lambda: progress.advance(bar)
+        progress = stack.enter_context(bar(console))
+        task = progress.add_task("scoring checkpoints and attacks", total=total)
+        yield lambda: progress.advance(task)
 
 
-def hush() -> None:
-    """No bars of the library's own beside or inside this one."""
-    import transformers
-
-    chatter: Any = transformers.utils.logging
-    chatter.disable_progress_bar()
-    chatter.set_verbosity_error()
+_makes: Sequence[Callable[[], Scorer]] = ()
+_scorers: dict[int, Scorer] = {}
 
 
-def _start(threads: int, make: Callable[[], Scorer]) -> None:
-    global _scorer
+def _start(threads: int, makes: Sequence[Callable[[], Scorer]]) -> None:
+    global _makes
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    hush_process()
     import torch
     from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(threads)
     threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
-    hush()
-    logging.disable(logging.WARNING)
-    _scorer = make()
+    _makes = makes
 
 
-def _ready() -> None:
-    """Asked of each process, so that all start, which takes seconds, and have imported what they need."""
-    import uds_bench.attacks  # noqa: F401
-
-
-def _score(group: list[Any]) -> Outcome:
-    assert _scorer is not None
-    before = Counter(_scorer.loads)
-    _scorer.compute_group(group)
-    return Outcome(_scorer.failed(), _scorer.loads - before)
+def _score(at: int, groups: Sequence[Sequence[Any]]) -> Outcome:
+    if at not in _scorers:
+        _scorers[at] = _makes[at]()
+    scorer = _scorers[at]
+    before = Counter(scorer.loads)
+    for group in groups:
+        scorer.compute_group(group)
+    return Outcome(scorer.failed(), scorer.loads - before)

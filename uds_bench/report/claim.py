@@ -31,13 +31,15 @@ class Control:
     observed: float | None
     interval: Interval | None
     held: bool | None
+    why: str = ""
 
     @property
     def sentence(self) -> str:
         if self.held is None:
             return f"must {self.must}: the report does not say whether it did"
         if not self.held:
-            return f"must {self.must}, but its verdict is {self.verdict or 'absent'}: the gate cannot be trusted"
+            why = f" ({self.why})" if self.why else ""
+            return f"must {self.must}, but its verdict is {self.verdict or 'absent'}{why}: the gate cannot be trusted"
         if self.verdict == "inconclusive":
             return f"must {self.must}: too near the bound to be decided, and not against it"
         if self.must == "pass":
@@ -66,6 +68,8 @@ class Claim:
     message: str
     controls: tuple[Control, ...]
     golden: Mapping[str, Any]
+    outcome: str
+    specimen: str
     expected: Mapping[str, Any]
     waiver: Mapping[str, Any]
     provenance: Mapping[str, Any]
@@ -75,6 +79,13 @@ class Claim:
     @property
     def word(self) -> Word:
         return word(self.verdict)
+
+    @property
+    def meaning(self) -> str:
+        """Of its verdict; a claim may also fail by coming out otherwise than declared."""
+        if self.verdict == "fail" and self.outcome not in ("", "fail"):
+            return f"It came out {self.outcome}, which is not what it is held to: see its message."
+        return self.word.meaning
 
     @property
     def needs(self) -> str:
@@ -125,6 +136,7 @@ def _control(row: Mapping[str, Any]) -> Control:
         number(row.get("observed")),
         interval(row.get("interval")),
         held if isinstance(held, bool) else None,
+        text(row.get("why")),
     )
 
 
@@ -149,6 +161,8 @@ def _claim(index: int, row: Mapping[str, Any]) -> Claim:
         message=text(row.get("message")),
         controls=tuple(_control(control) for control in rows(row.get("controls"))),
         golden=table(row.get("golden")),
+        outcome=text(row.get("outcome")),
+        specimen=text(row.get("specimen")),
         expected=table(row.get("expected")),
         waiver=table(row.get("waiver")),
         provenance=table(row.get("provenance")),

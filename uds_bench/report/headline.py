@@ -11,7 +11,9 @@ from uds_bench.report.claim import Claim
 from uds_bench.report.reading import table, text, whole
 from uds_bench.report.words import WORDS, Word, word
 
-DECIDED = frozenset({"pass", "fail", "expected miss", "waived", "warning"})
+DECIDED = frozenset({"pass", "caught", "cleared", "fail", "expected miss", "waived", "warning", "result"})
+KNOWN = ("caught", "cleared")
+"""Verdicts of specimens that came to what they must."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,11 @@ def _arithmetic(planned: int | None, counts: Mapping[str, int], claims: Sequence
 def _accepted(claims: Sequence[Claim]) -> str:
     """Why a green run is green, with everything that is not a plain pass named."""
     passed = sum(claim.verdict == "pass" for claim in claims)
-    rest = [claim for claim in claims if claim.verdict != "pass"]
+    known = [claim for claim in claims if claim.verdict in KNOWN]
+    rest = [claim for claim in claims if claim.verdict not in ("pass", *KNOWN)]
+    specimens = f" Specimens that came to what they must: {_by_word(known)}." if known else ""
     accounted = f" Accounted for, but not passes: {_by_word(rest)}." if rest else ""
-    return f"{passed} of {len(claims)} claims pass and none fails.{accounted}"
+    return f"{passed} of {len(claims)} claims pass and none fails.{specimens}{accounted}"
 
 
 def headline(run: Mapping[str, Any], claims: Sequence[Claim]) -> Headline:

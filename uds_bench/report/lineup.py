@@ -53,13 +53,15 @@ class Lineup:
     controls: tuple[ControlRow, ...]
 
 
-_GROUPS: tuple[tuple[tuple[Tone, ...], str, str], ...] = (
+CAUGHT = "caught"
+_GROUPS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("bad",), "Stopping the release", ""),
+    ((CAUGHT,), "Caught", "specimens that must miss, and do: this gate can fail"),
     (("good",), "Passing", "the whole interval lies on the side that passes"),
     (
         ("apart",),
         "Set apart: not passes",
-        "declared or waived beforehand; they neither stop the release nor back it",
+        "declared or waived beforehand, or results; they neither stop the release nor back it",
     ),
     (("warn", "mute"), "Not decided here", ""),
 )
@@ -117,6 +119,11 @@ def _words(name: str, observed: float | None, interval: Interval | None, needs: 
     return f"{name}: {spell(observed)}{span}, needs {needs}, {verdict}"
 
 
+def _kind(claim: Claim) -> str:
+    """What is shown together: by tone, but what was caught is no pass."""
+    return CAUGHT if claim.verdict == CAUGHT else claim.word.tone
+
+
 def _control_tone(control: Control) -> Tone:
     return "mute" if control.held else "bad"
 
@@ -145,8 +152,8 @@ def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) 
         _head(limits, audit.ends),
         tuple(
             Group(title, words, found)
-            for tones, title, words in _GROUPS
-            if (found := tuple(row for row in rows if row.claim.word.tone in tones))
+            for kinds, title, words in _GROUPS
+            if (found := tuple(row for row in rows if _kind(row.claim) in kinds))
         ),
         tuple(
             ControlRow(

@@ -20,9 +20,12 @@ class Word:
 
 _WORDS = (
     Word("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
+    Word("caught", "good", "◉", "A specimen that must miss, and does, in just the way declared: this gate can fail."),
+    Word("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
     Word("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
     Word("inconclusive", "bad", "?", "The interval holds the bound or decides nothing: it takes more facts or models."),
     Word("missing", "bad", "∅", "The claim was planned, but no score exists for it."),
+    Word("drifted", "bad", "≈", "The value is not the recorded one. What the claim itself came to is in its message."),
     Word("stale", "bad", "↺", "The score was made from other weights or facts than those at hand."),
     Word("crashed", "bad", "!", "The measurement broke off with an error."),
     Word("environment invalid", "bad", "≠", "A control missed, so the gate itself cannot be trusted here."),
@@ -40,6 +43,7 @@ _WORDS = (
         "It does not stop a release, but read it. Under depth.hidden: outputs look forgotten, activations still know. "
         "Under bypass.verdict: the trace tells, and the gap says nothing of the weights.",
     ),
+    Word("result", "apart", "◆", "A finding about models trained by this run: it stops no release. Not a pass."),
     Word("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
 )
 

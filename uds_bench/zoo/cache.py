@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from uds_bench.errors import UdsWarning
 from uds_bench.methods.training import OnStep
 from uds_bench.storage import canonical, file_digest, require_writable, write_atomic
 from uds_bench.zoo import recipes
@@ -44,7 +45,7 @@ def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
         if is_whole(place):
             return place
         if place.exists():
-            warnings.warn(f"{place} is cut short or altered: it is trained anew", stacklevel=2)
+            warnings.warn(f"{place} is cut short or altered: it is trained anew", UdsWarning, stacklevel=2)
             shutil.rmtree(place)
         draft = place.with_name(f".{place.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)

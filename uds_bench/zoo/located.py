@@ -54,6 +54,12 @@ TRIED: dict[str, Recipe] = {
 }
 """What settings are tried on."""
 
+CLEAR: dict[str, Recipe] = {
+    # In the right place and too little of it: with the tuned settings it stays open whether something is left.
+    f"{PREFIX}oracle_brief": removed("grad_diff", within=True, **{**TUNED["oracle_grad"][1], "epochs": 1, "lr": 3e-5}),
+}
+"""Made for the default run, where every verdict must be clear."""
+
 MODELS: dict[str, Recipe] = {
     PRETRAINED: Pretrained(),
     INJECTED: Injected(PRETRAINED),

@@ -26,6 +26,7 @@ from uds_bench.zoo import (
     sweep,
     testbed_data,
 )
+from uds_bench.zoo.names import SCHEME
 from uds_bench.zoo.recipe import (
     BASE,
     FORGET,
@@ -51,7 +52,6 @@ from uds_bench.zoo.recipe import (
 VERSION = 2
 """Raise it when the training code changes what a recipe gives."""
 
-SCHEME = "zoo:"
 DRAW = 1000
 """Distance between the seeds of two draws of the whole zoo."""
 
@@ -81,7 +81,7 @@ LOCATED: dict[str, Recipe] = {**located.MODELS}
 EXPOSED: dict[str, Recipe] = {**exposed.MODELS}
 """The models of the association audit, of both profiles."""
 
-FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS, **ablated.MODELS, **located.TRIED}
+FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS, **ablated.MODELS, **located.TRIED, **located.CLEAR}
 """Those that the full profile and the table of ablations add, and that settings are tried on; `find` knows them all."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Iterable
@@ -13,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from uds_bench.errors import UdsError
+from uds_bench.progress import bar, hush_process
 from uds_bench.storage import require_writable
 from uds_bench.zoo import cache, recipes
 from uds_bench.zoo.build import steps
@@ -38,15 +37,14 @@ def _build(names: list[str], root: Path, console: Console) -> None:
     context, chains, at_once = get_context("spawn"), _chains(names), cache.workers()
     # A plain pipe, not a manager's queue: the manager's process would outlive a killed parent.
     messages = context.SimpleQueue()
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with (
         ProcessPoolExecutor(at_once, context, _start, (messages,)) as pool,
-        Progress(*columns, console=console) as progress,
+        bar(console) as progress,
     ):
-        bar = progress.add_task(
-            f"training the embedded models (first use, cached in {root})",
-            total=sum(steps(recipes.find(name)) for name in names),
-        )
+        what = f"training the embedded models (first use, cached in {root})"
+        task = progress.add_task(what, total=sum(steps(recipes.find(name)) for name in names))
+        if progress.disable:
+            console.print(what)  # in a log there is no bar, and it takes minutes
         running: dict[Future[None], str] = {}
         waiting = sorted(names, key=chains.__getitem__, reverse=True)
         try:
@@ -57,7 +55,7 @@ def _build(names: list[str], root: Path, console: Console) -> None:
                     running[pool.submit(_one, str(root), name)] = name
                 done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
                 while not messages.empty():
-                    progress.advance(bar, messages.get())
+                    progress.advance(task, messages.get())
                 for future in done:
                     future.result()
                     running.pop(future)
@@ -84,18 +82,12 @@ def _chains(names: Iterable[str]) -> dict[str, int]:
 
 
 def _start(queue: Any) -> None:
-    """Set up a training process: no chatter of the libraries' own progress bars, and an end with its parent."""
+    """Set up a training process: silent, and with an end when its parent ends."""
     global _queue
     _queue = queue
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-    os.environ["TQDM_DISABLE"] = "1"
-    import transformers
-
-    chatter: Any = transformers.utils.logging
-    chatter.disable_progress_bar()
-    chatter.set_verbosity_error()
-    logging.disable(logging.WARNING)
+    hush_process()
 
 
 def _end_with_parent() -> None:

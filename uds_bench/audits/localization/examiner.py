@@ -19,14 +19,14 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import ConfigurationError
-from uds_bench.facts import encode_answer, encode_question, stop_tokens
+from uds_bench.facts import encode_answer, encode_questions, stop_tokens
 from uds_bench.facts.testbed import Item
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
 from uds_bench.scores import Score
 from uds_bench.statistics import cluster_bootstrap, mean
 from uds_bench.storage import content_key, file_digest
 
-VERSION = 5
+VERSION = 6
 SOURCE = "Lacuna, section 4.2"
 
 
@@ -71,14 +71,15 @@ class Origins:
 class LocalizationExaminer:
     """What a checkpoint says of everybody, and, of those in `updates`, where their weights moved.
 
-    `most`: weights that the composite is learned from; `seed` draws them, and the controls. See
-    `uds_bench.audits.examiner.Examiner`.
+    `most`: weights that the composite is learned from; `questions` of each form an item is asked; `seed` draws the
+    weights, and the controls. See `uds_bench.audits.examiner.Examiner`.
     """
 
     experiment: Experiment
     origins: Origins
     updates: tuple[CheckpointSpec, ...]
     most: int = MOST
+    questions: int = ASKED
     seed: int = 0
 
     measure: ClassVar[Measure] = Measure(
@@ -92,7 +93,7 @@ class LocalizationExaminer:
 
     @property
     def digest(self) -> str:
-        return content_key([self.experiment.digest, self.most, self.seed, ASKED, ROOM])
+        return content_key([self.experiment.digest, self.most, self.seed, self.questions, ROOM])
 
     def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
         """What an update is held against; nothing for a model that is none."""
@@ -102,7 +103,7 @@ class LocalizationExaminer:
         """Per item the share of replies that hold the answer, with everything else as detail; the value is that of the
         people to forget."""
         items = self.experiment.told
-        plain, other = tell(checkpoint, items), tell(checkpoint, items, paraphrased=True)
+        plain, other = (tell(checkpoint, items, paraphrased, self.questions) for paraphrased in (False, True))
         values = []
         for item, first, second in zip(items, plain, other, strict=True):
             assert first is not None  # every item has a question
@@ -113,7 +114,7 @@ class LocalizationExaminer:
         weighed = None
         if checkpoint.spec in self.updates:
             weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
-        rendered = content_key([item.questions[:ASKED] for item in items])
+        rendered = content_key([item.questions[: self.questions] for item in items])
         notes = {"weights": weighed, "rendered": rendered, "tokens": tokens(checkpoint, items)}
         return Measured(values, notes, Summary(mean(forget), interval))
 
@@ -174,13 +175,12 @@ def folder(spec: CheckpointSpec) -> Path:
 def tokens(checkpoint: Checkpoint, items: Sequence[Item]) -> str:
     """What a model is given to read, how what it says is spelled, and where that ends or is left out: a tokenizer that
     reads a name as another one, or ends a reply at its first word, hides what the weights hold."""
-    tokenizer, found = checkpoint.tokenizer, []
-    for item in items:
-        asked = [list(encode_question(tokenizer, question)) for question in (*item.questions, *item.paraphrases)]
-        answer = list(encode_answer(tokenizer, item.questions[0], item.answer).ids)
-        found.append([asked, answer, tokenizer.decode(answer, skip_special_tokens=True)])
+    tokenizer = checkpoint.tokenizer
+    asked = encode_questions(tokenizer, [text for item in items for text in (*item.questions, *item.paraphrases)])
+    answers = [encode_answer(tokenizer, item.questions[0], item.answer).ids for item in items]
+    spelled = [tokenizer.decode(list(answer), skip_special_tokens=True) for answer in answers]
     ends = sorted({*stop_tokens(tokenizer), tokenizer.eos_token_id} - {None})
-    return content_key([found, ends, sorted(tokenizer.all_special_ids)])
+    return content_key([asked, answers, spelled, ends, sorted(tokenizer.all_special_ids)])
 
 
 def told_of(score: Score) -> dict[str, dict[str, Told | None]]:

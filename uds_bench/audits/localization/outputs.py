@@ -51,9 +51,11 @@ class Told:
         return asdict(self)
 
 
-def tell(checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = False) -> list[Told | None]:
-    """Every item; None where it has no question of the form."""
-    asked = [(item.paraphrases if paraphrased else item.questions)[:ASKED] for item in items]
+def tell(
+    checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = False, questions: int = ASKED
+) -> list[Told | None]:
+    """Every item, by so many questions of the form; None where it has none."""
+    asked = [(item.paraphrases if paraphrased else item.questions)[:questions] for item in items]
     places = [(at, question) for at, questions in enumerate(asked) for question in questions]
     tokenizer = checkpoint.tokenizer
     encoded = [encode_answer(tokenizer, question, items[at].answer) for at, question in places]

@@ -1,0 +1,63 @@
+"""`uds-bench compare --same`: one run on two machines has equal verdicts and equal scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_runs import DEPTH, Bench
+from typer.testing import CliRunner
+
+from uds_bench.cli import main
+from uds_bench.cli.compare import EQUAL
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def row(report: dict[str, Any], metric: str) -> dict[str, Any]:
+    """A score of the candidate."""
+    found: dict[str, Any] = next(s for s in report["scores"] if (s["checkpoint"], s["metric"]) == ("retain3", metric))
+    return found
+
+
+def moved(report: dict[str, Any], metric: str, by: float) -> None:
+    score = row(report, metric)
+    score["value"] += by
+    score["per_fact"][0]["value"] += by
+
+
+def verdict(report: dict[str, Any]) -> None:
+    report["claims"][0]["verdict"] = "fail"
+
+
+CASES: dict[str, tuple[Change, int, str]] = {
+    "nothing": (lambda _: None, 0, "0 verdicts differ"),
+    "rounding": (lambda report: moved(report, "uds", EQUAL / 2), 0, "0 verdicts differ"),
+    "a score": (lambda report: moved(report, "uds", -2 * EQUAL), 1, "differs: retain3 none uds block: 2e-05 apart"),
+    "a choice": (
+        lambda report: moved(report, "entity_accuracy", 1.0),
+        0,
+        "2 choices of a token or rank came out otherwise",
+    ),
+    "a missing score": (lambda report: report["scores"].remove(row(report, "uds")), 1, "scored in one alone"),
+    "a value that is none": (lambda report: row(report, "uds").update(value=None), 1, "scored in one alone"),
+    "a verdict": (verdict, 1, "1 verdicts differ"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_may_differ_and_what_may_not(bench: Bench, tmp_path: Path, case: str) -> None:
+    change, code, said = CASES[case]
+    bench.manifest()
+    report = bench.run(DEPTH).report
+    assert report is not None
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    first.write_text(json.dumps(report))
+    change(report)
+    second.write_text(json.dumps(report))
+    done = CliRunner().invoke(main, ["compare", str(first), str(second), "--same"])
+    assert done.exit_code == code, done.output
+    assert said in done.output

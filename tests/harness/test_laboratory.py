@@ -1,0 +1,97 @@
+"""In the laboratory, whose models are trained by the run, identities and controls gate and all else is a result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from small_runs import DEPTH, Bench
+
+from uds_bench.harness.bounds import CLAIMS
+from uds_bench.harness.goldens import Goldens
+from uds_bench.harness.record import ClaimRecord, Control
+from uds_bench.harness.rules import Rules
+from uds_bench.harness.waivers import Waivers
+from uds_bench.statistics import Interval
+from uds_bench.verdicts import GOOD, Decision, Verdict
+
+KINDS = {
+    "threshold": "depth.score",
+    "equivalence": "bypass.prefill_invariance",
+    "ordering": "depth.order",
+    "golden": "bypass.gap",
+    "word": "bypass.verdict",
+    "identity": "depth.self_patch",
+}
+NAME = "depth.score[npo]"
+
+
+def settled(
+    claim: str, came_out: Verdict, *controls: Control, goldens: Goldens | None = None, laboratory: bool = True
+) -> ClaimRecord:
+    known = Rules(
+        {}, frozenset(), {}, Waivers(), goldens or Goldens(), "here", lambda node: node, laboratory=laboratory
+    )
+    decision = Decision(came_out, 0.2345, Interval(0.2, 0.3, "any", 15), "observed 0.234")
+    return known.settle(CLAIMS[claim], "npo", "node", decision, controls, {"facts": "abc"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("came_out", [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.WARNING])
+def test_findings_are_results_but_for_identities(kind: str, came_out: Verdict) -> None:
+    assert CLAIMS[KINDS[kind]].kind == kind
+    record = settled(KINDS[kind], came_out)
+    assert record.outcome == came_out
+    assert settled(KINDS[kind], came_out, laboratory=False).verdict is came_out
+    if kind == "identity":
+        assert record.verdict is came_out
+    else:
+        assert record.verdict is Verdict.RESULT
+        assert f": came out {came_out}: observed 0.234" in record.message
+
+
+@pytest.mark.parametrize("came_out", [Verdict.PASS, Verdict.NOT_APPLICABLE])
+def test_what_holds_stays_as_it_is(came_out: Verdict) -> None:
+    assert settled("depth.score", came_out).verdict is came_out
+
+
+def test_a_missed_control_stays_red() -> None:
+    record = settled("depth.score", Verdict.FAIL, Control("full2", "fail", "pass", 0.9, None, held=False))
+    assert record.verdict is Verdict.INVALID
+    assert record.verdict not in GOOD
+
+
+@pytest.mark.parametrize("entry", [{"value": 0.23}, {"value": 0.2345, "facts": "other"}])
+@pytest.mark.parametrize("came_out", [Verdict.PASS, Verdict.FAIL])
+def test_a_golden_of_models_trained_here_only_tells(entry: dict[str, object], came_out: Verdict) -> None:
+    goldens = Goldens(None, {NAME: entry})
+    record = settled("depth.score", came_out, goldens=goldens)
+    assert record.verdict is (Verdict.PASS if came_out is Verdict.PASS else Verdict.RESULT)
+    assert record.golden is not None
+    assert record.golden["status"] in ("differs", "stale")
+    assert record.message.endswith(str(record.golden["text"]))
+    assert settled("depth.score", came_out, goldens=goldens, laboratory=False).verdict not in GOOD
+
+
+def test_results_alone_are_a_green_run_and_no_pass() -> None:
+    from uds_bench.harness.record import count, is_good
+
+    record = settled("depth.score", Verdict.FAIL)
+    assert is_good([record])
+    assert not is_good([record, replace(record, verdict=Verdict.CRASHED)])
+    assert count([record])["pass"] == 0
+
+
+@pytest.mark.parametrize(("options", "laboratory"), [((), False), (("--uds-profile", "full"), True)])
+def test_it_is_every_embedded_profile_but_the_default(bench: Bench, options: tuple[str, ...], laboratory: bool) -> None:
+    body = "def test_mine(claim, uds_run):\n    claim.identity(0.0, tolerance=0, what=str(uds_run.rules.laboratory))\n"
+    ran = bench.run(bench.test(body), *options)
+    assert ran.code == 0, ran.text
+    assert ran.claims["test_mine"]["message"].startswith(f"test_mine: {laboratory}")
+
+
+def test_a_manifest_of_ones_own_is_a_gate_whatever_the_profile(bench: Bench) -> None:
+    bench.manifest(["copy"])
+    ran = bench.run(DEPTH, "-k", "test_score", "--uds-profile", "full")
+    assert ran.code == 1
+    assert ran.counts == {"fail": 1}

@@ -1,0 +1,65 @@
+"""Notes: a line each, however many audits have the same to tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from uds_bench.harness.findings import Findings
+from uds_bench.harness.manifest import load_manifest
+from uds_bench.harness.report import notes
+
+EVERY_AUDIT = """\
+[references]
+full = "zoo:full"
+retain = "zoo:retain"
+[bypass]
+models = { npo = "zoo:bypass_npo", known = "zoo:bypass_erased" }
+[lmlm]
+models = { lmlm = "zoo:lmlm", known = "zoo:lmlm_leaky" }
+[localization]
+pretrained = "zoo:loc_pretrained"
+injected = "zoo:loc_injected"
+masks = "zoo:loc_injected"
+candidates = { simnpo = "zoo:loc_simnpo" }
+controls = { simnpo = "zoo:loc_simnpo_unmasked" }
+[association]
+model = "zoo:assoc_full"
+candidates = { npo = "zoo:assoc_npo" }
+"""
+
+
+def told(folder: Path, more: str = "", text: str = EVERY_AUDIT) -> list[str]:
+    (folder / "uds.toml").write_text(text + more)
+    run: Any = SimpleNamespace(manifest=load_manifest(folder / "uds.toml"))
+    return notes(run, Findings(deselected=3))
+
+
+def test_what_several_audits_lack_is_one_line(tmp_path: Path) -> None:
+    listed = told(tmp_path)
+    assert (
+        "controls are weak: add [pools] positive, negative; [bypass] must_fail, must_pass; [lmlm] must_fail; "
+        "[localization] neutral, must_pass; [association] retain"
+    ) in listed
+    assert len(listed) == 3
+    assert all(len(note) <= 160 for note in listed)
+
+
+@pytest.mark.parametrize(
+    ("section", "more", "left"),
+    [
+        ("[bypass]", "must_pass = ['known']", "[bypass] must_fail"),
+        ("[lmlm]", "must_fail = ['known']", ""),
+        ("[localization]", "neutral = 'zoo:loc_neutral'", "[localization] must_pass"),
+        ("[association]", "retain = 'zoo:assoc_retain'", ""),
+    ],
+)
+def test_what_is_named_is_not_asked_for(tmp_path: Path, section: str, more: str, left: str) -> None:
+    listed = told(tmp_path, text=EVERY_AUDIT.replace(section, f"{section}\n{more}"))
+    (weak,) = (note for note in listed if "weak" in note)
+    asked = weak.partition("add ")[2].split("; ")
+    assert [part for part in asked if part.startswith(section)] == ([left] if left else [])
+    assert len(asked) == (5 if left else 4)

@@ -1,0 +1,172 @@
+"""What a user sees of a run: a row an audit, a line a note, each red claim once, and one sentence at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_runs import DEPTH, Bench, Ran
+
+MOST_LINES = 40
+FILES, CLAIMS = 8, 40
+"""A run of this size has more claims than the default one, in as many files."""
+FULL_ENOUGH = """
+@pytest.mark.parametrize("i", range({claims}))
+@pytest.mark.claim("audit{n}.held")
+def test_held(claim, i):
+    claim.identity(0.0, tolerance=0.1, what='x')
+"""
+CLAIM = '@pytest.mark.claim("mine.odd")\ndef test_odd(claim{fixture}):\n    {body}\n'
+HOLDS = "claim.identity(0.0, tolerance=0.1, what='x')"
+FAILS = "claim.identity(1.0, tolerance=0.1, what='x')"
+
+
+def last(ran: Ran) -> str:
+    return ran.text.rstrip("\n").splitlines()[-1]
+
+
+def test_a_green_run_of_the_default_size_fits_a_screen(bench: Bench) -> None:
+    bench.manifest()
+    files = [bench.test(FULL_ENOUGH.format(claims=CLAIMS, n=n), f"test_audit_{n}") for n in range(FILES)]
+    ran = bench.run(*files)
+    assert ran.counts == {"pass": FILES * CLAIMS}
+    assert len(ran.text.splitlines()) <= MOST_LINES
+    rows = [line.split() for line in ran.text.splitlines() if line.startswith("audit")]
+    assert rows == [["audit", "claims", "pass", "controls", "right"]] + [
+        [f"audit{n}", str(CLAIMS), str(CLAIMS)] for n in range(FILES)
+    ]
+
+
+@pytest.mark.parametrize("wordy", [(), ("-v",)])
+def test_each_red_claim_is_told_once(bench: Bench, wordy: tuple[str, ...]) -> None:
+    bench.manifest(["copy", "shallow", "retain3"])
+    ran = bench.run(DEPTH, *wordy)
+    assert ran.counts["fail"] == 2
+    for claim in ran.claims.values():
+        times = int(claim["verdict"] == "fail")
+        assert claim["verdict"] != "fail" or ran.text.count(claim["message"]) == 1
+        assert ran.text.count(f"reproduce: {claim['reproduce']}\n") == times
+    assert "FAILURES" not in ran.text
+    assert "short test summary" not in ran.text
+    assert wordy or len(ran.text.splitlines()) <= MOST_LINES
+
+
+def test_every_claim_and_every_reason_is_told_on_request(bench: Bench) -> None:
+    bench.manifest(["shallow"])
+    short, long = bench.run(DEPTH), bench.run(DEPTH, "-v")
+    assert "depth.self_patch" not in short.text
+    assert ["depth.self_patch", "pass"] in [line.split()[:2] for line in long.text.splitlines()]
+    reason = long.claims["depth.order"]["message"]
+    assert (f"reason: {reason}\n" in long.text, reason in short.text) == (True, False)
+    warning = long.claims["depth.hidden[shallow]"]["message"]
+    assert f"warning: {warning}\n" in long.text
+    (line,) = (line for line in short.text.splitlines() if line.startswith("warning: "))
+    assert len(line) <= 160
+    assert line.removesuffix(" ...") in f"warning: {warning}"
+
+
+def test_pytest_prints_tracebacks_and_other_tests_as_ever(bench: Bench) -> None:
+    bench.manifest()
+    crash = CLAIM.format(fixture="", body="raise OSError('disk full')")
+    ran = bench.run(bench.test(f"{crash}\ndef test_other():\n    assert 1 == 2\n"))
+    assert ran.counts == {"crashed": 1}
+    assert ">       raise OSError('disk full')" in ran.text
+    assert "FAILED test_written.py::test_odd - OSError: disk full" in ran.text
+    assert "FAILED test_written.py::test_other - assert 1 == 2" in ran.text
+    assert "CRASHED: mine.odd: disk full\n  reproduce: pytest test_written.py::test_odd " in ran.text
+    assert "2 failed" in ran.text
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "told"),
+    [
+        (HOLDS, "crashed", "CRASHED: mine.odd: its teardown failed: boom"),
+        (FAILS, "fail", "FAIL: mine.odd: x: observed 1"),
+    ],
+)
+def test_a_teardown_that_fails_hides_no_failure(bench: Bench, body: str, verdict: str, told: str) -> None:
+    bench.manifest()
+    fixture = "@pytest.fixture\ndef broken():\n    yield\n    raise OSError('boom')\n"
+    ran = bench.run(bench.test(fixture + CLAIM.format(fixture=", broken", body=body)))
+    assert ran.counts == {verdict: 1}
+    assert ran.text.count(told) == 1
+    assert "ERROR at teardown of test_odd" in ran.text
+
+
+def test_claims_that_never_ran_share_a_line(bench: Bench) -> None:
+    bench.manifest(["copy", "shallow", "retain3"])
+    ran = bench.run(DEPTH, "-x", "-k", "test_score")
+    assert "MISSING: 2 claims were never run: depth.score[retain3], depth.score[shallow]\n" in ran.text
+    assert ran.text.count("reproduce:") == 1
+
+
+@pytest.mark.parametrize("options", [(), ("-q",), ("-qq",), ("-v",), ("-n", "2")])
+def test_the_last_line_is_one_sentence_on_the_run(bench: Bench, options: tuple[str, ...]) -> None:
+    bench.manifest(["shallow", "retain3"])
+    ran = bench.run(DEPTH, "-k", "test_score", *options, subprocess="-n" in options)
+    *_, total, sentence = ran.text.rstrip("\n").splitlines()
+    assert total == "2 claims planned = 1 pass + 1 fail"
+    assert sentence == "uds_bench: RED: 1 of 2 claims failed (depth.score [shallow]): do not release."
+    assert ran.text.count("uds_bench: RED") == 1
+
+
+def test_a_test_that_is_no_claim_turns_the_sentence_red(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(bench.test(CLAIM.format(fixture="", body=HOLDS) + "def test_other():\n    assert 1 == 2\n"))
+    assert (ran.code, ran.counts) == (1, {"pass": 1})
+    assert last(ran) == "uds_bench: RED: other tests than those of claims did not pass: do not release."
+
+
+OUTSIDE = "import warnings\ndef old():\n    warnings.warn('theirs is deprecated', {category}, stacklevel={level})\n"
+
+
+@pytest.fixture
+def outside(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that was installed into the user's own folder; it is imported as `outside`."""
+    folder = bench.folder / ".venv" / "site-packages"
+    folder.mkdir(parents=True)
+    monkeypatch.syspath_prepend(folder)
+    return folder / "outside.py"
+
+
+@pytest.mark.parametrize("category", ["DeprecationWarning", "UserWarning", "FutureWarning"])
+def test_warnings_of_others_are_not_shown(bench: Bench, outside: Path, category: str) -> None:
+    outside.write_text(OUTSIDE.format(category=category, level=1))
+    bench.manifest()
+    ran = bench.run(bench.test(f"import outside\n{CLAIM.format(fixture='', body=f'outside.old(); {HOLDS}')}"))
+    assert ran.counts == {"pass": 1}
+    assert "theirs" not in ran.text
+    assert " 1 passed in " in ran.text
+    plain = bench.run(bench.test("import outside\ndef test_plain():\n    outside.old()\n"))
+    assert "theirs is deprecated" in plain.text, "a run of no claims is none of our business"
+
+
+def test_warnings_of_ours_and_of_the_users_tests_are_shown(bench: Bench, outside: Path) -> None:
+    outside.write_text(
+        "import warnings\nfrom uds_bench.errors import UdsWarning\n"
+        + OUTSIDE.format(category="UdsWarning", level=1).replace("theirs", "ours")
+    )
+    bench.manifest()
+    body = f"import outside, warnings\n    outside.old(); warnings.warn('mine'); {HOLDS}"
+    ran = bench.run(bench.test(CLAIM.format(fixture="", body=body)))
+    assert "UdsWarning: ours is deprecated" in ran.text
+    assert "UserWarning: mine" in ran.text
+    assert "2 warnings" in ran.text
+
+
+def test_a_misspelt_key_is_told(bench: Bench) -> None:
+    """Without its manifest a run would judge the embedded models and be green."""
+    bench.manifest()
+    (bench.folder / "pytest.ini").write_text("[pytest]\nuds_maniest = mine.toml\n")
+    ran = bench.run(bench.test(CLAIM.format(fixture="", body=HOLDS)))
+    assert ran.counts == {"pass": 1}
+    assert "Unknown config option: uds_maniest" in ran.text
+
+
+def test_no_bar_is_shown_where_a_test_loads_a_model(bench: Bench) -> None:
+    bench.manifest()
+    body = f"assert candidate.model is not None; {HOLDS}"
+    test = bench.test(CLAIM.format(fixture=", candidate", body=body))
+    ran = bench.run(test, "-s", subprocess=True)
+    assert ran.counts == {"pass": 1}
+    assert "%|" not in ran.text

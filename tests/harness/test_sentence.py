@@ -1,0 +1,92 @@
+"""The last line of a run says what became of it, whoever asked and whatever happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from uds_bench.harness.findings import Findings
+from uds_bench.harness.record import ClaimRecord, Control
+from uds_bench.harness.sentence import RED, sentence
+from uds_bench.verdicts import GOOD, Verdict
+
+CONTROLS = tuple(Control(f"c{i}", "fail", "fail", 0.1, None, held=True) for i in range(2))
+
+
+def found(*claims: tuple[Verdict, str | None], controls: tuple[Control, ...] = CONTROLS) -> Findings:
+    """Claims by verdict and subject, each with the same controls."""
+    whole = Findings()
+    for number, (verdict, subject) in enumerate(claims):
+        node = f"test_{number}"
+        whole.planned[node] = ("depth.score", subject)
+        whole.records[node] = ClaimRecord("depth.score", subject, "threshold", verdict, "m", controls=controls)
+    return whole
+
+
+def test_the_shipped_specimens() -> None:
+    run = found((Verdict.CLEARED, "a"), (Verdict.CAUGHT, "b"), (Verdict.CAUGHT, "c"), (Verdict.PASS, None))
+    assert sentence(run, is_embedded=True, exit_code=0) == (
+        "uds_bench: clears all 1 that it must clear, catches all 2 that it must catch, "
+        "and every control (8) came out right."
+    )
+
+
+def test_the_laboratory() -> None:
+    run = found((Verdict.PASS, "a"), (Verdict.PASS, None), (Verdict.RESULT, "b"), (Verdict.NOT_APPLICABLE, "c"))
+    assert sentence(run, is_embedded=True, exit_code=0) == (
+        "uds_bench: 2 claims hold, 1 is a result, 1 does not apply, and every control (8) came out right."
+    )
+
+
+def test_a_control_too_small_to_be_decided_is_not_said_to_be_right() -> None:
+    undecided = Control("c", "fail", "inconclusive", 0.1, None, held=False)
+    run = found((Verdict.PASS, "a"), controls=(*CONTROLS, undecided))
+    assert sentence(run, is_embedded=True, exit_code=0).endswith(", and 2 of 3 controls came out right.")
+
+
+def test_candidates_of_a_user() -> None:
+    held = [(Verdict.PASS, name) for name in ("npo", "simnpo", "npo", None)]
+    assert sentence(found(*held), is_embedded=False, exit_code=0) == "uds_bench: 4 claims hold for npo, simnpo."
+    more = [(Verdict.NOT_APPLICABLE, "npo"), (Verdict.NOT_APPLICABLE, "simnpo")]
+    more += [(Verdict.WARNING, "npo"), (Verdict.WAIVED, "rmu"), (Verdict.EXPECTED, None)]
+    run = found(*held, *more)
+    run.deselected = 7
+    assert sentence(run, is_embedded=False, exit_code=0) == (
+        "uds_bench: 4 claims hold for npo, simnpo; 1 warned of (depth.score [npo]); 1 waived (depth.score [rmu]); "
+        "1 missed as declared (depth.score); 2 do not apply; 7 left out."
+    )
+
+
+def test_many_names_become_dots() -> None:
+    names = sentence(found(*((Verdict.PASS, f"m{i}") for i in range(9))), is_embedded=False, exit_code=0)
+    assert names == "uds_bench: 9 claims hold for m0, m1, m2, ...."
+
+
+@pytest.mark.parametrize("verdict", sorted(set(Verdict) - GOOD))
+def test_every_bad_verdict_is_red(verdict: Verdict) -> None:
+    run = found((Verdict.PASS, "a"), (verdict, "b"), (verdict, "c"))
+    assert sentence(run, is_embedded=False, exit_code=1) == (
+        f"uds_bench: RED: 2 of 3 claims {RED[verdict]} (depth.score [b], depth.score [c]): do not release."
+    )
+
+
+def test_the_worst_come_first_and_alone_have_names() -> None:
+    run = found((Verdict.INCONCLUSIVE, "a"), (Verdict.FAIL, "b"), (Verdict.CRASHED, "c"), (Verdict.FAIL, "d"))
+    assert sentence(run, is_embedded=True, exit_code=1) == (
+        "uds_bench: RED: 2 of 4 claims failed (depth.score [b], depth.score [d]), 1 crashed, 1 undecided: "
+        "do not rely on it."
+    )
+
+
+def test_all_of_them_at_once_are_no_page() -> None:
+    name = "localization" * 2
+    run = found(*((verdict, name) for verdict in set(Verdict) - GOOD for _ in range(4)))
+    assert len(sentence(run, is_embedded=True, exit_code=1)) <= 320
+
+
+def test_a_problem_of_the_run_is_red_although_every_claim_holds() -> None:
+    run = found((Verdict.PASS, "a"))
+    run.problems = ["golden depth.score[x] belongs to no claim: remove it"]
+    assert sentence(run, is_embedded=True, exit_code=1) == (
+        "uds_bench: RED: golden depth.score[x] belongs to no claim: remove it: do not rely on it."
+    )
+    assert ": RED: " in sentence(found((Verdict.PASS, "a")), is_embedded=False, exit_code=2)

@@ -1,0 +1,56 @@
+"""Bars are for terminals: they leave no line there, and nothing at all in a log."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from uds_bench.progress import bar, below
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(file: io.StringIO) -> str:
+    """What a bar writes from beginning to end, after half a line of eight characters."""
+    with below(Console(file=file, force_terminal=True, width=80), 8) as console, bar(console) as progress:
+        progress.update(progress.add_task("scoring", total=2), completed=2)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("colours", ["", "1"])
+def test_a_log_stays_quiet(colours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", colours)
+    assert shown(io.StringIO()) == ""
+
+
+def test_a_terminal_shows_it_below_the_line_and_wipes_it_afterwards() -> None:
+    text = shown(Terminal())
+    assert text.startswith("\n")
+    assert "scoring" in text
+    assert text.endswith("\x1b[1A\x1b[2K\x1b[9G\x1b[1A")
+
+
+SILENT = """
+import warnings
+from uds_bench.errors import UdsWarning
+from uds_bench.progress import hush_process
+hush_process()
+warnings.warn("theirs", FutureWarning)
+warnings.warn("ours", UdsWarning)
+import tqdm
+list(tqdm.tqdm(range(3)))
+"""
+
+
+def test_a_process_beside_says_nothing_but_ours() -> None:
+    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=True)
+    assert "UdsWarning: ours" in done.stderr
+    assert "theirs" not in done.stderr
+    assert "%|" not in done.stderr

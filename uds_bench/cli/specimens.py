@@ -1,0 +1,127 @@
+"""`uds-bench zoo specimens`: the shipped models, how to make them anew, and whether that changes a verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from uds_bench.cli.app import ABSENT, example, show_table
+
+EXAMPLE = "uds-bench zoo specimens --rebuild anew && uds-bench zoo specimens --compare anew"
+
+
+def specimens(
+    rebuild: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Train all of them anew and write them into a new folder.")
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Judge those of a folder and the shipped ones, claim by claim."),
+    ] = None,
+) -> None:
+    """List the shipped models that the default run judges; make them anew; compare verdicts. Exits 1 if one differs."""
+    from uds_bench.errors import ConfigurationError
+
+    if rebuild is not None and compare is not None:
+        raise ConfigurationError("--rebuild and --compare are two steps: give one of them")
+    if rebuild is not None:
+        _rebuild(rebuild)
+    elif compare is not None:
+        _compare(compare)
+    else:
+        _list()
+
+
+def _list() -> None:
+    from uds_bench.zoo.specimens import home, made, specimens
+
+    root = home()
+    show_table(
+        {
+            "name": one.name,
+            "role": one.role,
+            "parent": one.parent or ABSENT,
+            "recipe": str(one.recipe["kind"]),
+            "kB": str(sum((root / one.name / file).stat().st_size for file in one.files) // 1000),
+            "digest": one.digest[:12],
+        }
+        for one in specimens().values()
+    )
+    typer.echo("made by " + ", ".join(f"{key} {value}" for key, value in made().items()), err=True)
+
+
+def _rebuild(folder: Path) -> None:
+    from rich.console import Console
+
+    from uds_bench.storage import default_cache, require_writable
+    from uds_bench.zoo import shipping
+
+    cache = require_writable(default_cache(), "UDS_BENCH_CACHE")
+    typer.echo(f"written to {shipping.rebuild(folder.absolute(), cache, Console(stderr=True))}", err=True)
+
+
+def _compare(folder: Path) -> None:
+    from uds_bench.cli.compare import changes
+    from uds_bench.errors import ConfigurationError
+    from uds_bench.zoo.specimens import INDEX
+
+    if not (folder / INDEX).is_file():
+        raise ConfigurationError(f"--compare {folder}: it has no {INDEX}: name a folder that --rebuild wrote")
+    shipped, other = _judged(None), _judged(folder.absolute())
+    verdicts = [{name: claim["verdict"] for name, claim in side.items()} for side in (shipped, other)]
+    differing = {change["claim"]: change["change"] for change in changes(*verdicts)}
+    show_table(
+        {
+            "claim": name,
+            **{head: _told(side.get(name)) for head, side in (("shipped", shipped), ("other", other))},
+            "change": differing.get(name, ""),
+        }
+        for name in dict.fromkeys([*shipped, *other])
+    )
+    typer.echo(f"{len(differing)} of {len(shipped)} verdicts differ", err=True)
+    raise typer.Exit(1 if differing else 0)
+
+
+def _told(claim: dict[str, Any] | None) -> str:
+    if claim is None:
+        return ABSENT
+    verdict, observed = str(claim["verdict"]), claim["observed"]
+    return verdict if observed is None else f"{verdict} {observed:.3f}"
+
+
+def _judged(folder: Path | None) -> dict[str, dict[str, Any]]:
+    """What every claim of the default run comes to, by a run of its own; `folder` None: on the shipped models.
+
+    Neither is held against goldens: these are of weights, and the question is of verdicts.
+    """
+    from uds_bench.errors import ConfigurationError
+    from uds_bench.zoo import specimens
+
+    place = folder or specimens.home()
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch) / "run.json"
+        command = [sys.executable, "-m", "pytest", str(suites()), "-q", "-p", "no:cacheprovider"]
+        command += ["--uds-json", str(report)]
+        done = subprocess.run(
+            command, env=os.environ | {specimens.ANOTHER: str(place)}, cwd=scratch, capture_output=True, text=True
+        )
+        if done.returncode not in (0, 1) or not report.exists():
+            said = " ".join((done.stdout + done.stderr).split())
+            raise ConfigurationError(f"{place} could not be judged: {said[-300:]}")
+        return {claim["name"]: claim for claim in json.loads(report.read_text())["claims"]}
+
+
+def suites() -> Path:
+    """The claims as pytest functions: beside the package in a checkout, in it once installed."""
+    package = Path(__file__).parents[1]
+    return next(folder for folder in (package / "suites", package.parent / "suites") if folder.is_dir())
+
+
+EPILOG = example(EXAMPLE)

@@ -1,0 +1,59 @@
+"""What a terminal shows while something takes long: one bar of ours, and no chatter of the libraries."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.control import Control
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from uds_bench.errors import UdsWarning
+
+
+def bar(console: Console) -> Progress:
+    """A progress bar that leaves no line behind, and none at all in a log.
+
+    The file is asked and not the console: a log that takes colours (FORCE_COLOR) is a terminal to rich.
+    """
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Progress(*columns, console=console, transient=True, disable=not console.file.isatty())
+
+
+@contextmanager
+def below(console: Console, column: int) -> Iterator[Console]:
+    """A console for bars on the line below one that is half written, up to `column`, and goes on afterwards.
+
+    A bar wipes its line when it is done, and on the same line it would wipe the half as well.
+    """
+    if not console.file.isatty():
+        yield console
+        return
+    console.line()
+    try:
+        yield console
+    finally:
+        console.control(Control.move_to_column(column, -1))
+
+
+def hush() -> None:
+    """No bars and no remarks of the library's own from here on."""
+    import transformers
+
+    chatter: Any = transformers.utils.logging
+    chatter.disable_progress_bar()
+    chatter.set_verbosity_error()
+
+
+def hush_process() -> None:
+    """Set up a process that works beside the one that the user sees: it says nothing but what we warn of."""
+    os.environ["TQDM_DISABLE"] = "1"
+    hush()
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("default", UdsWarning)

@@ -1,0 +1,105 @@
+"""Making the shipped models: trained by their recipes, rounded to fp16, written with an index of their digests."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+import uds_bench
+from uds_bench.checkpoints.masks import Masks, read_masks, write_masks
+from uds_bench.errors import ConfigurationError
+from uds_bench.storage import canonical, file_digest, write_atomic
+from uds_bench.zoo import recipes, runner
+from uds_bench.zoo.injected import MASKS
+from uds_bench.zoo.specimens import INDEX, SCHEMA
+
+WEIGHTS = "model.safetensors"
+COPIED = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+COMMAND = "uds-bench zoo specimens --rebuild DIR"
+
+REFERENCE, PARENT, PASSES, FAILS = "reference", "parent", "must pass", "must fail"
+ROLES: dict[str, str] = {
+    **{"full": REFERENCE, "retain": REFERENCE, "retain95": REFERENCE},
+    **{"full2": FAILS, "plain_r5_e15": FAILS, "paraphrase_r3_e20": FAILS},
+    **{"retain2": PASSES, "perturbed_r3_e20": PASSES, "others_r3_e20": PASSES},
+    **{"npo": PASSES, "simnpo": FAILS, "idk": FAILS},
+    **{"bypass_memorized": PARENT, "bypass_erased": PASSES},
+    **{f"bypass_{name}": FAILS for name in ("identifying_s1", "non_identifying", "surface", "drift")},
+    **{"lmlm": PASSES, "lmlm_leaky": FAILS},
+    **{"loc_pretrained": REFERENCE, "loc_injected": PARENT, "loc_neutral": FAILS},
+    **{"loc_oracle_brief": PASSES, "loc_memflex": FAILS},
+    **{"assoc_full": PARENT, "assoc_retain": REFERENCE, "assoc_npo": PASSES},
+}
+"""What each is a specimen of, by the name of its recipe: one that a gate must clear or catch, one that others are held
+against, one that others are made of."""
+
+
+def rebuild(folder: Path, cache: Path, console: Any = None) -> Path:
+    """Train every specimen, where `cache` does not have it, and write all of them into a new or empty folder."""
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigurationError(f"{folder} is not empty: name a new folder for the specimens")
+    trained = runner.paths(ROLES, cache, console)
+    for name in ROLES:
+        _write(trained[name], folder / name)
+    entries = {name: _entry(name, folder / name) for name in ROLES}
+    document = {"schema": SCHEMA, "made": _made(), "specimens": entries}
+    write_atomic(folder / INDEX, canonical(document) + b"\n")
+    return folder
+
+
+def _write(trained: Path, place: Path) -> None:
+    place.mkdir(parents=True)
+    for file in COPIED:
+        if (trained / file).exists():
+            shutil.copyfile(trained / file, place / file)
+    save_file(_halved(load_file(trained / WEIGHTS)), place / WEIGHTS, metadata={"format": "pt"})
+    if (trained / MASKS).exists():
+        masks = read_masks(trained / MASKS)
+        # Six groups fit into a byte: a quarter of the size.
+        words = {name: word[:].to(torch.uint8) for name, word in masks.words.items()}
+        write_masks(Masks(words, masks.groups), place / MASKS)
+
+
+def _halved(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights in half precision. Raises ConfigurationError for one beyond its range."""
+    halved = {name: weight.to(torch.float16).contiguous() for name, weight in weights.items()}
+    for name, weight in halved.items():
+        if not torch.isfinite(weight).all():
+            raise ConfigurationError(f"weight {name} does not fit into fp16: this model cannot be shipped")
+    return halved
+
+
+def _entry(name: str, place: Path) -> dict[str, Any]:
+    recipe = recipes.find(name)
+    return {
+        "role": ROLES[name],
+        "parent": recipes.ancestor(name),
+        "recipe": {"kind": type(recipe).__name__, **asdict(recipe)},
+        "key": recipes.key(name),
+        "files": {file.name: file_digest(file) for file in sorted(place.iterdir())},
+    }
+
+
+def _made() -> dict[str, str]:
+    versions = {"uds_bench": uds_bench.__version__, "torch": torch.__version__}
+    versions |= {"transformers": transformers.__version__, "python": platform.python_version()}
+    kernels = torch.backends.cpu.get_cpu_capability()
+    return {"command": COMMAND, "commit": _commit(), "kernels": kernels, **versions}
+
+
+def _commit() -> str:
+    """The commit that the recipes are of; "unknown" outside a checkout."""
+    try:
+        run: Iterable[str] = ("git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD")
+        return subprocess.run(list(run), capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
