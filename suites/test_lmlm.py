@@ -146,6 +146,7 @@ def test_topology_order(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.claim("lmlm.wording_invariance")
 def test_wording_invariance(claim: Claim, asker: str, lmlm: LmlmAudit) -> None:
     judged = rates.informative(lmlm.seen(asker).judged)
@@ -209,6 +210,7 @@ def test_deletion_spares(claim: Claim, lmlm: LmlmAudit) -> None:
     )
 
 
+@pytest.mark.laboratory
 @pytest.mark.parametrize("policy", CLOSER)
 @pytest.mark.claim("lmlm.closer.{policy}")
 def test_closer(claim: Claim, policy: Policy, lmlm: LmlmAudit) -> None:

@@ -22,6 +22,7 @@ from uds_bench.harness import Claim, ControlSubject
 from uds_bench.meta import published
 from uds_bench.meta.published import MOVED, Cell, Table
 
+pytestmark = pytest.mark.laboratory  # about papers, and no candidate
 TEXT, ALIKE = "any value of the text moved", "every prompt file counted alike"
 """Controls of the LMLM audit's claims."""
 

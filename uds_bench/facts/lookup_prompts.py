@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,6 +97,23 @@ class LookupPrompts:
         groups = ([[fact.triplet[at], *fact.aliases[at]] for fact in self.facts] for at in range(3))
         subjects, relations, objects = (Aliases(group, self.transitive) for group in groups)
         return subjects, relations, objects
+
+    @cached_property
+    def matching(self) -> Mapping[int, frozenset[int]]:
+        """By fact, the places of the rows whose subject, relation and object all match its own under the aliases."""
+        held: tuple[dict[str, set[int]], ...] = tuple(defaultdict(set) for _ in range(3))
+        for at, row in enumerate(self.database):
+            for names, text, by_name in zip(self.names, row, held, strict=True):
+                for spelling in names.of(text):
+                    by_name[spelling].add(at)
+        found = {}
+        for fact in self.facts:
+            parts = []
+            for names, text, own, by_name in zip(self.names, fact.triplet, fact.aliases, held, strict=True):
+                spellings = names.of(text).union(*(names.of(alias) for alias in own))
+                parts.append(set().union(*(by_name.get(spelling, set()) for spelling in spellings)))
+            found[fact.id] = frozenset(set.intersection(*parts))
+        return found
 
     @property
     def wordings(self) -> tuple[Wording, ...]:

@@ -60,14 +60,16 @@ def encode_after(
     )
 
 
-def encode_many(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list[list[int]]:
-    """The ids of texts, each with the special tokens that a tokenizer puts around it; sooner than by a call of it,
-    which keeps more of every text than its ids."""
+def encode_many(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], around: bool = True) -> list[list[int]]:
+    """The ids of texts, each with the special tokens that a tokenizer puts `around` it, or without; sooner than by a
+    call of it, which keeps more of every text than its ids."""
+    if not texts:
+        return []
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None or not texts:
-        return [list(ids) for ids in tokenizer(list(texts))["input_ids"]] if texts else []
+    if backend is None:
+        return [list(ids) for ids in tokenizer(list(texts), add_special_tokens=around)["input_ids"]]
     tokenizer(texts[0])  # A call sets what the backend may have kept of an earlier one: no padding, nothing cut off.
-    return [encoding.ids for encoding in backend.encode_batch_fast(list(texts))]
+    return [encoding.ids for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=around)]
 
 
 def encode_prompts(tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[str]) -> list[list[int]]:
@@ -75,7 +77,7 @@ def encode_prompts(tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[str])
     if not prompts:
         return []
     special, leading = _special_ids(tokenizer), _leading(tokenizer, prompts[0])
-    plain: list[list[int]] = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
+    plain = encode_many(tokenizer, prompts, around=False)
     for prompt, ids in zip(prompts, plain, strict=True):
         if not special.isdisjoint(ids):
             require_plain(tokenizer, prompt)

@@ -16,7 +16,6 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.lookup_prompts import Wording
 from uds_bench.facts.similar_names import MOST as SIMILAR
-from uds_bench.facts.topology import Domain
 from uds_bench.harness import locate
 from uds_bench.harness.section_types import (
     Checkpoint,
@@ -134,8 +133,8 @@ class Lmlm(Table):
     """`model`: the one that is judged, or `models` by name, of which `must_fail` are controls.
 
     `databases` and `prompts` are patterns, and `locate.matches` gives their files; without any the embedded databases
-    are asked, those of some `domains` or of all. `wordings`: those that are asked, all where left out. `deletion`: a
-    policy of `audits.lmlm.deletion`, with its `radius`. `transitive`: groups of aliases that share a name are one.
+    are asked. `wordings`: those that are asked, all where left out. `deletion`: a policy of `audits.lmlm.deletion`,
+    with its `radius`. `transitive`: groups of aliases that share a name are one.
     """
 
     model: Checkpoint | None = None
@@ -143,7 +142,6 @@ class Lmlm(Table):
     must_fail: Annotated[tuple[str, ...], Field(strict=False)] = ()
     databases: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
     prompts: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
-    domains: Annotated[tuple[Domain, ...], Field(strict=False)] = ()
     wordings: Annotated[tuple[Wording, ...], Field(strict=False)] = ()
     deletion: Policy = "alias_closure"
     radius: Annotated[float, Field(gt=0, le=1)] = RADIUS
@@ -161,8 +159,6 @@ class Lmlm(Table):
             raise problem("all of them are controls: name a model that is to be judged", "models")
         if self.databases and not self.prompts:
             raise problem("are asked by no prompts: name their files under prompts", "databases")
-        if self.databases and self.domains:
-            raise problem("are of the embedded databases, and databases names others: keep one of them", "domains")
         return self
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:

@@ -22,8 +22,7 @@ def cells_of(section: Lmlm) -> tuple[Cell, ...]:
     """
     asked: list[tuple[str, str, LookupPrompts]]
     if not section.databases:
-        domains = section.domains or DOMAINS
-        asked = [(domain, topology, embedded(domain, topology)) for domain in domains for topology in TOPOLOGIES]
+        asked = [(domain, topology, embedded(domain, topology)) for domain in DOMAINS for topology in TOPOLOGIES]
     else:
         asked = [(*_names(path), _read(path, files, section)) for path, files in _assigned(section)]
     cells = [_cell(domain, topology, one, section) for domain, topology, one in asked]

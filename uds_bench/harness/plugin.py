@@ -65,7 +65,7 @@ MARKERS = (
     'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates"), under=("none",)): what this test will '
     "read, of which checkpoints and under which attacks, so that it is computed while the models are loaded",
     'needs(what): what the machine must have, such as "gpu"; elsewhere the test is skipped as not applicable',
-    "laboratory: about metrics, methods or settings, which shipped models cannot decide: not in the default run",
+    "laboratory: about metrics, methods, settings or papers, and no candidate: not in the default run",
     "slow: takes minutes; run with -m slow",
 )
 

@@ -26,6 +26,7 @@ SHARE = 0.25
 """Of the machine's memory that the models of all processes may take, four of the full model's size each."""
 HELD = 4
 
+Groups = Sequence[Sequence[Any]]
 OpenConsole = Callable[[], AbstractContextManager["Console"]]
 
 
@@ -95,25 +96,40 @@ class Crew:
                 advance()
 
     def _spread(self, works: Sequence[Work], count: int) -> None:
-        threads = max(1, (os.cpu_count() or 1) // count)
+        """In this process and in `count` - 1 others; what they have not begun is done here, from the end."""
+        makes, threads = [work.make for work in works], max(1, (os.cpu_count() or 1) // count)
         with (
-            ProcessPoolExecutor(count, get_context("spawn"), _start, (threads, [work.make for work in works])) as pool,
+            ProcessPoolExecutor(count - 1, get_context("spawn"), _start, (threads, makes)) as pool,
             watched(sum(len(work.groups) for work in works), self._open_console) as advance,
+            _limited(threads),
         ):
-            running: dict[Future[Outcome], int] = {}
+            tasks: dict[Future[Outcome], tuple[int, Groups]] = {}
             waiting = {at: work.groups for at, work in enumerate(works) if work.first}
+
+            def submit(at: int, each: Iterable[Groups]) -> None:
+                tasks.update({pool.submit(_score, at, groups): (at, groups) for groups in each})
+
+            def finish(at: int) -> None:
+                if at in waiting:
+                    submit(at, [[group] for group in waiting.pop(at)])
+                else:
+                    advance()
+
             try:
-                for at in sorted(range(len(works)), key=lambda at: at not in waiting):
-                    each = [works[at].first] if at in waiting else [[group] for group in works[at].groups]
-                    running |= {pool.submit(_score, at, groups): at for groups in each}
-                while running:
-                    for done in wait(running, return_when=FIRST_COMPLETED).done:
-                        at = running.pop(done)
+                # What others wait for, then few long ones before many short ones, so that the last end together.
+                for at in sorted(range(len(works)), key=lambda at: (at not in waiting, len(works[at].groups))):
+                    submit(at, [works[at].first] if at in waiting else [[group] for group in works[at].groups])
+                while tasks:
+                    own = next((task for task in reversed(tasks) if task.cancel()), None)
+                    if own is not None:
+                        at, groups = tasks.pop(own)
+                        for group in groups:
+                            works[at].scorer.compute_group(group)
+                        finish(at)
+                    for done in wait(tasks, 0 if own else None, FIRST_COMPLETED).done:
+                        at, _ = tasks.pop(done)
                         works[at].scorer.take(done.result())
-                        if at in waiting:
-                            running |= {pool.submit(_score, at, [group]): at for group in waiting.pop(at)}
-                        else:
-                            advance()
+                        finish(at)
             except BrokenProcessPool as error:
                 raise UdsError(
                     "a process was killed while it scored: see that memory is enough and run again; what is finished "
@@ -122,6 +138,21 @@ class Crew:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+
+@contextmanager
+def _limited(threads: int) -> Iterator[None]:
+    """This process computes on so many cores meanwhile."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with threadpool_limits(limits=threads):  # numpy's own threads, of which each process would start one a core
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def processes(works: Sequence[Work], device: str) -> int:
@@ -169,7 +200,7 @@ def _start(threads: int, makes: Sequence[Callable[[], Scorer]]) -> None:
     _makes = makes
 
 
-def _score(at: int, groups: Sequence[Sequence[Any]]) -> Outcome:
+def _score(at: int, groups: Groups) -> Outcome:
     if at not in _scorers:
         _scorers[at] = _makes[at]()
     scorer = _scorers[at]

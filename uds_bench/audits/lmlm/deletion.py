@@ -49,9 +49,9 @@ class Deletion:
 
     def rows(self) -> dict[int, frozenset[int]]:
         """By fact, the places of the rows that go with it."""
-        closed = self._matches()
+        closed = self.asked.matching
         if self.policy == "alias_closure":
-            return closed
+            return dict(closed)
         if self.policy == "exact":
             return {fact.id: self._equal(fact) for fact in self.asked.facts}
         if self.policy == "radius_closure":
@@ -64,22 +64,6 @@ class Deletion:
 
     def _equal(self, fact: LookupFact) -> frozenset[int]:
         return frozenset(at for at, row in enumerate(self.asked.database) if row == fact.triplet)
-
-    def _matches(self) -> dict[int, frozenset[int]]:
-        """Rows by each spelling of subject, relation and object; a fact takes those that meet its own on all three."""
-        held: tuple[dict[str, set[int]], ...] = tuple(defaultdict(set) for _ in range(3))
-        for at, row in enumerate(self.asked.database):
-            for names, text, by_name in zip(self.asked.names, row, held, strict=True):
-                for spelling in names.of(text):
-                    by_name[spelling].add(at)
-        found = {}
-        for fact in self.asked.facts:
-            parts = []
-            for names, text, own, by_name in zip(self.asked.names, fact.triplet, fact.aliases, held, strict=True):
-                spellings = names.of(text).union(*(names.of(alias) for alias in own))
-                parts.append(set().union(*(by_name.get(spelling, set()) for spelling in spellings)))
-            found[fact.id] = frozenset(set.intersection(*parts))
-        return found
 
     def _near(self, rows: frozenset[int]) -> frozenset[int]:
         near = self._similar[sorted(rows)] >= self.radius

@@ -21,6 +21,7 @@ from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import encode_answer, encode_questions, stop_tokens
 from uds_bench.facts.testbed import Item
+from uds_bench.facts.tokens import tokenizer_key
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
 from uds_bench.scores import Score
 from uds_bench.statistics import cluster_bootstrap, mean
@@ -72,7 +73,8 @@ class LocalizationExaminer:
     """What a checkpoint says of everybody, and, of those in `updates`, where their weights moved.
 
     `most`: weights that the composite is learned from; `questions` of each form an item is asked; `seed` draws the
-    weights, and the controls. See `uds_bench.audits.examiner.Examiner`.
+    weights, and the controls; `read`: what tokenizers made of the items, by their rules, as most checkpoints share one.
+    See `uds_bench.audits.examiner.Examiner`.
     """
 
     experiment: Experiment
@@ -81,6 +83,7 @@ class LocalizationExaminer:
     most: int = MOST
     questions: int = ASKED
     seed: int = 0
+    read: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     measure: ClassVar[Measure] = Measure(
         name="localization_extraction", version=VERSION, direction="knowledge", limits=(0.0, 1.0), source=SOURCE
@@ -115,8 +118,15 @@ class LocalizationExaminer:
         if checkpoint.spec in self.updates:
             weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
         rendered = content_key([item.questions[: self.questions] for item in items])
-        notes = {"weights": weighed, "rendered": rendered, "tokens": tokens(checkpoint, items)}
+        notes = {"weights": weighed, "rendered": rendered, "tokens": self._tokens(checkpoint)}
         return Measured(values, notes, Summary(mean(forget), interval))
+
+    def _tokens(self, checkpoint: Checkpoint) -> str:
+        tokenizer = checkpoint.tokenizer
+        rules = content_key([tokenizer_key(tokenizer), tokenizer.clean_up_tokenization_spaces])
+        if rules not in self.read:
+            self.read[rules] = tokens(checkpoint, self.experiment.told)
+        return self.read[rules]
 
 
 @dataclass(frozen=True)

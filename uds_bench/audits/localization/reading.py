@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,8 @@ from uds_bench.checkpoints.weights import finite, weight_files
 from uds_bench.errors import CheckpointError
 
 Marks = NDArray[np.bool_]
+FEW = 1 << 20
+"""Weights of which every family's scores are kept once they are made: they are asked for by each target and side."""
 MADE: dict[Part, Part] = {"pretrained": "unlearned", "injected": "unlearned", "unmasked": "unmasked_unlearned"}
 """By checkpoint the update that was made of it."""
 
@@ -95,10 +97,21 @@ class Lineup:
         """Whether all checkpoints that a family reads are there."""
         return set(family.reads) <= set(self.folders)
 
-    def scores(self, family: Family) -> Iterator[tuple[str, slice, Weights]]:
+    def scores(self, family: Family) -> Iterable[tuple[str, slice, Weights]]:
         """Every maskable weight's score: tensor, rows, and the rows' scores. Whole tensors where the family ranks them
         within one, else pieces of them. Raises CheckpointError where a checkpoint that the family reads is not there.
         """
+        if self.masks.weights > FEW:
+            return self._scores(family)
+        if family.name not in self._held:
+            self._held[family.name] = list(self._scores(family))
+        return self._held[family.name]
+
+    @cached_property
+    def _held(self) -> dict[str, list[tuple[str, slice, Weights]]]:
+        return {}
+
+    def _scores(self, family: Family) -> Iterator[tuple[str, slice, Weights]]:
         if not self.offers(family):
             lacking = sorted(set(family.reads) - set(self.folders))
             raise CheckpointError(f"{family.name} needs {', '.join(lacking)}: name the folders")
