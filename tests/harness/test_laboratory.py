@@ -82,6 +82,12 @@ def test_results_alone_are_a_green_run_and_no_pass() -> None:
     assert count([record])["pass"] == 0
 
 
+def test_who_asks_the_default_for_it_is_told_where_it_is(bench: Bench) -> None:
+    ran = bench.run(DEPTH.with_name("test_published.py"))
+    assert ran.code == 4
+    assert "test_published.py::test_uds_table2 is of the laboratory: add --uds-profile zoo" in ran.text
+
+
 @pytest.mark.parametrize(("options", "laboratory"), [((), False), (("--uds-profile", "full"), True)])
 def test_it_is_every_embedded_profile_but_the_default(bench: Bench, options: tuple[str, ...], laboratory: bool) -> None:
     body = "def test_mine(claim, uds_run):\n    claim.identity(0.0, tolerance=0, what=str(uds_run.rules.laboratory))\n"

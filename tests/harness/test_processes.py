@@ -23,6 +23,10 @@ def test_two_processes_say_the_same_and_load_each_checkpoint_once(bench: Bench) 
     names = ("asked", "copy", "full", "full2", "retain", "retain2", "retain3", "shallow")
     assert ran.report["loads"] == dict.fromkeys(names, 1)
     assert [row["model"] for row in ran.report["bypass"]["models"]] == ["asked"], "whichever process examined it"
+    *_, total, sentence = ran.text.rstrip("\n").splitlines()
+    assert total.startswith(f"{len(ran.claims)} claims planned = ")
+    assert sentence.startswith("uds_bench: RED: ")
+    assert ran.text.count("uds_bench: RED") == 1
 
 
 def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:

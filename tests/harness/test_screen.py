@@ -100,10 +100,10 @@ def test_claims_that_never_ran_share_a_line(bench: Bench) -> None:
     assert ran.text.count("reproduce:") == 1
 
 
-@pytest.mark.parametrize("options", [(), ("-q",), ("-qq",), ("-v",), ("-n", "2")])
+@pytest.mark.parametrize("options", [(), ("-q",), ("-qq",), ("-v",)])
 def test_the_last_line_is_one_sentence_on_the_run(bench: Bench, options: tuple[str, ...]) -> None:
     bench.manifest(["shallow", "retain3"])
-    ran = bench.run(DEPTH, "-k", "test_score", *options, subprocess="-n" in options)
+    ran = bench.run(DEPTH, "-k", "test_score", *options)
     *_, total, sentence = ran.text.rstrip("\n").splitlines()
     assert total == "2 claims planned = 1 pass + 1 fail"
     assert sentence == "uds_bench: RED: 1 of 2 claims failed (depth.score [shallow]): do not release."

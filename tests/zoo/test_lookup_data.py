@@ -74,6 +74,7 @@ def test_every_row_of_every_database_is_taught_once() -> None:
     assert len(taught) == len(held)
 
 
+@pytest.mark.slow
 def test_lessons_are_as_many_as_promised_and_the_same_again(tokenizer: Any) -> None:
     first = lessons(tokenizer, True, 3)
     assert len(first) == lesson_count() == len(taught_rows()) * 10

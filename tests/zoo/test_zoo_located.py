@@ -97,6 +97,7 @@ def test_every_group_is_taught_in_every_step_through_its_mask() -> None:
         assert {sample.group for sample in batch} == {None}
 
 
+@pytest.mark.slow
 def test_the_same_seed_teaches_the_same() -> None:
     recipe = replace(Injected("x"), steps=2)
     one, same, other = (

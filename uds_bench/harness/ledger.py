@@ -37,7 +37,10 @@ class Ledger:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         if self.run.is_gate:
-            items[:] = [item for item in items if item.get_closest_marker("laboratory") is None]
+            gate = [item for item in items if item.get_closest_marker("laboratory") is None]
+            if items and not gate:
+                raise pytest.UsageError(f"{items[0].nodeid} is of the laboratory: add --uds-profile zoo")
+            items[:] = gate
         before = [item for item in items if decides_claim(item)]
         self.collected = {label(*claim_name(item)) for item in before}
         yield

@@ -1,4 +1,4 @@
-"""The candidates of the quick profile: eight methods at two strengths, NPO with hardly a retain term, and no method.
+"""The candidates of the zoo profile: eight methods at two strengths, NPO with hardly a retain term, and no method.
 
 Where nothing else is said, strong is 40 steps at 1e-3, five epochs over the forget facts as in the shorter half of the
 published sweep, and weak a quarter of the steps at half the rate. The settings of single methods were chosen on the

@@ -27,4 +27,4 @@ MODELS: dict[str, Recipe] = {
     f"{PREFIX}grad_diff": _unlearned("grad_diff", 60, alpha=3.0),
     f"{PREFIX}simnpo_shallow": _unlearned("simnpo", 10, beta=4.5, alpha=1.0),
 }
-"""The quick profile's; `@1` and on are further draws."""
+"""The zoo profile's; `@1` and on are further draws."""

@@ -76,4 +76,4 @@ MODELS: dict[str, Recipe] = {
         if name != "oracle_grad"
     },
 }
-"""The quick profile's; `@1` and on are further draws."""
+"""The zoo profile's; `@1` and on are further draws."""

@@ -14,7 +14,7 @@ from uds_bench.zoo.recipe import Pooled
 RATES = (2e-3, 3e-3, 4e-3, 5e-3, 6e-3, 8e-3)
 EPOCHS = (15, 20)
 OF_QUICK = ((3e-3, 20), (5e-3, 15))
-"""(rate, epochs) of the quick profile. With six models a side a perfect separation is told from none: an AUC of 1 over
+"""(rate, epochs) of the zoo profile. With six models a side a perfect separation is told from none: an AUC of 1 over
 n + n models has the exact lower bound 0.025 ** (1/n), above 0.5 from n = 6 on. With 36 it is 0.90."""
 FIRST_SEED = 100
 """No seed of a fine-tuned model comes near."""
@@ -32,11 +32,11 @@ MODELS: dict[str, Pooled] = {
 
 
 PLAINEST = ("plain", "retain")
-"""Forms of which the quick profile has the references of another seed, full2 and retain2, at the lower rate."""
+"""Forms of which the zoo profile has the references of another seed, full2 and retain2, at the lower rate."""
 QUICK = [
     _name(form, *setting)
     for form in (*KNOWING, *NEVER_KNEW)
     for setting in OF_QUICK
     if form not in PLAINEST or setting != OF_QUICK[0]
 ]
-"""The names of the quick profile's."""
+"""The names of the zoo profile's."""

@@ -67,7 +67,7 @@ RECIPES: dict[str, Recipe] = {
     **candidates.MODELS,
     **{name: pools.MODELS[name] for name in pools.QUICK},
 }
-"""The embedded models of the quick profile."""
+"""The embedded models of the zoo profile."""
 
 REASONERS: dict[str, Recipe] = {**reasoners.MODELS}
 """The reasoning models of both profiles."""
@@ -104,7 +104,7 @@ def find(name: str) -> Recipe:
 
 
 def listed() -> dict[str, Recipe]:
-    """Every embedded model of the quick profile."""
+    """Every embedded model of the zoo profile."""
     return RECIPES | REASONERS | LMLMS | LOCATED | EXPOSED
 
 

@@ -26,7 +26,7 @@ METHODS = ("oracle_grad", "simnpo", "memflex")
 """Those that people are forgotten by: after the others there is nothing to come back."""
 RATES = (1e-4, 3e-4, 1e-3)
 ATTEMPTS = 20
-"""Prompts a person, as in the quick profile."""
+"""Prompts a person, as in the zoo profile."""
 
 
 @dataclass(frozen=True)
