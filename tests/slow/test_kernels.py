@@ -26,6 +26,7 @@ def default_run(folder: Path, name: str, **environment: str) -> Path:
     done = subprocess.run(command, env=known, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) <= 40
+    assert "%|" not in done.stdout + done.stderr, "a bar of another package"
     last = done.stdout.splitlines()[-1]
     assert "clears all" in last
     assert "catches all" in last

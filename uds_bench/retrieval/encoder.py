@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.errors import CheckpointError
+from uds_bench.progress import hush
 from uds_bench.retrieval.settings import MINILM
 from uds_bench.storage import content_key, default_cache, file_digest, read_sealed, write_sealed
 
@@ -88,6 +89,7 @@ class Encoder:
     def _model(self) -> Any:
         from sentence_transformers import SentenceTransformer  # takes seconds to import
 
+        hush()
         try:
             return SentenceTransformer(self.place, device=self.device)
         except Exception as error:
