@@ -88,6 +88,11 @@ def test_who_asks_the_default_for_it_is_told_where_it_is(bench: Bench) -> None:
     assert "test_published.py::test_uds_table2 is of the laboratory: add --uds-profile zoo" in ran.text
 
 
+def test_pytest_says_how_many_tests_of_the_laboratory_stay_out(bench: Bench) -> None:
+    ran = bench.run(DEPTH.with_name("test_lmlm.py"), "--collect-only", "-q")
+    assert "deselected" in ran.text.splitlines()[-1], ran.text
+
+
 @pytest.mark.parametrize(("options", "laboratory"), [((), False), (("--uds-profile", "full"), True)])
 def test_it_is_every_embedded_profile_but_the_default(bench: Bench, options: tuple[str, ...], laboratory: bool) -> None:
     body = "def test_mine(claim, uds_run):\n    claim.identity(0.0, tolerance=0, what=str(uds_run.rules.laboratory))\n"

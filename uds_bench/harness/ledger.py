@@ -40,6 +40,8 @@ class Ledger:
             gate = [item for item in items if item.get_closest_marker("laboratory") is None]
             if items and not gate:
                 raise pytest.UsageError(f"{items[0].nodeid} is of the laboratory: add --uds-profile zoo")
+            kept = set(gate)
+            self.config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = gate
         before = [item for item in items if decides_claim(item)]
         self.collected = {label(*claim_name(item)) for item in before}
