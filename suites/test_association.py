@@ -1,26 +1,28 @@
 """The association audit: which facts about people does a model hold, and are those forgotten who asked to be?
 
-Every claim decides on recorded ranks; its statement, bound and origin stand in `harness.bounds_association`.
+Every claim decides on recorded ranks; its statement, bound and origin stand in `audits.association.claims`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
 from uds_bench.audits.association import controls
 from uds_bench.audits.association.asked import Asked
-from uds_bench.audits.association.examiner import held_beside, ranks_of
+from uds_bench.audits.association.claims import COHORTS
+from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.rates import Held, Reading, by_luck, lost, more, nothing_of, over
+from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.harness import Claim, Control, ControlSubject, Manifest
-from uds_bench.harness.association import AssociationAudit, Seen
-from uds_bench.harness.bounds_association import COHORTS
 from uds_bench.statistics import Rate
 from uds_bench.verdicts import Step
 
-NO_SECTION = "the manifest has no model whose memory of people is audited ([association] model)"
+if TYPE_CHECKING:
+    from uds_bench.audits.association.audit import AssociationAudit, Seen
+
 NO_CANDIDATE = "the manifest has no unlearned model ([association] candidates)"
 NOBODY = "nobody is to be forgotten ([association] forgotten or forget_set)"
 NAMED = 5
@@ -28,51 +30,43 @@ NAMED = 5
 fails, passes = ControlSubject.fails, ControlSubject.passes
 
 
-@pytest.fixture(autouse=True)
-def _applies(claim: Claim, manifest: Manifest) -> None:
-    """A manifest without such a model has nothing to be judged here."""
-    if manifest.association is None or manifest.association.model is None:
-        claim.not_applicable(NO_SECTION)
-        pytest.skip(NO_SECTION)
-
-
 @pytest.mark.claim("association.forgotten")
-def test_forgotten(claim: Claim, eraser: str | None, association: AssociationAudit) -> None:
-    requested = association.inquiry.requested
-    if eraser is None or not requested:
-        claim.not_applicable(NO_CANDIDATE if eraser is None else NOBODY)
+def test_forgotten(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
+    requested = uds_audit.inquiry.requested
+    if uds_subject is None or not requested:
+        uds_claim.not_applicable(NO_CANDIDATE if uds_subject is None else NOBODY)
         return
-    reading, found = held_on(association, eraser)
-    known = [fails("the model before unlearning", held_on(association, "model")[1])]
-    known += [fails(name, held_on(association, name)[1]) for name in association.section.must_fail]
-    if association.section.retain is not None:
+    reading, found = held_on(uds_audit, uds_subject)
+    known = [fails("the model before unlearning", held_on(uds_audit, "model")[1])]
+    known += [fails(name, held_on(uds_audit, name)[1]) for name in uds_audit.section.must_fail]
+    if uds_audit.section.retain is not None:
         # What luck gives of so many people lies near the bound: this model must not be clearly above it.
-        known.append(passes("a model that never saw them", held_on(association, "retain")[1], or_open=True))
-    held = association.seen(eraser).held
-    claim.measured(
+        known.append(passes("a model that never saw them", held_on(uds_audit, "retain")[1], or_open=True))
+    held = uds_audit.seen(uds_subject).held
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=known,
-        preconditions=[in_the_same_tokens(association, eraser)],
-        remark=f"{reading}; {told(requested, held)}; of the never-seen {told(association.inquiry.unseen, held)}; "
+        preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
+        remark=f"{reading}; {told(requested, held)}; of the never-seen {told(uds_audit.inquiry.unseen, held)}; "
         f"every phrasing still shows something of {still_held(requested, held)}",
-        provenance=association.seen(eraser).score.provenance,
+        provenance=uds_audit.seen(uds_subject).score.provenance,
     )
 
 
-def held_on(association: AssociationAudit, model: str) -> tuple[str, Rate]:
+def held_on(uds_audit: AssociationAudit, model: str) -> tuple[str, Rate]:
     """How much more a model holds of those who are to be forgotten than of the never-seen: the worst reading.
 
     The floor is the model's own, and no higher than luck: that of a model to which the never-seen were told would clear
     anybody.
     """
-    inquiry = association.inquiry
-    return controls.most_above(inquiry.requested, inquiry.unseen, association.seen(model).held)
+    inquiry = uds_audit.inquiry
+    return controls.most_above(inquiry.requested, inquiry.unseen, uds_audit.seen(model).held)
 
 
-def in_the_same_tokens(association: AssociationAudit, eraser: str) -> Control:
+def in_the_same_tokens(uds_audit: AssociationAudit, uds_subject: str) -> Control:
     """A tokenizer that spells names otherwise hides weights that were never changed."""
-    same = association.seen(eraser).score.notes["rendered"] == association.seen().score.notes["rendered"]
+    same = uds_audit.seen(uds_subject).score.notes["rendered"] == uds_audit.seen().score.notes["rendered"]
     return Control("the candidate's tokens are the model's", "pass", "pass" if same else "fail", None, None, same)
 
 
@@ -88,35 +82,36 @@ def told(rows: Sequence[Asked], held: Mapping[str, Held]) -> str:
 
 
 @pytest.mark.claim("association.retained")
-def test_retained(claim: Claim, eraser: str | None, association: AssociationAudit) -> None:
-    inquiry, before = association.inquiry, association.seen().held
+def test_retained(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
+    inquiry, before = uds_audit.inquiry, uds_audit.seen().held
     known = [one for one in inquiry.kept if before[one.id].some]
-    if eraser is None or not known:
-        claim.not_applicable(NO_CANDIDATE if eraser is None else "the model holds nothing of anybody else")
+    if uds_subject is None or not known:
+        uds_claim.not_applicable(NO_CANDIDATE if uds_subject is None else "the model holds nothing of anybody else")
         return
-    after = association.seen(eraser).held
+    after = uds_audit.seen(uds_subject).held
     found = lost(known, before, after, "most")
-    claim.measured(
+    strangers = [after[one.id] for one in inquiry.unseen]
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=[
-            fails("people never seen in their place", more((known, before), (inquiry.unseen, after), "most")),
+            fails("people never seen in their place", lost(known, before, controls.in_place(known, strangers), "most")),
             passes("the model before unlearning", lost(known, before, before, "most"), or_open=True),
         ],
-        preconditions=[in_the_same_tokens(association, eraser)],
+        preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
         remark=f"of what it held {told(known, before)}; now {told(known, after)}",
-        provenance=association.seen(eraser).score.provenance,
+        provenance=uds_audit.seen(uds_subject).score.provenance,
     )
 
 
 @pytest.mark.claim("association.never_seen")
-def test_never_seen(claim: Claim, association: AssociationAudit) -> None:
-    inquiry, seen = association.inquiry, association.seen()
-    found, known = (controls.less_luck(rows, seen.held) for rows in (inquiry.unseen, famous(association)))
+def test_never_seen(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
+    inquiry, seen = uds_audit.inquiry, uds_audit.seen()
+    found, known = (controls.less_luck(rows, seen.held) for rows in (inquiry.unseen, famous(uds_audit)))
     people = len({one.cluster for one in inquiry.unseen})
     wrong = len({one.cluster for one in inquiry.unseen if seen.held[one.id].some})
     every = over(inquiry.unseen, seen.held, "every").value
-    claim.measured(
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=[fails("well-known people", known)],
@@ -126,16 +121,16 @@ def test_never_seen(claim: Claim, association: AssociationAudit) -> None:
     )
 
 
-def famous(association: AssociationAudit) -> Sequence[Asked]:
+def famous(uds_audit: AssociationAudit) -> Sequence[Asked]:
     """Whom the model is to know best: the well-known, or everybody where no cohort is called so."""
-    return association.inquiry.cohorts.get(WELL_KNOWN) or association.inquiry.seen
+    return uds_audit.inquiry.cohorts.get(WELL_KNOWN) or uds_audit.inquiry.seen
 
 
 @pytest.mark.claim("association.cohorts")
-def test_cohorts(claim: Claim, association: AssociationAudit) -> None:
-    cohorts, seen = association.inquiry.cohorts, association.seen()
+def test_cohorts(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
+    cohorts, seen = uds_audit.inquiry.cohorts, uds_audit.seen()
     if not {WELL_KNOWN, LESSER_KNOWN} <= set(cohorts):
-        claim.not_applicable(f"no people of the cohorts {WELL_KNOWN} and {LESSER_KNOWN}")
+        uds_claim.not_applicable(f"no people of the cohorts {WELL_KNOWN} and {LESSER_KNOWN}")
         return
     readings: tuple[Reading, ...] = ("mean", "strength")
 
@@ -144,7 +139,7 @@ def test_cohorts(claim: Claim, association: AssociationAudit) -> None:
         return [Step(f"{r} of {lower}", f"{r} of {higher}", one.value, one.interval) for r, one in found]
 
     none = {name: len(nothing_of(rows, seen.held)) for name, rows in cohorts.items()}
-    claim.ordering(
+    uds_claim.ordering(
         steps(LESSER_KNOWN, WELL_KNOWN),
         must_fail=steps(WELL_KNOWN, LESSER_KNOWN),
         remark="nothing held of " + ", ".join(f"{count} {name}" for name, count in none.items()),
@@ -154,28 +149,28 @@ def test_cohorts(claim: Claim, association: AssociationAudit) -> None:
 
 @pytest.mark.laboratory
 @pytest.mark.claim("association.scale")
-def test_scale(claim: Claim, association: AssociationAudit) -> None:
-    if association.section.smaller is None:
-        claim.not_applicable("no smaller model to hold it against ([association] smaller)")
+def test_scale(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
+    if uds_audit.section.smaller is None:
+        uds_claim.not_applicable("no smaller model to hold it against ([association] smaller)")
         return
-    compared(claim, association, "a smaller model", association.seen("smaller"))
+    compared(uds_claim, uds_audit, "a smaller model", uds_audit.seen("smaller"))
 
 
 @pytest.mark.laboratory
 @pytest.mark.claim("association.bits.{bits}")
 @pytest.mark.parametrize("bits", ["two", "one"])
-def test_bits(claim: Claim, bits: str, association: AssociationAudit) -> None:
-    if association.section.model and association.section.model.quantization is not None:
-        claim.not_applicable("the model is quantized already")
+def test_bits(uds_claim: Claim, bits: str, uds_audit: AssociationAudit) -> None:
+    if uds_audit.section.model and uds_audit.section.model.quantization is not None:
+        uds_claim.not_applicable("the model is quantized already")
         return
-    compared(claim, association, f"{bits} bits", association.under({"two": "bits2", "one": "bits1"}[bits]))
+    compared(uds_claim, uds_audit, f"{bits} bits", uds_audit.under({"two": "bits2", "one": "bits1"}[bits]))
 
 
-def compared(claim: Claim, association: AssociationAudit, name: str, other: Seen) -> None:
+def compared(uds_claim: Claim, uds_audit: AssociationAudit, name: str, other: Seen) -> None:
     """Whether the model holds more of the people whom it may know than another does."""
-    rows, seen = famous(association), association.seen()
+    rows, seen = famous(uds_audit), uds_audit.seen()
     up, down = (lost(rows, *pair) for pair in ((seen.held, other.held), (other.held, seen.held)))
-    claim.ordering(
+    uds_claim.ordering(
         [Step(name, "the model", up.value, up.interval)],
         must_fail=[Step("the model", name, down.value, down.interval)],
         remark=f"M {over(rows, seen.held).value:.3f} and {over(rows, other.held).value:.3f}",
@@ -185,34 +180,34 @@ def compared(claim: Claim, association: AssociationAudit, name: str, other: Seen
 
 @pytest.mark.laboratory
 @pytest.mark.claim("association.nf4")
-def test_nf4(claim: Claim, association: AssociationAudit) -> None:
-    if association.section.model and association.section.model.quantization is not None:
-        claim.not_applicable("the model is quantized already")
+def test_nf4(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
+    if uds_audit.section.model and uds_audit.section.model.quantization is not None:
+        uds_claim.not_applicable("the model is quantized already")
         return
-    rows, seen = association.inquiry.seen, association.seen()
-    four, one = (lost(rows, seen.held, association.under(name).held) for name in ("nf4", "bits1"))
-    claim.equivalence(
+    rows, seen = uds_audit.inquiry.seen, uds_audit.seen()
+    four, one = (lost(rows, seen.held, uds_audit.under(name).held) for name in ("nf4", "bits1"))
+    uds_claim.equivalence(
         four.value,
         four.interval,
-        margin=claim.bound(),
+        margin=uds_claim.bound(),
         controls=[fails("1 bit", one)],
-        remark=f"M {over(rows, seen.held).value:.3f} and {over(rows, association.under('nf4').held).value:.3f}",
-        provenance=association.under("nf4").score.provenance,
+        remark=f"M {over(rows, seen.held).value:.3f} and {over(rows, uds_audit.under('nf4').held).value:.3f}",
+        provenance=uds_audit.under("nf4").score.provenance,
     )
 
 
 @pytest.mark.laboratory
 @pytest.mark.claim("association.context")
-def test_context(claim: Claim, association: AssociationAudit) -> None:
-    behind = association.behind
+def test_context(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
+    behind = uds_audit.behind
     if not behind:
-        claim.not_applicable("of nobody more than one thing is known")
+        uds_claim.not_applicable("of nobody more than one thing is known")
         return
-    score = association.in_context
+    score = uds_audit.in_context
     bare, context = held_beside(score, behind)
     rows = [one for one in behind if one.subject.cohort == WELL_KNOWN] or list(behind)
     up, down = (lost(rows, *pair) for pair in ((bare, context), (context, bare)))
-    claim.ordering(
+    uds_claim.ordering(
         [Step("behind other facts", "alone", up.value, up.interval)],
         must_fail=[Step("alone", "behind other facts", down.value, down.interval)],
         remark=f"M {over(rows, bare).value:.3f} alone and {over(rows, context).value:.3f} behind other facts; z* "
@@ -222,18 +217,18 @@ def test_context(claim: Claim, association: AssociationAudit) -> None:
 
 
 @pytest.mark.claim("association.strength_bounds")
-def test_strength_bounds(claim: Claim, association: AssociationAudit) -> None:
-    seen = association.seen()
+def test_strength_bounds(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
+    seen = uds_audit.seen()
     ranks = ranks_of(seen.score)
-    claim.identity(
-        controls.out_of_bounds(association.inquiry.asked, ranks, seen.held),
+    uds_claim.identity(
+        controls.out_of_bounds(uds_audit.inquiry.asked, ranks, seen.held),
         tolerance=0.0,
         what="rankings of which z* or M is what it cannot be",
         controls=[
             ControlSubject(
                 "ten times z*",
                 "fail",
-                controls.out_of_bounds(association.inquiry.asked, controls.firmer(ranks), seen.held),
+                controls.out_of_bounds(uds_audit.inquiry.asked, controls.firmer(ranks), seen.held),
             )
         ],
         provenance=seen.score.provenance,
@@ -241,36 +236,36 @@ def test_strength_bounds(claim: Claim, association: AssociationAudit) -> None:
 
 
 @pytest.mark.claim("association.alpha_cancels")
-def test_alpha_cancels(claim: Claim, association: AssociationAudit) -> None:
-    nobody = association.seen().score.notes["nobody"]
+def test_alpha_cancels(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
+    nobody = uds_audit.seen().score.notes["nobody"]
     if not nobody:
-        claim.not_applicable("no similar names are asked about (alpha 0)")
+        uds_claim.not_applicable("no similar names are asked about (alpha 0)")
         return
-    claim.identity(
+    uds_claim.identity(
         nobody["1.0"],
-        tolerance=claim.bound(),
+        tolerance=uds_claim.bound(),
         what="nats by which sentences about nobody move a score",
         controls=[ControlSubject("alpha 0.5", "fail", nobody["0.5"])],
-        provenance=association.seen().score.provenance,
+        provenance=uds_audit.seen().score.provenance,
     )
 
 
 @pytest.mark.claim("association.memorized.{cohort}")
 @pytest.mark.parametrize("cohort", COHORTS)
-def test_memorized(claim: Claim, cohort: str, association: AssociationAudit) -> None:
-    record(claim, cohort, "mean", association)
+def test_memorized(uds_claim: Claim, cohort: str, uds_audit: AssociationAudit) -> None:
+    record(uds_claim, cohort, "mean", uds_audit)
 
 
 @pytest.mark.claim("association.strength.{cohort}")
 @pytest.mark.parametrize("cohort", COHORTS)
-def test_strength(claim: Claim, cohort: str, association: AssociationAudit) -> None:
-    record(claim, cohort, "strength", association)
+def test_strength(uds_claim: Claim, cohort: str, uds_audit: AssociationAudit) -> None:
+    record(uds_claim, cohort, "strength", uds_audit)
 
 
-def record(claim: Claim, cohort: str, reading: Reading, association: AssociationAudit) -> None:
-    rows = association.inquiry.cohorts.get(COHORTS[cohort], ())
+def record(uds_claim: Claim, cohort: str, reading: Reading, uds_audit: AssociationAudit) -> None:
+    rows = uds_audit.inquiry.cohorts.get(COHORTS[cohort], ())
     if not rows:
-        claim.not_applicable(f"no people of the cohort {COHORTS[cohort]}")
+        uds_claim.not_applicable(f"no people of the cohort {COHORTS[cohort]}")
         return
-    found = over(rows, association.seen().held, reading)
-    claim.recorded(found.value, found.interval, provenance=association.seen().score.provenance)
+    found = over(rows, uds_audit.seen().held, reading)
+    uds_claim.recorded(found.value, found.interval, provenance=uds_audit.seen().score.provenance)

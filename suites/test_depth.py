@@ -1,28 +1,33 @@
 """The depth audit: can forgotten knowledge be recovered from the activations? (UDS)
 
-Every claim decides on recorded scores; its statement, bound and origin stand in `uds_bench.harness.bounds`.
+Every claim decides on recorded scores; its statement, bound and origin stand in `uds_bench.audits.depth.claims`.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits import depth
-from uds_bench.harness import Claim, Control, ControlSubject, Handle, Manifest, ScoreReader
-from uds_bench.harness.bounds import CLAIMS
+from uds_bench.audits.depth import reading as depth
+from uds_bench.audits.depth.claims import CLAIMS
+from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.verdicts import Decision, Verdict
 
+if TYPE_CHECKING:
+    from uds_bench.audits.depth.audit import DepthAudit
+
 FAST = 1e-5
+DEFAULT = next(spec.bound for spec in CLAIMS if spec.id == "depth.hidden")
 
 
 @pytest.mark.claim("depth.self_patch")
 @pytest.mark.scores("uds", "uds[published]", of=("full",))
-def test_self_patch(claim: Claim, full: Handle, scores: ScoreReader) -> None:
-    own, published = scores(full, "uds"), scores(full, "uds", "published")
-    claim.identity(
+def test_self_patch(uds_claim: Claim, uds_audit: DepthAudit) -> None:
+    own, published = uds_audit.score("full", "uds"), uds_audit.score("full", "uds", "published")
+    uds_claim.identity(
         depth.largest_drop(own),
         tolerance=depth.tolerance(own, FAST),
         what="largest drop with the model's own states",
@@ -33,10 +38,10 @@ def test_self_patch(claim: Claim, full: Handle, scores: ScoreReader) -> None:
 
 @pytest.mark.claim("depth.retain_is_one")
 @pytest.mark.scores("uds", of=("full", "retain", "pools"))
-def test_retain_is_one(claim: Claim, retain: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    own = scores(retain, "uds")
-    others = [scores(name, "uds") for name in ("full", *manifest.pools.negative)]
-    claim.identity(
+def test_retain_is_one(uds_claim: Claim, uds_audit: DepthAudit) -> None:
+    own = uds_audit.score("retain", "uds")
+    others = [uds_audit.score(name, "uds") for name in ("full", *uds_audit.section.pools.negative)]
+    uds_claim.identity(
         depth.largest_distance(own, 1.0),
         tolerance=depth.tolerance(own, FAST),
         what="largest distance of a fact's UDS from 1",
@@ -47,9 +52,9 @@ def test_retain_is_one(claim: Claim, retain: Handle, manifest: Manifest, scores:
 
 @pytest.mark.claim("depth.last_layer_is_lens")
 @pytest.mark.scores("uds", "uds[published]", of=("full", "retain"))
-def test_last_layer_is_lens(claim: Claim, retain: Handle, scores: ScoreReader) -> None:
-    own, published = scores(retain, "uds"), scores(retain, "uds", "published")
-    claim.identity(
+def test_last_layer_is_lens(uds_claim: Claim, uds_audit: DepthAudit) -> None:
+    own, published = uds_audit.score("retain", "uds"), uds_audit.score("retain", "uds", "published")
+    uds_claim.identity(
         depth.largest_lens_gap(own),
         tolerance=depth.tolerance(own, FAST),
         what="largest gap between the last layer patched and its logit lens",
@@ -59,9 +64,9 @@ def test_last_layer_is_lens(claim: Claim, retain: Handle, scores: ScoreReader) -
 
 
 @pytest.mark.claim("depth.frozen")
-def test_frozen(claim: Claim, goldens: Path) -> None:
-    frozen = json.loads((goldens / "depth" / "frozen.json").read_text())
-    claim.identity(
+def test_frozen(uds_claim: Claim, uds_goldens: Path) -> None:
+    frozen = json.loads((uds_goldens / "depth" / "frozen.json").read_text())
+    uds_claim.identity(
         depth.frozen_gap(frozen),
         tolerance=frozen["tolerance"],
         what="largest deviation from a recorded score",
@@ -71,12 +76,12 @@ def test_frozen(claim: Claim, goldens: Path) -> None:
 
 @pytest.mark.claim("depth.order")
 @pytest.mark.scores("uds", of=("full", "nested", "retain"))
-def test_order(claim: Claim, manifest: Manifest, scores: ScoreReader) -> None:
-    if not manifest.nested:
-        claim.not_applicable("the manifest has no nested retain models ([references] nested)")
+def test_order(uds_claim: Claim, uds_audit: DepthAudit) -> None:
+    if not uds_audit.section.nested:
+        uds_claim.not_applicable("the manifest has no nested retain models ([references] nested)")
         return
-    ordered = [scores(name, "uds") for name in ("full", *manifest.nested, "retain")]
-    claim.ordering(
+    ordered = [uds_audit.score(name, "uds") for name in ("full", *uds_audit.section.nested, "retain")]
+    uds_claim.ordering(
         depth.order_steps(ordered),
         must_fail=depth.order_steps(depth.shuffled(ordered)),
         provenance=ordered[0].provenance,
@@ -86,31 +91,34 @@ def test_order(claim: Claim, manifest: Manifest, scores: ScoreReader) -> None:
 @pytest.mark.claim("depth.score")
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
 @pytest.mark.scores("entity_accuracy", of=("full", "retain"))
-def test_score(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    cut, pools = bounded(manifest, scores, candidate)
-    claim.threshold(
-        scores(candidate, "uds"),
+def test_score(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> None:
+    cut, pools = bounded(uds_audit, uds_subject)
+    uds_claim.threshold(
+        uds_audit.score(uds_subject, "uds"),
         cut=cut,
         pools=pools,
-        preconditions=[full_knows(scores)],
-        remark=depth.by_construction(scores(candidate, "uds"), [scores(name, "uds") for name in ("full", "retain")]),
+        preconditions=[full_knows(uds_audit)],
+        remark=depth.by_construction(
+            uds_audit.score(uds_subject, "uds"), [uds_audit.score(name, "uds") for name in ("full", "retain")]
+        ),
     )
 
 
 @pytest.mark.claim("depth.hidden")
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
 @pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("full", "retain", "pools", "candidates"))
-def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: ScoreReader) -> None:
-    cut, pools = bounded(manifest, scores, candidate)
+def test_hidden(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> None:
+    cut, pools = bounded(uds_audit, uds_subject)
 
     def judged(words_of: str, activations_of: str) -> Decision:
         variants = ("prefixed", "free")
         return depth.hidden(
-            depth.BY_DEFINITION.get(activations_of) or claim.judge(scores(activations_of, "uds"), "depth.score", cut),
-            [scores(words_of, "entity_accuracy", v) for v in variants],
-            [scores("full", "entity_accuracy", v) for v in variants],
-            claim.bound(),
-            CLAIMS["depth.hidden"].bound,
+            depth.BY_DEFINITION.get(activations_of)
+            or uds_claim.judge(uds_audit.score(activations_of, "uds"), "depth.score", cut),
+            [uds_audit.score(words_of, "entity_accuracy", v) for v in variants],
+            [uds_audit.score("full", "entity_accuracy", v) for v in variants],
+            uds_claim.bound(),
+            DEFAULT,
         )
 
     def control(words_of: str, activations_of: str, must: str, *held: Verdict) -> Control:
@@ -120,33 +128,39 @@ def test_hidden(claim: Claim, candidate: Handle, manifest: Manifest, scores: Sco
 
     # Words that never knew over activations that know must be called hidden, words that know over activations that
     # never knew a contradiction; a model whose words and activations never knew is neither.
-    knower, stranger = next(iter(manifest.pools.positive), "full"), next(iter(manifest.pools.negative), "retain")
-    claim.decided(
-        judged(candidate.name, candidate.name),
+    knower, stranger = (
+        next(iter(uds_audit.section.pools.positive), "full"),
+        next(iter(uds_audit.section.pools.negative), "retain"),
+    )
+    uds_claim.decided(
+        judged(uds_subject, uds_subject),
         controls=[
-            full_knows(scores),
-            *claim.pooled(pools, "depth.score", cut),
+            full_knows(uds_audit),
+            *uds_claim.pooled(pools, "depth.score", cut),
             control(stranger, knower, "fail", Verdict.WARNING),
             control(knower, stranger, "fail", Verdict.FAIL),
             control(stranger, stranger, "pass", Verdict.PASS, Verdict.NOT_APPLICABLE),
         ],
-        provenance=scores(candidate, "uds").provenance,
+        provenance=uds_audit.score(uds_subject, "uds").provenance,
     )
 
 
-def bounded(manifest: Manifest, scores: ScoreReader, candidate: Handle) -> tuple[float | None, list[ControlSubject]]:
+def bounded(uds_audit: DepthAudit, uds_subject: str) -> tuple[float | None, list[ControlSubject]]:
     """The cut between the pools of models that know and that never knew, each with weights of its own; these models."""
     knows, never_knew = (
-        [scores(name, "uds") for name in names] for names in (manifest.pools.positive, manifest.pools.negative)
+        [uds_audit.score(name, "uds") for name in names]
+        for names in (uds_audit.section.pools.positive, uds_audit.section.pools.negative)
     )
-    depth.require_independent([*knows, *never_knew], [scores(n, "uds") for n in ("full", "retain", str(candidate))])
+    depth.require_independent(
+        [*knows, *never_knew], [uds_audit.score(n, "uds") for n in ("full", "retain", uds_subject)]
+    )
     pools = [ControlSubject.of(s, "fail") for s in knows] + [ControlSubject.of(s, "pass") for s in never_knew]
     return depth.pool_cut(knows, never_knew), pools
 
 
-def full_knows(scores: ScoreReader) -> Control:
+def full_knows(uds_audit: DepthAudit) -> Control:
     """There is something to forget."""
-    verdict, step = depth.full_knows(*(scores(name, "entity_accuracy") for name in ("full", "retain")))
+    verdict, step = depth.full_knows(*(uds_audit.score(name, "entity_accuracy") for name in ("full", "retain")))
     held = verdict is Verdict.PASS
     told = "full says more of the facts than retain"
     return Control(told, "pass", verdict.value, step.difference, step.interval, held)

@@ -1,22 +1,25 @@
 """Metrics judged: does each tell models that know from models that never knew?
 
 Every claim decides on recorded scores of the manifest's pools; statement, bound and origin stand in
-`uds_bench.harness.bounds`.
+`uds_bench.audits.metrics.claims`.
 """
 
 from __future__ import annotations
 
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.facts import FactSet
-from uds_bench.harness import Claim
-from uds_bench.harness.judging import MetaEvaluation, lacking_any, lacking_splits, must_not_pass
-from uds_bench.meta.estimate import Estimate
-from uds_bench.meta.faithfulness import Faithfulness, faithfulness
-from uds_bench.meta.first import most_faithful
-from uds_bench.meta.twenty import TWENTY
+from uds_bench.audits.metrics.estimate import Estimate
+from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness
+from uds_bench.audits.metrics.first import most_faithful
+from uds_bench.audits.metrics.judging import lacking_any, lacking_splits, must_not_pass
+from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.claims import Claim
+
+if TYPE_CHECKING:
+    from uds_bench.audits.metrics.audit import MetricsAudit
 
 # Of a metric over models: a handful of them decides nothing.
 pytestmark = pytest.mark.laboratory
@@ -40,21 +43,25 @@ def sign_flipped(found: Faithfulness) -> Estimate:
 @pytest.mark.claim("faithfulness.{metric}")
 @pytest.mark.scores(*TWENTY, of=("pools",))
 @pytest.mark.scores(*TWENTY, of=("full", "retain"))
-def test_faithfulness(claim: Claim, metric: str, meta: MetaEvaluation, facts: FactSet) -> None:
-    if reason := meta.lacks or lacking_splits(metric, facts):
-        claim.not_applicable(reason)
+def test_faithfulness(uds_claim: Claim, metric: str, uds_audit: MetricsAudit) -> None:
+    meta = uds_audit.judged
+    if reason := meta.lacks or lacking_splits(metric, uds_audit.facts):
+        uds_claim.not_applicable(reason)
         return
     found = meta.rows[metric].faithfulness
     if found is None:
-        claim.measured(None, None, remark="; ".join(meta.rows[metric].missing))
+        uds_claim.measured(None, None, remark="; ".join(meta.rows[metric].missing))
         return
-    claim.measured(
+    bound = uds_claim.bound()
+    uds_claim.measured(
         found.auc.value,
         found.auc.interval,
         preconditions=[
-            must_not_pass("pools mixed", mixed(found), claim.bound()),
+            must_not_pass("pools mixed", mixed(found), bound),
             # Of a metric that tells the wrong way round the flipped one is right: then the claim itself fails.
-            must_not_pass("sign-flipped metric", sign_flipped(found), max(claim.bound(), 1 - found.auc.interval.low)),
+            must_not_pass(
+                "sign-flipped metric", sign_flipped(found), max(uds_claim.bound(), 1 - found.auc.interval.low)
+            ),
         ],
         provenance=meta.provenance(metric),
     )
@@ -62,15 +69,16 @@ def test_faithfulness(claim: Claim, metric: str, meta: MetaEvaluation, facts: Fa
 
 @pytest.mark.claim("faithfulness.uds_first")
 @pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
-def test_uds_first(claim: Claim, meta: MetaEvaluation, facts: FactSet) -> None:
-    if reason := meta.lacks or lacking_any(facts):
-        claim.not_applicable(reason)
+def test_uds_first(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
+    meta = uds_audit.judged
+    if reason := meta.lacks or lacking_any(uds_audit.facts):
+        uds_claim.not_applicable(reason)
         return
     judged = {name: row.faithfulness for name, row in meta.rows.items() if row.faithfulness is not None}
     if unjudged := [name for name in TWENTY if name not in judged]:
-        claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
+        uds_claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
         return
-    claim.ordering(most_faithful(judged, "uds"), must_fail=most_faithful(judged, worst(judged)))
+    uds_claim.ordering(most_faithful(judged, "uds"), must_fail=most_faithful(judged, worst(judged)))
 
 
 def worst(judged: dict[str, Faithfulness]) -> str:

@@ -1,12 +1,13 @@
 """The localization audit: did a method change the weights that hold what was to be forgotten, and did it forget?
 
-Every claim decides on recorded scores; its statement, bound and origin stand in `harness.bounds_localization`.
+Every claim decides on recorded scores; its statement, bound and origin stand in `audits.localization.claims`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,33 +17,26 @@ from uds_bench.audits.localization.summary import FORMS
 from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.utility import Answers
 from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Subject, Weighed
+from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.testbed import Item
-from uds_bench.harness import Claim, ControlSubject, Manifest
-from uds_bench.harness.localization import LocalizationAudit
 from uds_bench.statistics import Interval, Rate, unseen
+
+if TYPE_CHECKING:
+    from uds_bench.audits.localization.audit import LocalizationAudit
 
 NOTHING = Interval(math.nan, math.nan, "no family was scored", 0)
 NOBODY = "the injected model knows nobody who is to be forgotten"
-NO_SECTION = "the manifest has no models whose weights were written through masks ([localization] candidates)"
 BLIND: dict[Subject, str] = {"random": "random update", "permuted": "permuted masks"}
 fails, passes = ControlSubject.fails, ControlSubject.passes
 
 
-@pytest.fixture(autouse=True)
-def _applies(claim: Claim, manifest: Manifest) -> None:
-    """A manifest without such models has nothing to be judged here."""
-    if manifest.localization is None or not manifest.localization.complete:
-        claim.not_applicable(NO_SECTION)
-        pytest.skip(NO_SECTION)
-
-
 @pytest.mark.claim("localization.extraction")
-def test_extraction(claim: Claim, localization: LocalizationAudit) -> None:
-    forget = localization.experiment.forget
-    injected, before = (localization.seen(name) for name in ("injected", "pretrained"))
+def test_extraction(uds_claim: Claim, uds_audit: LocalizationAudit) -> None:
+    forget = uds_audit.experiment.forget
+    injected, before = (uds_audit.seen(name) for name in ("injected", "pretrained"))
     found = rates.extraction(forget, injected.told)
     other = rates.extraction(forget, injected.told, "paraphrased")
-    claim.measured(
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=[fails("pretrained", rates.extraction(forget, before.told))],
@@ -52,31 +46,31 @@ def test_extraction(claim: Claim, localization: LocalizationAudit) -> None:
 
 
 @pytest.mark.claim("localization.auc")
-def test_auc(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    hold(claim, unlearner, localization, HEADLINE)
+def test_auc(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    hold(uds_claim, uds_subject, uds_audit, HEADLINE)
 
 
 @pytest.mark.claim("localization.auc_everywhere")
-def test_auc_everywhere(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    hold(claim, unlearner, localization, PUBLISHED)
+def test_auc_everywhere(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    hold(uds_claim, uds_subject, uds_audit, PUBLISHED)
 
 
-def hold(claim: Claim, unlearner: str, localization: LocalizationAudit, target: Target) -> None:
-    seen, families = localization.seen(unlearner), localization.counting(unlearner, target)
+def hold(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit, target: Target) -> None:
+    seen, families = uds_audit.seen(uds_subject), uds_audit.counting(uds_subject, target)
     found = precision.best(seen.weighed, families, target=target)
     if found is None:
-        claim.measured(None, None, remark="every family is told by an update that knows nothing of the masks")
+        uds_claim.measured(None, None, remark="every family is told by an update that knows nothing of the masks")
         return
     controls = [fails("random update", of(seen.weighed, families, target, "random"))]
-    if localization.neutral is not None:
-        controls.append(fails("neutral training", of(localization.neutral, families, target)))
+    if uds_audit.neutral is not None:
+        controls.append(fails("neutral training", of(uds_audit.neutral, families, target)))
     controls.append(fails("everywhere but there", of(seen.weighed, families, target, "misplaced")))
     controls.append(passes("within the forget mask", of(seen.weighed, families, target, "planted")))
-    for name in localization.section.must_pass:
-        if name != unlearner:
-            counted = localization.counting(name, target)
-            controls.append(passes(name, of(localization.seen(name).weighed, counted, target)))
-    claim.measured(
+    for name in uds_audit.section.must_pass:
+        if name != uds_subject:
+            counted = uds_audit.counting(name, target)
+            controls.append(passes(name, of(uds_audit.seen(name).weighed, counted, target)))
+    uds_claim.measured(
         found.auc.value,
         found.interval,
         controls=controls,
@@ -119,8 +113,8 @@ def told(found: Weighed, best: Best, families: list[str], target: Target) -> str
 
 
 @pytest.mark.claim("localization.blind")
-def test_blind(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    weighed, neutral = localization.seen(unlearner).weighed, localization.neutral
+def test_blind(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    weighed, neutral = uds_audit.seen(uds_subject).weighed, uds_audit.neutral
     blind = [
         (f"{family}, {what}", auc)
         for subject, what in BLIND.items()
@@ -131,13 +125,13 @@ def test_blind(claim: Claim, unlearner: str, localization: LocalizationAudit) ->
     name, worst = max(blind, key=lambda one: math.inf if math.isnan(one[1].value) else abs(one[1].value - 0.5))
     planted = weighed.aucs["planted"][HEADLINE]
     found, wrong = about_half(worst, len(blind)), about_half(planted["raw"], len(planted))
-    claim.equivalence(
+    uds_claim.equivalence(
         found.value,
         found.interval,
-        margin=claim.bound(),
+        margin=uds_claim.bound(),
         controls=[fails("within the forget mask, by raw", wrong)],
         remark=f"furthest from one half: {name}",
-        provenance=localization.seen(unlearner).score.provenance,
+        provenance=uds_audit.seen(uds_subject).score.provenance,
     )
 
 
@@ -147,34 +141,34 @@ def about_half(auc: precision.Auc, families: int) -> Rate:
 
 
 @pytest.mark.claim("localization.oracle_identity")
-def test_oracle_identity(claim: Claim, localization: LocalizationAudit) -> None:
-    weighed = {name: localization.seen(name).weighed for name in localization.planned if name in localization.updates}
+def test_oracle_identity(uds_claim: Claim, uds_audit: LocalizationAudit) -> None:
+    weighed = {name: uds_audit.seen(name).weighed for name in uds_audit.names if name in uds_audit.updates}
     gaps = {name: gap for name, one in weighed.items() if (gap := precision.identity_gap(one)) is not None}
     if not gaps:
-        claim.not_applicable("every candidate moved weights outside the forget mask too, or none")
+        uds_claim.not_applicable("every candidate moved weights outside the forget mask too, or none")
         return
     name, gap = max(gaps.items(), key=lambda one: one[1])
     wrong = precision.identity_gap(weighed[name], "random")
-    claim.identity(
+    uds_claim.identity(
         gap,
         tolerance=1e-12,
         what="distance of AUC from 1 - p0/2",
         controls=[ControlSubject("random update", "fail", wrong)],
         remark=f"{', '.join(gaps)}; p0 is {weighed[name].touched.share:.4f}",
-        provenance=localization.seen(name).score.provenance,
+        provenance=uds_audit.seen(name).score.provenance,
     )
 
 
 @pytest.mark.claim("localization.contained")
-def test_contained(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    seen = localization.seen(unlearner)
+def test_contained(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    seen = uds_audit.seen(uds_subject)
     share, alike = seen.weighed.outside
     if math.isnan(share):
-        claim.not_applicable("not one weight is other than the injected model's")
+        uds_claim.not_applicable("not one weight is other than the injected model's")
         return
-    claim.identity(
+    uds_claim.identity(
         share,
-        tolerance=claim.bound(),
+        tolerance=uds_claim.bound(),
         what="share of the update's squared length in tensors that no group could be written into",
         controls=[ControlSubject("an update of every weight alike", "fail", alike)],
         provenance=seen.score.provenance,
@@ -182,26 +176,26 @@ def test_contained(claim: Claim, unlearner: str, localization: LocalizationAudit
 
 
 @pytest.mark.claim("localization.forgotten")
-def test_forgotten(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    items, seen = localization.known(), localization.seen(unlearner)
+def test_forgotten(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    items, seen = uds_audit.known(), uds_audit.seen(uds_subject)
     if not items:
-        claim.measured(None, None, remark=NOBODY)
+        uds_claim.measured(None, None, remark=NOBODY)
         return
     found, known, never = (
-        rates.above_floor(items, localization.seen(name).told, localization.floor(name))
-        for name in (unlearner, "injected", "pretrained")
+        rates.above_floor(items, uds_audit.seen(name).told, uds_audit.floor(name))
+        for name in (uds_subject, "injected", "pretrained")
     )
     plain, other = (rates.extraction(items, seen.told, form) for form in FORMS)
     controls = [fails("injected", known)]
-    if localization.experiment.unseen:
+    if uds_audit.experiment.unseen:
         # Few people leave even the model that never saw them open; without a floor it may guess.
         controls.append(passes("pretrained", never, or_open=True))
-    claim.measured(
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=controls,
         remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}"
-        f"{going_on(rates.going_on(items, seen.told))}{at_best(found, claim)}",
+        f"{going_on(rates.going_on(items, seen.told))}{at_best(found, uds_claim)}",
         provenance=seen.score.provenance,
     )
 
@@ -210,50 +204,50 @@ def going_on(people: int) -> str:
     return f"; replies about {people} people did not end, and may have held the answer later" if people else ""
 
 
-def at_best(found: Rate, claim: Claim) -> str:
+def at_best(found: Rate, uds_claim: Claim) -> str:
     units = found.interval.units
-    if unseen(units) <= claim.bound():
+    if unseen(units) <= uds_claim.bound():
         return ""
     return f"; {units} people of whom nobody is answered would show {unseen(units):.3f} at best"
 
 
 @pytest.mark.claim("localization.retained")
-def test_retained(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    keep(claim, unlearner, localization, localization.experiment.retain, "retain", "pretrained")
+def test_retained(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    keep(uds_claim, uds_subject, uds_audit, uds_audit.experiment.retain, "retain", "pretrained")
 
 
 @pytest.mark.claim("localization.spared")
-def test_spared(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    spared = rates.known(localization.experiment.spared, localization.seen("injected").told)
+def test_spared(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    spared = rates.known(uds_audit.experiment.spared, uds_audit.seen("injected").told)
     if not spared:
-        claim.not_applicable("nobody to be retained is known for what others are to forget")
+        uds_claim.not_applicable("nobody to be retained is known for what others are to forget")
         return
-    keep(claim, unlearner, localization, spared, "retain", "pretrained")
+    keep(uds_claim, uds_subject, uds_audit, spared, "retain", "pretrained")
 
 
 @pytest.mark.claim("localization.public")
-def test_public(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    keep(claim, unlearner, localization, localization.experiment.public, "public")
+def test_public(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    keep(uds_claim, uds_subject, uds_audit, uds_audit.experiment.public, "public")
 
 
 def keep(
-    claim: Claim,
-    unlearner: str,
-    localization: LocalizationAudit,
+    uds_claim: Claim,
+    uds_subject: str,
+    uds_audit: LocalizationAudit,
     part: Sequence[Item],
     name: str,
     wrong: str | None = None,
 ) -> None:
     """Of a part's items that the injected model knows, the share still answered; `wrong`: a model that never knew them,
     None: one that answers nobody."""
-    seen, injected = localization.seen(unlearner), localization.seen("injected").told
+    seen, injected = uds_audit.seen(uds_subject), uds_audit.seen("injected").told
     items = rates.known(part, injected)
     if not items:
-        claim.measured(None, None, remark=f"the injected model knows nobody with part {name}")
+        uds_claim.measured(None, None, remark=f"the injected model knows nobody with part {name}")
         return
-    never = rates.silent(items) if wrong is None else localization.seen(wrong).told
+    never = rates.silent(items) if wrong is None else uds_audit.seen(wrong).told
     found, itself, none = (rates.kept(items, told, injected) for told in (seen.told, injected, never))
-    claim.measured(
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=[fails(wrong or "a model that answers nobody", none), passes("injected", itself)],
@@ -263,100 +257,104 @@ def keep(
 
 @pytest.mark.laboratory
 @pytest.mark.claim("localization.resurfacing")
-def test_resurfacing(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    if not localization.leaking.attacks:
-        claim.measured(None, None, remark="the testbed has nobody with part held_out, whom resurfacing could teach")
+def test_resurfacing(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    if not uds_audit.leaking.attacks:
+        uds_claim.measured(None, None, remark="the testbed has nobody with part held_out, whom resurfacing could teach")
         return
-    items = localization.known()
+    items = uds_audit.known()
     if not items:
-        claim.measured(None, None, remark=NOBODY)
+        uds_claim.measured(None, None, remark=NOBODY)
         return
     found, known = (
-        rates.leaked_above(items, localization.leaks(name), localization.leak_floor(name), localization.unheard(name))
-        for name in (unlearner, "injected")
+        rates.leaked_above(items, uds_audit.leaks(name), uds_audit.leak_floor(name), uds_audit.unheard(name))
+        for name in (uds_subject, "injected")
     )
-    counts = [len(rates.who(items, seed)) for seed in localization.leaks(unlearner)]
-    before = len(rates.who(items, localization.leaks_before(unlearner)))
-    taught = rates.leaked(localization.experiment.taught, localization.leaks(unlearner)).value
-    claim.measured(
+    counts = [len(rates.who(items, seed)) for seed in uds_audit.leaks(uds_subject)]
+    before = len(rates.who(items, uds_audit.leaks_before(uds_subject)))
+    taught = rates.leaked(uds_audit.experiment.taught, uds_audit.leaks(uds_subject)).value
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=[fails("injected", known)],
         remark=f"{', '.join(map(str, counts))} of {len(items)} people leak by seed, {before} before it; never injected "
-        f"{localization.leak_floor(unlearner):.3f}, taught {taught:.3f}"
-        f"{going_on(rates.unheard(items, localization.leaks(unlearner), localization.unheard(unlearner)))}"
-        f"{overlaps(unlearner, localization)}{at_best(found, claim)}",
+        f"{uds_audit.leak_floor(uds_subject):.3f}, taught {taught:.3f}"
+        f"{going_on(rates.unheard(items, uds_audit.leaks(uds_subject), uds_audit.unheard(uds_subject)))}"
+        f"{overlaps(uds_subject, uds_audit)}{at_best(found, uds_claim)}",
     )
 
 
-def overlaps(unlearner: str, localization: LocalizationAudit) -> str:
+def overlaps(uds_subject: str, uds_audit: LocalizationAudit) -> str:
     """Whether the same people leak from another method."""
-    items, found = localization.known(), []
-    for other in localization.section.judged():
-        if other != unlearner and other in localization.planned and localization.reads_alike(other):
-            shared, seeds = rates.overlap(items, localization.leaks(unlearner), localization.leaks(other))
+    items, found = uds_audit.known(), []
+    for other in uds_audit.section.judged():
+        if other != uds_subject and other in uds_audit.names and uds_audit.reads_alike(other):
+            shared, seeds = rates.overlap(items, uds_audit.leaks(uds_subject), uds_audit.leaks(other))
             found.append(f"{other} {format(shared, '.2f') if seeds else 'n/a'}")
     return f"; Jaccard with {', '.join(found)}" if found else ""
 
 
 @pytest.mark.laboratory
 @pytest.mark.claim("localization.resurfacing_order")
-def test_resurfacing_order(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    oracle = next(iter(localization.section.must_pass), None)
-    if oracle is None or oracle == unlearner or not localization.leaking.attacks:
-        claim.not_applicable("an order takes a candidate of must_pass, another one, and somebody held out")
+def test_resurfacing_order(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    oracle = next(iter(uds_audit.section.must_pass), None)
+    if oracle is None or oracle == uds_subject or not uds_audit.leaking.attacks:
+        uds_claim.not_applicable("an order takes a candidate of must_pass, another one, and somebody held out")
         return
-    items = localization.known()
+    items = uds_audit.known()
     if not items:
-        claim.measured(None, None, remark=NOBODY)
+        uds_claim.measured(None, None, remark=NOBODY)
         return
     left, known = (
-        rates.extraction_in_any_words(items, localization.seen(name).told).value for name in (unlearner, "injected")
+        rates.extraction_in_any_words(items, uds_audit.seen(name).told).value for name in (uds_subject, "injected")
     )
     if not left <= known / 2:
-        claim.not_applicable(f"{unlearner} forgot too little for anything to come back: {left:.3f} of {known:.3f}")
+        uds_claim.not_applicable(
+            f"{uds_subject} forgot too little for anything to come back: {left:.3f} of {known:.3f}"
+        )
         return
-    few, many = ((name, localization.leaks(name)) for name in (oracle, unlearner))
+    few, many = ((name, uds_audit.leaks(name)) for name in (oracle, uds_subject))
     step, back = rates.leak_step(items, few, many), rates.leak_step(items, many, few)
-    at_worst = rates.leak_step(items, (oracle, localization.unheard(oracle)), many)
-    claim.ordering([rates.down_to(step, at_worst)], must_fail=[back])
+    at_worst = rates.leak_step(items, (oracle, uds_audit.unheard(oracle)), many)
+    uds_claim.ordering([rates.down_to(step, at_worst)], must_fail=[back])
 
 
 @pytest.mark.claim("localization.raw")
-def test_raw(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    seen = localization.seen(unlearner)
+def test_raw(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    seen = uds_audit.seen(uds_subject)
     auc = seen.weighed.aucs["unlearned"][HEADLINE]["raw"]
-    claim.recorded(auc.value, auc.interval, provenance=seen.score.provenance)
+    uds_claim.recorded(auc.value, auc.interval, provenance=seen.score.provenance)
 
 
 @pytest.mark.claim("localization.utility")
-def test_utility(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    public, seen = localization.experiment.public, localization.seen(unlearner)
+def test_utility(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    public, seen = uds_audit.experiment.public, uds_audit.seen(uds_subject)
     if not public:
-        claim.not_applicable("the testbed has nobody whom the public knows")
+        uds_claim.not_applicable("the testbed has nobody whom the public knows")
         return
     found = rates.extraction(public, seen.told)
-    claim.recorded(found.value, found.interval, provenance=seen.score.provenance)
+    uds_claim.recorded(found.value, found.interval, provenance=seen.score.provenance)
 
 
 @pytest.mark.laboratory
 @pytest.mark.claim("localization.benchmarks")
-def test_benchmarks(claim: Claim, unlearner: str, localization: LocalizationAudit) -> None:
-    if not localization.section.tasks:
-        claim.not_applicable("the manifest names no tasks of lm-evaluation-harness ([localization] tasks)")
+def test_benchmarks(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    if not uds_audit.section.tasks:
+        uds_claim.not_applicable("the manifest names no tasks of lm-evaluation-harness ([localization] tasks)")
         return
-    before, after = localization.answers("injected"), localization.answers(unlearner)
-    if untold := [why for name in ("injected", unlearner) for why in localization.asked(name).reasons]:
-        claim.measured(None, None, remark=f"documents could not be scored ({', '.join(dict.fromkeys(untold))})")
+    before, after = uds_audit.answers("injected"), uds_audit.answers(uds_subject)
+    if untold := [why for name in ("injected", uds_subject) for why in uds_audit.asked(name).reasons]:
+        uds_claim.measured(None, None, remark=f"documents could not be scored ({', '.join(dict.fromkeys(untold))})")
         return
     found, itself = utility.change(before, after), utility.change(before, before)
-    short = "" if itself.interval.low >= claim.bound() else f"; no change would show {itself.interval.low:.3f} at best"
-    claim.measured(
+    short = (
+        "" if itself.interval.low >= uds_claim.bound() else f"; no change would show {itself.interval.low:.3f} at best"
+    )
+    uds_claim.measured(
         found.value,
         found.interval,
         controls=[fails("a guesser", utility.change(before, utility.guesser(before))), passes("injected", itself)],
         remark=f"{', '.join(of_task(task, before, after) for task in before)}{short}",
-        provenance=localization.asked(unlearner).provenance,
+        provenance=uds_audit.asked(uds_subject).provenance,
     )
 
 

@@ -1,25 +1,29 @@
 """Metrics judged: does each stay put under quantization, and move under relearning as the retain model does?
 
 Every claim decides on recorded scores of the manifest's candidates before and under both attacks; statement, bound and
-origin stand in `uds_bench.harness.bounds`.
+origin stand in `uds_bench.audits.metrics.claims`.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from uds_bench.audits.depth import order_steps
-from uds_bench.facts import FactSet
-from uds_bench.harness import Claim, ScoreReader
-from uds_bench.harness.judging import KNOWN, UTILITY, MetaEvaluation, lacking_any, lacking_splits, must_not_pass
-from uds_bench.meta.estimate import Estimate
-from uds_bench.meta.evaluation import QUANTIZED, RELEARNED
-from uds_bench.meta.first import most_robust
-from uds_bench.meta.proxy import proxy, regained
-from uds_bench.meta.robustness import Robustness, robustness
-from uds_bench.meta.twenty import TWENTY
+from uds_bench.audits.depth.reading import order_steps
+from uds_bench.audits.metrics.estimate import Estimate
+from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED
+from uds_bench.audits.metrics.first import most_robust
+from uds_bench.audits.metrics.judging import KNOWN, UTILITY, MetaEvaluation, lacking_any, lacking_splits, must_not_pass
+from uds_bench.audits.metrics.proxy import proxy, regained
+from uds_bench.audits.metrics.robustness import Robustness, robustness
+from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.claims import Claim
 from uds_bench.metrics import METRICS
 from uds_bench.statistics import FEWEST
+
+if TYPE_CHECKING:
+    from uds_bench.audits.metrics.audit import MetricsAudit
 
 # Of a metric over models, some of them trained on: a handful decides nothing.
 pytestmark = pytest.mark.laboratory
@@ -38,27 +42,28 @@ TOLD = pytest.mark.scores(KNOWN, of=("full",))
 @BEFORE
 @BOTH
 @USEFUL
-def test_robustness(claim: Claim, metric: str, meta: MetaEvaluation, facts: FactSet) -> None:
-    if reason := meta.lacks or meta.lacks_attacks or lacking_splits(metric, facts):
-        claim.not_applicable(reason)
+def test_robustness(uds_claim: Claim, metric: str, uds_audit: MetricsAudit) -> None:
+    meta = uds_audit.judged
+    if reason := meta.lacks or meta.lacks_attacks or lacking_splits(metric, uds_audit.facts):
+        uds_claim.not_applicable(reason)
         return
     row = meta.rows[metric]
     if row.robustness is None:
         reason = "; ".join(row.missing)
         nobody = row.kept is not None and not row.kept.kept
         if nobody and metric != "uds":
-            claim.recorded(None, None, reason=reason)
+            uds_claim.recorded(None, None, reason=reason)
         else:
-            claim.measured(None, None, remark=reason)
+            uds_claim.measured(None, None, remark=reason)
         return
     rob, provenance = row.robustness.rob, meta.provenance(metric)
     if metric == "uds":
         noise = must_not_pass(
-            "a metric that reads the weights' rounding", reads_rounding(row.robustness, meta), claim.bound()
+            "a metric that reads the weights' rounding", reads_rounding(row.robustness, meta), uds_claim.bound()
         )
-        claim.measured(rob.value, rob.interval, preconditions=[noise], provenance=provenance)
+        uds_claim.measured(rob.value, rob.interval, preconditions=[noise], provenance=provenance)
     else:
-        claim.recorded(rob.value, rob.interval, provenance=provenance)
+        uds_claim.recorded(rob.value, rob.interval, provenance=provenance)
 
 
 def reads_rounding(judged: Robustness, meta: MetaEvaluation) -> Estimate:
@@ -78,17 +83,18 @@ def reads_rounding(judged: Robustness, meta: MetaEvaluation) -> Estimate:
 @BEFORE
 @BOTH
 @USEFUL
-def test_uds_first(claim: Claim, meta: MetaEvaluation, facts: FactSet) -> None:
-    if reason := meta.lacks or meta.lacks_attacks or lacking_any(facts):
-        claim.not_applicable(reason)
+def test_uds_first(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
+    meta = uds_audit.judged
+    if reason := meta.lacks or meta.lacks_attacks or lacking_any(uds_audit.facts):
+        uds_claim.not_applicable(reason)
         return
     judged = {name: row.robustness for name, row in meta.unfiltered.items() if row.robustness is not None}
     if unjudged := [name for name in TWENTY if name not in judged]:
-        claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
+        uds_claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
         return
     means = {name: {model: sum(pair) / 2 for model, pair in r.per_model.items()} for name, r in judged.items()}
     worst = min(means, key=lambda name: judged[name].rob.value)
-    claim.ordering(most_robust(means, "uds"), must_fail=most_robust(means, worst))
+    uds_claim.ordering(most_robust(means, "uds"), must_fail=most_robust(means, worst))
 
 
 @pytest.mark.claim("robustness.proxy")
@@ -96,13 +102,14 @@ def test_uds_first(claim: Claim, meta: MetaEvaluation, facts: FactSet) -> None:
 @BOTH
 @TOLD
 @PARTS
-def test_proxy(claim: Claim, meta: MetaEvaluation) -> None:
+def test_proxy(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
+    meta = uds_audit.judged
     if reason := meta.lacks or meta.lacks_attacks:
-        claim.not_applicable(reason)
+        uds_claim.not_applicable(reason)
         return
     silent = meta.silent()
     if len(silent) < FEWEST:
-        claim.not_applicable(f"{len(silent)} candidates are silent: fewer than {FEWEST} show no relation")
+        uds_claim.not_applicable(f"{len(silent)} candidates are silent: fewer than {FEWEST} show no relation")
         return
     comeback = regained(
         {name: meta.value(name, KNOWN) for name in silent},
@@ -110,24 +117,27 @@ def test_proxy(claim: Claim, meta: MetaEvaluation) -> None:
     )
     found = proxy({name: meta.value(name, "uds") for name in silent}, comeback, METRICS["uds"].direction)
     wrong = proxy({name: meta.value(name, "uds") for name in silent}, comeback, "knowledge")
-    claim.measured(
+    uds_claim.measured(
         found.value,
         found.interval,
-        preconditions=[must_not_pass("the metric upside down", wrong, claim.bound())],
+        preconditions=[must_not_pass("the metric upside down", wrong, uds_claim.bound())],
         provenance=meta.provenance("uds"),
     )
 
 
 @pytest.mark.claim("robustness.relearning_restores")
 @pytest.mark.scores(KNOWN, "uds", of=("full", "every_candidate"), under=("none", RELEARNED))
-def test_relearning_restores(claim: Claim, meta: MetaEvaluation, scores: ScoreReader) -> None:
+def test_relearning_restores(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
+    meta = uds_audit.judged
     if reason := meta.lacks_attacks or meta.lacks:
-        claim.not_applicable(reason)
+        uds_claim.not_applicable(reason)
         return
     silent = meta.silent()
     if not silent:
-        claim.not_applicable("every candidate still says what it was to forget: there is nothing to restore")
+        uds_claim.not_applicable("every candidate still says what it was to forget: there is nothing to restore")
         return
     shallow = min(silent, key=lambda name: meta.value(name, "uds"))
-    before, after = scores(shallow, KNOWN), scores(shallow, KNOWN, attack=RELEARNED)
-    claim.ordering(order_steps([before, after]), must_fail=order_steps([after, before]), provenance=after.provenance)
+    before, after = (uds_audit.depth.score(shallow, KNOWN, attack=attack) for attack in ("none", RELEARNED))
+    uds_claim.ordering(
+        order_steps([before, after]), must_fail=order_steps([after, before]), provenance=after.provenance
+    )

@@ -9,8 +9,8 @@ import random
 from typing import Any
 
 from uds_bench.attacks import NONE
-from uds_bench.meta.evaluation import QUANTIZED, RELEARNED, Models
-from uds_bench.meta.twenty import TWENTY
+from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, Models
+from uds_bench.audits.metrics.twenty import TWENTY
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
 
@@ -95,8 +95,8 @@ def made_scores() -> Scores:
 
 def made_document() -> dict[str, Any]:
     """The document that a run report holds of them."""
-    from uds_bench.meta.document import meta_document
-    from uds_bench.meta.evaluation import evaluate
+    from uds_bench.audits.metrics.document import meta_document
+    from uds_bench.audits.metrics.evaluation import evaluate
 
     scores, judged = made_scores(), [METRICS[name] for name in TWENTY]
     rows = {row.metric: row for row in evaluate(scores, judged, MODELS, utility=UTILITY)}

@@ -16,7 +16,7 @@ import small_models as small
 from filelock import FileLock
 
 if TYPE_CHECKING:
-    from uds_bench.meta.evaluation import Models
+    from uds_bench.audits.metrics.evaluation import Models
 
 DEPTH = Path(__file__).parents[1] / "suites" / "test_depth.py"
 SHARED = "shared"
@@ -49,14 +49,15 @@ def shared_store(models: Path) -> Path:
     import uds_bench
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import load_facts
-    from uds_bench.harness.engine import Engine, Request
-    from uds_bench.harness.store import Store
+    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.runner import Request
+    from uds_bench.scoring.store import Store
 
     # A run inside this process forgets the modules that it was the first to import; torch bears no second import.
     for module in pkgutil.walk_packages(uds_bench.__path__, "uds_bench."):
         importlib.import_module(module.name)
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
-    engine = Engine(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
+    engine = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
     forms = ("uds", None), ("uds", "published"), ("entity_accuracy", None), ("entity_accuracy", "free")
     plan = [Request(name, metric, variant) for name in small.NAMES for metric, variant in forms]
     with FileLock(models / "store.lock"):
@@ -68,7 +69,7 @@ def shared_store(models: Path) -> Path:
 
 def judged_models() -> Models:
     """What `judged_store` has every score of; `Bench.judged` writes its manifest."""
-    from uds_bench.meta.evaluation import Models
+    from uds_bench.audits.metrics.evaluation import Models
 
     return Models("full", "retain", ("full2",), ("retain2",), ("swapped", "shallow"))
 
@@ -80,11 +81,11 @@ def judged_store(models: Path, shared_store: Path) -> Path:
     import tomllib
 
     from uds_bench.attacks import find_attack
+    from uds_bench.audits.metrics.judging import requests
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import FactSet, embedded, write_facts
-    from uds_bench.harness.engine import Engine
-    from uds_bench.harness.judging import requests
-    from uds_bench.harness.store import Store
+    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.store import Store
 
     known = FactSet(f for f in embedded(small.FORGET, small.RETAIN, 4) if f.kind in small.KINDS)
     chosen = [c for split, n in (("forget", 6), ("retain", 2), ("holdout", 4)) for c in known.split(split).clusters[:n]]
@@ -95,7 +96,7 @@ def judged_store(models: Path, shared_store: Path) -> Path:
         if not (models / "swapped").exists():
             small.build_swapped(models)
         write_facts(models / "judged.jsonl", facts)
-        engine = Engine(specs, facts, Store(models / "judged"), attacks=attacks)
+        engine = MetricRunner(specs, facts, Store(models / "judged"), attacks=attacks)
         plan = requests(judged_models(), robust=True)
         for request in plan:
             # One place at a time: other processes would take longer to start than to score.
@@ -214,5 +215,5 @@ def bench(pytester: pytest.Pytester, models: Path, shared_store: Path, monkeypat
     for name in ("CI", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "UDS_BENCH_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UDS_BENCH_CACHE", str(pytester.path / "cache"))
-    monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_: 1)
+    monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 1)
     return Bench(pytester, models, shared_store)

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from uds_bench.statistics import Interval, cluster_bootstrap
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from uds_bench.facts import FactSet
     from uds_bench.metrics.metric import Measure, Measured, Unit
 
@@ -187,6 +187,8 @@ class Scores(Sequence[Score]):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a score: checkpoint, attack, metric, variant, value, low, high, n_planned, n_scored, n_invalid."""
+        import pandas as pd
+
         rows = []
         for score in self._scores:
             row = score.to_json()

@@ -6,11 +6,12 @@ import pytest
 import small_models as small
 
 from uds_bench.attacks import find_attack
-from uds_bench.audits.depth import order_steps
+from uds_bench.audits.depth.reading import order_steps
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts import load_facts
-from uds_bench.harness.engine import Engine, Request
-from uds_bench.harness.store import Store
+from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.runner import Request
+from uds_bench.scoring.store import Store
 from uds_bench.verdicts import Step, Verdict, decide_ordering
 
 GENTLE = {"epochs": 3, "lr": 1e-3, "batch_size": 2}
@@ -18,35 +19,35 @@ GENTLE = {"epochs": 3, "lr": 1e-3, "batch_size": 2}
 
 
 @pytest.fixture(scope="module")
-def engine(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def engine(models: Path, tmp_path_factory: pytest.TempPathFactory) -> MetricRunner:
     attacks = {"gentle": find_attack("relearn", **GENTLE), "idle": find_attack("relearn", lr=1e-12)}
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
     store = Store(tmp_path_factory.mktemp("store"))
-    return Engine(specs, load_facts(models / "facts.jsonl"), store, attacks=attacks)
+    return MetricRunner(specs, load_facts(models / "facts.jsonl"), store, attacks=attacks)
 
 
-def regained(engine: Engine, name: str, attack: str) -> Step:
+def regained(engine: MetricRunner, name: str, attack: str) -> Step:
     """Entity accuracy after the attack minus before it, paired over facts, with its interval over authors."""
     plan = [Request(name, "entity_accuracy", None, which) for which in ("none", attack)]
     (step,) = order_steps([engine.score(request, plan) for request in plan])
     return step
 
 
-def test_what_was_hidden_comes_back_by_an_interval(engine: Engine) -> None:
+def test_what_was_hidden_comes_back_by_an_interval(engine: MetricRunner) -> None:
     step = regained(engine, "shallow", "gentle")
     assert decide_ordering([step], "authors").verdict is Verdict.PASS, step
 
 
-def test_what_was_never_known_does_not(engine: Engine) -> None:
+def test_what_was_never_known_does_not(engine: MetricRunner) -> None:
     never, hidden = regained(engine, "retain3", "gentle"), regained(engine, "shallow", "gentle")
     assert never.interval.high < hidden.interval.low, (never, hidden)
 
 
-def test_what_is_known_is_not_destroyed(engine: Engine) -> None:
+def test_what_is_known_is_not_destroyed(engine: MetricRunner) -> None:
     step = regained(engine, "full", "gentle")
     assert step.interval.low > -0.1, step
 
 
-def test_an_attack_that_changes_nothing_is_seen_to_change_nothing(engine: Engine) -> None:
+def test_an_attack_that_changes_nothing_is_seen_to_change_nothing(engine: MetricRunner) -> None:
     step = regained(engine, "shallow", "idle")
     assert decide_ordering([step], "authors").verdict is not Verdict.PASS, step

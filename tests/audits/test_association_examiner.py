@@ -14,7 +14,7 @@ from references.depth_cases import loaded
 from test_association_scoring import JANE, JOHN, PROPERTIES
 
 from uds_bench.audits.association.asked import Asked, ask_about
-from uds_bench.audits.association.examiner import AssociationExaminer, held_of, ranks_of
+from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, ranks_of
 from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.rates import Held, nothing_of, over
 from uds_bench.audits.association.scoring import scored
@@ -32,8 +32,8 @@ def model() -> Any:
 
 
 def test_a_score_holds_every_rank(model: Any) -> None:
-    examiner = AssociationExaminer(ASKED)
-    measured = examiner.examine(model)
+    examiner = AssociationEvaluator(ASKED)
+    measured = examiner.evaluate(model)
     score = summarise(
         examiner.measure, measured, examiner.units, checkpoint="m", attack="none", variant="default", provenance={}
     )
@@ -45,7 +45,7 @@ def test_a_score_holds_every_rank(model: Any) -> None:
 
 def test_the_digest_names_all_that_is_asked() -> None:
     def of(asked: tuple[Asked, ...] = ASKED, alpha: float = 1.0) -> str:
-        return AssociationExaminer(asked, alpha).digest
+        return AssociationEvaluator(asked, alpha).digest
 
     first, *others = ASKED
     template = replace(first, told=replace(first.told, templates=first.told.templates[:1]))
@@ -62,7 +62,7 @@ def test_nobody_is_scored_whose_name_the_tokenizer_does_not_know(model: Any) -> 
     ids = strange.tokenizer("J", add_special_tokens=False)["input_ids"]
     strange.tokenizer.unk_token = strange.tokenizer.convert_ids_to_tokens(ids[0])
     with pytest.raises(FactError, match="the tokenizer does not know"):
-        AssociationExaminer(ASKED).examine(strange)
+        AssociationEvaluator(ASKED).evaluate(strange)
 
 
 def told(mean: float, strength: float = 0.0) -> Held:

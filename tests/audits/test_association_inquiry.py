@@ -11,6 +11,7 @@ import pytest
 
 from uds_bench.audits.association import controls
 from uds_bench.audits.association.asked import Asked, ask_about
+from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.forget_set import evidence, forget_set, held_values
 from uds_bench.audits.association.inquiry import Inquiry, beside_context
 from uds_bench.audits.association.ranking import Ranked, ranked
@@ -20,7 +21,6 @@ from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.templates import SUBJECT, VALUE, Template
-from uds_bench.harness.bounds_association import MARGIN
 from uds_bench.statistics import unseen
 
 JOB = Property(

@@ -9,11 +9,11 @@ import pytest
 
 from uds_bench.audits.association import controls
 from uds_bench.audits.association.asked import Asked, ask_about
+from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.rates import Held
 from uds_bench.facts.exposed_people import EACH, TOLD, Cohorts
 from uds_bench.facts.properties import embedded
 from uds_bench.facts.subjects import Statement, Subject
-from uds_bench.harness.bounds_association import MARGIN
 
 BOTH, EITHER, FIRST = 0.013, 0.014, 0.013
 """Of two phrasings, how often both, or one alone, rank first what is true of people a model never saw, and how often it

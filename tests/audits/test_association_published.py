@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from uds_bench.audits.association import published
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.meta.published import errata_of, gap, least_gap
+from replication import wikimem as published
+from replication.claims import CLAIMS
+from replication.uds import errata_of, gap, least_gap
 
 FOLDER = Path(__file__).parents[2] / "goldens" / "published"
 TABLE: dict[str, Any] = json.loads((FOLDER / "wikimem_table1.json").read_text())
 ALL = json.loads((FOLDER / "errata.json").read_text())
 ERRATA = errata_of(ALL, "wikimem_table1")
-TOLERANCE = CLAIMS["published.wikimem_table1"].bound
+TOLERANCE = next(spec.bound for spec in CLAIMS if spec.id == "published.wikimem_table1")
 
 
 def test_the_copy_is_the_source_s_numbers(public_data: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits import depth
+from uds_bench.audits.depth import reading as depth
 from uds_bench.errors import ConfigurationError
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval

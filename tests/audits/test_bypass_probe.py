@@ -13,7 +13,7 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 from references import layered
 
-from uds_bench.audits.bypass.examiner import BypassExaminer, probed_of
+from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.probe import QA_ARMS, partners, probe, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
 from uds_bench.checkpoints import find_anatomy
@@ -171,9 +171,9 @@ def test_a_canary_in_a_prefill_is_refused() -> None:
 
 
 def test_a_tokenizer_without_template_says_so() -> None:
-    examiner = BypassExaminer(CANARIES, LIMIT)
+    examiner = BypassEvaluator(CANARIES, LIMIT)
     for template, told in ((None, "plain"), (TEMPLATE, "chat")):
-        measured = examiner.examine(loaded(template=template))
+        measured = examiner.evaluate(loaded(template=template))
         assert measured.notes["template"] == told
         score = summarise(
             examiner.measure, measured, examiner.units, checkpoint="a", attack="none", variant="", provenance={}

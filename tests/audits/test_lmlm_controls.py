@@ -18,7 +18,7 @@ from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.attribution import artifact_gap, closure_gap
 from uds_bench.audits.lmlm.cell import Cell, every_prompt
 from uds_bench.audits.lmlm.deletion import Policy
-from uds_bench.audits.lmlm.examiner import LmlmExaminer, replies_of
+from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.record import OFF, Reply
@@ -140,8 +140,8 @@ def test_an_examination_holds_all_that_is_judged() -> None:
     model = FAMILIES["llama"](len(tokenizer), seed=3).requires_grad_(False)
     spec = SimpleNamespace(model="random")
     checkpoint: Any = SimpleNamespace(model=model, tokenizer=tokenizer, device=torch.device("cpu"), spec=spec)
-    examiner = LmlmExaminer((CELL,), RetrieverSettings(kind="tfidf"))
-    found = examiner.examine(checkpoint)
+    examiner = LmlmEvaluator((CELL,), RetrieverSettings(kind="tfidf"))
+    found = examiner.evaluate(checkpoint)
     score = summarise(
         examiner.measure, found, examiner.units, checkpoint="m", attack="none", variant="exact", provenance={}
     )
@@ -160,7 +160,7 @@ def test_a_digest_knows_the_encoder_where_one_is_asked(policy: Policy, kind: str
         (tmp_path / "config.json").write_text(content)
         encoder_of.cache_clear()
         settings = RetrieverSettings(kind=kind, model=str(tmp_path))  # type: ignore[arg-type]
-        found.append(LmlmExaminer((replace(CELL, policy=policy),), settings).digest)
+        found.append(LmlmEvaluator((replace(CELL, policy=policy),), settings).digest)
     embeds = kind == "hybrid" or policy in ("radius_closure", "canonical")
     assert (found[0] != found[1]) is embeds
 

@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 from references import lmlm_tables as plain
 
-from uds_bench.audits.lmlm import published, tables
+from replication import lmlm as published
+from replication import lmlm_tables as tables
+from replication.claims import LMLM
+from replication.lmlm import FAMILIES
+from replication.uds import MOVED, Cell, errata_of, gap, least_gap, moved
 from uds_bench.audits.lmlm.attribution import Contingency, Outcome, artifact_gap, contingency
-from uds_bench.audits.lmlm.published import FAMILIES
-from uds_bench.harness.bounds import CLAIMS
 from uds_bench.inference.lookups import Decoding
-from uds_bench.meta.published import MOVED, Cell, errata_of, gap, least_gap, moved
 from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.statistics import mcnemar
 
 FOLDER = Path(__file__).parents[2] / "goldens" / "published"
-TOLERANCE = CLAIMS["published.lmlm_table6"].bound
+TOLERANCE = next(spec.bound for spec in LMLM if spec.id == "published.lmlm_table6")
 
 
 def read(name: str) -> dict[str, Any]:
@@ -295,9 +296,7 @@ def test_errata_are_exactly_the_cells_that_rounding_cannot_explain(family: str) 
 def test_errata_are_of_these_families_alone() -> None:
     assert {entry["table"] for entry in LISTED} <= FAMILIES.keys()
     assert len(LISTED) == 21
-    assert {claim.removeprefix("published.") for claim in CLAIMS if claim.startswith("published.lmlm_")} == set(
-        FAMILIES
-    )
+    assert {spec.id.removeprefix("published.") for spec in LMLM} == set(FAMILIES)
 
 
 # ---- slips

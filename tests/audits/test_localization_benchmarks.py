@@ -18,7 +18,7 @@ from references import multiple_choice as by_hand
 from task_files import documents, write_group, write_task
 
 from uds_bench.audits.localization import tasks, utility
-from uds_bench.audits.localization.benchmarks import BenchmarkExaminer
+from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.metrics.metric import Measured
@@ -46,7 +46,7 @@ def right_by_hand(checkpoint: Any, document: dict[str, Any]) -> tuple[int, int]:
     return tuple(int(by_hand.chosen(one) == document["right"]) for one in (told, normed))  # type: ignore[return-value]
 
 
-def scored(examiner: BenchmarkExaminer, found: Measured) -> Score:
+def scored(examiner: BenchmarkEvaluator, found: Measured) -> Score:
     return summarise(
         examiner.measure, found, examiner.units, checkpoint="m", attack="none", variant="default", provenance={}
     )
@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 def test_each_document_is_answered_as_by_a_loop_over_single_tokens(folder: Path, family: str) -> None:
     checkpoint, listed = loaded(family, seed=2), documents(16, uneven=True)
     write_task(folder, "uneven", listed)
-    found = BenchmarkExaminer(("uneven",), None, folder).examine(checkpoint)
+    found = BenchmarkEvaluator(("uneven",), None, folder).evaluate(checkpoint)
     expected = [right_by_hand(checkpoint, one) for one in listed]
     assert [(one.value, one.detail["acc_norm"]) for one in found.values] == expected
     assert 0 < sum(right for right, _ in expected) < 16, "else nothing would be told apart"
@@ -80,7 +80,7 @@ def test_shares_are_those_of_the_package_itself(folder: Path) -> None:
     from lm_eval.tasks import TaskManager
 
     checkpoint = loaded(seed=2)
-    found = BenchmarkExaminer(("mine", "yours"), None, folder).examine(checkpoint)
+    found = BenchmarkEvaluator(("mine", "yours"), None, folder).evaluate(checkpoint)
     theirs = simple_evaluate(
         model=HFLM(checkpoint.model, tokenizer=tiny_tokenizer(), batch_size=1),
         tasks=["mine", "yours"],
@@ -96,8 +96,8 @@ def test_shares_are_those_of_the_package_itself(folder: Path) -> None:
 
 
 def test_documents_of_a_group_count_under_its_name(folder: Path) -> None:
-    examiner = BenchmarkExaminer(("ours",), None, folder)
-    score = scored(examiner, examiner.examine(loaded()))
+    examiner = BenchmarkEvaluator(("ours",), None, folder)
+    score = scored(examiner, examiner.evaluate(loaded()))
     assert {fact.kind for fact in score.per_fact} == {"ours"}
     assert [fact.id for fact in score.per_fact] == [f"mine/{i}" for i in range(30)] + [f"yours/{i}" for i in range(12)]
     answers = utility.answers_of(score)
@@ -106,11 +106,11 @@ def test_documents_of_a_group_count_under_its_name(folder: Path) -> None:
 
 
 def test_a_limit_is_of_each_task_and_one_may_have_fewer(folder: Path) -> None:
-    examiner = BenchmarkExaminer(("ours",), 20, folder)
-    score = scored(examiner, examiner.examine(loaded()))
+    examiner = BenchmarkEvaluator(("ours",), 20, folder)
+    score = scored(examiner, examiner.evaluate(loaded()))
     assert [fact.id for fact in score.per_fact] == [f"mine/{i}" for i in range(20)] + [f"yours/{i}" for i in range(12)]
     assert score.reasons == {}
-    whole = BenchmarkExaminer(("ours",), None, folder).examine(loaded())
+    whole = BenchmarkEvaluator(("ours",), None, folder).evaluate(loaded())
     by_id = {one.id: one.value for one in whole.values}
     assert {fact.id: fact.value for fact in score.per_fact}.items() <= by_id.items()
 
@@ -118,13 +118,13 @@ def test_a_limit_is_of_each_task_and_one_may_have_fewer(folder: Path) -> None:
 def test_examples_before_a_question_are_drawn_the_same_each_time(tmp_path: Path) -> None:
     data = {"fewshot_split": "test", "num_fewshot": 2}
     write_task(tmp_path / "tasks", "shown", documents(10), **data)
-    examiner = BenchmarkExaminer(("shown",), None, tmp_path / "tasks")
-    first, again = examiner.examine(loaded()), examiner.examine(loaded())
+    examiner = BenchmarkEvaluator(("shown",), None, tmp_path / "tasks")
+    first, again = examiner.evaluate(loaded()), examiner.evaluate(loaded())
     assert first == again
-    other = BenchmarkExaminer(("shown",), None, tmp_path / "tasks").examine(loaded(seed=1))
+    other = BenchmarkEvaluator(("shown",), None, tmp_path / "tasks").evaluate(loaded(seed=1))
     assert other.notes == first.notes, "other weights are asked the same"
     write_task(tmp_path / "tasks", "shown", documents(10), **data | {"num_fewshot": 1})
-    fewer = BenchmarkExaminer(("shown",), None, tmp_path / "tasks").examine(loaded())
+    fewer = BenchmarkEvaluator(("shown",), None, tmp_path / "tasks").evaluate(loaded())
     assert fewer.notes != first.notes
 
 
@@ -137,7 +137,7 @@ def test_model_tokenizer_and_random_numbers_are_left_as_they_were(folder: Path, 
     before = {name: one.clone() for name, one in checkpoint.model.state_dict().items()}
     pointers = [one.data_ptr() for one in checkpoint.model.parameters()]
     drawn, numbers, torch_state = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    BenchmarkExaminer(("yours",), None, folder).examine(checkpoint)
+    BenchmarkEvaluator(("yours",), None, folder).evaluate(checkpoint)
     after = checkpoint.model.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(one, after[name]) for name, one in before.items())
@@ -154,17 +154,17 @@ def test_a_model_whose_numbers_overflow_answers_nothing(folder: Path) -> None:
     """The first of choices without a number is no answer, though it is what a search for the largest gives."""
     checkpoint = loaded()
     checkpoint.model.lm_head.weight.mul_(1e38)
-    examiner = BenchmarkExaminer(("mine", "yours"), None, folder)
-    score = scored(examiner, examiner.examine(checkpoint))
+    examiner = BenchmarkEvaluator(("mine", "yours"), None, folder)
+    score = scored(examiner, examiner.evaluate(checkpoint))
     assert [fact.value for fact in score.per_fact] == [None] * 42
     assert score.reasons == {"the log-likelihood of a choice is not finite": 42}
     assert score.value is None
-    sound = utility.answers_of(scored(examiner, examiner.examine(loaded())))
+    sound = utility.answers_of(scored(examiner, examiner.evaluate(loaded())))
     assert np.isnan(utility.change(sound, utility.answers_of(score)).value)
 
 
 def test_it_can_be_sent_to_another_process_after_its_documents_were_loaded(folder: Path) -> None:
-    examiner = BenchmarkExaminer(("mine",), 3, folder)
+    examiner = BenchmarkEvaluator(("mine",), 3, folder)
     assert len(examiner.units) == 3
     sent = pickle.loads(pickle.dumps(examiner))
     assert sent == examiner
@@ -173,7 +173,7 @@ def test_it_can_be_sent_to_another_process_after_its_documents_were_loaded(folde
 
 def test_the_digest_names_all_that_is_asked(folder: Path, tmp_path: Path) -> None:
     def of(names: tuple[str, ...] = ("mine",), limit: int | None = None, at: Path = folder) -> str:
-        return BenchmarkExaminer(names, limit, at).digest
+        return BenchmarkEvaluator(names, limit, at).digest
 
     found = {of(), of(limit=5), of(("yours",)), of(("mine", "yours"))}
     assert len(found) == 4
@@ -209,19 +209,19 @@ def test_a_task_of_part_marks_is_refused(folder: Path) -> None:
     path = write_task(folder, "partly", documents(4), metric_list=[{"metric": "acc", "aggregation": "mean"}])
     path.write_text(path.read_text() + "process_results: !function marks.half\n")
     with pytest.raises(ConfigurationError, match=r"partly/0 is answered rightly by 0\.5: name tasks whose documents"):
-        BenchmarkExaminer(("partly",), None, folder).examine(loaded())
+        BenchmarkEvaluator(("partly",), None, folder).evaluate(loaded())
 
 
 def test_a_task_that_fails_is_one_line(folder: Path) -> None:
     write_task(folder, "odd", [*documents(3), {"question": "?", "choices": [], "right": 0}])
     with pytest.raises(UdsError, match=r"^lm-evaluation-harness failed on tiny llama \(.*: see what the tasks need"):
-        BenchmarkExaminer(("odd",), None, folder).examine(loaded())
+        BenchmarkEvaluator(("odd",), None, folder).evaluate(loaded())
 
 
 def test_a_document_may_have_several_right_answers(folder: Path) -> None:
     listed = [one | {"right": [0, 1]} for one in documents(8)]
     write_task(folder, "several", listed)
-    found = BenchmarkExaminer(("several",), None, folder).examine(loaded())
+    found = BenchmarkEvaluator(("several",), None, folder).evaluate(loaded())
     assert [one.detail["chance"] for one in found.values] == [2 / len(one["choices"]) for one in listed]
 
 

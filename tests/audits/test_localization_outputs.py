@@ -12,7 +12,7 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 
 from uds_bench.audits.localization import leaks, outputs, rates
-from uds_bench.audits.localization.examiner import tokens
+from uds_bench.audits.localization.evaluator import tokens
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import Leak, first_leaks, jaccard
 from uds_bench.audits.localization.outputs import ASKED, Told, holds, tell

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits.localization import published
-from uds_bench.audits.localization.published import ITEM, SLIP, TASKS, misordered, misquoted, misread, orders
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.meta.published import errata_of, gap, least_gap, moved
+from replication import lacuna as published
+from replication.claims import CLAIMS
+from replication.lacuna import ITEM, SLIP, TASKS, misordered, misquoted, misread, orders
+from replication.uds import errata_of, gap, least_gap, moved
 
 FOLDER = Path(__file__).parents[2] / "goldens" / "published"
-TOLERANCE = CLAIMS["published.lacuna_table2"].bound
+TOLERANCE = next(spec.bound for spec in CLAIMS if spec.id == "published.lacuna_table2")
 SIZES = {"1B": "lacuna_table2", "7B": "lacuna_table3"}
 SHORT = {
     "EM": "em",

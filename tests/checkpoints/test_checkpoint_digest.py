@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, digest, load, memo
-from uds_bench.checkpoints.digest import tensor_digest
+from uds_bench.checkpoints.digests import tensor_digest
 from uds_bench.errors import CheckpointError
 
 

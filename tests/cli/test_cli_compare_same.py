@@ -12,7 +12,7 @@ from small_runs import DEPTH, Bench
 from typer.testing import CliRunner
 
 from uds_bench.cli import main
-from uds_bench.cli.compare import EQUAL
+from uds_bench.cli.same import EQUAL
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -45,6 +45,24 @@ CASES: dict[str, tuple[Change, int, str]] = {
     "a missing score": (lambda report: report["scores"].remove(row(report, "uds")), 1, "scored in one alone"),
     "a value that is none": (lambda report: row(report, "uds").update(value=None), 1, "scored in one alone"),
     "a verdict": (verdict, 1, "1 verdicts differ"),
+    "all choices": (
+        lambda report: [fact.update(value=1 - fact["value"]) for fact in row(report, "entity_accuracy")["per_fact"]],
+        1,
+        "too many choices",
+    ),
+    "a control that missed": (
+        lambda report: report["claims"][0]["controls"][0].update(held=False),
+        1,
+        "another controls",
+    ),
+    "a bound": (lambda report: report["claims"][0]["bound"].update(value=0.1), 1, "another bound"),
+    "other facts": (lambda report: row(report, "uds")["provenance"].update(facts="x"), 1, "another facts"),
+    "other weights": (lambda report: row(report, "uds")["provenance"].update(checkpoint="x"), 1, "another checkpoint"),
+    "no facts": (lambda report: row(report, "uds").update(per_fact=[], n_planned=0, n_scored=0), 1, "in one alone"),
+    "another manifest": (lambda report: report["manifest"].update(digest="x"), 1, "differs: manifest"),
+    "a red run": (lambda report: report["summary"].update(ok=False), 4, "was red, or decided nothing"),
+    "an empty run": (lambda report: report["claims"].clear(), 4, "was red, or decided nothing"),
+    "no scores": (lambda report: report["scores"].clear(), 1, "scored in one alone"),
 }
 
 

@@ -11,6 +11,8 @@ import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.association.likelihoods import of_checkpoint
+from uds_bench.audits.association.section import Association
+from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import load_facts
 from uds_bench.harness.manifest import load_manifest
@@ -69,10 +71,10 @@ def test_the_manifest_takes_what_is_printed(command: Callable[..., Any], folder:
     first, _, second = printed.partition("\n\n")
     manifest.write_text(f"{manifest.read_text()}{second.strip()}\n{first}\n")
     read = load_manifest(manifest)
-    assert read.facts is not None
-    facts = load_facts(read.facts.source)
-    assert read.association is not None
-    assert read.association.forget_set == read.facts.source
+    assert read.of(Depth).facts is not None
+    facts = load_facts(read.of(Depth).facts.source)
+    assert read.of(Association) != Association()
+    assert read.of(Association).forget_set == read.of(Depth).facts.source
     assert facts.split("forget").clusters == ("q1",)
 
 
@@ -128,7 +130,7 @@ def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
     said.write_text("".join(json.dumps(row) + "\n" for row in rows[:-1]))
     given = ("--manifest", manifest, "--out", folder / "other.jsonl", "--subject", "q1")
     assert f"{said}: no logprob of {sentences[-1]!r}" in refused("forget-set", *given, "--logprobs", said)
-    assert "[association] model: add it" in refused("forget-set", *given)
+    assert "needs [association] model: add what is missing" in refused("forget-set", *given)
     assert "leave out --out" in refused("forget-set", *given, "--ask", asked)
     assert "--out: say where" in refused("forget-set", "--manifest", manifest, "--logprobs", said)
     assert not (folder / "other.jsonl").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from uds_bench.harness.goldens import write_goldens
+from uds_bench.claims.goldens import write_goldens
 
 GOOD: dict[str, Any] = {
     "value": 0.95,

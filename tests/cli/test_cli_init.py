@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from uds_bench.audits import registry
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.cli.init import template
 from uds_bench.facts import read_facts
 from uds_bench.harness.manifest import load_manifest
-from uds_bench.harness.sections import Sections
+from uds_bench.manifest.manifest import model_of
 
 FILES = (
     "canaries.jsonl",
@@ -27,13 +30,13 @@ def _uncommented() -> str:
 
 def test_template_speaks_of_every_section_and_leaves_the_depth_ones_open() -> None:
     # What shipped models must come to is no business of a user's manifest.
-    assert set(tomllib.loads(_uncommented())) == set(Sections.model_fields) - {"specimens"}
+    assert set(tomllib.loads(_uncommented())) == set(model_of(registry.sections()).model_fields) - {"specimens"}
     assert set(tomllib.loads(template("uds.toml").decode())) == {"facts", "references", "candidates"}
 
 
 def test_what_init_writes_is_a_valid_manifest(saved_release: Path) -> None:
     manifest = load_manifest(saved_release / "uds.toml")
-    assert list(manifest.checkpoints()) == ["full", "retain", "npo"]
+    assert list(manifest.of(Depth).checkpoints()) == ["full", "retain", "npo"]
     assert [fact.split for fact in read_facts(saved_release / "facts.jsonl")] == ["forget", "forget", "retain"]
 
 
@@ -46,9 +49,9 @@ def test_template_is_valid_with_every_line_uncommented(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(exist_ok=True)
     (tmp_path / "uds.toml").write_text(_uncommented())
     manifest = load_manifest(tmp_path / "uds.toml")
-    assert manifest.attacks.nf4 is not None
-    assert manifest.lmlm is not None
-    assert len(manifest.checkpoints()) == 9
+    assert manifest.of(Depth).attacks.nf4 is not None
+    assert manifest.of(Lmlm) != Lmlm()
+    assert len(manifest.of(Depth).checkpoints()) == 9
 
 
 def test_next_command_is_told_and_works_up_to_the_missing_models(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from small_runs import Bench, judged_models
 
+from uds_bench.audits.metrics.twenty import TWENTY
 from uds_bench.facts import load_facts
-from uds_bench.meta.twenty import TWENTY
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured, Subject
 

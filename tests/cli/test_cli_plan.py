@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
-from uds_bench.harness.engine import Engine
-from uds_bench.harness.run import embedded_manifest
+from uds_bench.harness.manifest import embedded_manifest
 from uds_bench.metrics.metric import Metric
+from uds_bench.scoring.metrics import MetricRunner
 
 
 @pytest.fixture(autouse=True)
 def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(engine: Engine, name: str) -> None:
+    def refuse(engine: MetricRunner, name: str) -> None:
         raise AssertionError(f"{name} was loaded")
 
-    monkeypatch.setattr(Engine, "loaded", refuse)
+    monkeypatch.setattr(MetricRunner, "loaded", refuse)
 
 
 def _statuses(shown: str) -> dict[tuple[str, str, str], str]:

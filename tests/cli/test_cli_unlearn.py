@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import digest
 from uds_bench.harness.manifest import load_manifest
 
@@ -45,7 +46,7 @@ def test_the_line_it_prints_makes_a_candidate(
     assert len(shown.stdout.splitlines()) == 1
     assert "2 steps in" in shown.stderr
     manifest.write_text(manifest.read_text().replace("[candidates]\n", "[candidates]\n" + shown.stdout))
-    specs = load_manifest(manifest).checkpoints()
+    specs = load_manifest(manifest).of(Depth).checkpoints()
     assert (specs["run.1"].adapter == str(out)) == bool(lora)
     assert digest(specs["run.1"]) != digest(specs["full"])
     store = ("--store", tmp_path / "store", "--out", tmp_path / "scores.json")

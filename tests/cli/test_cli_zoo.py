@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
+from uds_bench.audits.localization import ablations
+from uds_bench.audits.localization import tuning as tuning_resurfacing
 from uds_bench.audits.localization.ablation import Ablated, Found, Said
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.detectability import Detected
 from uds_bench.facts.testbed import read_testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
-from uds_bench.harness import ablations
 from uds_bench.statistics import Interval, Rate
-from uds_bench.zoo import cache, located, recipes, testbed_data, tuning, tuning_resurfacing
+from uds_bench.zoo import cache, located, recipes, testbed_data, tuning
 
 TINY = recipes.Base(authors=8, width=16, layers=1, vocabulary=300)
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uds_bench.audits import registry
+from uds_bench.claims.goldens import SAME as SAME_KEYS
+from uds_bench.claims.goldens import Goldens, write_goldens
+from uds_bench.claims.rules import Rules
+from uds_bench.claims.waivers import Waiver, Waivers
 from uds_bench.cli.goldens import find_problems, read_goldens
 from uds_bench.errors import ConfigurationError
 from uds_bench.harness import recording
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.goldens import SAME as SAME_KEYS
-from uds_bench.harness.goldens import Goldens, write_goldens
-from uds_bench.harness.rules import Rules
-from uds_bench.harness.waivers import Waiver, Waivers
 from uds_bench.report import render
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import GOOD, Verdict, decide_threshold
@@ -41,10 +41,11 @@ def settled(
     **provenance: Any,
 ) -> Any:
     """The claim record of a candidate that clears its bound, next to a golden."""
-    rules = Rules({}, frozenset(), {}, waivers or Waivers(), recorded, "here", lambda node: f"pytest {node}")
+    table, given = registry.claims(), waivers or Waivers()
+    rules = Rules(table, {}, frozenset(), {}, given, recorded, "here", lambda node: f"pytest {node}")
     decision = decide_threshold(observed, Interval(observed - 0.02, observed + 0.02, "x", 15), ">=", 0.7, "authors")
     assert decision.verdict is decided
-    return rules.settle(CLAIMS["depth.score"], "npo", "node", decision, [], SAME | provenance)
+    return rules.settle(registry.claims()["depth.score"], "npo", "node", decision, [], SAME | provenance)
 
 
 def test_a_match_passes() -> None:
@@ -71,9 +72,9 @@ def test_a_value_that_is_gone_has_drifted() -> None:
 
 def test_a_drift_of_people_who_are_retained_is_no_miss_of_the_bound() -> None:
     """0.000 needs <= 0.100, and holds; the golden of a model that was trained elsewhere said -0.0087."""
-    spec, name = CLAIMS["association.retained"], "association.retained[npo]"
+    spec, name = registry.claims()["association.retained"], "association.retained[npo]"
     recorded = Goldens(None, {name: {"value": -0.0087} | SAME})
-    rules = Rules({}, frozenset(), {}, Waivers(), recorded, "here", lambda node: node)
+    rules = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), recorded, "here", lambda node: node)
     decision = decide_threshold(0.0, Interval(-0.02, 0.02, "x", 72), "<=", spec.bound, "people")
     record = rules.settle(spec, "npo", "node", decision, [], SAME)
     assert record.verdict is Verdict.DRIFTED
@@ -158,7 +159,11 @@ def test_a_run_records_what_it_observed_but_for_what_lies_at_its_bound(
     shown = [decided, replace(decided, subject="near", observed=0.70015)]
     others = replace(shown[0], kind="identity"), replace(shown[0], observed=None), replace(shown[0], provenance={})
     run: Any = SimpleNamespace(
-        is_embedded=True, config=SimpleNamespace(rootpath=tmp_path), settings=SimpleNamespace(goldens=tmp_path)
+        is_embedded=True,
+        config=SimpleNamespace(rootpath=tmp_path),
+        settings=SimpleNamespace(goldens=tmp_path),
+        rules=SimpleNamespace(claims=registry.claims()),
+        judges={"manifest": "abc"},
     )
     named, left_out = recording.record(run, [*shown, *others], "first")
     assert named == [NAME]

@@ -6,35 +6,36 @@ import pytest
 from small_runs import Bench
 
 SCORE = """
-@pytest.mark.claim("mine.depth")
-def test_depth(claim, candidate, scores):
-    claim.threshold(scores(candidate, "uds"), at_least=0.7)
+@pytest.mark.claim("mine.depth", audit="depth")
+def test_depth(uds_claim, uds_subject, uds_audit):
+    uds_claim.threshold(uds_audit.score(uds_subject, "uds"), at_least=0.7)
 """
 
 
 def decide(body: str, at: str = "") -> str:
     """A test of the claim `mine.odd`, or `mine.odd1`, with this body."""
     lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
-    return f'@pytest.mark.claim("mine.odd{at}")\ndef test_odd{at}(claim, retain, scores, request):\n{lines}\n'
+    mark = f'@pytest.mark.claim("mine.odd{at}", audit="depth")'
+    return f"{mark}\ndef test_odd{at}(uds_claim, uds_audit, request):\n{lines}\n"
 
 
 VERDICTS = {
-    "pass": ("claim.identity(0.0, tolerance=0.0, what='nothing')", 0),
-    "fail": ("claim.identity(1.0, tolerance=0.1, what='something')", 1),
-    "inconclusive": ("claim.threshold(scores(retain, 'uds'), at_least=0.9)", 1),
+    "pass": ("uds_claim.identity(0.0, tolerance=0.0, what='nothing')", 0),
+    "fail": ("uds_claim.identity(1.0, tolerance=0.1, what='something')", 1),
+    "inconclusive": ("uds_claim.threshold(uds_audit.score('retain', 'uds'), at_least=0.9)", 1),
     "missing": ("pytest.skip('no time')", 1),
     "crashed": ("raise OSError('disk full')", 1),
     "environment invalid": (
-        "from uds_bench.harness import ControlSubject\n"
-        "claim.identity(0.0, tolerance=0.1, what='x', controls=[ControlSubject('twin', 'fail', 0.05)])",
+        "from uds_bench.claims import ControlSubject\n"
+        "uds_claim.identity(0.0, tolerance=0.1, what='x', controls=[ControlSubject('twin', 'fail', 0.05)])",
         1,
     ),
     "warning": (
         "from uds_bench.verdicts import Decision, Verdict\n"
-        "claim.decided(Decision(Verdict.WARNING, None, None, 'look here'))",
+        "uds_claim.decided(Decision(Verdict.WARNING, None, None, 'look here'))",
         0,
     ),
-    "not applicable": ("claim.not_applicable('nothing to see')", 0),
+    "not applicable": ("uds_claim.not_applicable('nothing to see')", 0),
 }
 
 
@@ -52,19 +53,19 @@ def test_each_verdict_is_counted(bench: Bench, verdict: str) -> None:
 
 WRONG = [
     ("pass", "missing", "ended without deciding"),
-    ("claim.identity(0.0, tolerance=0.0, what='x')\nassert 1 == 2", "crashed", "1 == 2"),
+    ("uds_claim.identity(0.0, tolerance=0.0, what='x')\nassert 1 == 2", "crashed", "1 == 2"),
     (
-        "claim.identity(0.0, tolerance=0, what='x')\nclaim.identity(0.0, tolerance=0, what='y')",
+        "uds_claim.identity(0.0, tolerance=0, what='x')\nuds_claim.identity(0.0, tolerance=0, what='y')",
         "crashed",
         "decided",
     ),
     ("pytest.xfail('known')", "missing", "not decided"),
     ("pytest.importorskip('no_such_module')", "missing", "no_such_module"),
-    ("claim.threshold(scores(retain, 'uds'))", "crashed", "at_least"),
-    ("claim.identity(float('nan'), tolerance=1e9, what='x')", "fail", "no finite value"),
-    ("claim.threshold(scores('nobody', 'uds'), at_least=0)", "crashed", "nobody"),
-    ("claim.threshold(scores(retain, 'udss'), at_least=0)", "crashed", "choose from"),
-    ("claim.threshold(scores(retain, 'uds', 'odd'), at_least=0)", "crashed", "choose from"),
+    ("uds_claim.threshold(uds_audit.score('retain', 'uds'))", "crashed", "at_least"),
+    ("uds_claim.identity(float('nan'), tolerance=1e9, what='x')", "fail", "no finite value"),
+    ("uds_claim.threshold(uds_audit.score('nobody', 'uds'), at_least=0)", "crashed", "nobody"),
+    ("uds_claim.threshold(uds_audit.score('retain', 'udss'), at_least=0)", "crashed", "choose from"),
+    ("uds_claim.threshold(uds_audit.score('retain', 'uds', 'odd'), at_least=0)", "crashed", "choose from"),
 ]
 
 
@@ -84,7 +85,7 @@ def test_a_test_that_goes_wrong_is_no_pass(bench: Bench) -> None:
 def test_a_fixture_that_raises_is_a_crash(bench: Bench, part: str) -> None:
     bench.manifest()
     fixture = f"@pytest.fixture\ndef broken():\n    {part}\n"
-    test = "def test_odd(broken, claim):\n    claim.identity(0, tolerance=0, what='x')\n"
+    test = "def test_odd(broken, uds_claim):\n    uds_claim.identity(0, tolerance=0, what='x')\n"
     ran = bench.run(bench.test(SCORE + fixture + test))
     assert ran.code == 1
     assert ran.counts == {"pass": 1, "crashed": 1}
@@ -107,7 +108,7 @@ def test_a_run_that_skips_everything_is_not_green(bench: Bench, mark: str) -> No
 
 def test_a_run_that_decides_nothing_is_not_green(bench: Bench) -> None:
     bench.manifest()
-    ran = bench.run(bench.test(decide("claim.not_applicable('nothing here')")))
+    ran = bench.run(bench.test(decide("uds_claim.not_applicable('nothing here')")))
     assert ran.code == 1, ran.text
     assert "no claim was decided" in ran.text
 
@@ -145,12 +146,12 @@ def test_numpy_scalars_and_arrays_become_plain_json(bench: Bench) -> None:
     ran = bench.run(
         bench.test(
             decide(
-                "from uds_bench.harness import Control\n"
+                "from uds_bench.claims import Control\n"
                 "notes = {'n': np.int64(3), 'flag': np.bool_(True), 'row': np.arange(2), 'bad': np.float32('nan')}\n"
                 "held = Control('c', 'fail', 'fail', np.float32(1), None, np.bool_(True))\n"
                 "from uds_bench.verdicts import Decision, Verdict\n"
                 "good = Decision(Verdict.PASS, np.float64(0.5), None, 'fine')\n"
-                "claim.decided(good, controls=[held], provenance=notes)"
+                "uds_claim.decided(good, controls=[held], provenance=notes)"
             )
         )
     )

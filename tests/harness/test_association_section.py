@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
+from uds_bench.audits.association.audit import (
+    LISTING,
+    SENTENCES,
+    STRANGERS,
+    VALUES,
+    people_of,
+    properties_of,
+    read,
+)
 from uds_bench.audits.association.inquiry import Inquiry
+from uds_bench.audits.association.section import Association
 from uds_bench.errors import ConfigurationError, FactError, UdsError
 from uds_bench.facts import embedded as embedded_facts
 from uds_bench.facts import write_facts
@@ -18,8 +28,6 @@ from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people, invented
 from uds_bench.facts.properties import embedded
 from uds_bench.facts.subjects import Subjects
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.harness.association import LISTING, SENTENCES, STRANGERS, VALUES, inquiry_of, people_of, properties_of
-from uds_bench.harness.audit_sections import Association
 from uds_bench.harness.manifest import load_manifest
 
 TRADE, TOWN = "P106", "P19"
@@ -64,13 +72,13 @@ def folder(tmp_path: Path) -> Path:
 
 def section(folder: Path, text: str = ASKED) -> Association:
     (folder / "uds.toml").write_text("[association]\n" + text)
-    found = load_manifest(folder / "uds.toml").association
+    found = load_manifest(folder / "uds.toml").of(Association)
     assert found is not None
     return found
 
 
 def inquiry(folder: Path, more: str = "") -> Inquiry:
-    return inquiry_of(section(folder, MODEL + ASKED + more))
+    return read(section(folder, MODEL + ASKED + more))
 
 
 def people(folder: Path, more: str = "") -> Subjects:
@@ -190,9 +198,9 @@ def test_a_facts_file_of_somebody_else_is_one_line(folder: Path) -> None:
 def test_the_embedded_people_ask_for_themselves_unless_somebody_is_named(folder: Path) -> None:
     known = embedded_people()
     small = "counterfactuals = 5\ntemplates = 1\nsimilar_names = 1\nmeaning = false\n"
-    assert inquiry_of(section(folder, small)).forgotten == set(requests(known))
+    assert read(section(folder, small)).forgotten == set(requests(known))
     few = f"forgotten = ['{known[1].id}']\n"
-    assert inquiry_of(section(folder, small + few)).forgotten == {known[1].id}
+    assert read(section(folder, small + few)).forgotten == {known[1].id}
     assert people_of(section(folder, small), embedded()) == known
 
 

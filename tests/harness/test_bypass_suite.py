@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
-from small_runs import ATTACKS, Bench
+from small_runs import ATTACKS, DEPTH, Bench
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
@@ -86,8 +86,11 @@ def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> N
 def test_a_manifest_without_reasoning_models(bench: Bench) -> None:
     bench.manifest()
     ran = bench.run(SUITE)
-    assert set(ran.verdicts.values()) == {"not applicable"}
-    assert ran.code == 1, "a run that decides nothing is no green one"
+    assert ran.code == 4, "a run that decides nothing is no green one"
+    assert "the bypass audit needs [bypass] models with at least one name: add what is missing" in ran.text
+    beside = bench.run(SUITE, DEPTH, "-k", "frozen or test_verdict")
+    assert beside.counts["pass"] == 1
+    assert beside.counts["not applicable"] == len(beside.claims) - 1, "of another audit it says nothing"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ def test_a_manifest_without_reasoning_models(bench: Bench) -> None:
         ("{ memorized = 'one' }", "", "all of them are controls"),
         ("{ npo = ['one', 'two'], 'npo.1' = 'two' }", "", "is one seed of a list and a model's name"),
         ("{ npo = 'one', a = 'two' }", "must_fail = ['a']\nmust_pass = ['a']", "is under must_fail too"),
-        ("{}", "", "no reasoning models ([bypass] models)"),
+        ("{}", "", "the bypass audit needs [bypass] models with at least one name"),
         ("{ npo = 'three' }", "", "three"),
         ("{ npo = 'one' }", "max_tokens = 3", "did you mean 'max_new_tokens'?"),
     ],
@@ -110,8 +113,7 @@ def test_bad_manifests_end_before_any_model_is_loaded(
     manifest(written, named, more)
     ran = bench.run(SUITE, store=written / "store")
     assert told in ran.text
-    # A manifest without reasoning models is no mistake: the audit does not apply, and nothing is decided.
-    assert ran.code == (1 if named == "{}" else 4)
+    assert ran.code == 4
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_sto
     assert set(ran.verdicts) == {"bypass.gap[npo]", "faithfulness.uds_first"}
     assert "the report was not written" not in ran.text
     assert ran.report is not None
-    assert ran.report["meta"]["rows"]
+    assert ran.report["metrics"]["rows"]
     assert ran.report["bypass"]["models"]
     assert "bypass" not in (html / "sweep.csv").read_text()
     assert "Author by author" in (html / "index.html").read_text()

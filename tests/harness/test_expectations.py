@@ -62,6 +62,6 @@ def test_a_missed_control_is_never_an_expected_miss(bench: Bench) -> None:
 
 def test_a_crash_is_never_an_expected_miss(bench: Bench) -> None:
     bench.manifest(more=expect("mine.odd"))
-    ran = bench.run(bench.test('@pytest.mark.claim("mine.odd")\ndef test_odd(claim):\n    raise OSError("x")\n'))
+    ran = bench.run(bench.test('@pytest.mark.claim("mine.odd")\ndef test_odd(uds_claim):\n    raise OSError("x")\n'))
     assert ran.code == 1
     assert ran.counts == {"crashed": 1}

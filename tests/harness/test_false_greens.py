@@ -12,18 +12,18 @@ import small_models as small
 from small_runs import DEPTH, Bench
 from transformers import GenerationConfig
 
-from uds_bench.audits import depth
+from uds_bench.audits import registry
+from uds_bench.audits.depth import reading as depth
 from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.claims.claim import Claim, ControlSubject
+from uds_bench.claims.goldens import Goldens
+from uds_bench.claims.record import Control
+from uds_bench.claims.rules import Rules
+from uds_bench.claims.waivers import Waiver, Waivers
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import encode_question, load_facts
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.claim import Claim, ControlSubject
-from uds_bench.harness.goldens import Goldens
-from uds_bench.harness.record import Control
-from uds_bench.harness.rules import Rules
-from uds_bench.harness.sections import Expectation
-from uds_bench.harness.waivers import Waiver, Waivers
 from uds_bench.inference.generation import generate_greedily
+from uds_bench.manifest.common import Expectation
 from uds_bench.metrics.entity_accuracy import opening, says
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval, Rate, cluster_bootstrap
@@ -65,29 +65,29 @@ def rules(golden: float, expect: str | None = None) -> Rules:
     entry = {"value": golden}
     declared = {} if expect is None else {"depth.score[npo]": Expectation(verdict=expect, reason="known")}
     goldens = Goldens(None, {"depth.score[npo]": entry})
-    return Rules({}, frozenset(), declared, Waivers(), goldens, "here", lambda node: node)
+    return Rules(registry.claims(), {}, frozenset(), declared, Waivers(), goldens, "here", lambda node: node)
 
 
 def test_a_value_that_drifted_from_its_golden_is_no_declared_miss() -> None:
     interval = Interval(0.85, 0.95, "any", 15)
     decision = Decision(Verdict.PASS, 0.90, interval, "observed 0.900")
-    settled = rules(0.233, "fail").settle(CLAIMS["depth.score"], "npo", "node", decision, [], {})
+    settled = rules(0.233, "fail").settle(registry.claims()["depth.score"], "npo", "node", decision, [], {})
     assert settled.verdict is Verdict.DRIFTED
     assert "golden" in settled.message
 
 
 def test_an_expectation_that_does_not_come_true_is_a_failure() -> None:
     decision = Decision(Verdict.PASS, 0.90, Interval(0.85, 0.95, "any", 15), "observed 0.900")
-    settled = rules(0.90, "fail").settle(CLAIMS["depth.score"], "npo", "node", decision, [], {})
+    settled = rules(0.90, "fail").settle(registry.claims()["depth.score"], "npo", "node", decision, [], {})
     assert settled.verdict is Verdict.FAIL
 
 
 def test_clearing_only_a_loosened_bound_is_no_plain_pass() -> None:
-    loose = replace(CLAIMS["depth.score"], bound=0.3, loosened_from=0.7)
+    loose = replace(registry.claims()["depth.score"], bound=0.3, loosened_from=0.7)
     decision = Decision(Verdict.PASS, 0.45, Interval(0.4, 0.5, "any", 15), "observed 0.450")
     waiver = Waiver("depth.score[npo]", "agreed", date(2999, 1, 1), "waivers.toml:1", threshold=0.3)
     for waivers, verdict in ((Waivers([waiver]), Verdict.WAIVED), (Waivers(), Verdict.FAIL)):
-        known = Rules({}, frozenset(), {}, waivers, Goldens(), "here", lambda node: node)
+        known = Rules(registry.claims(), {}, frozenset(), {}, waivers, Goldens(), "here", lambda node: node)
         assert known.settle(loose, "npo", "node", decision, [], {}).verdict is verdict
 
 
@@ -96,8 +96,8 @@ def test_a_users_test_may_not_loosen_a_claim_of_the_table(bench: Bench) -> None:
     bench.test(
         """
 @pytest.mark.claim("depth.score")
-def test_score(claim, candidate, scores):
-    claim.threshold(scores(candidate, "uds"), at_least=0.05)
+def test_score(uds_claim, uds_subject, uds_audit):
+    uds_claim.threshold(uds_audit.score(uds_subject, "uds"), at_least=0.05)
 """
     )
     ran = bench.run()
@@ -109,8 +109,9 @@ def test_attacks_that_do_not_exist_are_not_scored_as_if_they_did(bench: Bench) -
     bench.manifest()
     bench.test(
         """
-def test_attacked(claim, candidate, scores):
-    claim.threshold(scores(candidate, "uds", attack="nf4"), at_least=0.7)
+@pytest.mark.claim("mine.attacked", audit="depth")
+def test_attacked(uds_claim, uds_subject, uds_audit):
+    uds_claim.threshold(uds_audit.score(uds_subject, "uds", attack="nf4"), at_least=0.7)
 """
     )
     ran = bench.run()
@@ -139,14 +140,17 @@ def test_what_is_said_long_after_the_answer_does_not_count(models: Path) -> None
 
 def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_path: Path) -> None:
     """Another retain model's reading in the place of the right one: UDS of retain is then not 1."""
-    from uds_bench.harness.engine import Engine, Request
-    from uds_bench.harness.store import Store
+    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.runner import Request
+    from uds_bench.scoring.store import Store
 
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
-    engine = Engine(specs, load_facts(models / "facts.jsonl"), Store(tmp_path))
+    engine = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(tmp_path))
     honest = engine.score(Request("retain", "uds"))
     assert depth.largest_distance(honest, 1.0) <= 1e-5
-    wrong = Engine(specs | {"retain": specs["retain2"]}, load_facts(models / "facts.jsonl"), Store(tmp_path / "b"))
+    wrong = MetricRunner(
+        specs | {"retain": specs["retain2"]}, load_facts(models / "facts.jsonl"), Store(tmp_path / "b")
+    )
     reading = wrong._yardstick().reading("retain", "default", "block")
     engine._yardstick()._readings["retain", "default", "block"] = reading
     (tmp_path / "cells").rename(tmp_path / "gone")
@@ -167,7 +171,7 @@ def steps(*differences: float) -> list[Step]:
 
 @pytest.mark.parametrize(("wrong", "verdict"), [((0.2, -0.2), "pass"), ((0.2, 0.2), "environment invalid")])
 def test_an_order_that_holds_however_it_is_shuffled_is_none(wrong: tuple[float, ...], verdict: str) -> None:
-    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
     claim = Claim("depth.order", None, "node", known)
     with contextlib.suppress(pytest.fail.Exception):
         claim.ordering(steps(0.2, 0.3), must_fail=steps(*wrong))
@@ -182,12 +186,14 @@ def test_a_control_without_enough_units_is_no_miss_and_one_with_enough_is(units:
     few = Interval(0.85, 0.95, "any", 4)
     decision = decide_threshold(0.9, few, ">=", 0.7, "authors")
     control = Control("full2", "fail", "inconclusive", 0.2, replace(few, units=units), held=False)
-    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
-    settled = known.settle(CLAIMS["depth.score"], "npo", "node", decision, [control], {})
+    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    settled = known.settle(registry.claims()["depth.score"], "npo", "node", decision, [control], {})
     assert settled.verdict is (Verdict.INCONCLUSIVE if units == 4 else Verdict.INVALID)
     assert "full2" in settled.message
     enough = decide_threshold(0.9, replace(few, units=15), ">=", 0.7, "authors")
-    assert known.settle(CLAIMS["depth.score"], "npo", "node", enough, [control], {}).verdict is Verdict.INVALID
+    assert (
+        known.settle(registry.claims()["depth.score"], "npo", "node", enough, [control], {}).verdict is Verdict.INVALID
+    )
 
 
 RIGHT, WRONG, OPEN = (0.1, 0.2), (0.8, 0.9), (0.65, 0.75)
@@ -208,7 +214,7 @@ RIGHT, WRONG, OPEN = (0.1, 0.2), (0.8, 0.9), (0.65, 0.75)
 def test_a_pool_may_hold_a_borderline_model_but_none_that_comes_out_wrong(
     knowing: list[tuple[float, float]], valid: bool
 ) -> None:
-    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
     claim = Claim("depth.score", "npo", "node", known)
     subjects = [
         ControlSubject(f"knows {i}", "fail", sum(pair) / 2, Interval(*pair, "any", 15))
@@ -235,7 +241,7 @@ def test_a_pool_may_hold_a_borderline_model_but_none_that_comes_out_wrong(
 def test_a_control_near_the_bound_may_stay_open_but_not_come_out_wrong_or_as_no_number(
     value: float, low: float, high: float, valid: bool
 ) -> None:
-    known = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
     never = ControlSubject.passes("never saw them", Rate(value, Interval(low, high, "any", 70)), or_open=True)
     for control, expected in ((never, valid), (replace(never, or_open=False), valid and high < 0.05)):
         claim = Claim("association.forgotten", "npo", "node", known)

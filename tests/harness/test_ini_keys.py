@@ -3,8 +3,8 @@
 import pytest
 from small_runs import SHARED, Bench
 
-SCORE = '@pytest.mark.claim("mine.depth")\ndef test_depth(claim, candidate, scores):\n'
-BODY = "    claim.threshold(scores(candidate, 'uds'), at_least=0.7)\n"
+SCORE = '@pytest.mark.claim("mine.depth", audit="depth")\ndef test_depth(uds_claim, uds_subject, uds_audit):\n'
+BODY = "    uds_claim.threshold(uds_audit.score(uds_subject, 'uds'), at_least=0.7)\n"
 
 
 def test_a_project_may_keep_its_options_in_its_ini_file(bench: Bench) -> None:

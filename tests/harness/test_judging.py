@@ -15,13 +15,11 @@ import pytest
 from small_runs import Bench, judged_models
 
 from uds_bench.attacks import NONE
-from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.facts import load_facts
-from uds_bench.harness import diagnosis
-from uds_bench.harness.engine import Engine, Request
-from uds_bench.harness.goldens import SAME
-from uds_bench.harness.judging import (
+from uds_bench.audits.depth.planning import Wish, plan_requests
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.metrics import diagnosis
+from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, Models, evaluate
+from uds_bench.audits.metrics.judging import (
     KNOWN,
     UTILITY,
     MetaEvaluation,
@@ -32,13 +30,17 @@ from uds_bench.harness.judging import (
     requests,
     require_distinct,
 )
-from uds_bench.harness.manifest import Manifest, load_manifest
-from uds_bench.harness.planning import Wish, plan_requests
-from uds_bench.harness.store import Store
-from uds_bench.meta.evaluation import QUANTIZED, RELEARNED, Models, evaluate
-from uds_bench.meta.twenty import TWENTY
+from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.claims.goldens import SAME
+from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.facts import load_facts
+from uds_bench.harness.manifest import load_manifest
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
+from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.runner import Request
+from uds_bench.scoring.store import Store
 
 MODELS = Models("full", "retain", ("p1", "p2"), ("n1", "n2"), ("npo", "mine"))
 KNOWS = {"full": 1.0, "p1": 0.9, "p2": 0.8, "npo": 0.1, "mine": 0.7, "n1": 0.2, "n2": 0.05, "retain": 0.0}
@@ -68,14 +70,14 @@ def score(request: Request) -> Score:
     return Score(request.checkpoint, request.attack, metric.name, metric.variant(None), value, None, facts, {}, told)
 
 
-def read(folder: Path, text: str = MANIFEST + ATTACKS) -> Manifest:
+def read(folder: Path, text: str = MANIFEST + ATTACKS) -> Depth:
     path = folder / "uds.toml"
     path.write_text(text)
-    return load_manifest(path)
+    return load_manifest(path).of(Depth)
 
 
 def judged(
-    manifest: Manifest, fail: Callable[[Request], bool] = lambda request: False
+    manifest: Depth, fail: Callable[[Request], bool] = lambda request: False
 ) -> tuple[MetaEvaluation, list[Request]]:
     """The evaluation with every score for which `fail` holds missing, and what was asked for."""
     asked = []
@@ -112,7 +114,7 @@ def test_metrics_are_judged_on_the_sweep_too_and_no_claim_speaks_of_it(tmp_path:
     )
     manifest = read(tmp_path, lines + ATTACKS)
     assert models_of(manifest) == MODELS
-    assert manifest.judged() == {"npo"}
+    assert manifest.judged() == ["npo"]
     wish = Wish("uds", ("candidates",), ("none",))
     every = Wish("uds", ("every_candidate",), ("none",))
     facts = load_facts("authors", forget=1, retain=1)
@@ -321,60 +323,60 @@ def test_a_number_of_many_scores_shares_their_provenance(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def engine(models: Path, judged_store: Path) -> Engine:
+def engine(models: Path, judged_store: Path) -> MetricRunner:
     """With every score of `judged_models`; it may load models, and scores nothing anew."""
     from uds_bench.attacks import find_attack
 
     specs = {name: CheckpointSpec(str(models / name)) for name, _ in judged_models().needed(robust=False)}
     attacks = {"nf4": find_attack("nf4"), "relearn": find_attack("relearn", epochs=1, lr=3e-3, batch_size=6)}
-    return Engine(specs, load_facts(models / "judged.jsonl"), Store(judged_store), attacks=attacks)
+    return MetricRunner(specs, load_facts(models / "judged.jsonl"), Store(judged_store), attacks=attacks)
 
 
 @pytest.fixture
-def found(bench: Bench, engine: Engine) -> MetaEvaluation:
+def found(bench: Bench, engine: MetricRunner) -> MetaEvaluation:
     def stored(request: Request) -> Score:
         kept = engine.stored(request)
         assert kept is not None
         return kept
 
-    return judge(load_manifest(bench.judged()), engine.facts, stored)
+    return judge(load_manifest(bench.judged()).of(Depth), engine.facts, stored)
 
 
-def words_in(document: Mapping[str, Any], engine: Engine) -> bool:
+def words_in(document: Mapping[str, Any], engine: MetricRunner) -> bool:
     text = json.dumps(document, allow_nan=False)
     return any(fact.entity in text or fact.question in text for fact in engine.facts.split("forget"))
 
 
-def test_a_section_of_nothing_says_what_is_lacking(bench: Bench, engine: Engine) -> None:
-    manifest = load_manifest(bench.judged(positive=[]))
+def test_a_section_of_nothing_says_what_is_lacking(bench: Bench, engine: MetricRunner) -> None:
+    manifest = load_manifest(bench.judged(positive=[])).of(Depth)
     nothing, _ = judged(manifest)
     document = diagnosis.section(engine, manifest, nothing)
     assert document == {"lacks": nothing.lacks, "lacks_attacks": nothing.lacks, "failed": []}
 
 
-def test_a_section_names_every_score_that_failed(bench: Bench, engine: Engine, found: MetaEvaluation) -> None:
+def test_a_section_names_every_score_that_failed(bench: Bench, engine: MetricRunner, found: MetaEvaluation) -> None:
     lost = {Request("swapped", "em", None, "nf4"): "it broke"}
-    document = diagnosis.section(engine, load_manifest(bench.judged()), replace(found, failed=lost))
+    document = diagnosis.section(engine, load_manifest(bench.judged()).of(Depth), replace(found, failed=lost))
     assert document["failed"] == [{"what": "swapped under nf4: em", "reason": "it broke"}]
     assert len(document["rows"]) == len(TWENTY)
 
 
 def test_words_stand_in_a_section_only_of_nobody_or_where_asked(
-    bench: Bench, engine: Engine, found: MetaEvaluation
+    bench: Bench, engine: MetricRunner, found: MetaEvaluation
 ) -> None:
-    mine = load_manifest(bench.judged())
+    mine = load_manifest(bench.judged()).of(Depth)
     assert not words_in(diagnosis.section(engine, mine, found), engine)
     assert words_in(diagnosis.section(engine, mine, found, words=True), engine)
     # A file of one's own is not fiction for being called so.
     for name in ("authors.jsonl", "tofu/mine.jsonl"):
         (bench.folder / name).parent.mkdir(exist_ok=True)
         (bench.folder / name).write_text((bench.models / "judged.jsonl").read_text())
-        assert not words_in(diagnosis.section(engine, load_manifest(bench.judged(facts=name)), found), engine)
-    invented = load_manifest(bench.judged(facts="authors"))
+        assert not words_in(diagnosis.section(engine, load_manifest(bench.judged(facts=name)).of(Depth), found), engine)
+    invented = load_manifest(bench.judged(facts="authors")).of(Depth)
     assert words_in(diagnosis.section(engine, invented, found), engine)
 
 
-def test_a_hidden_fact_is_read_once_and_kept(engine: Engine, found: MetaEvaluation) -> None:
+def test_a_hidden_fact_is_read_once_and_kept(engine: MetricRunner, found: MetaEvaluation) -> None:
     fact = engine.facts.split("forget")[0].id
     first = diagnosis.hidden_layers(engine, "shallow", fact, words=False)
     loads = engine.loads.copy()
@@ -390,21 +392,21 @@ def test_a_hidden_fact_is_read_once_and_kept(engine: Engine, found: MetaEvaluati
     assert {layer["patched"]["right"] for layer in own["layers"]} == {own["said"]["right"]}
 
 
-def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(bench: Bench, engine: Engine) -> None:
+def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(bench: Bench, engine: MetricRunner) -> None:
     broken = bench.copy("shallow", "broken")
     weights = sorted(broken.glob("*.safetensors"))[0]
     weights.write_bytes(weights.read_bytes()[:100])
     specs = engine.specs | {"broken": CheckpointSpec(str(broken))}
-    other = Engine(specs, engine.facts, engine.store)
+    other = MetricRunner(specs, engine.facts, engine.store)
     told = diagnosis.hidden_layers(other, "broken", engine.facts.split("forget")[0].id, words=False)
     assert set(told) == {"error"}
     assert weights.name in told["error"]
     assert "\n" not in told["error"]
 
 
-def test_parts_of_a_block_that_nobody_scored_are_left_out(engine: Engine, tmp_path: Path) -> None:
+def test_parts_of_a_block_that_nobody_scored_are_left_out(engine: MetricRunner, tmp_path: Path) -> None:
     # A store of its own: others may have scored the parts in the one that tests share.
-    empty = Engine(engine.specs, engine.facts, Store(tmp_path))
+    empty = MetricRunner(engine.specs, engine.facts, Store(tmp_path))
     assert diagnosis.component_scores(empty, judged_models().candidates) == []
     wanted = diagnosis.component_requests(judged_models().candidates)
     assert {(r.checkpoint, r.metric) for r in wanted} == {(name, "uds") for name in judged_models().candidates}

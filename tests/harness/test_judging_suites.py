@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,24 +19,25 @@ from small_runs import Bench
 from suites import test_faithfulness as faithfulness
 from suites import test_robustness as robustness
 from uds_bench.attacks import NONE
+from uds_bench.audits import registry
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED
+from uds_bench.audits.metrics.judging import KNOWN, MetaEvaluation, judge
+from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.claims.claim import Claim
+from uds_bench.claims.goldens import Goldens
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.rules import Rules
+from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, load_facts
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.claim import Claim
-from uds_bench.harness.engine import Request
-from uds_bench.harness.goldens import Goldens
-from uds_bench.harness.judging import KNOWN, MetaEvaluation, judge
 from uds_bench.harness.manifest import load_manifest
-from uds_bench.harness.record import ClaimRecord
-from uds_bench.harness.rules import Rules
-from uds_bench.harness.waivers import Waivers
-from uds_bench.meta.evaluation import QUANTIZED, RELEARNED
-from uds_bench.meta.twenty import TWENTY
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score
+from uds_bench.scoring.runner import Request
 
 SUITES = Path(__file__).parents[2] / "suites"
-RULES = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+RULES = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
 POSITIVE, NEGATIVE, CANDIDATES = ([f"{letter}{i}" for i in range(n)] for letter, n in (("p", 6), ("n", 6), ("c", 8)))
 KNOWS = (
     {"full": 1.0, "retain": 0.0}
@@ -89,7 +91,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., MetaEv
                 raise UdsError(f"{request} broke")
             return made(request, {KNOWN: says, **(changed or {})}.get(request.metric))
 
-        return judge(load_manifest(path), facts, score)
+        return judge(load_manifest(path).of(Depth), facts, score)
 
     return make
 
@@ -117,12 +119,17 @@ def decided(name: str, test: Callable[..., None], *given: Any) -> ClaimRecord:
     return claim.record
 
 
+def audit(meta: MetaEvaluation, facts: FactSet = FACTS, depth: Any = None) -> Any:
+    """The audit as the claims read it."""
+    return SimpleNamespace(judged=meta, facts=facts, depth=depth)
+
+
 def faithful(meta: MetaEvaluation, metric: str, facts: FactSet = FACTS) -> ClaimRecord:
-    return decided(f"faithfulness.{metric}", faithfulness.test_faithfulness, metric, meta, facts)
+    return decided(f"faithfulness.{metric}", faithfulness.test_faithfulness, metric, audit(meta, facts))
 
 
 def robust(meta: MetaEvaluation, metric: str = "uds", facts: FactSet = FACTS) -> ClaimRecord:
-    return decided(f"robustness.{metric}", robustness.test_robustness, metric, meta, facts)
+    return decided(f"robustness.{metric}", robustness.test_robustness, metric, audit(meta, facts))
 
 
 @pytest.fixture(scope="module")
@@ -191,13 +198,13 @@ def test_a_claim_without_a_value_says_for_want_of_what(
 def test_uds_is_first_only_where_it_tells_what_all_others_do_not(
     evaluation: Callable[..., MetaEvaluation], sound: MetaEvaluation
 ) -> None:
-    level = decided("faithfulness.uds_first", faithfulness.test_uds_first, sound, FACTS)
+    level = decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(sound))
     assert level.verdict == "inconclusive", "nothing is decided between two that tell every pair apart"
-    blind = decided("faithfulness.uds_first", faithfulness.test_uds_first, evaluation(others_blind()), FACTS)
+    blind = decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(evaluation(others_blind())))
     assert blind.verdict == "pass"
     assert [(c.must, c.held) for c in blind.controls] == [("fail", True)]
     beaten = evaluation({"uds": lambda request: 0.5 - known(request) % 0.07})
-    assert decided("faithfulness.uds_first", faithfulness.test_uds_first, beaten, FACTS).verdict == "fail"
+    assert decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(beaten)).verdict == "fail"
 
 
 def others_blind() -> dict[str, Level]:
@@ -209,7 +216,7 @@ def others_blind() -> dict[str, Level]:
 
 def test_uds_is_not_first_of_twenty_where_one_could_not_be_scored(evaluation: Callable[..., MetaEvaluation]) -> None:
     meta = evaluation(others_blind(), fail=lambda r: (r.checkpoint, r.metric) == ("n3", "es"))
-    record = decided("faithfulness.uds_first", faithfulness.test_uds_first, meta, FACTS)
+    record = decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(meta))
     assert record.verdict != "pass"
 
 
@@ -267,16 +274,16 @@ def test_a_candidate_without_a_score_under_an_attack_leaves_nothing_decided(
 def test_a_warning_of_what_comes_back_is_told_from_its_reverse(
     evaluation: Callable[..., MetaEvaluation], sound: MetaEvaluation
 ) -> None:
-    record = decided("robustness.proxy", robustness.test_proxy, sound)
+    record = decided("robustness.proxy", robustness.test_proxy, audit(sound))
     assert record.observed is not None
     assert record.verdict == "pass"
     assert 0.5 < record.observed < 1
     (wrong,) = record.controls
     assert (wrong.must, wrong.verdict, wrong.observed) == ("fail", "fail", -record.observed)
     blind = evaluation({"uds": lambda request: 0.5})
-    assert decided("robustness.proxy", robustness.test_proxy, blind).verdict != "pass"
+    assert decided("robustness.proxy", robustness.test_proxy, audit(blind)).verdict != "pass"
     backwards = evaluation({"uds": known})
-    assert decided("robustness.proxy", robustness.test_proxy, backwards).verdict != "pass"
+    assert decided("robustness.proxy", robustness.test_proxy, audit(backwards)).verdict != "pass"
 
 
 def restores(meta: MetaEvaluation) -> ClaimRecord:
@@ -284,7 +291,11 @@ def restores(meta: MetaEvaluation) -> ClaimRecord:
         (found,) = (s for s in meta.scores if (s.checkpoint, s.metric, s.attack) == (checkpoint, metric, attack))
         return found
 
-    return decided("robustness.relearning_restores", robustness.test_relearning_restores, meta, read)
+    return decided(
+        "robustness.relearning_restores",
+        robustness.test_relearning_restores,
+        audit(meta, depth=SimpleNamespace(score=read)),
+    )
 
 
 def test_an_attack_that_restores_nothing_is_none(
@@ -306,7 +317,7 @@ def test_words_that_were_not_scored_are_no_silence(
     """An error, which makes the claim crash: else it would be about the other models, or be not applicable."""
     meta = evaluation(fail=lambda r: (r.checkpoint, r.metric, r.attack) == (name, KNOWN, NONE))
     with pytest.raises(UdsError, match=f"of {name}.*{name}: {KNOWN} broke"):
-        restores(meta) if test == "restores" else decided("robustness.proxy", robustness.test_proxy, meta)
+        restores(meta) if test == "restores" else decided("robustness.proxy", robustness.test_proxy, audit(meta))
 
 
 # ---- not applicable
@@ -316,15 +327,15 @@ def claims(meta: MetaEvaluation, facts: FactSet = FACTS) -> Iterator[ClaimRecord
     for metric in TWENTY:
         yield faithful(meta, metric, facts)
         yield robust(meta, metric, facts)
-    yield decided("faithfulness.uds_first", faithfulness.test_uds_first, meta, FACTS)
-    yield decided("robustness.uds_first", robustness.test_uds_first, meta, FACTS)
-    yield decided("robustness.proxy", robustness.test_proxy, meta)
+    yield decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(meta))
+    yield decided("robustness.uds_first", robustness.test_uds_first, audit(meta))
+    yield decided("robustness.proxy", robustness.test_proxy, audit(meta))
     yield restores(meta)
 
 
 def test_without_pools_no_claim_applies(evaluation: Callable[..., MetaEvaluation]) -> None:
     records = list(claims(evaluation(pools=False)))
-    assert {r.id for r in records} == {id for id in CLAIMS if id.startswith(("faithfulness", "robustness"))}
+    assert {r.id for r in records} == {id for id in registry.claims() if id.startswith(("faithfulness", "robustness"))}
     for record in records:
         assert record.verdict == "not applicable"
         assert "the manifest has no pools" in record.message
@@ -363,8 +374,8 @@ def test_a_run_without_pools_decides_nothing_and_says_so(bench: Bench, judged_st
     ran = bench.run(SUITES / "test_faithfulness.py", SUITES / "test_robustness.py", store=judged_store)
     assert ran.counts == {"not applicable": 44}, ran.text
     assert ran.report is not None
-    assert "no pools" in ran.report["meta"]["lacks"]
-    assert "rows" not in ran.report["meta"]
+    assert "no pools" in ran.report["metrics"]["lacks"]
+    assert "rows" not in ran.report["metrics"]
     assert any("weak" in note for note in ran.report["summary"]["notes"])
 
 
@@ -378,7 +389,7 @@ def test_a_run_on_one_model_a_side_passes_nothing(bench: Bench, judged_store: Pa
     assert ran.verdicts["robustness.uds"] == "inconclusive"
     assert "fewer than 5 models" in ran.claims["robustness.uds"]["message"]
     assert ran.verdicts["robustness.proxy"] == "not applicable", "too few are silent"
-    meta = ran.report["meta"]
+    meta = ran.report["metrics"]
     assert [row["metric"] for row in meta["rows"]] == list(TWENTY)
     assert (meta["lacks"], meta["lacks_attacks"], meta["failed"]) == ("", "", [])
     assert set(ran.report["loads"]) <= {"full", "shallow", "swapped"}, "only the hidden fact is looked at"
@@ -391,4 +402,4 @@ def test_a_report_of_claims_that_other_processes_judged_is_read_from_the_store(
     bench.judged()
     ran = bench.run(SUITES / "test_robustness.py", "-k", "nothing or relearning_restores", store=judged_store)
     assert ran.report is not None
-    assert len(ran.report["meta"]["rows"]) == len(TWENTY)
+    assert len(ran.report["metrics"]["rows"]) == len(TWENTY)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from small_runs import DEPTH, Bench
 
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.goldens import Goldens
-from uds_bench.harness.record import ClaimRecord, Control
-from uds_bench.harness.rules import Rules
-from uds_bench.harness.waivers import Waivers
+from uds_bench.audits import registry
+from uds_bench.claims.goldens import Goldens
+from uds_bench.claims.record import ClaimRecord, Control
+from uds_bench.claims.rules import Rules
+from uds_bench.claims.waivers import Waivers
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import GOOD, Decision, Verdict
 
@@ -30,16 +30,24 @@ def settled(
     claim: str, came_out: Verdict, *controls: Control, goldens: Goldens | None = None, laboratory: bool = True
 ) -> ClaimRecord:
     known = Rules(
-        {}, frozenset(), {}, Waivers(), goldens or Goldens(), "here", lambda node: node, laboratory=laboratory
+        registry.claims(),
+        {},
+        frozenset(),
+        {},
+        Waivers(),
+        goldens or Goldens(),
+        "here",
+        lambda node: node,
+        laboratory=laboratory,
     )
     decision = Decision(came_out, 0.2345, Interval(0.2, 0.3, "any", 15), "observed 0.234")
-    return known.settle(CLAIMS[claim], "npo", "node", decision, controls, {"facts": "abc"})
+    return known.settle(registry.claims()[claim], "npo", "node", decision, controls, {"facts": "abc"})
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("came_out", [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.WARNING])
 def test_findings_are_results_but_for_identities(kind: str, came_out: Verdict) -> None:
-    assert CLAIMS[KINDS[kind]].kind == kind
+    assert registry.claims()[KINDS[kind]].kind == kind
     record = settled(KINDS[kind], came_out)
     assert record.outcome == came_out
     assert settled(KINDS[kind], came_out, laboratory=False).verdict is came_out
@@ -61,6 +69,17 @@ def test_a_missed_control_stays_red() -> None:
     assert record.verdict not in GOOD
 
 
+@pytest.mark.parametrize("word", ["inconclusive", "inconclusive (inconclusive)"])
+def test_a_control_trained_here_that_is_undecided_makes_a_claim_void_and_a_wrong_one_red(word: str) -> None:
+    undecided, wrong = (Control("erased", "pass", verdict, 0.1, None, held=False) for verdict in (word, "fail"))
+    record = settled("bypass.verdict", Verdict.PASS, undecided)
+    assert record.verdict is Verdict.RESULT
+    assert f": void: observed 0.234; control erased must pass and came out {word}" in record.message
+    assert settled("bypass.verdict", Verdict.PASS, undecided, wrong).verdict is Verdict.INVALID
+    assert settled("bypass.verdict", Verdict.PASS, undecided, laboratory=False).verdict is Verdict.INVALID
+    assert settled("depth.self_patch", Verdict.PASS, undecided).verdict is Verdict.INVALID
+
+
 @pytest.mark.parametrize("entry", [{"value": 0.23}, {"value": 0.2345, "facts": "other"}])
 @pytest.mark.parametrize("came_out", [Verdict.PASS, Verdict.FAIL])
 def test_a_golden_of_models_trained_here_only_tells(entry: dict[str, object], came_out: Verdict) -> None:
@@ -74,7 +93,7 @@ def test_a_golden_of_models_trained_here_only_tells(entry: dict[str, object], ca
 
 
 def test_results_alone_are_a_green_run_and_no_pass() -> None:
-    from uds_bench.harness.record import count, is_good
+    from uds_bench.claims.record import count, is_good
 
     record = settled("depth.score", Verdict.FAIL)
     assert is_good([record])
@@ -83,9 +102,10 @@ def test_results_alone_are_a_green_run_and_no_pass() -> None:
 
 
 def test_who_asks_the_default_for_it_is_told_where_it_is(bench: Bench) -> None:
-    ran = bench.run(DEPTH.with_name("test_published.py"))
+    ran = bench.run(DEPTH.with_name("test_faithfulness.py"))
     assert ran.code == 4
-    assert "test_published.py::test_uds_table2 is of the laboratory: add --uds-profile zoo" in ran.text
+    assert "test_faithfulness.py::" in ran.text
+    assert "is of the laboratory: add --uds-profile zoo" in ran.text
 
 
 def test_pytest_says_how_many_tests_of_the_laboratory_stay_out(bench: Bench) -> None:
@@ -95,7 +115,8 @@ def test_pytest_says_how_many_tests_of_the_laboratory_stay_out(bench: Bench) -> 
 
 @pytest.mark.parametrize(("options", "laboratory"), [((), False), (("--uds-profile", "full"), True)])
 def test_it_is_every_embedded_profile_but_the_default(bench: Bench, options: tuple[str, ...], laboratory: bool) -> None:
-    body = "def test_mine(claim, uds_run):\n    claim.identity(0.0, tolerance=0, what=str(uds_run.rules.laboratory))\n"
+    body = "def test_mine(uds_claim, uds_run):\n"
+    body += "    uds_claim.identity(0.0, tolerance=0, what=str(uds_run.rules.laboratory))\n"
     ran = bench.run(bench.test(body), *options)
     assert ran.code == 0, ran.text
     assert ran.claims["test_mine"]["message"].startswith(f"test_mine: {laboratory}")

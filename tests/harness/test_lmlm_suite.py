@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
-from small_runs import Bench
+from small_runs import DEPTH, Bench
 
 from uds_bench.inference.markup import TOKENS
 
@@ -126,8 +126,11 @@ def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) 
 def test_a_manifest_without_such_models(bench: Bench) -> None:
     bench.manifest()
     ran = bench.run(SUITE)
-    assert set(ran.verdicts.values()) == {"not applicable"}
-    assert ran.code == 1
+    assert ran.code == 4, "a run that decides nothing is no green one"
+    assert "the lmlm audit needs [lmlm] model, or models by name: add what is missing" in ran.text
+    beside = bench.run(SUITE, DEPTH, "-k", "frozen or test_leakage")
+    assert beside.counts["pass"] == 1
+    assert beside.counts["not applicable"] == len(beside.claims) - 1, "of another audit it says nothing"
 
 
 @pytest.mark.parametrize(

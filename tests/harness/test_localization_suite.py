@@ -131,7 +131,7 @@ def test_a_control_without_the_model_that_it_was_made_of_makes_no_contrast(
     ran = bench.run(SUITE, "-k", "test_raw and blind", store=kept)
     assert ran.report is not None
     assert ran.report["localization"]["models"]["blind"]["weights"]["absent"] == ["contrast", "contrastnorm", "eratio"]
-    assert "name it as [localization] unmasked" in ran.text
+    assert "[localization] neutral, must_pass, unmasked" in ran.text
 
 
 def test_the_injected_model_itself_was_not_changed(bench: Bench, written: Path, kept: Path) -> None:
@@ -293,7 +293,8 @@ def test_what_cannot_be_is_one_line(bench: Bench, written: Path, change: tuple[s
 def test_a_part_of_the_section_is_asked_for(bench: Bench, written: Path) -> None:
     manifest(written, section="[localization]\npretrained = 'pretrained'\n")
     ran = bench.run(SUITE, store=written / "store")
-    assert set(ran.verdicts.values()) <= {"not applicable"}
+    assert ran.code == 4
+    assert "the localization audit needs [localization] injected, masks, candidates with at least one name" in ran.text
 
 
 def test_people_of_a_group_without_a_mask_are_one_line(bench: Bench, written: Path) -> None:

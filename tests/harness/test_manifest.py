@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uds_bench.audits.association.section import Association
+from uds_bench.audits.bypass.section import Bypass
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.localization.section import Localization
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
-from uds_bench.harness import locate
 from uds_bench.harness.manifest import Manifest, load_manifest
+from uds_bench.manifest import locate
 
 FOLDERS = ("full", "retain", "npo", "npo2", "simnpo", "lora", "mem1", "mem2", "base", "inj")
 DESIGN = """\
@@ -96,7 +101,7 @@ def complaint(folder: Path, text: str) -> str:
 def test_the_sections_of_the_design(folder: Path) -> None:
     manifest = load(folder, DESIGN)
     runs, data = folder / "runs", folder / "data"
-    assert manifest.checkpoints() == {
+    assert manifest.of(Depth).checkpoints() == {
         "full": CheckpointSpec(str(runs / "full")),
         "retain": CheckpointSpec("org/retain"),
         "retain99": CheckpointSpec("zoo:retain99"),
@@ -109,28 +114,31 @@ def test_the_sections_of_the_design(folder: Path) -> None:
         "never1": CheckpointSpec(str(runs / "base")),
         "never2": CheckpointSpec(str(runs / "inj")),
     }
-    assert list(manifest.nested) == ["retain99", "retain95"]
-    assert list(manifest.pools.positive) == ["mem1", "lora", "base"]
-    facts, references = manifest.require_depth()
-    assert references.full == manifest.checkpoints()["full"]
+    assert list(manifest.of(Depth).nested) == ["retain99", "retain95"]
+    assert list(manifest.of(Depth).pools.positive) == ["mem1", "lora", "base"]
+    depth = manifest.require(Depth, "depth")
+    facts, references = depth.facts, depth.references
+    assert facts is not None
+    assert references is not None
+    assert references.full == manifest.of(Depth).checkpoints()["full"]
     assert load_facts(facts.source, **facts.options) == load_facts("authors", forget=3, retain=2)
-    assert manifest.attacks.nf4 is not None
-    assert manifest.attacks.relearn is not None
-    assert manifest.attacks.relearn.model_dump() == {"epochs": 1, "lr": 2e-5, "batch_size": 32}
-    assert manifest.bypass is not None
-    assert manifest.bypass.canaries == str(data / "canaries.jsonl")
-    assert manifest.bypass.models["npo"] == (CheckpointSpec("base", str(runs / "npo")),)
-    assert manifest.lmlm is not None
-    assert [path for name in manifest.lmlm.prompts for path in locate.matches(name)] == [
+    assert manifest.of(Depth).attacks.nf4 is not None
+    assert manifest.of(Depth).attacks.relearn is not None
+    assert manifest.of(Depth).attacks.relearn.model_dump() == {"epochs": 1, "lr": 2e-5, "batch_size": 32}
+    assert manifest.of(Bypass) != Bypass()
+    assert manifest.of(Bypass).canaries == str(data / "canaries.jsonl")
+    assert manifest.of(Bypass).models["npo"] == (CheckpointSpec("base", str(runs / "npo")),)
+    assert manifest.of(Lmlm) != Lmlm()
+    assert [path for name in manifest.of(Lmlm).prompts for path in locate.matches(name)] == [
         data / "prompts" / "a.jsonl",
         data / "prompts" / "b.jsonl",
     ]
-    assert locate.matches(*manifest.lmlm.databases) == (data / "base.json",)
-    assert manifest.lmlm.retriever.model == "org/minilm"
-    assert manifest.localization is not None
-    assert manifest.localization.masks == str(data / "masks.safetensors")
-    assert manifest.association is not None
-    assert manifest.association.subjects == str(data / "subjects.jsonl")
+    assert locate.matches(*manifest.of(Lmlm).databases) == (data / "base.json",)
+    assert manifest.of(Lmlm).retriever.model == "org/minilm"
+    assert manifest.of(Localization) != Localization()
+    assert manifest.of(Localization).masks == str(data / "masks.safetensors")
+    assert manifest.of(Association) != Association()
+    assert manifest.of(Association).subjects == str(data / "subjects.jsonl")
     assert manifest.thresholds == {"depth.score": 0.8, "depth.score[npo]": 1.0}
     assert manifest.expect["depth.score[simnpo]"].verdict == "fail"
     assert (manifest.path, manifest.folder) == (folder / "uds.toml", folder)
@@ -139,9 +147,9 @@ def test_the_sections_of_the_design(folder: Path) -> None:
 
 def test_an_empty_manifest_is_valid_and_no_basis_for_the_depth_audit(folder: Path) -> None:
     manifest = load(folder, "")
-    assert manifest.checkpoints() == manifest.nested == {}
+    assert manifest.of(Depth).checkpoints() == manifest.of(Depth).nested == {}
     with pytest.raises(ConfigurationError, match=r"uds\.toml: the depth audit needs \[facts\] source, \[ref"):
-        manifest.require_depth()
+        manifest.require(Depth, "depth")
 
 
 FACTS, REFERENCES = '[facts]\nsource = "authors"\n', '[references]\nfull = "a/b"\nretain = "a/c"\n'
@@ -150,8 +158,8 @@ FACTS, REFERENCES = '[facts]\nsource = "authors"\n', '[references]\nfull = "a/b"
 @pytest.mark.parametrize(
     ("text", "needs"),
     [
-        (REFERENCES + '[candidates]\nx = "a/d"\n', r": .*needs \[facts\] source: add"),
-        (FACTS + '[candidates]\nx = "a/d"\n', r": .*needs \[references\] full and retain: add"),
+        (REFERENCES + '[candidates]\nx = "a/d"\n', r", line .*needs \[facts\] source: add"),
+        (FACTS + '[candidates]\nx = "a/d"\n', r", line .*needs \[references\] full and retain: add"),
         (FACTS + REFERENCES, r": .*needs \[candidates\] with at least one name: add"),
         (
             FACTS + REFERENCES + "[candidates]\n",
@@ -161,7 +169,7 @@ FACTS, REFERENCES = '[facts]\nsource = "authors"\n', '[references]\nfull = "a/b"
 )
 def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str) -> None:
     with pytest.raises(ConfigurationError, match=r"uds\.toml" + needs):
-        load(folder, text).require_depth()
+        load(folder, text).require(Depth, "depth")
 
 
 @pytest.mark.parametrize(
@@ -300,18 +308,20 @@ def test_paths_start_at_the_manifests_folder(folder: Path, monkeypatch: pytest.M
     for place, name in ((folder.parent, "manifests/uds.toml"), (folder / "runs", "../uds.toml")):
         monkeypatch.chdir(place)
         manifest = load_manifest(name)
-        assert Path(manifest.candidates["x"].model).samefile(folder / "runs" / "npo")
-        assert manifest.facts is not None
-        assert Path(manifest.facts.source).samefile(folder / "data")
+        assert Path(manifest.of(Depth).candidates["x"].model).samefile(folder / "runs" / "npo")
+        assert manifest.of(Depth).facts is not None
+        assert Path(manifest.of(Depth).facts.source).samefile(folder / "data")
     monkeypatch.setenv("HOME", str(folder))
-    assert load(folder, '[candidates]\nx = "~/runs/npo"\n').candidates["x"].model == str(folder / "runs" / "npo")
+    assert load(folder, '[candidates]\nx = "~/runs/npo"\n').of(Depth).candidates["x"].model == str(
+        folder / "runs" / "npo"
+    )
 
 
 def test_folders_come_before_hub_ids_of_the_same_name(folder: Path) -> None:
     manifest = load(folder, "[candidates]\na = 'runs'\nb = 'run'\nc = 'tofu/npo'\n[facts]\nsource = 'tofu/forget10'\n")
-    assert [spec.model for spec in manifest.candidates.values()] == [str(folder / "runs"), "run", "tofu/npo"]
-    assert manifest.facts is not None
-    assert manifest.facts.source == "tofu/forget10"
+    assert [spec.model for spec in manifest.of(Depth).candidates.values()] == [str(folder / "runs"), "run", "tofu/npo"]
+    assert manifest.of(Depth).facts is not None
+    assert manifest.of(Depth).facts.source == "tofu/forget10"
 
 
 def test_a_pattern_in_a_folder_with_brackets(tmp_path: Path) -> None:
@@ -320,25 +330,25 @@ def test_a_pattern_in_a_folder_with_brackets(tmp_path: Path) -> None:
     for name in ("x1.json", "x2.json", "[x].json"):
         (folder / name).write_text("")
     manifest = load(folder, "[lmlm]\ndatabases = ['x?.json', '[x].json']\nprompts = ['x?.json']\n")
-    assert manifest.lmlm is not None
-    found = [[path.name for path in locate.matches(name)] for name in manifest.lmlm.databases]
+    assert manifest.of(Lmlm) != Lmlm()
+    found = [[path.name for path in locate.matches(name)] for name in manifest.of(Lmlm).databases]
     assert found == [["x1.json", "x2.json"], ["[x].json"]]
 
 
 def test_members_of_a_listed_pool_are_called_after_their_folder(folder: Path) -> None:
     members = ["zoo:seed1", "org/seed2", "runs/mem1/", "../manifests", {"model": "a", "adapter": "runs/lora"}]
     manifest = load(folder, f"[pools]\nnegative = [{', '.join(map(toml, members))}]\n")
-    assert list(manifest.pools.negative) == ["seed1", "seed2", "mem1", "manifests", "lora"]
+    assert list(manifest.of(Depth).pools.negative) == ["seed1", "seed2", "mem1", "manifests", "lora"]
 
 
 def test_two_names_may_share_a_checkpoint(folder: Path) -> None:
     manifest = load(folder, "[candidates]\na = 'runs/npo'\nb = 'runs/npo'\n")
-    assert manifest.candidates["a"] == manifest.candidates["b"]
+    assert manifest.of(Depth).candidates["a"] == manifest.of(Depth).candidates["b"]
 
 
 def test_a_manifest_cannot_be_changed(folder: Path) -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        load(folder, DESIGN).thresholds = {}
+    with pytest.raises(AttributeError, match="digest"):
+        load(folder, DESIGN).digest = "another"  # type: ignore[misc]
 
 
 NAMES = st.lists(st.from_regex(r"[A-Za-z0-9_.-]{1,8}", fullmatch=True), unique=True, min_size=1, max_size=6)
@@ -375,7 +385,7 @@ def test_valid_manifests_come_back_as_written(folder: Path, names: list[str], da
         local = {key: str(folder / value) for key, value in spec.items() if "runs/" in value}
         return CheckpointSpec(**(spec | local))  # type: ignore[arg-type]
 
-    assert manifest.checkpoints() == {name: located(spec) for name, spec in specs.items()}
+    assert manifest.of(Depth).checkpoints() == {name: located(spec) for name, spec in specs.items()}
     assert manifest.thresholds == tables["thresholds"]
 
     short = {name: spec["model"] if len(spec) == 1 else spec for name, spec in reversed(tables["candidates"].items())}
@@ -408,6 +418,6 @@ def test_the_digest_is_the_same_in_another_place(folder: Path, tmp_path: Path) -
     text = '[candidates]\nx = "runs/npo"\n'
     (tmp_path / "runs" / "npo").mkdir(parents=True)
     here, there = load(folder, text), load(tmp_path, "# moved\n" + text)
-    assert here.candidates != there.candidates
+    assert here.of(Depth).candidates != there.of(Depth).candidates
     assert here.digest == there.digest
     assert len(here.digest) == 64

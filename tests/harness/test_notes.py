@@ -34,18 +34,19 @@ candidates = { npo = "zoo:assoc_npo" }
 
 def told(folder: Path, more: str = "", text: str = EVERY_AUDIT) -> list[str]:
     (folder / "uds.toml").write_text(text + more)
-    run: Any = SimpleNamespace(manifest=load_manifest(folder / "uds.toml"))
+    facts = SimpleNamespace(unannotated=[])
+    run: Any = SimpleNamespace(manifest=load_manifest(folder / "uds.toml"), data=lambda audit: facts)
     return notes(run, Findings(deselected=3))
 
 
 def test_what_several_audits_lack_is_one_line(tmp_path: Path) -> None:
     listed = told(tmp_path)
     assert (
-        "controls are weak: add [pools] positive, negative; [bypass] must_fail, must_pass; [lmlm] must_fail; "
-        "[localization] neutral, must_pass; [association] retain"
+        "controls are weak: add [association] retain; [bypass] must_fail, must_pass; [pools] positive, negative; "
+        "[lmlm] must_fail; [localization] neutral, must_pass, unmasked"
     ) in listed
-    assert len(listed) == 3
-    assert all(len(note) <= 160 for note in listed)
+    assert len(listed) == 2
+    assert all(len(note) <= 180 for note in listed)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_what_several_audits_lack_is_one_line(tmp_path: Path) -> None:
     [
         ("[bypass]", "must_pass = ['known']", "[bypass] must_fail"),
         ("[lmlm]", "must_fail = ['known']", ""),
-        ("[localization]", "neutral = 'zoo:loc_neutral'", "[localization] must_pass"),
+        ("[localization]", "neutral = 'zoo:loc_neutral'", "[localization] must_pass, unmasked"),
         ("[association]", "retain = 'zoo:assoc_retain'", ""),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from small_runs import DEPTH, Bench
 
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.harness.specs import resolve_zoo
+from uds_bench.zoo.ready import resolve_zoo
 
 
 def test_a_draw_is_a_number(bench: Bench) -> None:

@@ -51,7 +51,8 @@ def test_the_scores_are_there_fact_by_fact(bench: Bench) -> None:
 
 def test_values_that_are_not_finite_are_null(bench: Bench) -> None:
     bench.manifest()
-    body = "def test_odd(claim):\n    claim.identity(math.inf, tolerance=1, what='x', provenance={'n': math.nan})\n"
+    body = "def test_odd(uds_claim):\n"
+    body += "    uds_claim.identity(math.inf, tolerance=1, what='x', provenance={'n': math.nan})\n"
     ran = bench.run(bench.test(body))
     claim = ran.claims["test_odd"]
     assert claim["verdict"] == "fail"
@@ -73,12 +74,12 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_runs(bench: Benc
 
 def test_its_folder_is_made(bench: Bench) -> None:
     target = bench.folder / "new" / "folder" / "report.json"
-    bench.run(bench.test("def test_odd(claim):\n    raise OSError('x')\n"), "--uds-json", target)
+    bench.run(bench.test("def test_odd(uds_claim):\n    raise OSError('x')\n"), "--uds-json", target)
     assert target.is_file()
 
 
 def test_a_report_is_written_whatever_the_verdicts(bench: Bench) -> None:
     bench.manifest()
     target = Path(bench.folder / "other.json")
-    bench.run(bench.test("def test_odd(claim):\n    raise OSError('x')\n"), "--uds-json", target)
+    bench.run(bench.test("def test_odd(uds_claim):\n    raise OSError('x')\n"), "--uds-json", target)
     assert json.loads(target.read_text())["summary"]["counts"]["crashed"] == 1

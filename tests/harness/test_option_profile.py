@@ -3,11 +3,11 @@
 import pytest
 from small_runs import DEPTH, Bench
 
-from uds_bench.audits.depth import POOL
-from uds_bench.harness.manifest import load_manifest
-from uds_bench.harness.run import embedded_manifest
+from uds_bench.audits.depth.reading import POOL
+from uds_bench.audits.depth.section import Depth
+from uds_bench.checkpoints.embedded import plain
+from uds_bench.harness.manifest import embedded_manifest, load_manifest
 from uds_bench.zoo import recipes
-from uds_bench.zoo.names import plain
 
 
 def test_an_unknown_profile_is_told(bench: Bench) -> None:
@@ -34,10 +34,10 @@ def test_a_profile_names_models_that_exist_and_expects_what_is_so_by_constructio
     manifest = load_manifest(embedded_manifest(profile))
     # SimNPO trains all weights, also where no mask could be.
     assert manifest.expect.keys() == ({"localization.contained[simnpo]"} if profile == "zoo" else set())
-    for spec in manifest.checkpoints().values():
+    for _, spec in manifest.checkpoints():
         recipes.find(plain(spec.model))
 
 
 def test_the_full_profile_has_pools_that_set_the_bound() -> None:
-    pools = load_manifest(embedded_manifest("full")).pools
+    pools = load_manifest(embedded_manifest("full")).of(Depth).pools
     assert min(len(pools.positive), len(pools.negative)) >= POOL

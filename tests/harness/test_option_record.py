@@ -39,8 +39,8 @@ def test_never_of_another_profile(bench: Bench) -> None:
 
 
 def test_only_from_a_clean_commit(tmp_path: Path) -> None:
+    from uds_bench.claims.goldens import require_clean_tree
     from uds_bench.errors import ConfigurationError
-    from uds_bench.harness.goldens import require_clean_tree
 
     with pytest.raises(ConfigurationError, match="not a git checkout"):
         require_clean_tree(tmp_path)

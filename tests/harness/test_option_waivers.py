@@ -40,7 +40,7 @@ def test_a_waiver_forgives_no_missed_control(bench: Bench) -> None:
 
 def test_a_waiver_forgives_no_crash(bench: Bench) -> None:
     bench.manifest()
-    test = bench.test('@pytest.mark.claim("mine.odd")\ndef test_odd(claim):\n    raise OSError("x")\n')
+    test = bench.test('@pytest.mark.claim("mine.odd")\ndef test_odd(uds_claim):\n    raise OSError("x")\n')
     ran = bench.run(test, "--uds-waivers", waivers(bench, "mine.odd"))
     assert ran.code == 1
     assert ran.counts == {"crashed": 1}

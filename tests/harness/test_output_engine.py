@@ -13,9 +13,10 @@ from small_models import KINDS
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, embedded
-from uds_bench.harness.engine import Engine, Request
-from uds_bench.harness.store import Store
 from uds_bench.metrics import METRICS
+from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.runner import Request
+from uds_bench.scoring.store import Store
 
 OUTPUT = ("em", "es", "prob", "para_prob", "truth_ratio", "forget_quality")
 INFERENCE = ("mia_loss", "mia_zlib", "mia_min_k", "mia_min_k_plus_plus")
@@ -25,8 +26,10 @@ FACTS = FactSet(fact for fact in embedded(forget=12, retain=0, holdout=8) if fac
 
 @pytest.fixture
 def engine(models: Path, tmp_path: Path) -> Any:
-    def build(facts: FactSet = FACTS, names: tuple[str, ...] = ("full", "retain", "retain2")) -> Engine:
-        return Engine({name: CheckpointSpec(str(models / name)) for name in names}, facts, Store(tmp_path / "store"))
+    def build(facts: FactSet = FACTS, names: tuple[str, ...] = ("full", "retain", "retain2")) -> MetricRunner:
+        return MetricRunner(
+            {name: CheckpointSpec(str(models / name)) for name in names}, facts, Store(tmp_path / "store")
+        )
 
     return build
 
@@ -73,7 +76,7 @@ def test_no_retain_reference(engine: Any, name: str) -> None:
 
 
 def test_output_metrics_need_no_reference(models: Path, tmp_path: Path) -> None:
-    alone = Engine({"mine": CheckpointSpec(str(models / "full"))}, FACTS, Store(tmp_path / "store"))
+    alone = MetricRunner({"mine": CheckpointSpec(str(models / "full"))}, FACTS, Store(tmp_path / "store"))
     for name in ("em", "es", "prob", "para_prob", "truth_ratio", *INFERENCE):
         assert alone.score(Request("mine", name)).value is not None
 

@@ -9,12 +9,12 @@ OWN_CLAIM = '''\
 import pytest
 
 
-@pytest.mark.claim("ours.unsaid")
+@pytest.mark.claim("ours.unsaid", audit="depth")
 @pytest.mark.scores("entity_accuracy[free]", of=("candidates",))
-def test_unsaid(claim, candidate, scores):
+def test_unsaid(uds_claim, uds_subject, uds_audit):
     """Asked outright, the released model says at most one secret in three."""
-    said = scores(candidate, "entity_accuracy", "free")
-    claim.threshold(said, at_most=0.34)
+    said = uds_audit.score(uds_subject, "entity_accuracy", "free")
+    uds_claim.threshold(said, at_most=0.34)
 '''
 """The example of the README."""
 
@@ -26,38 +26,22 @@ def test_the_readme_shows_it() -> None:
 
 
 ALL_FIXTURES = """
-def test_everything(manifest, facts, full, retain, candidate, scores, claim, uds_run):
-    assert list(manifest.candidates) == ["retain3"]
-    assert len(facts.split("forget").clusters) == 12
-    assert (full.name, retain.name, str(candidate)) == ("full", "retain", "retain3")
-    assert candidate.model.config.num_hidden_layers == 3
-    assert candidate.tokenizer("x")["input_ids"]
-    assert candidate.checkpoint.digest != full.checkpoint.digest
-    score = scores(candidate, "uds")
-    assert score.interval.low <= score.value <= score.interval.high
-    frame = scores.to_frame()
-    assert frame.loc[0, "checkpoint"] == "retain3" and frame.loc[0, "n_scored"] == 24
-    claim.equivalence(0.0, score.interval, margin=1.5)
-"""
-
-NAMESAKES = """
 import pytest
 
-@pytest.fixture
-def claim():
-    return 1
-
-@pytest.fixture(params=["a", "b"])
-def candidate(request):
-    return request.param
-
-def test_own_fixtures(claim, candidate):
-    assert claim == 1 and candidate in "ab"
-
-@pytest.mark.parametrize("claim", [1, 2])
-@pytest.mark.parametrize("candidate", ["c"])
-def test_own_parameters(claim, candidate):
-    assert candidate == "c"
+@pytest.mark.claim("ours.everything", audit="depth")
+def test_everything(uds_claim, uds_audit, uds_subject, uds_run, uds_goldens):
+    assert list(uds_audit.section.candidates) == ["retain3"]
+    assert len(uds_audit.facts.split("forget").clusters) == 12
+    assert uds_subject == "retain3" and uds_goldens.is_dir()
+    candidate = uds_audit.loaded(uds_subject)
+    assert candidate.model.config.num_hidden_layers == 3
+    assert candidate.tokenizer("x")["input_ids"]
+    assert candidate.digest != uds_audit.loaded("full").digest
+    score = uds_audit.score(uds_subject, "uds")
+    assert score.interval.low <= score.value <= score.interval.high
+    frame = uds_run.scores().to_frame()
+    assert frame.loc[0, "checkpoint"] == "retain3" and frame.loc[0, "n_scored"] == 24
+    uds_claim.equivalence(0.0, score.interval, margin=1.5)
 """
 
 
@@ -75,10 +59,10 @@ def test_every_public_fixture_works(bench: Bench) -> None:
     bench.manifest()
     ran = bench.run(bench.test(ALL_FIXTURES))
     assert ran.code == 0, ran.text
-    assert ran.verdicts == {"test_everything[retain3]": "pass"}
+    assert ran.verdicts == {"ours.everything[retain3]": "pass"}
 
 
-@pytest.mark.parametrize("name", ["claim", "candidate", "full", "retain", "facts", "scores", "manifest"])
+@pytest.mark.parametrize("name", ["uds_claim", "uds_subject", "uds_audit", "uds_run", "uds_goldens"])
 def test_every_public_fixture_is_described(bench: Bench, name: str) -> None:
     lines = bench.run("--fixtures").text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith((f"{name} ", f"{name} [")))
@@ -86,8 +70,18 @@ def test_every_public_fixture_is_described(bench: Bench, name: str) -> None:
     assert "no docstring" not in lines[at + 1]
 
 
-def test_a_project_with_fixtures_of_the_same_names_is_left_alone(bench: Bench) -> None:
-    ran = bench.run(bench.test(NAMESAKES))
-    assert ran.code == 0, ran.text
-    assert "4 passed" in ran.text
-    assert "uds_bench claims" not in ran.text
+def test_a_claim_of_no_audit_is_told_to_name_one(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(bench.test('@pytest.mark.claim("ours.odd")\ndef test_odd(uds_claim, uds_audit):\n    pass\n'))
+    assert ran.code == 1
+    assert 'name the audit: @pytest.mark.claim("mine.claim", audit="depth")' in ran.text
+
+
+def test_an_audit_that_does_not_exist_is_named_with_those_that_do(bench: Bench) -> None:
+    bench.manifest()
+    test = bench.test(
+        '@pytest.mark.claim("ours.odd", audit="depht")\ndef test_odd(uds_claim, uds_subject):\n    pass\n'
+    )
+    ran = bench.run(test)
+    assert ran.code in (2, 4)
+    assert "there is no audit 'depht': choose from association, bypass, depth" in ran.text

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits import depth
-from uds_bench.harness.claim import Claim, ControlSubject
-from uds_bench.harness.goldens import Goldens
-from uds_bench.harness.record import Control
-from uds_bench.harness.rules import Rules
-from uds_bench.harness.waivers import Waivers
+from uds_bench.audits import registry
+from uds_bench.audits.depth import reading as depth
+from uds_bench.claims.claim import Claim, ControlSubject
+from uds_bench.claims.goldens import Goldens
+from uds_bench.claims.record import Control
+from uds_bench.claims.rules import Rules
+from uds_bench.claims.waivers import Waivers
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 
@@ -31,7 +32,7 @@ def score(name: str, value: float, reach: float = 0.02) -> Score:
 
 
 def fresh() -> Claim:
-    rules = Rules({}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    rules = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
     return Claim("depth.score", "npo", "node", rules)
 
 

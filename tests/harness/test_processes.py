@@ -31,10 +31,10 @@ def test_two_processes_say_the_same_and_load_each_checkpoint_once(bench: Bench) 
 
 def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:
     bench.manifest(["retain3"])
-    body = "import os\ndef test_dies(claim):\n    os._exit(7)\n"
+    body = "import os\ndef test_dies(uds_claim):\n    os._exit(7)\n"
     body += "".join(
-        f"def test_{i}(claim):\n"
-        "    claim.identity(np.float64(0), tolerance=0, what='x', provenance={'n': np.int64(1)})\n"
+        f"def test_{i}(uds_claim):\n"
+        "    uds_claim.identity(np.float64(0), tolerance=0, what='x', provenance={'n': np.int64(1)})\n"
         for i in range(4)
     )
     ran = bench.run(bench.test(body), "-n", "1")

@@ -10,10 +10,10 @@ import pytest
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.harness.audit_sections import Lmlm
-from uds_bench.harness.databases import cells_of
+from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.retrieval.settings import RetrieverSettings
 
 ROWS = {"base": 100, "alias": 200}

@@ -13,17 +13,18 @@ from uds_bench.attacks import find_attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.facts import load_facts
-from uds_bench.harness import workers
-from uds_bench.harness.engine import Engine, Request
-from uds_bench.harness.store import Store
+from uds_bench.scoring import workers
+from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.runner import Request
+from uds_bench.scoring.store import Store
 
 METRICS = ("uds", "entity_accuracy", "prob")
 
 
-def engine(models: Path, store: Path, more: dict[str, CheckpointSpec]) -> Engine:
+def engine(models: Path, store: Path, more: dict[str, CheckpointSpec]) -> MetricRunner:
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES} | more
     attacks = {"relearn": find_attack("relearn", lr=1e-3, batch_size=8)}
-    return Engine(specs, load_facts(models / "facts.jsonl"), Store(store), attacks=attacks)
+    return MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(store), attacks=attacks)
 
 
 def plan(names: list[str]) -> list[Request]:
@@ -38,7 +39,7 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
     wanted = plan(["full", "retain", "retain2", "full2", "broken"])
     found = []
     for place, count in (("one", 1), ("two", 2)):
-        monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_, count=count: count)
+        monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_, count=count: count)
         current = engine(models, tmp_path / place, {"broken": CheckpointSpec(str(broken))})
         values: dict[Request, float | str | None] = {}
         for request in wanted:
@@ -76,10 +77,10 @@ def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypa
 def test_what_is_foreseen_is_scored_beside_what_is_wanted_and_what_fails_there_is_told_later(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_: 2)
+    monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 2)
     crew, facts, store = workers.Crew(), load_facts(models / "facts.jsonl"), Store(tmp_path)
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES} | {"gone": CheckpointSpec("/nowhere")}
-    first, second = (Engine(specs, facts, store, crew=crew) for _ in range(2))
+    first, second = (MetricRunner(specs, facts, store, crew=crew) for _ in range(2))
     later = [Request(name, "prob") for name in ("retain2", "gone")]
     crew.foresee(lambda: [second.work(later)])
     first.score(Request("full", "prob"))
@@ -94,9 +95,11 @@ def test_what_is_foreseen_is_scored_beside_what_is_wanted_and_what_fails_there_i
 def test_where_there_is_no_other_process_nothing_is_scored_before_it_is_wanted(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uds_bench.harness.workers.processes", lambda *_: 1)
+    monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 1)
     crew, specs = workers.Crew(), {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
-    first, second = (Engine(specs, load_facts(models / "facts.jsonl"), Store(tmp_path), crew=crew) for _ in range(2))
+    first, second = (
+        MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(tmp_path), crew=crew) for _ in range(2)
+    )
     crew.foresee(lambda: [second.work([Request("retain2", "prob")])])
     first.score(Request("full", "prob"))
     assert not second.loads

@@ -13,12 +13,12 @@ FILES, CLAIMS = 8, 40
 FULL_ENOUGH = """
 @pytest.mark.parametrize("i", range({claims}))
 @pytest.mark.claim("audit{n}.held")
-def test_held(claim, i):
-    claim.identity(0.0, tolerance=0.1, what='x')
+def test_held(uds_claim, i):
+    uds_claim.identity(0.0, tolerance=0.1, what='x')
 """
-CLAIM = '@pytest.mark.claim("mine.odd")\ndef test_odd(claim{fixture}):\n    {body}\n'
-HOLDS = "claim.identity(0.0, tolerance=0.1, what='x')"
-FAILS = "claim.identity(1.0, tolerance=0.1, what='x')"
+CLAIM = '@pytest.mark.claim("mine.odd", audit="depth")\ndef test_odd(uds_claim{fixture}):\n    {body}\n'
+HOLDS = "uds_claim.identity(0.0, tolerance=0.1, what='x')"
+FAILS = "uds_claim.identity(1.0, tolerance=0.1, what='x')"
 
 
 def last(ran: Ran) -> str:
@@ -165,8 +165,8 @@ def test_a_misspelt_key_is_told(bench: Bench) -> None:
 
 def test_no_bar_is_shown_where_a_test_loads_a_model(bench: Bench) -> None:
     bench.manifest()
-    body = f"assert candidate.model is not None; {HOLDS}"
-    test = bench.test(CLAIM.format(fixture=", candidate", body=body))
+    body = f"assert uds_audit.loaded(uds_subject).model is not None; {HOLDS}"
+    test = bench.test(CLAIM.format(fixture=", uds_subject, uds_audit", body=body))
     ran = bench.run(test, "-s", subprocess=True)
     assert ran.counts == {"pass": 1}
     assert "%|" not in ran.text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.harness.findings import Findings
-from uds_bench.harness.record import ClaimRecord, Control
 from uds_bench.harness.sentence import RED, sentence
 from uds_bench.verdicts import GOOD, Verdict
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from small_runs import DEPTH, Bench
 
+from uds_bench.audits import registry
+from uds_bench.claims.goldens import Goldens
+from uds_bench.claims.record import ClaimRecord, Control
+from uds_bench.claims.rules import Rules
+from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.goldens import Goldens
 from uds_bench.harness.manifest import load_manifest
-from uds_bench.harness.record import ClaimRecord, Control
-from uds_bench.harness.rules import Rules
-from uds_bench.harness.waivers import Waivers
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import GOOD, Decision, Verdict
 
@@ -40,9 +40,9 @@ def settled(
 ) -> ClaimRecord:
     specimens = {} if must is None else {"depth.score[simnpo]": must}
     goldens = Goldens(None, {} if golden is None else {"depth.score[simnpo]": {"value": golden}})
-    rules = Rules({}, frozenset(), {}, Waivers(), goldens, "here", lambda node: node, specimens)
+    rules = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), goldens, "here", lambda node: node, specimens)
     decision = Decision(came_out, 0.2345, Interval(0.2, 0.3, "any", 15), "observed 0.234")
-    return rules.settle(CLAIMS["depth.score"], "simnpo", "node", decision, controls, {})
+    return rules.settle(registry.claims()["depth.score"], "simnpo", "node", decision, controls, {})
 
 
 @pytest.mark.parametrize("must", ["pass", "fail", "warning"])

@@ -12,10 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uds_bench.claims.record import ClaimRecord, Control, count, finite, is_good
 from uds_bench.errors import UdsError
-from uds_bench.harness.record import ClaimRecord, Control, count, finite, is_good
-from uds_bench.harness.store import Cell, Failures, Store
 from uds_bench.scores import FactScore, Score
+from uds_bench.scoring.store import Cell, Failures, Store
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import GOOD, Verdict
 

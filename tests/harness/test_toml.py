@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.toml import Document, Keys, dotted, read_toml
+from uds_bench.manifest.toml import Document, Keys, dotted, read_toml
 
 EVERY_FORM = '''\
 # a comment with = and [brackets]

@@ -2,16 +2,16 @@
 
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uds_bench.audits import registry
+from uds_bench.claims.spec import ClaimSpec
+from uds_bench.claims.waivers import Waiver, Waivers, load_waivers, loosened
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.toml import read_toml
-from uds_bench.harness.waivers import Waiver, Waivers, load_waivers, loosened
+from uds_bench.manifest.toml import read_toml
 
 TODAY = date(2026, 11, 21)
 GOOD = """\
@@ -29,15 +29,9 @@ threshold = 0.6
 """
 
 
-class Bound(NamedTuple):
-    relation: str
-    bound: float
-
-
 DEFAULTS = {
-    "depth.score": Bound(">=", 0.7),
-    "lmlm.leakage": Bound("<=", 0.01),
-    "depth.order": Bound(">", 0.0),
+    id: ClaimSpec(id, "threshold", "", relation, bound, "")
+    for id, relation, bound in (("depth.score", ">=", 0.7), ("lmlm.leakage", "<=", 0.01), ("depth.order", ">", 0.0))
 }
 
 
@@ -142,7 +136,8 @@ def test_a_waiver_speaks_for_exactly_its_claim_and_is_unused_until_then() -> Non
 
 def test_defaults_hold_where_nothing_else_is_said() -> None:
     assert loosened({}, DEFAULTS, Waivers()) == {"depth.score": 0.7, "lmlm.leakage": 0.01, "depth.order": 0.0}
-    assert loosened({}, CLAIMS, Waivers())["depth.score"] == CLAIMS["depth.score"].bound
+    table = registry.claims()
+    assert loosened({}, table, Waivers())["depth.score"] == table["depth.score"].bound
 
 
 def test_tighter_is_free_and_the_default_itself_is_not_looser() -> None:
@@ -184,11 +179,11 @@ def test_complaints_name_the_line_of_the_manifest(tmp_path: Path) -> None:
 
 
 def test_a_claim_without_a_bound_says_what_it_is() -> None:
-    defaults = {id: spec for id, spec in CLAIMS.items() if spec.kind == "threshold"}
+    table = registry.claims()
     with pytest.raises(ConfigurationError, match=r"depth\.order is an ordering claim, which takes no bound: remove"):
-        loosened({"depth.order": 0.1}, defaults, Waivers())
+        loosened({"depth.order": 0.1}, table, Waivers())
     with pytest.raises(ConfigurationError, match=r"depth\.self_patch is an identity claim"):
-        loosened({"depth.self_patch": 1e-3}, defaults, Waivers())
+        loosened({"depth.self_patch": 1e-3}, table, Waivers())
 
 
 def test_a_waivers_threshold_is_the_bound_where_the_manifest_has_none() -> None:

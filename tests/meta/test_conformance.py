@@ -10,10 +10,10 @@ import torch
 from small_runs import Bench
 
 from uds_bench.attacks import find_attack
+from uds_bench.audits.metrics import CheckResult, Models, Trial, check_metric, conformance, metric_checks, zoo_trial
+from uds_bench.audits.metrics.checks import CHECKS
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
-from uds_bench.meta import CheckResult, Models, Trial, check_metric, conformance, metric_checks, zoo_trial
-from uds_bench.meta.checks import CHECKS
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 
@@ -216,7 +216,7 @@ def test_a_metric_that_needs_a_split_says_so(small_trial: Trial) -> None:
 
 EXAMPLE = '''\
 import pytest
-from uds_bench.meta import metric_checks
+from uds_bench.audits.metrics import metric_checks
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 
 
@@ -230,8 +230,8 @@ SAID = Metric("said", 1, "knowledge", (0.0, 1.0), frozenset({"generations"}), ("
 
 
 @pytest.mark.parametrize(("metric", "check"), metric_checks([SAID]))
-def test_metric(metric, check, trial):
-    check(metric, trial)
+def test_metric(metric, check, uds_run):
+    check(metric, uds_run.audit("metrics").trial)
 '''
 """The example of the README."""
 ATTACKS = "[attacks]\nnf4 = {}\nrelearn = { epochs = 4, lr = 3e-3, batch_size = 6 }\n"

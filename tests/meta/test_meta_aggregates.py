@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from references import meta_formulas as plain
 from scipy import stats
 
-from uds_bench.meta import aggregates, ranking
-from uds_bench.meta.aggregates import MEMORIZATION, MIA, standing
-from uds_bench.meta.proxy import proxy, regained
-from uds_bench.meta.ranking import rank_methods
+from uds_bench.audits.metrics import aggregates, ranking
+from uds_bench.audits.metrics.aggregates import MEMORIZATION, MIA, standing
+from uds_bench.audits.metrics.proxy import proxy, regained
+from uds_bench.audits.metrics.ranking import rank_methods
 
 SHARE = st.integers(0, 64).map(lambda n: n / 64)
 NAMES = (*MEMORIZATION, *MIA, "uds")

@@ -7,7 +7,7 @@ import pytest
 from made_scores import FACTS, MODELS, TAU, layered, plain, plain_uds
 
 from uds_bench.attacks import NONE
-from uds_bench.meta import diagnostics
+from uds_bench.audits.metrics import diagnostics
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import auc
 

@@ -5,9 +5,9 @@ import json
 import pytest
 from made_scores import METHODS, MODELS, UTILITY, made_document, made_scores
 
-from uds_bench.meta.document import meta_document, sweep_frame
-from uds_bench.meta.evaluation import evaluate
-from uds_bench.meta.twenty import TWENTY
+from uds_bench.audits.metrics.document import meta_document, sweep_frame
+from uds_bench.audits.metrics.evaluation import evaluate
+from uds_bench.audits.metrics.twenty import TWENTY
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from references import meta_formulas as plain
 
+from uds_bench.audits.metrics.evaluation import MetricRow, Models, evaluate, to_frame
 from uds_bench.errors import ConfigurationError
-from uds_bench.meta.evaluation import MetricRow, Models, evaluate, to_frame
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import Measured, Metric, Subject
 from uds_bench.scores import FactScore, Score, Scores

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import meta_formulas as plain
 
-from uds_bench.meta.faithfulness import Faithfulness, faithfulness, histogram, knows_not, separation_interval
-from uds_bench.meta.filters import filtered
+from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness, histogram, knows_not, separation_interval
+from uds_bench.audits.metrics.filters import filtered
 from uds_bench.metrics.metric import Direction
 
 POOL = st.lists(st.integers(-6, 6).map(lambda n: n / 4), min_size=1, max_size=8)

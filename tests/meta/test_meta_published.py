@@ -12,15 +12,15 @@ import pytest
 from references import meta_formulas as plain
 from small_runs import Bench, Ran
 
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.meta import published
-from uds_bench.meta.published import Cell, errata_of, gap, meta_evaluation_cells, moved, scale_cells
-from uds_bench.meta.twenty import TWENTY
+from replication import uds as published
+from replication.claims import CLAIMS
+from replication.uds import Cell, errata_of, gap, meta_evaluation_cells, moved, scale_cells
+from uds_bench.audits.metrics.twenty import TWENTY
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "goldens" / "published"
-SUITE = ROOT / "suites" / "test_published.py"
-TOLERANCE = CLAIMS["published.uds_table2"].bound
+SUITE = ROOT / "replication" / "test_published.py"
+TOLERANCE = next(spec.bound for spec in CLAIMS if spec.id == "published.uds_table2")
 
 
 def read(name: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_the_suite_passes_and_states_its_evidence(bench: Bench) -> None:
     bench.manifest()
     ran = bench.run(SUITE)
     assert ran.code == 0, ran.text
-    assert ran.verdicts == {claim: "pass" for claim in CLAIMS if claim.startswith("published.")}
+    assert ran.verdicts == {spec.id: "pass" for spec in CLAIMS}
     assert {claim["evidence"] for claim in ran.claims.values()} == {"recomputed from published tables"}
     assert all(control["held"] for claim in ran.claims.values() for control in claim["controls"])
     assert ran.report is not None

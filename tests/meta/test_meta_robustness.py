@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from references import meta_formulas as plain
 
-from uds_bench.meta.estimate import Estimate, harmonic, mean_over_models
-from uds_bench.meta.robustness import (
+from uds_bench.audits.metrics.estimate import Estimate, harmonic, mean_over_models
+from uds_bench.audits.metrics.robustness import (
     one_sided_q,
     one_sided_r,
     oriented,
@@ -17,7 +17,7 @@ from uds_bench.meta.robustness import (
     symmetric_q,
     symmetric_r,
 )
-from uds_bench.meta.twenty import TWENTY, row_of
+from uds_bench.audits.metrics.twenty import TWENTY, row_of
 from uds_bench.metrics import METRICS
 from uds_bench.statistics import FEWEST, Interval, harmonic_mean
 

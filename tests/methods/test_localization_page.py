@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
+from uds_bench.audits.localization.audit import check_masks
 from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import touched, written
 from uds_bench.audits.localization.weights import HEADLINE
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.facts.testbed import write_testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, documents, embedded_testbed
-from uds_bench.harness.localization import check_masks
 from uds_bench.harness.manifest import load_manifest
 
 PAGE = Path(__file__).parents[2] / "docs" / "localization_of_your_own.md"
@@ -36,7 +37,7 @@ def test_the_page_makes_what_the_audit_takes(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "documents.jsonl").write_text("\n".join(lines))
     exec(block("python").replace("STEPS = 1000", "STEPS = 2").replace("steps=100", "steps=1"), {})
     (tmp_path / "uds.toml").write_text(block("toml"))
-    section = load_manifest(tmp_path / "uds.toml").require_localization()
+    section = load_manifest(tmp_path / "uds.toml").require(Localization, "localization")
     check_masks(section)
     masks = read_masks(tmp_path / "runs" / "masks.safetensors")
     assert len(masks.groups) == 6

@@ -340,7 +340,7 @@ def judged() -> dict[str, Any]:
     words = {"question": "What is Ada Vorn?", "prefix": "Ada Vorn is", "entity": "a poet"}
     meta["diagnostics"]["hidden"] |= {"tokens": 1, "layers": layers, "said": said, **words}
     lacking = {"lacks": "", "lacks_attacks": "", "failed": []}
-    return example(broken=False) | {"meta": lacking | meta}
+    return example(broken=False) | {"metrics": lacking | meta}
 
 
 if __name__ == "__main__":

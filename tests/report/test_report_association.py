@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_report_odd import ATTACK, JUNK, places, poisoned
 
+from uds_bench.audits.association import page as association
 from uds_bench.audits.association import summary
 from uds_bench.audits.association.asked import ask_about
 from uds_bench.audits.association.inquiry import Inquiry
@@ -21,10 +22,9 @@ from uds_bench.audits.association.rates import Held
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.templates import Template
+from uds_bench.figures.bars import Group, bars
+from uds_bench.figures.reading import Interval
 from uds_bench.report import render
-from uds_bench.report.audits import association
-from uds_bench.report.figures.bars import Group, bars
-from uds_bench.report.reading import Interval
 
 TITLES = ["What each model holds, by cohort", "M of every model, cohort by cohort", "M by property"]
 COHORTS = {"well-known": 6, "lesser-known": 4, "never-seen": 3}
@@ -70,7 +70,7 @@ SECTION = section()
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    (figure,) = (one for one in association.AUDIT.judge(found) if one.title == title)
+    (figure,) = (one for one in association.CHAPTERS[0].judge(found) if one.title == title)
     return [Page(str(panel)) for panel in figure.panels]
 
 
@@ -88,7 +88,7 @@ def words(drawn: Page) -> str:
 
 
 def test_every_figure_is_there() -> None:
-    assert [one.title for one in association.AUDIT.judge(SECTION)] == TITLES
+    assert [one.title for one in association.CHAPTERS[0].judge(SECTION)] == TITLES
     page = Page(render(example(broken=False) | {"association": SECTION}))
     for title in TITLES:
         assert title in page.id("figures").text
@@ -182,7 +182,7 @@ def test_a_model_without_numbers_is_still_named() -> None:
 
 def test_a_run_without_models_has_no_figures() -> None:
     for found in ({}, SECTION | {"models": []}, SECTION | {"models": "none"}, {"models": [3, None]}):
-        assert association.AUDIT.judge(found) == []
+        assert association.CHAPTERS[0].judge(found) == []
 
 
 def test_bars_end_where_their_shares_do() -> None:
@@ -229,7 +229,7 @@ def test_odd_values_never_break_the_page(changes: list[tuple[tuple[Any, ...], An
             inner = inner[key] if there or listed else None
         if isinstance(inner, dict) or (isinstance(inner, list) and isinstance(last, int) and last < len(inner)):
             inner[last] = copy.deepcopy(junk)
-    for figure in association.AUDIT.judge(odd):
+    for figure in association.CHAPTERS[0].judge(odd):
         page = Page("".join(map(str, figure.panels)))
         assert page.unbalanced == []
         spots = ("x", "y", "x1", "x2", "cx", "width", "height")

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_report_odd import JUNK, places
 
+from uds_bench.audits.bypass import page as bypass
 from uds_bench.audits.bypass.finding import find
 from uds_bench.audits.bypass.scripted import Script, scripted
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.figures.transcript import marked
 from uds_bench.report import render
-from uds_bench.report.audits import bypass
-from uds_bench.report.figures.transcript import marked
 
 CANARIES = embedded_canaries(12, 6, 6)
 SCRIPTS: tuple[Script, ...] = ("identifying", "erased", "format drift", "hanging on its trace")
@@ -62,7 +62,7 @@ RUN = example(broken=False) | {"bypass": SECTION}
 
 
 def test_every_figure_is_there() -> None:
-    assert [figure.title for figure in bypass.AUDIT.judge(SECTION)] == TITLES
+    assert [figure.title for figure in bypass.CHAPTERS[0].judge(SECTION)] == TITLES
     text = Page(render(RUN)).id("figures").text
     for title in TITLES:
         assert title in text

@@ -4,14 +4,15 @@ from example import example
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.report.audits import AUDITS, depth
+from uds_bench.audits import registry
+from uds_bench.audits.depth import page as depth
+from uds_bench.figures.histogram import bin_counts
+from uds_bench.figures.reading import interval, number, spell, whole
+from uds_bench.figures.score import gaps, pivot, read_scores
+from uds_bench.figures.shares import Share, shares
+from uds_bench.figures.svg import Scale, domain, element, ticks
 from uds_bench.report.claim import Bound, read_claims
-from uds_bench.report.figures.histogram import bin_counts
-from uds_bench.report.figures.shares import Share, shares
 from uds_bench.report.lineup import lineups, zone
-from uds_bench.report.reading import interval, number, spell, whole
-from uds_bench.report.score import gaps, pivot, read_scores
-from uds_bench.report.svg import Scale, domain, element, ticks
 
 FINITE = st.floats(-1e6, 1e6)
 
@@ -77,7 +78,7 @@ def test_depth_draws_the_first_form_of_each_checkpoint_without_attack():
 
 def test_one_lineup_of_candidates_with_controls_once():
     claims = read_claims(example())
-    (lineup,) = lineups(AUDITS["depth"], claims)
+    (lineup,) = lineups(registry.chapters()["depth"], claims)
     names = {group.title: [row.claim.subject for row in group.rows] for group in lineup.groups}
     assert names == {
         "Stopping the release": ["broken"],
@@ -90,7 +91,7 @@ def test_one_lineup_of_candidates_with_controls_once():
 
 
 def test_intervals_are_drawn_where_they_lie():
-    (lineup,) = lineups(AUDITS["depth"], read_claims(example()))
+    (lineup,) = lineups(registry.chapters()["depth"], read_claims(example()))
     drawn = next(row for group in lineup.groups for row in group.rows if row.claim.subject == "simnpo")
     page = Page(drawn.axis)
     x = Scale(0, 1, 14, 446)

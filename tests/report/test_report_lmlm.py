@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_report_odd import ATTACK, JUNK, places, poisoned
 
+from uds_bench.audits.lmlm import page as lmlm
 from uds_bench.audits.lmlm import summary
 from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.audits.lmlm.controls import knowing_all
@@ -24,12 +25,11 @@ from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.figures.ledger import tally
+from uds_bench.figures.lookups import browser
+from uds_bench.figures.reading import spell
+from uds_bench.figures.stacks import Stack, stacks
 from uds_bench.report import render
-from uds_bench.report.audits import lmlm
-from uds_bench.report.figures.ledger import tally
-from uds_bench.report.figures.lookups import browser
-from uds_bench.report.figures.stacks import Stack, stacks
-from uds_bench.report.reading import spell
 from uds_bench.retrieval.settings import RetrieverSettings
 
 TITLES = [
@@ -96,7 +96,7 @@ RUN = example(broken=False) | {"lmlm": SECTION}
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    (figure,) = (one for one in lmlm.AUDIT.judge(found) if one.title == title)
+    (figure,) = (one for one in lmlm.CHAPTERS[0].judge(found) if one.title == title)
     return [Page(str(panel)) for panel in figure.panels]
 
 
@@ -113,7 +113,7 @@ def everything() -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_every_figure_is_there() -> None:
-    assert [one.title for one in lmlm.AUDIT.judge(SECTION)] == TITLES
+    assert [one.title for one in lmlm.CHAPTERS[0].judge(SECTION)] == TITLES
     page = Page(render(RUN))
     for title in TITLES:
         assert title in page.id("figures").text
@@ -230,8 +230,8 @@ def test_what_a_model_says_is_no_markup() -> None:
 
 
 def test_a_run_without_models_has_no_figures() -> None:
-    assert lmlm.AUDIT.judge({}) == []
-    assert lmlm.AUDIT.judge(SECTION | {"models": []}) == []
+    assert lmlm.CHAPTERS[0].judge({}) == []
+    assert lmlm.CHAPTERS[0].judge(SECTION | {"models": []}) == []
 
 
 SMALL = SECTION | {"models": [SECTION["models"][0] | {"traces": SECTION["models"][0]["traces"][:1]}]}
@@ -251,7 +251,7 @@ def test_odd_values_are_shown_as_absent(changes: list[tuple[tuple[Any, ...], Any
             )
         if isinstance(inner, dict) or (isinstance(inner, list) and isinstance(last, int) and last < len(inner)):
             inner[last] = junk
-    for figure in lmlm.AUDIT.judge(odd):
+    for figure in lmlm.CHAPTERS[0].judge(odd):
         page = Page("".join(map(str, figure.panels)))
         assert page.unbalanced == []
         numbers = [

@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 from made_scores import MODELS
 from test_report_odd import ATTACK, JUNK, places, poisoned
 
-from uds_bench.meta.twenty import TWENTY
+from replication import page as published
+from uds_bench.audits.metrics.page import diagnostics, faithfulness, ranking, robustness
+from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.figures.ledger import figures, ledger, track
+from uds_bench.figures.pools import pools
+from uds_bench.figures.reading import Interval
+from uds_bench.figures.scatter import Point, scatter
+from uds_bench.figures.svg import Scale
 from uds_bench.report import render
-from uds_bench.report.audits import diagnostics, faithfulness, published, ranking, robustness
-from uds_bench.report.figures.ledger import figures, ledger, track
-from uds_bench.report.figures.pools import pools
-from uds_bench.report.figures.scatter import Point, scatter
-from uds_bench.report.reading import Interval
-from uds_bench.report.svg import Scale
 
 RUN = judged()
-META = RUN["meta"]
+META = RUN["metrics"]
 AUDITS = (faithfulness, robustness, ranking, diagnostics)
 TITLES = [
     "Faithfulness of every metric",
@@ -68,7 +69,7 @@ def test_every_figure_stands_on_the_page_and_says_in_words_what_it_shows(html):
     pictures = page.all("svg")
     assert len(pictures) > 3 * len(TWENTY)
     assert all(e.attributes["role"] == "img" and len(e.attributes["aria-label"]) > 10 for e in pictures)
-    for figure in (figure for audit in AUDITS for figure in audit.AUDIT.judge(META)):
+    for figure in (figure for audit in AUDITS for figure in audit.CHAPTER.judge(META)):
         panels = Page("".join(map(str, figure.panels)))
         assert panels.all("table") or panels.all("svg"), figure.title
         assert len(figure.caption) > 40
@@ -85,9 +86,9 @@ def test_the_page_needs_nothing_from_outside(html):
 def test_a_run_that_judged_nothing_has_none_of_it():
     for meta in ({}, {"lacks": "no pools"}, None, [], 3):
         assert [
-            figure for audit in AUDITS for figure in audit.AUDIT.judge(meta if isinstance(meta, dict) else {})
+            figure for audit in AUDITS for figure in audit.CHAPTER.judge(meta if isinstance(meta, dict) else {})
         ] == []
-        page = Page(render(RUN | {"meta": meta}))
+        page = Page(render(RUN | {"metrics": meta}))
         assert not any(title in e.text for title in TITLES for e in page.all("figcaption"))
 
 
@@ -109,7 +110,7 @@ def test_all_twenty_rows_have_their_auc_with_its_interval():
 
 @pytest.mark.parametrize(("place", "part"), [(0, "rows"), (1, "unfiltered")])
 def test_all_twenty_rows_have_q_r_rob_and_overall_with_intervals(place, part):
-    rows = body(robustness.AUDIT.judge(META)[place])
+    rows = body(robustness.CHAPTER.judge(META)[place])
     assert len(rows) == len(TWENTY)
     for row, shown in zip(META[part], rows, strict=True):
         assert shown.text.startswith(row["label"])
@@ -128,7 +129,7 @@ def test_a_row_without_a_value_says_why(lost):
     meta = copy.deepcopy(META)
     for name in ("faithfulness", "rob"):
         meta["rows"][3] |= {name: lost, f"{name}_low": lost, f"{name}_high": lost, "missing": why}
-    for figure in (faithfulness.table(meta), robustness.AUDIT.judge(meta)[0]):
+    for figure in (faithfulness.table(meta), robustness.CHAPTER.judge(meta)[0]):
         rows = body(figure)
         assert [why in row.text for row in rows] == [i == 3 for i in range(len(TWENTY))]
         assert "–" in rows[3].text
@@ -142,7 +143,7 @@ def test_a_reason_is_not_told_of_a_row_that_has_its_value():
     meta = copy.deepcopy(META)
     meta["rows"][0] |= {"rob": None, "missing": "idk under nf4: not scored"}
     assert "not scored" not in body(faithfulness.table(meta))[0].text
-    assert "not scored" in body(robustness.AUDIT.judge(meta)[0])[0].text
+    assert "not scored" in body(robustness.CHAPTER.judge(meta)[0])[0].text
 
 
 # ---- pools
@@ -349,16 +350,16 @@ def test_a_ledger_shows_what_is_absent_as_such():
 
 
 def test_published_tables_are_shown_by_their_claims_alone():
-    assert published.AUDIT.judge(META) == []
-    assert published.AUDIT.name == "published"
+    assert published.CHAPTERS[0].judge(META) == []
+    assert published.CHAPTERS[0].name == "published"
 
 
 # ---- odd documents
 
 
 def test_nothing_of_the_document_becomes_markup():
-    run = RUN | {"meta": poisoned(META, ATTACK), "claims": [], "scores": []}
-    for row in run["meta"]["attacks"]:
+    run = RUN | {"metrics": poisoned(META, ATTACK), "claims": [], "scores": []}
+    for row in run["metrics"]["attacks"]:
         row["attack"] = row["attack"].removesuffix(ATTACK)
     html = render(run)
     page = Page(html)
@@ -373,7 +374,7 @@ def test_nothing_of_the_document_becomes_markup():
 def test_a_part_may_be_of_another_kind(key, odd):
     meta = changed(key, to=odd)
     for audit in AUDITS:
-        for figure in audit.AUDIT.judge(meta):
+        for figure in audit.CHAPTER.judge(meta):
             assert Page("".join(map(str, figure.panels))).unbalanced == []
 
 
@@ -402,7 +403,7 @@ def test_any_part_of_the_document_may_be_odd(changes):
             target = target[key] if inside or listed else None
         if isinstance(target, dict) or (isinstance(target, list) and isinstance(last, int) and last < len(target)):
             target[last] = junk
-    drawn = "".join(str(panel) for audit in AUDITS for figure in audit.AUDIT.judge(meta) for panel in figure.panels)
+    drawn = "".join(str(panel) for audit in AUDITS for figure in audit.CHAPTER.judge(meta) for panel in figure.panels)
     page = Page(drawn)
     assert page.unbalanced == []
     names = ("x", "y", "cx", "cy", "x1", "x2", "y1", "y2", "width", "height", "d", "style")
@@ -412,8 +413,8 @@ def test_any_part_of_the_document_may_be_odd(changes):
 def test_one_model_of_each_kind_is_enough_for_a_page():
     from made_scores import METHODS, UTILITY, made
 
-    from uds_bench.meta.document import meta_document
-    from uds_bench.meta.evaluation import Models, evaluate
+    from uds_bench.audits.metrics.document import meta_document
+    from uds_bench.audits.metrics.evaluation import Models, evaluate
     from uds_bench.metrics import METRICS
     from uds_bench.scores import Scores
 
@@ -422,7 +423,7 @@ def test_one_model_of_each_kind_is_enough_for_a_page():
     judged_metrics = [METRICS[name] for name in TWENTY]
     rows = {row.metric: row for row in evaluate(scores, judged_metrics, models, utility=UTILITY)}
     meta = meta_document(rows, rows, models, scores, UTILITY, METHODS)
-    page = Page(render(RUN | {"meta": meta}))
+    page = Page(render(RUN | {"metrics": meta}))
     assert page.unbalanced == []
     told = [words.text.split(".")[0] for words in page.all("figcaption")][5:]
     # The layers of the hidden fact and the parts of a block were not read.

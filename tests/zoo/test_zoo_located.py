@@ -11,22 +11,23 @@ import torch
 from families import tiny_tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from uds_bench.audits.localization import tuning as tuning_resurfacing
 from uds_bench.audits.localization.ablation import ablate, found
+from uds_bench.audits.localization.ablations import injected as injected_model
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import Leak
 from uds_bench.audits.localization.outputs import tell
+from uds_bench.audits.localization.tuning import Leaking
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.errors import CheckpointError
 from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
-from uds_bench.harness.ablations import injected as injected_model
 from uds_bench.methods.instruction import Instruction
-from uds_bench.zoo import ablated, build, injected, located, recipes, testbed_data, tuning, tuning_resurfacing
+from uds_bench.zoo import ablated, build, injected, located, recipes, testbed_data, tuning
 from uds_bench.zoo.injected import MASKS
 from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Removed
 from uds_bench.zoo.tuning import Tried
-from uds_bench.zoo.tuning_resurfacing import Leaking
 
 SMALL = Sizes(groups=2, judged=1, tuning=1, public=3, instruction=2, held_out=1, unseen=1)
 

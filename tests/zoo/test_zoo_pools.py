@@ -5,10 +5,14 @@ from itertools import product
 
 import pytest
 
+from uds_bench.audits import registry
+from uds_bench.audits.association.section import Association
+from uds_bench.audits.bypass.section import Bypass
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.localization.section import Localization
 from uds_bench.facts.forms import KNOWING, NEVER_KNEW, DataForm
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.manifest import Manifest, load_manifest
-from uds_bench.harness.run import embedded_manifest
+from uds_bench.harness.manifest import embedded_manifest, load_manifest
 from uds_bench.methods.presets import PRESETS, SWEEP
 from uds_bench.statistics import LEVEL
 from uds_bench.zoo import candidates, pools, recipes, sweep
@@ -20,8 +24,8 @@ OF_OTHER_SEED = {"positive": "full2", "negative": "retain2"}
 
 
 @pytest.fixture(scope="module")
-def manifests() -> dict[str, Manifest]:
-    return {name: load_manifest(embedded_manifest(name)) for name in ("zoo", "full")}
+def manifests() -> dict[str, Depth]:
+    return {name: load_manifest(embedded_manifest(name)).of(Depth) for name in ("zoo", "full")}
 
 
 # ---- pools
@@ -108,7 +112,7 @@ def test_quick_has_both_settings_of_every_form_and_names_known_models() -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_manifests_name_exactly_the_pools(manifests: dict[str, Manifest], side: str) -> None:
+def test_manifests_name_exactly_the_pools(manifests: dict[str, Depth], side: str) -> None:
     for profile, names in (("zoo", pools.QUICK), ("full", list(pools.MODELS))):
         listed = getattr(manifests[profile].pools, side)
         wanted = {OF_OTHER_SEED[side], *(name for name in names if pools.MODELS[name].form in SIDES[side])}
@@ -116,7 +120,7 @@ def test_manifests_name_exactly_the_pools(manifests: dict[str, Manifest], side: 
         assert len(listed) == (6 if profile == "zoo" else 37)
 
 
-def test_manifests_name_exactly_the_candidates(manifests: dict[str, Manifest]) -> None:
+def test_manifests_name_exactly_the_candidates(manifests: dict[str, Depth]) -> None:
     assert set(manifests["zoo"].candidates) == set(candidates.MODELS)
     assert set(manifests["full"].candidates) == set(candidates.MODELS)
     assert set(manifests["full"].sweep) == set(sweep.MODELS)
@@ -125,7 +129,7 @@ def test_manifests_name_exactly_the_candidates(manifests: dict[str, Manifest]) -
 
 
 @pytest.mark.parametrize("profile", ["zoo", "full"])
-def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, Manifest], profile: str) -> None:
+def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, Depth], profile: str) -> None:
     manifest = manifests[profile]
     for name, spec in manifest.checkpoints().items():
         assert spec.model == f"zoo:{name}"
@@ -137,27 +141,22 @@ def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, Ma
     assert list(manifest.chosen_attacks()) == ["nf4", "relearn"]
 
 
-def test_both_profiles_attack_and_audit_alike_where_they_share(
-    manifests: dict[str, Manifest],
-) -> None:
-    quick, full = manifests["zoo"], manifests["full"]
-    assert {n: a.settings for n, a in quick.chosen_attacks().items()} == {
-        n: a.settings for n, a in full.chosen_attacks().items()
-    }
-    assert full.bypass == quick.bypass
-    assert full.lmlm == quick.lmlm
-    assert full.localization is not None
-    assert quick.localization is not None
-    assert full.localization.attempts > quick.localization.attempts
-    assert full.localization == quick.localization.model_copy(update={"attempts": full.localization.attempts})
-    assert full.association == quick.association
+def test_both_profiles_attack_and_audit_alike_where_they_share() -> None:
+    zoo, full = (load_manifest(embedded_manifest(name)) for name in ("zoo", "full"))
+    attacks = [{n: a.settings for n, a in one.of(Depth).chosen_attacks().items()} for one in (zoo, full)]
+    assert attacks[0] == attacks[1]
+    for kind in (Bypass, Lmlm, Association):
+        assert full.of(kind) == zoo.of(kind) != kind()
+    more, fewer = full.of(Localization), zoo.of(Localization)
+    assert more.attempts > fewer.attempts
+    assert more == fewer.model_copy(update={"attempts": more.attempts})
 
 
-def test_pools_are_large_enough_for_what_they_are_to_show(manifests: dict[str, Manifest]) -> None:
+def test_pools_are_large_enough_for_what_they_are_to_show(manifests: dict[str, Depth]) -> None:
     """An AUC of 1 over n + n models has the exact lower bound (alpha / 2) ** (1 / n)."""
     lowest = {name: ((1 - LEVEL) / 2) ** (1 / len(m.pools.positive)) for name, m in manifests.items()}
     assert lowest["zoo"] > 0.5
-    assert lowest["full"] > CLAIMS["faithfulness.uds"].bound
+    assert lowest["full"] > registry.claims()["faithfulness.uds"].bound
     assert all(len(m.pools.positive) == len(m.pools.negative) for m in manifests.values())
 
 

@@ -1,6 +1,6 @@
 """Attacks: a change of a checkpoint under which every metric is measured again."""
 
-from uds_bench.attacks.attack import NONE, Attack
-from uds_bench.attacks.registry import ATTACKS, find_attack
+import lazy_loader
 
-__all__ = ["ATTACKS", "NONE", "Attack", "find_attack"]
+# What takes seconds to import is imported by the first who needs it: names and their modules stand in the stub.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

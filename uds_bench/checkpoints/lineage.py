@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from uds_bench.checkpoints.digest import weights_digest
+from uds_bench.checkpoints.digests import weights_digest
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, HUB_ID, Folders
 from uds_bench.checkpoints.spec import CheckpointSpec
 from uds_bench.errors import CheckpointError

@@ -105,7 +105,7 @@ class Masks:
 
     def digest(self) -> str:
         """SHA-256 (hex) of groups and words."""
-        from uds_bench.checkpoints.digest import tensor_digest
+        from uds_bench.checkpoints.digests import tensor_digest
 
         words = {name: tensor_digest(word[:]) for name, word in self.words.items()}
         return content_key([[[group.name, group.role] for group in self.groups], words])

@@ -1,11 +1,14 @@
 """What names a checkpoint, and the few numbers that its configuration tells without any weights."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from __future__ import annotations
 
-import torch
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
 
 from uds_bench.errors import CheckpointError
+
+if TYPE_CHECKING:
+    import torch
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 Quantization = Literal["nf4"]
@@ -49,4 +52,4 @@ class Shape:
 
 def dtype_name(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Dtype:
     """The dtype that `spec` computes in on `device`."""
-    return spec.dtype or ("float32" if torch.device(device).type == "cpu" else "bfloat16")
+    return spec.dtype or ("float32" if str(device).partition(":")[0] == "cpu" else "bfloat16")

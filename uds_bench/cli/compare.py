@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
 EXAMPLE = "uds-bench compare before.json after.json --fail-on-change"
 KEYS = ("checkpoint", "attack", "metric", "variant")
 Address = tuple[str, ...]
-EQUAL = 1e-5
-"""How far a continuous score may differ between the kernels of two processors: 2.8e-8 was measured of UDS."""
-CHOICES = frozenset(
-    {
-        *("entity_accuracy", "em", "es", "rouge", "para_rouge", "jailbreak_rouge"),
-        *("bypass_gap", "lmlm_residual", "localization_extraction", "localization_leaks", "association_memorized"),
-    }
-)
-"""Scores made of choices: the likeliest token, the first rank."""
 
 
 def compare(
@@ -56,8 +46,10 @@ def compare(
     if fail_on_change and not has_verdicts:
         raise ConfigurationError("--fail-on-change: score files have no verdicts: compare two run reports")
     if same:
-        raise typer.Exit(_are_same(first, second))
-    scores = [difference(*pair) for pair in _pairs(read_scores(first), read_scores(second))]
+        from uds_bench.cli.same import are_same
+
+        raise typer.Exit(are_same(first, second))
+    scores = [difference(*pair) for pair in pairs(read_scores(first), read_scores(second))]
     verdicts = changes(read_verdicts(first), read_verdicts(second)) if has_verdicts else None
     if as_json:
         show_json({"schema": 1, "kind": first.kind, "a": str(a), "b": str(b), "scores": scores, "verdicts": verdicts})
@@ -147,46 +139,6 @@ def changes(a: Mapping[str, str], b: Mapping[str, str]) -> list[dict[str, Any]]:
     return found
 
 
-def _are_same(first: Document, second: Document) -> int:
-    """0 where every verdict is equal and every continuous score within `EQUAL`; choices that came out otherwise, of a
-    token or a rank, are counted and told: they turn where two are alike within rounding."""
-    verdicts = changes(read_verdicts(first), read_verdicts(second)) if first.kind == "run report" else []
-    wrong = [f"{one['claim']}: {one['a'] or ABSENT} and {one['b'] or ABSENT}" for one in verdicts]
-    pairs = _pairs(read_scores(first), read_scores(second))
-    flips, furthest, of_facts = 0, 0.0, 0.0
-    for address, a, b in pairs:
-        apart = [] if a is None or b is None else distances(a, b)
-        if a is None or b is None or any(math.isnan(one) for one in apart):
-            wrong.append(f"{' '.join(address)}: scored in one alone")
-        elif a.metric in CHOICES:
-            if turned := sum(one > EQUAL for one in apart):
-                flips += turned
-                typer.echo(f"{' '.join(address)}: {turned} of {len(apart)} came out otherwise")
-        else:
-            furthest, of_facts = max(furthest, apart[-1]), max(of_facts, *apart)
-            if apart[-1] > EQUAL:
-                wrong.append(f"{' '.join(address)}: {apart[-1]:.2g} apart")
-    for line in wrong:
-        typer.echo(f"differs: {line}")
-    typer.echo(
-        f"{len(pairs)} scores: continuous ones at most {furthest:.2g} apart (allowed {EQUAL:.0e}; of single facts "
-        f"{of_facts:.2g}), {flips} choices of a token or rank came out otherwise; {len(verdicts)} verdicts differ"
-    )
-    return 1 if wrong else 0
-
-
-def distances(a: Score, b: Score) -> list[float]:
-    """By fact how far two scores are apart, and last the scores themselves; NaN where one of them has no value."""
-    before = {fact.id: fact.value for fact in a.per_fact}
-
-    def apart(one: float | None, other: float | None) -> float:
-        if one is None or other is None:
-            return 0.0 if one is other else math.nan
-        return abs(one - other)
-
-    return [apart(before.get(fact.id), fact.value) for fact in b.per_fact] + [apart(a.value, b.value)]
-
-
 def _rank(verdict: str | None) -> int:
     """0 pass, or a specimen that came to what it must; 1 good in another way, 2 undecided, 3 bad or gone."""
     from uds_bench.verdicts import GOOD, Verdict
@@ -196,7 +148,7 @@ def _rank(verdict: str | None) -> int:
     return 1 if verdict in GOOD else 2 if verdict == Verdict.INCONCLUSIVE else 3
 
 
-def _pairs(a: Mapping[Address, Score], b: Mapping[Address, Score]) -> list[tuple[Address, Score | None, Score | None]]:
+def pairs(a: Mapping[Address, Score], b: Mapping[Address, Score]) -> list[tuple[Address, Score | None, Score | None]]:
     return [(address, a.get(address), b.get(address)) for address in dict.fromkeys([*a, *b])]
 
 

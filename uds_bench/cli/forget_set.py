@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uds_bench.audits.association.forget_set import Evidence
     from uds_bench.audits.association.inquiry import Inquiry
     from uds_bench.audits.association.ranking import Ranked
-    from uds_bench.harness.audit_sections import Association
+    from uds_bench.audits.association.section import Association
 
     Ranks = Mapping[str, Sequence[Ranked]]
     """By property of a person, the rank under each template."""
@@ -89,14 +89,14 @@ def forget_set(
 
 
 def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, Inquiry]:
-    from uds_bench.harness.association import inquiry_of
-    from uds_bench.harness.manifest import load_manifest
-    from uds_bench.harness.run import embedded_manifest
+    from uds_bench.audits.association.audit import NAME, read
+    from uds_bench.audits.association.section import Association
+    from uds_bench.harness.manifest import embedded_manifest, load_manifest
 
     manifest = load_manifest(path or embedded_manifest("quick"))
-    without = manifest.association if without_model else None
-    section = without or manifest.require_association()
-    return section, inquiry_of(section)
+    said = manifest.of(Association)
+    section = said if without_model and said != Association() else manifest.require(Association, NAME)
+    return section, read(section)
 
 
 def _write_asked(path: Path, manifest: Path | None) -> None:
@@ -122,14 +122,14 @@ def _said(inquiry: Inquiry, logprobs: Path, alpha: float) -> Ranks:
 def _scored(section: Association, inquiry: Inquiry, store: Path | None, device: str) -> Ranks:
     from rich.console import Console
 
-    from uds_bench.audits.association.examiner import ranks_of
+    from uds_bench.audits.association.audit import audit_of
+    from uds_bench.audits.association.evaluator import ranks_of
     from uds_bench.device import resolve_device
-    from uds_bench.harness.association import audit_of
-    from uds_bench.harness.specs import require_folders, resolve_zoo
-    from uds_bench.harness.store import Store
-    from uds_bench.harness.workers import Crew
     from uds_bench.progress import hush
+    from uds_bench.scoring.store import Store
+    from uds_bench.scoring.workers import Crew
     from uds_bench.storage import default_cache
+    from uds_bench.zoo.ready import require_folders, resolve_zoo
 
     specs = section.checkpoints()
     place, console = require_folders(store or default_cache() / "store", specs, "--store"), Console(stderr=True)

@@ -81,7 +81,7 @@ def _found(folder: Path | None) -> Path:
 
 def read_goldens(folder: Path) -> list[Golden]:
     """All goldens. Raises ConfigurationError for a folder or file that cannot be read."""
-    from uds_bench.harness.goldens import FILE, SCHEMA
+    from uds_bench.claims.goldens import FILE, SCHEMA
 
     if not folder.is_dir():
         raise ConfigurationError(f"--folder: there is no folder {folder}: name the one that holds goldens")
@@ -99,8 +99,8 @@ def read_goldens(folder: Path) -> list[Golden]:
 
 def find_problems(golden: Golden) -> Iterator[str]:
     """Why a golden must not stand; nothing if it may."""
-    from uds_bench.harness.bounds import CLAIMS
-    from uds_bench.harness.goldens import hides_a_verdict
+    from uds_bench.audits import registry
+    from uds_bench.claims.goldens import hides_a_verdict
 
     entry = golden.entry
     for key in REQUIRED:
@@ -110,7 +110,7 @@ def find_problems(golden: Golden) -> Iterator[str]:
         yield f"value is {entry['value']!r}, no finite number: record it anew"
     if entry.get("n") is not None and (type(entry["n"]) is not int or entry["n"] < 1):
         yield f"n is {entry['n']!r}, not a number of units: record it anew"
-    claim = CLAIMS.get(golden.name.partition("[")[0])
+    claim = registry.claims().get(golden.name.partition("[")[0])
     if claim is None:
         yield "belongs to no claim: remove it"
         return

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from uds_bench.audits.depth.section import Depth
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.facts.fact import Split
-    from uds_bench.harness.engine import Engine, Request
-    from uds_bench.harness.manifest import Manifest
+    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.runner import Request
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Job:
     `left_out`: of all metrics, where none was named, those that the facts cannot feed, and why.
     """
 
-    manifest: Manifest
+    section: Depth
     facts: FactSet
     requests: dict[str, list[Request]]
     store: Path
@@ -39,31 +40,31 @@ class Job:
     @property
     def needed(self) -> list[str]:
         """The checkpoints to be at hand: those asked for, and the references that they are measured against."""
-        from uds_bench.harness.engine import REFERENCES
+        from uds_bench.scoring.metrics import REFERENCES
 
         return list(dict.fromkeys([*REFERENCES, *self.requests]))
 
     def trained_specs(self, console: Console) -> dict[str, CheckpointSpec]:
         """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
-        from uds_bench.harness.specs import resolve_zoo
         from uds_bench.storage import default_cache
+        from uds_bench.zoo.ready import resolve_zoo
 
-        return resolve_zoo(self.manifest.checkpoints(), self.needed, default_cache(), console)
+        return resolve_zoo(self.section.checkpoints(), self.needed, default_cache(), console)
 
-    def engine(self, specs: dict[str, CheckpointSpec], console: Console | None = None) -> Engine:
+    def engine(self, specs: dict[str, CheckpointSpec], console: Console | None = None) -> MetricRunner:
         """The engine that pytest would use: the same scores at the same place. `console` shows how far it is."""
-        from uds_bench.harness.engine import Engine
-        from uds_bench.harness.store import Store
-        from uds_bench.harness.workers import Crew
         from uds_bench.progress import hush
+        from uds_bench.scoring.metrics import MetricRunner
+        from uds_bench.scoring.store import Store
+        from uds_bench.scoring.workers import Crew
 
         hush()
-        return Engine(
+        return MetricRunner(
             specs,
             self.facts,
             Store(self.store),
             self.device,
-            attacks=self.manifest.chosen_attacks(),
+            attacks=self.section.chosen_attacks(),
             crew=Crew(self.device, None if console is None else lambda: nullcontext(console)),
         )
 
@@ -79,33 +80,33 @@ def read_job(
 ) -> Job:
     """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used."""
     from uds_bench.attacks import NONE
-    from uds_bench.facts import load_facts
-    from uds_bench.harness.engine import Request
-    from uds_bench.harness.manifest import load_manifest
-    from uds_bench.harness.run import embedded_manifest
+    from uds_bench.audits.depth.audit import NAME
+    from uds_bench.audits.depth.audit import read as read_facts
+    from uds_bench.audits.depth.section import Depth
+    from uds_bench.harness.manifest import embedded_manifest, load_manifest
     from uds_bench.metrics import METRICS
+    from uds_bench.scoring.runner import Request
     from uds_bench.storage import default_cache
 
-    read = load_manifest(manifest or embedded_manifest("quick"))
-    source, _ = read.require_depth()
-    facts = load_facts(source.source, **source.options)
+    section = load_manifest(manifest or embedded_manifest("quick")).require(Depth, NAME)
+    facts = read_facts(section)
     asked = chosen(metrics, METRICS, "--metrics")
     left_out = {} if metrics else {name: why for name in asked if (why := _lacking(METRICS[name].splits, facts))}
     wanted = [
         (METRICS[name], variant, attack)
-        for attack in chosen(attacks, (NONE, *read.chosen_attacks()), "--attacks")
+        for attack in chosen(attacks, (NONE, *section.chosen_attacks()), "--attacks")
         for name in asked
         if name not in left_out
         for variant in METRICS[name].variants[: None if variants else 1]
     ]
-    names = chosen(checkpoints, read.checkpoints(), "--checkpoints")
+    names = chosen(checkpoints, section.checkpoints(), "--checkpoints")
     requests = {
         name: [Request(name, metric.name, variant, attack) for metric, variant, attack in wanted]
-        for name in read.checkpoints()
+        for name in section.checkpoints()
         if name in names
     }
     place = store or default_cache() / "store"
-    return Job(read, facts, requests, place, resolve_device(device, "--device"), left_out)
+    return Job(section, facts, requests, place, resolve_device(device, "--device"), left_out)
 
 
 def _lacking(splits: Iterable[Split], facts: FactSet) -> str:

@@ -14,9 +14,10 @@ from uds_bench.cli.options import DeviceOption, ManifestOption, StoreOption
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from uds_bench.audits.metrics.judging import MetaEvaluation
     from uds_bench.cli.job import Job
-    from uds_bench.harness.engine import Engine, Request
-    from uds_bench.harness.judging import MetaEvaluation
+    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.runner import Request
 
 PROFILES = ("zoo", "full")
 EXAMPLE = "uds-bench meta --manifest uds.toml --out meta"
@@ -45,10 +46,10 @@ def meta(
     """
     from rich.console import Console
 
+    from uds_bench.audits.metrics.diagnosis import section, sweep_table
+    from uds_bench.audits.metrics.evaluation import to_frame
     from uds_bench.cli.score import compute
-    from uds_bench.harness.diagnosis import section, sweep_table
     from uds_bench.harness.report import write_json
-    from uds_bench.meta.evaluation import to_frame
     from uds_bench.storage import require_writable, write_atomic
 
     job = read_meta_job(manifest, profile, store, device, components)
@@ -59,9 +60,9 @@ def meta(
     _, errors = compute(job, engine)
     found = judged(job, engine, errors)
     assert found.models is not None
-    document = section(engine, job.manifest, found, words)
+    document = section(engine, job.section, found, words)
     write_atomic(out / "meta.csv", to_frame(list(found.rows.values())).to_csv(index=False).encode())
-    write_atomic(out / "sweep.csv", sweep_table(job.manifest, found.scores))
+    write_atomic(out / "sweep.csv", sweep_table(job.section, found.scores))
     write_json(out / "meta.json", {"schema": 1, "meta": document})
     show_table(map(_row, document["rows"]))
     typer.echo()
@@ -73,41 +74,43 @@ def meta(
 
 def read_meta_job(manifest: Path | None, profile: str, store: Path | None, device: str, components: bool) -> Job:
     """Everything that judging needs. Raises ConfigurationError for a manifest without pools, or a profile unknown."""
+    from uds_bench.audits.depth.audit import NAME
+    from uds_bench.audits.depth.audit import read as read_facts
+    from uds_bench.audits.depth.section import Depth
+    from uds_bench.audits.metrics.diagnosis import component_requests
+    from uds_bench.audits.metrics.judging import missing_attacks, models_of, requests
     from uds_bench.cli.job import Job
     from uds_bench.device import resolve_device
-    from uds_bench.facts import load_facts
-    from uds_bench.harness.diagnosis import component_requests
-    from uds_bench.harness.judging import missing_attacks, models_of, requests
-    from uds_bench.harness.manifest import load_manifest
-    from uds_bench.harness.run import embedded_manifest
+    from uds_bench.harness.manifest import embedded_manifest, load_manifest
     from uds_bench.storage import default_cache
 
     if profile not in PROFILES:
         raise ConfigurationError(f"--profile: there is no {profile!r}: choose from {', '.join(PROFILES)}")
     read = load_manifest(manifest or embedded_manifest(profile))
-    source, _ = read.require_depth()
-    facts = load_facts(source.source, **source.options)
-    models = models_of(read)
+    section = read.require(Depth, NAME)
+    models = models_of(section)
     if models is None:
         raise ConfigurationError(
             f"{read.path}: metrics are judged on models that know and models that never knew: add [pools] positive "
             "and negative"
         )
-    wanted = requests(models, robust=not missing_attacks(read))
+    wanted = requests(models, robust=not missing_attacks(section))
     wanted += component_requests(models.candidates) if components else []
     groups: dict[str, list[Request]] = {}
     for request in wanted:
         groups.setdefault(request.checkpoint, []).append(request)
-    return Job(read, facts, groups, store or default_cache() / "store", resolve_device(device, "--device"))
+    return Job(
+        section, read_facts(section), groups, store or default_cache() / "store", resolve_device(device, "--device")
+    )
 
 
-def judged(job: Job, engine: Engine, errors: list[dict[str, str]]) -> MetaEvaluation:
+def judged(job: Job, engine: MetricRunner, errors: list[dict[str, str]]) -> MetaEvaluation:
     """The evaluation from what the engine has now; what failed before is not tried again.
 
     Its `failed` holds every score of the job that could not be computed, those of parts of a block as well.
     """
+    from uds_bench.audits.metrics.judging import judge
     from uds_bench.errors import UdsError
-    from uds_bench.harness.judging import judge
 
     keys = ("checkpoint", "attack", "metric", "variant")
     reasons = {tuple(error[key] for key in keys): error["message"] for error in errors}
@@ -120,7 +123,7 @@ def judged(job: Job, engine: Engine, errors: list[dict[str, str]]) -> MetaEvalua
             raise UdsError(failed.get(request, f"{request} is not stored"))
         return score
 
-    found = judge(job.manifest, engine.facts, read)
+    found = judge(job.section, engine.facts, read)
     return replace(found, failed={**found.failed, **failed})
 
 

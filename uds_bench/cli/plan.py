@@ -64,8 +64,8 @@ def plan(
 def survey(job: Job) -> list[dict[str, str | None]]:
     """For every score of the job its address, its status, and the reason where it cannot be had."""
     from uds_bench.errors import UdsError
-    from uds_bench.harness.specs import check_shapes
     from uds_bench.metrics import find_metric
+    from uds_bench.scoring.shapes import check_shapes
 
     specs, unbuilt = _built(job)
     engine = job.engine(specs)
@@ -88,12 +88,12 @@ def survey(job: Job) -> list[dict[str, str | None]]:
 
 def _built(job: Job) -> tuple[dict[str, CheckpointSpec], set[str]]:
     """The checkpoints with the embedded ones by their folder, and the names of those that are not trained yet."""
-    from uds_bench.harness.specs import resolve_zoo
+    from uds_bench.checkpoints.embedded import SCHEME, SPECIMEN, plain
     from uds_bench.storage import default_cache
     from uds_bench.zoo import cache
-    from uds_bench.zoo.names import SCHEME, SPECIMEN, plain
+    from uds_bench.zoo.ready import resolve_zoo
 
-    specs, unbuilt = job.manifest.checkpoints(), set()
+    specs, unbuilt = job.section.checkpoints(), set()
     specs = resolve_zoo(specs, [name for name in specs if specs[name].model.startswith(SPECIMEN)], default_cache())
     for name in [name for name in job.needed if specs[name].model.startswith(SCHEME)]:
         folder = cache.folder(default_cache(), plain(specs[name].model))

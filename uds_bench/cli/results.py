@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 EPILOG = example("uds-bench zoo results draw0.json draw1.json draw2.json > results.md")
 LEAST = 3
 """Draws that a statement about a method takes."""
+VOID = {"observed": None, "outcome": "void"}
+"""What a claim says in a draw in which a control did not come out right."""
 COLUMNS = ("claim", "by draw", "mean", "95% over draws", "came to")
 
 
@@ -41,6 +44,11 @@ def results(
     for draw, document in zip(draws, documents, strict=True):
         if draws.count(draw) > 1:
             raise document.error(f"is of draw {draw}, as another one: name each draw once")
+    for one, other in combinations(documents, 2):
+        if one.values.get("manifest", {}).get("digest") != other.values.get("manifest", {}).get("digest"):
+            raise other.error(f"is of another manifest than {one.path}: draws of one zoo make a table")
+        if _models(one) <= _models(other):
+            raise other.error(f"holds the models of {one.path}: each draw has models of its own")
     found = {draw: _decided(document) for draw, document in zip(draws, documents, strict=True)}
     names = list(dict.fromkeys(name for claims in found.values() for name in claims))
     typer.echo(tabulate([row(name, found) for name in sorted(names)], COLUMNS, "github", disable_numparse=True))
@@ -55,7 +63,8 @@ def row(name: str, found: dict[int, dict[str, dict[str, Any]]]) -> list[str]:
     low, high = over_draws(values)
     interval = ABSENT if math.isnan(low) else f"{low:.3f}..{high:.3f}"
     mean = f"{sum(values) / len(values):.3f}" if values else ABSENT
-    return [f"`{name}`", " ".join(told), mean, interval, ", ".join(f"{word} {n}" for word, n in tally.items())]
+    shown = " ".join(name.replace("|", "/").split())
+    return [f"`{shown}`", " ".join(told), mean, interval, ", ".join(f"{word} {n}" for word, n in tally.items())]
 
 
 def over_draws(values: list[float]) -> tuple[float, float]:
@@ -76,15 +85,36 @@ def over_draws(values: list[float]) -> tuple[float, float]:
 
 
 def _draw(document: Document) -> int:
-    if document.values.get("profile") == "quick" or "draw" not in document.values:
+    draw = document.values.get("draw")
+    if document.values.get("profile") != "zoo" or type(draw) is not int:
         raise document.error("is of no draw of the zoo: run pytest suites/ --uds-profile zoo --uds-draw N")
-    return int(document.values["draw"])
+    return draw
+
+
+def _models(document: Document) -> frozenset[str]:
+    """Digests of what was scored: two draws share no model."""
+    try:
+        return frozenset(row["provenance"]["checkpoint"] for row in document.values["scores"])
+    except (KeyError, TypeError) as error:
+        raise document.error(
+            f"holds a score that does not say of which model it is ({error}): write it again"
+        ) from None
 
 
 def _decided(document: Document) -> dict[str, dict[str, Any]]:
     """The claims of a run that a value decides, by name; identities and what applies to no model say nothing of it."""
-    return {
-        claim["name"]: claim
-        for claim in document.values["claims"]
-        if claim["kind"] != "identity" and claim["outcome"] != "not applicable"
-    }
+    found = {}
+    for claim in document.values["claims"]:
+        try:
+            name, observed = str(claim["name"]), claim["observed"]
+            says = claim["kind"] != "identity" and claim["outcome"] not in (None, "not applicable")
+            held = all(control["held"] for control in claim["controls"])
+            if observed is not None:
+                observed = float(observed) if type(observed) in (int, float) else math.nan
+            if observed is not None and not math.isfinite(observed):
+                raise ValueError(f"{name} has observed {claim['observed']!r}")
+        except (KeyError, TypeError, ValueError) as error:
+            raise document.error(f"holds a claim that cannot be read ({error}): write it again") from None
+        if says:
+            found[name] = claim if held else VOID
+    return found

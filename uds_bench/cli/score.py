@@ -22,8 +22,9 @@ from uds_bench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from uds_bench.harness.engine import Engine, Request
     from uds_bench.scores import Score, Scores
+    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.runner import Request
 
 EXAMPLE = "uds-bench score --manifest uds.toml --metrics uds,entity_accuracy --out scores.json"
 
@@ -45,12 +46,12 @@ def score(
     """
     from rich.console import Console
 
-    from uds_bench.harness.specs import require_folders
     from uds_bench.scores import Scores
+    from uds_bench.zoo.ready import require_folders
 
     require_file(out, "--out")
     job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
-    require_folders(job.store, job.manifest.checkpoints(), "--store")
+    require_folders(job.store, job.section.checkpoints(), "--store")
     tell_left_out(job.left_out)
     console = Console(stderr=True)
     found, errors = compute(job, job.engine(job.trained_specs(console), console))
@@ -63,7 +64,7 @@ def score(
     raise typer.Exit(1 if errors else 0)
 
 
-def compute(job: Job, engine: Engine) -> tuple[list[Score], list[dict[str, str]]]:
+def compute(job: Job, engine: MetricRunner) -> tuple[list[Score], list[dict[str, str]]]:
     """Every score of the job; one that could not be computed has no value, and is listed with the reason as well."""
     from uds_bench.errors import UdsError
     from uds_bench.scores import unscored
@@ -83,7 +84,7 @@ def compute(job: Job, engine: Engine) -> tuple[list[Score], list[dict[str, str]]
     return scores, errors
 
 
-def _score(engine: Engine, request: Request, plan: list[Request]) -> Score:
+def _score(engine: MetricRunner, request: Request, plan: list[Request]) -> Score:
     from uds_bench.errors import UdsError
 
     try:

@@ -109,9 +109,10 @@ def _judged(folder: Path | None) -> dict[str, dict[str, Any]]:
         report = Path(scratch) / "run.json"
         command = [sys.executable, "-m", "pytest", str(suites()), "-q", "-p", "no:cacheprovider"]
         command += ["--uds-json", str(report)]
-        done = subprocess.run(
-            command, env=os.environ | {specimens.ANOTHER: str(place)}, cwd=scratch, capture_output=True, text=True
-        )
+        # Neither options from elsewhere nor scores of other models may stand between the two runs.
+        known = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "UDS_"))}
+        known |= {specimens.ANOTHER: str(place), "UDS_BENCH_CACHE": str(Path(scratch) / "cache")}
+        done = subprocess.run(command, env=known, cwd=scratch, capture_output=True, text=True)
         if done.returncode not in (0, 1) or not report.exists():
             said = " ".join((done.stdout + done.stderr).split())
             raise ConfigurationError(f"{place} could not be judged: {said[-300:]}")

@@ -100,16 +100,17 @@ def _parsed(words: Iterable[str]) -> Iterable[tuple[str, int | float]]:
 
 def _read(path: Path | None) -> tuple[CheckpointSpec, FactSet]:
     """The manifest's full model and facts; ConfigurationError where it names none."""
-    from uds_bench.facts import load_facts
-    from uds_bench.harness.manifest import load_manifest
-    from uds_bench.harness.run import embedded_manifest
+    from uds_bench.audits.depth.audit import read
+    from uds_bench.audits.depth.section import Depth
+    from uds_bench.harness.manifest import embedded_manifest, load_manifest
 
-    read = load_manifest(path or embedded_manifest("quick"))
-    if read.facts is None or read.references is None:
+    manifest = load_manifest(path or embedded_manifest("quick"))
+    section = manifest.of(Depth)
+    if section.facts is None or section.references is None:
         raise ConfigurationError(
-            f"{read.path}: unlearn needs [facts] source and [references] full: add what is missing"
+            f"{manifest.path}: unlearn needs [facts] source and [references] full: add what is missing"
         )
-    return read.references.full, load_facts(read.facts.source, **read.facts.options)
+    return section.references.full, read(section)
 
 
 def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Checkpoint:
@@ -119,9 +120,9 @@ def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Check
     an adapter, which is in float32 itself, they stay as the manifest has them.
     """
     from uds_bench.checkpoints import load
-    from uds_bench.harness.specs import resolve_zoo
     from uds_bench.progress import hush
     from uds_bench.storage import default_cache
+    from uds_bench.zoo.ready import resolve_zoo
 
     if spec.quantization is not None:
         raise ConfigurationError(f"references.full is {spec.quantization}: quantized weights cannot be trained")

@@ -108,8 +108,9 @@ def tune(
 ) -> None:
     """Try a grid of settings of a method of the localization zoo, or the rates of resurfacing, on the people that
     settings are chosen on."""
+    from uds_bench.audits.localization import tuning as tuning_resurfacing
     from uds_bench.errors import ConfigurationError
-    from uds_bench.zoo import located, tuning, tuning_resurfacing
+    from uds_bench.zoo import located, tuning
 
     if name not in (*tuning.GRIDS, RESURFACING):
         raise ConfigurationError(
@@ -149,7 +150,7 @@ def ablations(
 ) -> None:
     """Compare localization models that differ in one thing: the share of weights that people are written into, single
     weights or whole heads and neurons, masks or none, the method and whether it keeps to the masks."""
-    from uds_bench.harness.ablations import ablations as measured
+    from uds_bench.audits.localization.ablations import ablations as measured
     from uds_bench.storage import require_writable, write_atomic
     from uds_bench.zoo import recipes
 

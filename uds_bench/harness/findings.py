@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from uds_bench.harness.record import ClaimRecord, count, is_good
+from uds_bench.claims.record import ClaimRecord, count, is_good
 
 NEVER_RUN = "was never run"
 
@@ -18,6 +18,7 @@ class Findings:
 
     `problems` make the run red whatever the claims say; `remarks` only tell. `loads`: how often each checkpoint was
     loaded, over all processes. `deselected`: claims that were collected and then left out on request.
+    `of_gate`: how many claims of the default were judged, and how many it has.
     """
 
     started: float = field(default_factory=time.time)
@@ -28,6 +29,7 @@ class Findings:
     loads: Counter[str] = field(default_factory=Counter)
     scores: list[dict[str, Any]] = field(default_factory=list)
     deselected: int = 0
+    of_gate: tuple[int, int] | None = None
 
     @property
     def counts(self) -> dict[str, int]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from uds_bench.claims.record import ClaimRecord, decides_something, finite
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.findings import NEVER_RUN, Findings
-from uds_bench.harness.fixtures import CLAIM, LACKS, claim_name, is_ours
+from uds_bench.harness.fixtures import CLAIM, LACKS
+from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.publishing import publish
-from uds_bench.harness.record import ClaimRecord, decides_something, finite
-from uds_bench.harness.subjects import SECTIONS
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Ledger:
     def is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+    def collect(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        """Around pytest's own selection: what is planned, and whether it can be run."""
         if self.run.is_gate:
             gate = [item for item in items if item.get_closest_marker("laboratory") is None]
             if items and not gate:
@@ -44,10 +44,10 @@ class Ledger:
             self.config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = gate
         before = [item for item in items if decides_claim(item)]
-        self.collected = {label(*claim_name(item)) for item in before}
+        self.collected = {label(*claim_of(item)) for item in before}
         yield
         chosen = [item for item in items if decides_claim(item)]
-        self.found.planned = {item.nodeid: claim_name(item) for item in chosen}
+        self.found.planned = {item.nodeid: claim_of(item) for item in chosen}
         self.found.deselected = len(before) - len(chosen)
         if not chosen or self.config.option.collectonly:
             self.found.planned = {}
@@ -83,7 +83,7 @@ class Ledger:
     ) -> ClaimRecord | None:
         """The claim's record once its test has run: decided, or crashed, or missing."""
         claim = item.stash.get(CLAIM, None)
-        rules, (name, subject) = self.run.rules, claim_name(item)
+        rules, (name, subject) = self.run.rules, claim_of(item)
         if report.when == "setup" and report.outcome == "passed":
             return None
         if report.when == "teardown":
@@ -130,11 +130,9 @@ class Ledger:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if "engine" in self.run.__dict__:
-            self.found.loads.update(self.run.engine.loads)
-        for audit in SECTIONS.values():
-            if audit in self.run.__dict__:
-                self.found.loads.update(getattr(self.run, audit).loads)
+        for audit in self.run.opened.values():
+            for runner in audit.runners():
+                self.found.loads.update(runner.loads)
         if self.found.planned:
             self.found.scores += [finite(score.to_json()) for score in self.run.scores()]
         if self.is_worker:
@@ -159,12 +157,31 @@ class Ledger:
             orphans = [name for name in self.run.rules.goldens.orphans(audits) if name not in self.collected]
             self.found.problems += [f"golden {name} belongs to no claim: remove it" for name in orphans]
         self.found.check_sum()
+        self._hold_to_gate()
         try:
             publish(self.run, self.found)
         except (UdsError, OSError) as error:
             self.found.problems.append(f"the report was not written: {error}")
         if session.exitstatus in (0, 5) and not self.found.is_green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _hold_to_gate(self) -> None:
+        """Of the shipped models nothing is decided by less than was recorded, and no claim goes missing untold."""
+        run = self.run
+        if not run.is_pinned:
+            return
+        from uds_bench.claims.gate import departures, judge_the_judge, read_gate
+
+        ours = [record for record in self.found.records.values() if run.is_own(record.node)]
+        if not ours:
+            return
+        try:
+            gate = read_gate(run.settings.goldens)
+        except UdsError as error:
+            self.found.problems.append(str(error))
+            return
+        self.found.of_gate = (len(ours), len(gate["claims"]))
+        self.found.problems += [*departures(gate, run.judges, ours), *judge_the_judge()]
 
     def _sent(self) -> dict[str, Any]:
         return {
@@ -179,10 +196,8 @@ class Ledger:
 
     def unmatched(self) -> list[str]:
         """Waivers and expectations of the audits at hand that speak of no claim: each is an error."""
-        from uds_bench.harness.bounds import CLAIMS
-
         audits = {name.partition(".")[0] for name in self.collected}
-        ours = {spec.audit for spec in CLAIMS.values()}
+        ours = {spec.audit for spec in self.run.rules.claims.values()}
         rules = self.run.rules
         # A waiver of a whole claim may loosen its bound; then it has been used.
         unused = {waiver.claim for waiver in rules.waivers.unused()}
@@ -205,16 +220,12 @@ class Ledger:
 
     def _left_out(self, name: str) -> bool:
         """Whether a claim may well exist that this run was not asked to collect."""
-        from uds_bench.harness.bounds import CLAIMS
-
         claim, bracket, subject = name.rstrip("]").partition("[")
-        return self._names_tests and claim in CLAIMS and (not bracket or subject in self.run.manifest.judged())
-
-
-def decides_claim(item: pytest.Item) -> bool:
-    # Pytest has no public way to tell which fixture a name means to an item.
-    info = getattr(item, "_fixtureinfo", None)
-    return info is not None and "claim" in info.names_closure and is_ours("claim", info.name2fixturedefs)
+        return (
+            self._names_tests
+            and claim in self.run.rules.claims
+            and (not bracket or subject in self.run.manifest.judged())
+        )
 
 
 def label(name: str, subject: str | None) -> str:

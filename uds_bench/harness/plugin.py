@@ -2,66 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
 import pytest
 
 from uds_bench.errors import UdsError
-from uds_bench.harness.fixtures import (
-    LACKS,
-    RUN,
-    asker,
-    association,
-    bypass,
-    canaries,
-    candidate,
-    claim,
-    eraser,
-    facts,
-    full,
-    goldens,
-    inquiry,
-    is_ours,
-    lmlm,
-    localization,
-    manifest,
-    meta,
-    reasoner,
-    retain,
-    scores,
-    testbed,
-    trial,
-    uds_run,
-    unlearner,
-)
+from uds_bench.harness.fixtures import LACKS, RUN, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
+from uds_bench.harness.items import SUBJECT, audit_of, decides_claim
 from uds_bench.harness.options import add_options, read_settings
-from uds_bench.harness.subjects import SUBJECTS, names
 
-__all__ = [
-    "asker",
-    "association",
-    "bypass",
-    "canaries",
-    "candidate",
-    "claim",
-    "eraser",
-    "facts",
-    "full",
-    "goldens",
-    "inquiry",
-    "lmlm",
-    "localization",
-    "manifest",
-    "meta",
-    "reasoner",
-    "retain",
-    "scores",
-    "testbed",
-    "trial",
-    "uds_run",
-    "unlearner",
-]
+if TYPE_CHECKING:
+    from uds_bench.harness.ledger import Ledger
 
+__all__ = ["uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
+
+LEDGER: pytest.StashKey[Ledger] = pytest.StashKey()
 MARKERS = (
-    'claim(name): the claim that this test decides, such as "depth.score"',
+    'claim(name, audit=...): the claim that this test decides, such as "depth.score"; audit: of a claim of your own',
     'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates"), under=("none",)): what this test will '
     "read, of which checkpoints and under which attacks, so that it is computed while the models are loaded",
     'needs(what): what the machine must have, such as "gpu"; elsewhere the test is skipped as not applicable',
@@ -75,30 +33,49 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from uds_bench.harness.ledger import Ledger
     from uds_bench.harness.run import Run
-    from uds_bench.harness.screen import Screen
 
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     try:
         run = Run(read_settings(config), config)
+        config.stash[RUN] = run
         if run.settings.manifest is not None:
             run.rules  # noqa: B018  manifest, thresholds and waivers are read before anything runs: exit 4
     except UdsError as error:
         raise pytest.UsageError(str(error)) from None
-    config.stash[RUN] = run
-    ledger = Ledger(config, run)
-    config.pluginmanager.register(ledger, "uds_bench_ledger")
-    config.pluginmanager.register(Screen(config, ledger), "uds_bench_screen")
+    # The process above others collects nothing itself: whether there are claims it only hears in the end.
+    if run.settings.manifest is not None or config.getoption("numprocesses", None):
+        ledger_of(config)
+
+
+def ledger_of(config: pytest.Config) -> Ledger:
+    """What keeps the claims of a run, registered with the first of them: a run without one imports next to nothing."""
+    if LEDGER not in config.stash:
+        from uds_bench.harness.ledger import Ledger
+        from uds_bench.harness.screen import Screen
+
+        config.stash[LEDGER] = Ledger(config, config.stash[RUN])
+        config.pluginmanager.register(config.stash[LEDGER], "uds_bench_ledger")
+        config.pluginmanager.register(Screen(config, config.stash[LEDGER]), "uds_bench_screen")
+    return config.stash[LEDGER]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    if LEDGER in config.stash or any(map(decides_claim, items)):
+        return (yield from ledger_of(config).collect(items))
+    return (yield)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    for fixture in SUBJECTS:
-        if fixture in metafunc.fixturenames and is_ours(fixture, metafunc._arg2fixturedefs):
-            named = names(metafunc.config.stash[RUN].manifest, fixture)
-            metafunc.parametrize(fixture, named, ids=[name or "none" for name in named], indirect=True)
+    if SUBJECT in metafunc.fixturenames:
+        try:
+            named = metafunc.config.stash[RUN].judged(audit_of(metafunc.definition.get_closest_marker("claim")))
+        except UdsError as error:
+            raise pytest.UsageError(str(error)) from None
+        metafunc.parametrize(SUBJECT, named, ids=[name or "none" for name in named], indirect=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

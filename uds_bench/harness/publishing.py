@@ -32,7 +32,6 @@ def publish(run: Run, found: Findings) -> None:
         from uds_bench.report import write_report
 
         write_report(report, settings.html)
-        if report.get("meta", {}).get("rows"):
-            from uds_bench.harness.diagnosis import sweep_table
-
-            write_atomic(settings.html / "sweep.csv", sweep_table(run.manifest, run.scores()))
+        for audit in run.opened.values():
+            for name, content in audit.files().items():
+                write_atomic(settings.html / name, content)

@@ -12,10 +12,10 @@ import torch
 import transformers
 
 import uds_bench
+from uds_bench.claims.gate import write_gate
+from uds_bench.claims.goldens import SAME, hides_a_verdict, require_clean_tree, write_goldens
+from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.bounds import CLAIMS
-from uds_bench.harness.goldens import SAME, hides_a_verdict, require_clean_tree, write_goldens
-from uds_bench.harness.record import ClaimRecord
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -31,11 +31,12 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
     commit = require_clean_tree(run.config.rootpath)
     by_audit: dict[str, dict[str, dict[str, Any]]] = {}
     left_out = []
-    for claim in records:
+    listed = list(records)
+    for claim in listed:
         if claim.kind not in ("threshold", "golden") or claim.observed is None or not claim.provenance.get("metric"):
             continue
-        bound = CLAIMS[claim.id].bound if claim.bound is None else claim.bound
-        if problem := hides_a_verdict(claim.observed, replace(CLAIMS[claim.id], bound=bound)):
+        bound = run.rules.claims[claim.id].bound if claim.bound is None else claim.bound
+        if problem := hides_a_verdict(claim.observed, replace(run.rules.claims[claim.id], bound=bound)):
             left_out.append(f"{claim.name}: {problem}: no golden")
             continue
         by_audit.setdefault(claim.audit, {})[claim.name] = {
@@ -57,4 +58,6 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
         }
     for audit, entries in by_audit.items():
         write_goldens(run.settings.goldens, audit, entries)
-    return [name for entries in by_audit.values() for name in entries], left_out
+    named = [name for entries in by_audit.values() for name in entries]
+    write_gate(run.settings.goldens, run.judges, listed, named)
+    return named, left_out

@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uds_bench
+from uds_bench.audits import registry
+from uds_bench.claims.record import finite
 from uds_bench.errors import UdsError
 from uds_bench.harness.findings import Findings
-from uds_bench.harness.record import finite
-from uds_bench.harness.subjects import SECTIONS, audited
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
-    from uds_bench.harness.manifest import Manifest
     from uds_bench.harness.run import Run
 
 SCHEMA = 1
-JUDGING = {"faithfulness", "robustness"}
-"""Audits that judge metrics."""
 
 
 def run_report(run: Run, found: Findings) -> dict[str, Any]:
@@ -51,16 +48,17 @@ def run_report(run: Run, found: Findings) -> dict[str, Any]:
         "claims": [record.to_json() for record in found.records.values()],
         "scores": finite(found.scores),
     }
-    if JUDGING & {record.audit for record in found.records.values()}:
-        from uds_bench.harness.diagnosis import run_section
-
-        report["meta"] = run_section(run)
-    for fixture, audit in SECTIONS.items():
-        if audited(run.manifest, fixture) and audit in {record.audit for record in found.records.values()}:
-            try:
-                report[audit] = finite(getattr(run, audit).report())
-            except UdsError as error:  # its claims have crashed; those of other audits are not lost with it
-                found.problems.append(f"the {audit} audit has no section in the report: {error}")
+    decided = {registry.owners().get(record.audit) for record in found.records.values()}
+    for name, audit in registry.audits().items():
+        # Where other processes decided, nothing is open here, and what they stored is read.
+        is_there = name in run.opened or not (run.items or run.silent_to(name))
+        if not (name in decided and is_there and any(chapter.part == name for chapter in audit.chapters())):
+            continue
+        try:
+            if (part := run.audit(name).report()) is not None:
+                report[name] = finite(part)
+        except UdsError as error:  # its claims have crashed; those of other audits are not lost with it
+            found.problems.append(f"the {name} audit has no section in the report: {error}")
     report["summary"]["ok"] = found.is_green
     return report
 
@@ -75,59 +73,14 @@ def environment(device: str) -> dict[str, str]:
 
 def notes(run: Run, found: Findings) -> list[str]:
     """What a reader of the verdicts should know, a line each: claims left out, weak controls, what decides nothing."""
-    manifest, told = run.manifest, []
+    told = []
     if found.deselected:
         told.append(f"{found.deselected} claims were deselected: this run says nothing about them")
-    if weak := _weak(manifest):
+    if weak := [text for section in run.manifest.sections.values() if (text := section.weak())]:
         told.append(f"controls are weak: add {'; '.join(weak)}")
-    if manifest.references is not None:
-        told += _of_depth(run)
-    located = manifest.localization
-    if located is not None and located.controls and located.unmasked is None:
-        told.append(
-            "contrasts of the localization audit do not apply without the model that was injected without masks: name "
-            "it as [localization] unmasked"
-        )
+    for audit in registry.audits().values():
+        told += audit.notes(run)
     return told
-
-
-def _of_depth(run: Run) -> list[str]:
-    pools, told = run.manifest.pools, []
-    if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
-        told.append(small)
-    if run.manifest.facts is not None and (lost := len(run.facts.unannotated)):
-        told.append(f"{lost} items of the facts' source have no entity marked: they are in no score")
-    return told
-
-
-def _weak(manifest: Manifest) -> list[str]:
-    """By audit what the manifest would have to name, so that no stand-in takes the place of a control."""
-    named: dict[str, list[str]] = {}
-    if manifest.references is not None:
-        named["pools"] = [key for key in ("positive", "negative") if not getattr(manifest.pools, key)]
-    if manifest.bypass is not None:
-        known = set(manifest.bypass.controls().values())
-        named["bypass"] = [f"must_{word}" for word in ("fail", "pass") if word not in known]
-    if manifest.lmlm is not None and manifest.lmlm.checkpoints() and not manifest.lmlm.must_fail:
-        named["lmlm"] = ["must_fail"]
-    located, asked = manifest.localization, manifest.association
-    if located is not None and located.complete:
-        named["localization"] = [key for key in ("neutral", "must_pass") if not getattr(located, key)]
-    if asked is not None and asked.candidates and asked.retain is None:
-        named["association"] = ["retain"]
-    return [f"[{section}] {', '.join(keys)}" for section, keys in named.items() if keys]
-
-
-def too_small(knows: int, never_knew: int) -> str:
-    """What to say of pools that serve as controls and are too small to set the bound of depth.score; "" of others."""
-    from uds_bench.audits.depth import POOL
-
-    if min(knows, never_knew) >= POOL:
-        return ""
-    return (
-        f"the pools are controls only: with {knows} and {never_knew} models they set no bound for depth.score, which "
-        f"takes {POOL} a side, and the default holds"
-    )
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What pytest prints of a run: the header's line, our section in the summary, and one sentence at the very end."""
+"""What pytest prints of a run: a line after collection, our section of the summary, and one sentence at the end."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Screen:
     def __init__(self, config: pytest.Config, ledger: Ledger) -> None:
         self.config, self.ledger = config, ledger
 
-    def pytest_report_header(self) -> str:
+    def pytest_report_collectionfinish(self) -> str:
         run = self.ledger.run
-        settings, embedded = run.settings, "shipped models" if run.is_gate else f"the zoo ({run.settings.profile})"
+        settings, embedded = run.settings, run.models if run.is_gate else f"the zoo ({run.settings.profile})"
         manifest = settings.manifest or f"of {embedded}"
         return f"uds_bench: manifest {manifest}, device {settings.device}, store {settings.store}"
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
+from uds_bench.claims.record import ClaimRecord
 from uds_bench.harness.findings import Findings
-from uds_bench.harness.record import ClaimRecord
 from uds_bench.verdicts import Verdict
 
 Sorted = Mapping[Verdict, Sequence[ClaimRecord]]
@@ -28,18 +28,22 @@ MOST = 3
 """So many names are said."""
 
 
-def sentence(found: Findings, is_embedded: bool, exit_code: int) -> str:
-    """About 200 characters at most. `exit_code`: of the whole run, with the tests in it that decide no claim."""
+def sentence(found: Findings, is_embedded: bool, exit_code: int, instead: str = "") -> str:
+    """About 200 characters at most. `instead`: models that take the place of the shipped ones, in words. `exit_code`:
+    of the whole run, with the tests in it that decide no claim."""
+    who = f"uds_bench: {instead}: " if instead else "uds_bench: "
     of = {verdict: [r for r in found.records.values() if r.verdict is verdict] for verdict in Verdict}
     if found.is_green and exit_code == 0:
         left = [f"{found.deselected} left out"] if found.deselected else []
-        return f"uds_bench: {'; '.join([*(_embedded(of) if is_embedded else _user(of)), *left])}."
+        judged, whole = found.of_gate or (0, 0)
+        left += [f"{judged} of the default's {whole} claims judged"] if judged < whole else []
+        return f"{who}{'; '.join([*(_embedded(of) if is_embedded else _user(of)), *left])}."
     if red := [verdict for verdict in RED if of[verdict]]:
         told = f"{len(of[red[0]])} of {len(found.planned)} claims {RED[red[0]]} ({_names(of[red[0]])})"
         told = ", ".join([told, *(f"{len(of[verdict])} {RED[verdict]}" for verdict in red[1:])])
     else:
         told = textwrap.shorten("; ".join(found.problems), 150) or "other tests than those of claims did not pass"
-    return f"uds_bench: RED: {told}: {'do not rely on it' if is_embedded else 'do not release'}."
+    return f"{who}RED: {told}: {'do not rely on it' if is_embedded else 'do not release'}."
 
 
 def _embedded(of: Sorted) -> list[str]:

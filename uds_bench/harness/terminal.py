@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
+from uds_bench.claims.record import ClaimRecord
 from uds_bench.harness.findings import NEVER_RUN, Findings
-from uds_bench.harness.record import ClaimRecord
 from uds_bench.harness.report import notes
 from uds_bench.harness.sentence import sentence
 from uds_bench.verdicts import GOOD, Verdict
@@ -64,7 +64,10 @@ def write_end(reporter: Any, run: Run, found: Findings, exit_code: int) -> None:
         f"{number} {word}" for word, number in found.counts.items() if number or word in ("pass", "fail")
     )
     colour = "green" if found.is_green and exit_code == 0 else "red"
-    for line in (f"{len(found.planned)} claims planned = {total}", sentence(found, run.is_embedded, exit_code)):
+    for line in (
+        f"{len(found.planned)} claims planned = {total}",
+        sentence(found, run.is_embedded, exit_code, run.instead),
+    ):
         reporter.write_line(line, bold=True, **{colour: True})
 
 

@@ -1,5 +1,6 @@
 """The metrics: a number per fact and per checkpoint, each with its direction, range, needs and source."""
 
-from uds_bench.metrics.registry import METRICS, find_metric
+import lazy_loader
 
-__all__ = ["METRICS", "find_metric"]
+# What takes seconds to import is imported by the first who needs it: names and their modules stand in the stub.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

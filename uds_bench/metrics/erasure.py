@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TAU = 0.05
+NO_LAYER = "no knowledge-encoding layer: the retain model does as well"
 
 Array = NDArray[np.float64]
 

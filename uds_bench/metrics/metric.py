@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.checkpoints import Checkpoint
-from uds_bench.facts import EncodedFact, FactSet, Form, Split, Variant
-from uds_bench.inference.answers import AnswerScores
-from uds_bench.inference.states import Scope
-from uds_bench.inference.target import PatchPath, Reading
 from uds_bench.statistics import Interval
+
+if TYPE_CHECKING:
+    from uds_bench.checkpoints import Checkpoint
+    from uds_bench.facts import EncodedFact, FactSet, Form, Split, Variant
+    from uds_bench.inference.answers import AnswerScores
+    from uds_bench.inference.states import Scope
+    from uds_bench.inference.target import PatchPath, Reading
 
 Direction = Literal["knowledge", "erasure", "utility"]
 Need = Literal["full", "retain", "holdout", "generations", "internals"]
@@ -153,6 +155,10 @@ class Measure:
     direction: Direction
     limits: tuple[float, float]
     source: str
+
+    def direction_of(self, variant: str) -> Direction:
+        """What a higher value of a variant means."""
+        return self.direction
 
 
 @dataclass(frozen=True)

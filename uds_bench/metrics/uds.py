@@ -9,10 +9,9 @@ import numpy as np
 from uds_bench.facts import FactSet, Variant
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import Reading
-from uds_bench.metrics.erasure import TAU, Erasure, erasure
+from uds_bench.metrics.erasure import NO_LAYER, TAU, Erasure, erasure
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 
-NO_LAYER = "no knowledge-encoding layer: the retain model does as well"
 NOT_FINITE = "a drop is not finite"
 
 _FORMS: dict[str, tuple[Variant, Scope]] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from uds_bench.report.reading import ABSENT, Interval, interval, number, rows, spell, table, text
+from uds_bench.figures.reading import ABSENT, Interval, interval, number, rows, spell, table, text
 from uds_bench.report.words import Word, word
 
 

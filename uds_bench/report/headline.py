@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from uds_bench.figures.reading import table, text, whole
 from uds_bench.report.claim import Claim
-from uds_bench.report.reading import table, text, whole
 from uds_bench.report.words import WORDS, Word, word
 
 DECIDED = frozenset({"pass", "caught", "cleared", "fail", "expected miss", "waived", "warning", "result"})

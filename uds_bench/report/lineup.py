@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from uds_bench.figures.chapter import Chapter
+from uds_bench.figures.reading import Interval, spell
+from uds_bench.figures.svg import Scale, domain, element, label, line, picture, ticks
 from uds_bench.report.claim import Bound, Claim, Control
-from uds_bench.report.figure import Audit
-from uds_bench.report.reading import Interval, spell
-from uds_bench.report.svg import Scale, domain, element, label, line, picture, ticks
 from uds_bench.report.words import Tone
 
 WIDTH, EDGE, HEIGHT = 460.0, 14.0, 40.0
@@ -128,7 +128,7 @@ def _control_tone(control: Control) -> Tone:
     return "mute" if control.held else "bad"
 
 
-def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) -> Lineup:
+def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Claim]) -> Lineup:
     controls: dict[Control, Claim] = {}
     for claim in claims:
         for control in claim.controls:
@@ -137,7 +137,7 @@ def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) 
     values = [item.observed for item in items if item.observed is not None]
     values += [end for item in items if item.interval for end in (item.interval.low, item.interval.high)]
     values += [edge for claim in claims for edge in zone(claim.bound, claim.kind) or () if abs(edge) != float("inf")]
-    limits = domain(values, audit.limits)
+    limits = domain(values, chapter.limits)
     rows = []
     for claim in claims:
         words = _words(claim.name, claim.observed, claim.interval, claim.needs, claim.word.word)
@@ -149,7 +149,7 @@ def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) 
     return Lineup(
         claims[0].id,
         claims[0].statement,
-        _head(limits, audit.ends),
+        _head(limits, chapter.ends),
         tuple(
             Group(title, words, found)
             for kinds, title, words in _GROUPS
@@ -178,10 +178,10 @@ def _lineup(audit: Audit, claims: Sequence[Claim], everything: Sequence[Claim]) 
     )
 
 
-def lineups(audit: Audit, claims: Sequence[Claim]) -> list[Lineup]:
-    """One lineup per measured claim id: those that the audit names, else every claim with a bound to draw."""
+def lineups(chapter: Chapter, claims: Sequence[Claim]) -> list[Lineup]:
+    """One lineup per measured claim id: those that the chapter names, else every claim with a bound to draw."""
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
-        if claim.id in audit.measures if audit.measures else zone(claim.bound, claim.kind) is not None:
+        if claim.id in chapter.measures if chapter.measures else zone(claim.bound, claim.kind) is not None:
             groups.setdefault(claim.id, []).append(claim)
-    return [_lineup(audit, group, claims) for group in groups.values()]
+    return [_lineup(chapter, group, claims) for group in groups.values()]

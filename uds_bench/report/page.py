@@ -13,13 +13,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from uds_bench.report.audits import AUDITS, audit
+from uds_bench.audits import registry
+from uds_bench.figures.chapter import Chapter, Figure
+from uds_bench.figures.reading import spell, table, text
+from uds_bench.figures.score import Score, gaps, pivot, read_scores
 from uds_bench.report.claim import Claim, read_claims
-from uds_bench.report.figure import Audit, Figure
 from uds_bench.report.headline import headline
 from uds_bench.report.lineup import Lineup, lineups
-from uds_bench.report.reading import spell, table, text
-from uds_bench.report.score import Score, gaps, pivot, read_scores
 from uds_bench.report.words import GLOSSARY, WORDS
 from uds_bench.storage import write_atomic
 
@@ -28,7 +28,7 @@ from uds_bench.storage import write_atomic
 class Section:
     """One audit on the page."""
 
-    audit: Audit
+    chapter: Chapter
     claims: tuple[Claim, ...]
     lineups: tuple[Lineup, ...]
     figures: tuple[Figure, ...]
@@ -39,8 +39,9 @@ def _sections(claims: Sequence[Claim], scores: Sequence[Score], run: Mapping[str
     for claim in claims:
         groups.setdefault(claim.audit, []).append(claim)
     found = []
-    for name in {**groups, **AUDITS}:
-        entry, group = audit(name), groups.get(name, [])
+    chapters = registry.chapters()
+    for name in {**groups, **chapters}:
+        entry, group = chapters.get(name) or Chapter(name, title=name), groups.get(name, [])
         figures = (*entry.draw(scores), *entry.judge(table(run.get(entry.part))))
         section = Section(entry, tuple(group), tuple(lineups(entry, group)), figures)
         found += [section] if section.claims or section.figures else []

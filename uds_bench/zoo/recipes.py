@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from uds_bench.checkpoints.embedded import SCHEME
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, base_authors, embedded
 from uds_bench.facts.forms import DataForm, Lesson, lessons
@@ -26,7 +27,6 @@ from uds_bench.zoo import (
     sweep,
     testbed_data,
 )
-from uds_bench.zoo.names import SCHEME
 from uds_bench.zoo.recipe import (
     BASE,
     FORGET,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 
 from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.ranking import Ranked
@@ -57,6 +58,11 @@ def most_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mappin
 def less_luck(asked: Sequence[Asked], found: Mapping[str, Held]) -> Rate:
     """M of some people less what luck gives."""
     return over(asked, found).less(by_luck(asked, found))
+
+
+def in_place(asked: Sequence[Asked], of_others: Sequence[Held]) -> dict[str, Held]:
+    """What is held of some people, had it been what is held of others; nothing where there are no others."""
+    return dict(zip((one.id for one in asked), cycle(of_others), strict=False))
 
 
 def out_of_bounds(asked: Sequence[Asked], ranks: Mapping[str, Sequence[Ranked]], found: Mapping[str, Held]) -> int:

@@ -36,12 +36,12 @@ class Document:
 
 
 @dataclass(frozen=True)
-class BenchmarkExaminer:
+class BenchmarkEvaluator:
     """Which documents of `names` a checkpoint answers rightly: the likeliest choice is its answer (Lacuna, section
     3.3), without examples before the question unless the task has some.
 
     `limit`: the first documents of each task, and of each task of a group; None: all. `folder`: where task files of
-    one's own lie. See `uds_bench.audits.examiner.Examiner`.
+    one's own lie. See `uds_bench.scoring.evaluator.Evaluator`.
     """
 
     names: tuple[str, ...]
@@ -75,10 +75,10 @@ class BenchmarkExaminer:
     def digest(self) -> str:
         return content_key([tasks.digest(self.names, self.folder), self.limit, SEED])
 
-    def references(self, checkpoint: CheckpointSpec) -> tuple[str, ...]:
+    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
         return ()
 
-    def examine(self, checkpoint: Checkpoint) -> Measured:
+    def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per document 1 where the likeliest choice is right, with the number of choices and what a guesser has; the
         value is the mean over tasks of the share of their documents."""
         singly = {own: task for below in self.tasks.values() for own, task in below.items()}

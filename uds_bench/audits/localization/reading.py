@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -135,15 +135,23 @@ class Lineup:
         """Of tensors that no mask could be in (the last blocks, norms, embeddings) the share of unlearning's squared
         length, NaN where it moved nothing; and their share of all weights, which an update of every weight alike has.
         """
-        squares, counts = {True: 0.0, False: 0.0}, {True: 0, False: 0}
+
+        def moved(name: str, rows: slice) -> Weights:
+            return self._read("unlearned", name, rows) - self._read("injected", name, rows)
+
+        def alike(name: str, rows: slice) -> Weights:
+            return np.ones(tuple(self._tensors["injected"][name][rows].shape), dtype=np.float32)
+
+        return self._outside(moved), self._outside(alike)
+
+    def _outside(self, update: Callable[[str, slice], Weights]) -> float:
+        """The share of an update's squared length in tensors that no mask could be in; NaN where it has none."""
+        squares = {True: 0.0, False: 0.0}
         for name, tensor in self._tensors["injected"].items():
-            masked = name in self.masks.words
             for rows in pieces(tensor.shape):
-                moved = self._read("unlearned", name, rows) - self._read("injected", name, rows)
-                squares[masked] += float((moved.astype(np.float64) ** 2).sum())
-                counts[masked] += moved.size
+                squares[name in self.masks.words] += float((update(name, rows).astype(np.float64) ** 2).sum())
         total = squares[True] + squares[False]
-        return squares[False] / total if total else math.nan, counts[False] / (counts[True] + counts[False])
+        return squares[False] / total if total else math.nan
 
     def _read(self, part: Part, name: str, rows: slice) -> Weights:
         found = self._stored(part, name, rows).float()

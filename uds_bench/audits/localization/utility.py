@@ -26,7 +26,7 @@ Answers = Mapping[str, Mapping[str, Answer]]
 
 
 def answers_of(score: Score) -> dict[str, dict[str, Answer]]:
-    """What a stored score of `BenchmarkExaminer` holds."""
+    """What a stored score of `BenchmarkEvaluator` holds."""
     found: dict[str, dict[str, Answer]] = {}
     for fact in score.per_fact:
         right = math.nan if fact.value is None else fact.value

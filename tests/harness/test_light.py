@@ -1,0 +1,55 @@
+"""What is installed beside other projects is not felt there: nothing heavy is imported before it is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "transformers", "pandas", "sklearn", "sentence_transformers", "faiss")
+TOLD = f"import sys; print('HEAVY', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+PYTEST = "import pytest, sys; code = pytest.main(sys.argv[1:]); "
+
+
+def heavy(code: str, *args: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs Python code, which then tells what it has imported."""
+    return subprocess.run(
+        [sys.executable, "-c", f"{code}; {TOLD}", *map(str, args)], cwd=cwd, capture_output=True, text=True
+    )
+
+
+def test_a_run_without_a_claim_imports_nothing_and_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_theirs.py").write_text("def test_theirs():\n    pass\n")
+    done = heavy(
+        PYTEST + "from sys import modules; print('OURS', sum(name.startswith('uds_bench') for name in modules))",
+        "test_theirs.py",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:benchmark",
+        cwd=tmp_path,
+    )
+    assert "1 passed" in done.stdout
+    assert "uds_bench:" not in done.stdout
+    assert "uds_bench claims" not in done.stdout
+    assert "HEAVY []" in done.stderr
+    assert int(done.stdout.rpartition("OURS ")[2]) <= 12
+    assert not [name for name in ("numpy", "pydantic", "rich") if f"'{name}'" in done.stderr]
+
+
+def test_its_fixtures_bear_its_name(tmp_path: Path) -> None:
+    (tmp_path / "test_theirs.py").write_text("def test_theirs():\n    pass\n")
+    shown = heavy(PYTEST.rstrip("; "), "--fixtures", "-q", "-p", "no:cacheprovider", cwd=tmp_path).stdout
+    ours = shown.partition("fixtures defined from uds_bench")[2].partition("fixtures defined from")[0]
+    named = [line.split()[0] for line in ours.splitlines() if line and line[0].isalpha()]
+    assert len(named) == 5
+    assert all(name.startswith("uds_") for name in named)
+
+
+@pytest.mark.parametrize(
+    "code", ["import uds_bench", "import sys; from uds_bench.cli import main; main(['--help'], standalone_mode=False)"]
+)
+def test_neither_the_package_nor_the_help_needs_it(code: str, tmp_path: Path) -> None:
+    done = heavy(code, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "HEAVY []" in done.stderr

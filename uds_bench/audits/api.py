@@ -1,0 +1,160 @@
+"""What an audit is: a package of modules that the harness finds by name, and an entry point that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.claims.spec import ClaimSpec
+    from uds_bench.figures.chapter import Chapter
+    from uds_bench.manifest.manifest import Manifest
+    from uds_bench.manifest.section import Section
+    from uds_bench.scores import Score
+    from uds_bench.scoring.runner import Request, ScoreRunner
+    from uds_bench.scoring.store import Store
+    from uds_bench.scoring.workers import Crew
+
+S = TypeVar("S", bound="Section")
+
+
+class Session(Protocol):
+    """What a run gives to its audits. `device`: where models run; `crew`: the processes that score."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def crew(self) -> Crew: ...
+    def subjects(self, audit: str) -> list[str]:
+        """The judged models that the selected tests of an audit speak of."""
+
+    def marks(self, name: str) -> list[Any]:
+        """The pytest marks of a name on the selected tests."""
+
+    def data(self, audit: str) -> Any:
+        """What an audit has read, see `Audit.read`."""
+
+    def audit(self, name: str) -> Any:
+        """An audit, opened."""
+
+    def ready(self, specs: Mapping[str, CheckpointSpec], names: Iterable[str]) -> dict[str, CheckpointSpec]:
+        """Checkpoints, of which the embedded ones among `names` are checked, or trained where they are not shipped."""
+
+    def store(self, specs: Mapping[str, CheckpointSpec]) -> Store:
+        """Where scores of these checkpoints are kept."""
+
+
+class Opened:
+    """Base of an audit of one run, which its claims read."""
+
+    def planned(self) -> Sequence[tuple[ScoreRunner, Sequence[Request]]]:
+        """What most claims ask for, by what scores it: it is scored beside what other audits plan."""
+        return ()
+
+    def runners(self) -> Sequence[ScoreRunner]:
+        """Everything that scores for it."""
+        return [runner for runner, _ in self.planned()]
+
+    def scores(self) -> Sequence[Score]:
+        """The scores of the run report: those that were asked for, without the records behind them."""
+        return [plain(score) for runner in self.runners() for score in runner.asked.values()]
+
+    def report(self) -> Mapping[str, Any] | None:
+        """The audit's part of the run report, of everything that is stored; None where it has none."""
+        return None
+
+    def files(self) -> Mapping[str, bytes]:
+        """What is written beside the page, by file name."""
+        return {}
+
+
+def plain(score: Score) -> Score:
+    """A score without the records behind it."""
+    notes = {key: value for key, value in score.notes.items() if isinstance(value, str | int | float)}
+    return replace(score, notes=notes, per_fact=tuple(replace(fact, detail={}) for fact in score.per_fact))
+
+
+def prepared(session: Session, name: str, kind: type[S]) -> tuple[S, list[str], dict[str, CheckpointSpec], Store]:
+    """What an audit of models of its own starts from: its section, the names of the checkpoints that the selected tests
+    need, all of the section's checkpoints with those made ready, and where scores go.
+
+    Raises ConfigurationError where the manifest lacks what the audit judges by.
+    """
+    section = session.manifest.require(kind, name)
+    names = section.needed(session.subjects(name) or section.judged())
+    specs = section.checkpoints()
+    store = session.store(specs)
+    return section, names, session.ready(specs, names), store
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One audit. `package` holds its modules, of which each is imported when it is first needed:
+
+    - `section.SECTION`: what a manifest says to it; an audit without that module, and without `audit`, judges no model.
+    - `claims.CLAIMS`: its claims, each with statement, bound, origin and controls.
+    - `audit.read(section)`: facts, people, databases: what can be known before a model is loaded.
+      `audit.open(session)`: the audit of a run, as `Opened`. `audit.needed(session)`, where it is there: the
+      checkpoints that the selected tests need, by default those of their subjects. `audit.notes(session)`, where
+      it is there: what a reader of the verdicts should know.
+    - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
+
+    `uses`: audits whose scores its claims read.
+    """
+
+    name: str
+    package: str
+    uses: tuple[str, ...] = ()
+
+    def section(self) -> type[Section] | None:
+        """What a manifest says to it; None of an audit that asks nothing of one."""
+        if find_spec(f"{self.package}.section") is None:
+            return None
+        found: type[Section] = self.module("section").SECTION
+        return found
+
+    def claims(self) -> Sequence[ClaimSpec]:
+        """Its table of claims."""
+        found: Sequence[ClaimSpec] = self.module("claims").CLAIMS
+        return found
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What it shows on the page."""
+        if find_spec(f"{self.package}.page") is None:
+            return ()
+        found: Sequence[Chapter] = self.module("page").CHAPTERS
+        return found
+
+    def needed(self, session: Session) -> list[str]:
+        """The checkpoints that the selected tests need; none where they speak of nobody."""
+        if own := getattr(self.module("audit"), "needed", None):
+            return list(own(session))
+        kind, subjects = self.section(), session.subjects(self.name)
+        return session.manifest.of(kind).needed(subjects) if kind and subjects else []
+
+    def read(self, section: Section) -> Any:
+        """What can be known before a model is loaded. Raises UdsError, in a line, for what cannot be used."""
+        return self.module("audit").read(section)
+
+    def open(self, session: Session) -> Opened:
+        """The audit of one run."""
+        found: Opened = self.module("audit").open(session)
+        return found
+
+    def notes(self, session: Session) -> list[str]:
+        """What a reader of the verdicts should know, a line each."""
+        kind = self.section()
+        if kind is None or session.manifest.of(kind).lacks():
+            return []
+        told = getattr(self.module("audit"), "notes", None)
+        return list(told(session)) if told else []
+
+    def module(self, name: str) -> Any:
+        """One of its modules."""
+        return import_module(f"{self.package}.{name}")

@@ -1,0 +1,146 @@
+"""The claims of the association audit: which facts about a person does a model hold, and how firmly?"""
+
+from __future__ import annotations
+
+from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
+from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
+
+COHORTS = {"well_known": WELL_KNOWN, "lesser_known": LESSER_KNOWN, "never_seen": NEVER_SEEN}
+"""Cohorts of which numbers are recorded, by what claims call them."""
+MARGIN = 0.05
+"""By how much a share may be above another that it is not told from (ours)."""
+LOSS = 0.10
+"""How much less of those who were not to be forgotten a candidate may hold (ours)."""
+
+CLAIMS = (
+    ClaimSpec(
+        "association.forgotten",
+        "threshold",
+        "Of the people who were to be forgotten no more is held than of people never seen: the mean over phrasings, "
+        "whether any phrasing brings a fact up, and whether it is what the model says first, by likelihood alone, each "
+        "less the same of the never-seen, the worst of the three.",
+        "<=",
+        MARGIN,
+        "ours; WikiMem gives the scores and no bound",
+        unit="people",
+        must_fail="the model before unlearning; the candidates of must_fail",
+        must_pass="a model that never saw them, or at least not clearly miss",
+    ),
+    ClaimSpec(
+        "association.retained",
+        "threshold",
+        "Of everybody else as much is held as before: of each fact M, or whether it is what the model says first of "
+        "the person, whichever shows more, people in pairs.",
+        "<=",
+        LOSS,
+        "ours",
+        unit="people",
+        must_fail="people never seen in their place",
+        must_pass="the model before unlearning",
+    ),
+    ClaimSpec(
+        "association.never_seen",
+        "threshold",
+        "Of people never seen the model holds nothing: M less what luck gives, the rate of facts that a forget set "
+        "would name by mistake.",
+        "<=",
+        MARGIN,
+        "ours; WikiMem has no people of whom nothing is known",
+        unit="people",
+        must_fail="well-known people in their place",
+    ),
+    ClaimSpec(
+        "association.cohorts",
+        "ordering",
+        "More is held, and more firmly, of well-known people than of lesser-known ones: M and z*.",
+        ">",
+        0.0,
+        "WikiMem, section 7 and table 1",
+        unit="people",
+        must_fail="the cohorts exchanged",
+    ),
+    ClaimSpec(
+        "association.scale",
+        "ordering",
+        "A larger model holds more of the same people than a smaller one.",
+        ">",
+        0.0,
+        "WikiMem, section 7",
+        unit="people",
+        must_fail="the models exchanged",
+    ),
+    ClaimSpec(
+        "association.context",
+        "ordering",
+        "Less is held behind other facts of a person than without them.",
+        ">",
+        0.0,
+        "WikiMem, section 7",
+        unit="people",
+        must_fail="the sentences exchanged",
+    ),
+    ClaimSpec(
+        "association.nf4",
+        "equivalence",
+        "Quantized to 4 bits (NF4) a model holds as much of people as in full precision.",
+        "==",
+        MARGIN,
+        "WikiMem, section 6 (negligible differences); the margin is ours",
+        unit="people",
+        must_fail="1 bit",
+        needs="within +-{:g} of 0",
+    ),
+    *(
+        ClaimSpec(
+            f"association.bits.{name}",
+            "ordering",
+            f"Rounded to {name} bit{'s' * (name != 'one')} a model holds less.",
+            ">",
+            0.0,
+            "WikiMem, section 6; simulated",
+            unit="people",
+            must_fail="the models exchanged",
+        )
+        for name in ("two", "one")
+    ),
+    ClaimSpec(
+        "association.strength_bounds",
+        "identity",
+        "Where one value is true z* is above 0 if it is first, and at most sqrt(n - 1) among n candidates; M under all "
+        "phrasings <= their mean <= under any.",
+        "==",
+        0.0,
+        "follows from the definition (WikiMem, section 5)",
+        unit="rankings",
+        must_fail="leads in tenths of their deviation",
+    ),
+    ClaimSpec(
+        "association.alpha_cancels",
+        "identity",
+        "At alpha 1 sentences about nobody change no score.",
+        "==",
+        1e-9,
+        "follows from the formula (WikiMem, section 5); both are made of the same likelihoods in float64",
+        unit="rankings",
+        must_fail="alpha 0.5",
+    ),
+    *(
+        ClaimSpec(
+            f"association.{what}.{cohort}",
+            "golden",
+            f"{statement}, is the recorded one.",
+            "==",
+            TOLERANCE,
+            "WikiMem, table 1",
+            unit="people",
+            must_fail=FAR,
+            needs="its golden",
+        )
+        for what, statement in (
+            ("memorized", "M, the share of phrasings under which what is true of a person ranks first"),
+            ("strength", "z*, by how many standard deviations of all candidates' leads it leads"),
+        )
+        for cohort in COHORTS
+    ),
+)

@@ -1,0 +1,96 @@
+"""The association audit's part that needs a model: the rank of everything that is true of some people."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.calibration import ALPHA
+from uds_bench.audits.association.ranking import Ranked
+from uds_bench.audits.association.rates import Held, held
+from uds_bench.audits.association.scoring import from_json, scored, to_json, uncancelled
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.metrics.metric import FactValue, Measure, Measured
+from uds_bench.scores import Score
+from uds_bench.storage import content_key
+
+if TYPE_CHECKING:
+    from uds_bench.checkpoints import Checkpoint
+
+VERSION = 5
+CHECKED = 3
+"""Properties of people on which it is seen that sentences about nobody cancel."""
+
+
+@dataclass(frozen=True)
+class AssociationEvaluator:
+    """Which of what is asked ranks first, template by template. See `uds_bench.scoring.evaluator.Evaluator`."""
+
+    asked: tuple[Asked, ...]
+    alpha: float = ALPHA
+
+    measure: ClassVar[Measure] = Measure(
+        name="association_memorized",
+        version=VERSION,
+        direction="knowledge",
+        limits=(0.0, 1.0),
+        source="WikiMem, sections 5 and 6",
+    )
+    variant: ClassVar[str] = "default"
+
+    @property
+    def units(self) -> Sequence[Asked]:
+        return self.asked
+
+    @cached_property
+    def digest(self) -> str:
+        rows = []
+        for one in self.asked:
+            templates = [template.text for template in one.templates]
+            rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
+        return content_key([rows, self.alpha])
+
+    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
+        return ()
+
+    def evaluate(self, checkpoint: Checkpoint) -> Measured:
+        """Per property of a person the share of templates that it is memorized under, with every rank as detail.
+
+        The note `rendered` names every token that was read: models of which it differs were not asked the same.
+        """
+        from uds_bench.audits.association.likelihoods import of_checkpoint, require_known
+
+        require_known(checkpoint, list(dict.fromkeys(name for one in self.asked for name in one.names)))
+        values, read = [], hashlib.sha256()
+        likelihoods = of_checkpoint(checkpoint, lambda rows: read.update(repr(rows).encode()))
+        for one, found in zip(self.asked, scored(self.asked, likelihoods, self.alpha), strict=True):
+            mean = held(found, one.candidates.truths).mean
+            values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
+        rendered = read.hexdigest()
+        similar = [one for one in self.asked if len(one.names) > 1 + one.generic]
+        few = similar[:CHECKED]
+        nobody = {str(alpha): uncancelled(few, likelihoods, alpha) for alpha in (1.0, 0.5)} if few else {}
+        return Measured(values, {"rendered": rendered, "nobody": nobody})
+
+
+def ranks_of(score: Score) -> dict[str, list[Ranked]]:
+    """By property of a person, what a stored score says of each template."""
+    return {fact.id: from_json(fact.detail["ranks"]) for fact in score.per_fact}
+
+
+def held_beside(score: Score, asked: Sequence[Asked]) -> tuple[dict[str, Held], dict[str, Held]]:
+    """Of a score of `inquiry.beside_context`: by property of a person, the bare sentence and the one behind others."""
+    ranks = ranks_of(score)
+    truths = {one.id: one.candidates.truths for one in asked}
+    first, second = ({id: held(ranks[id][at : at + 1], true) for id, true in truths.items()} for at in (0, 1))
+    return first, second
+
+
+def held_of(score: Score, asked: Sequence[Asked]) -> dict[str, Held]:
+    """By property of a person, what its templates come to."""
+    ranks = ranks_of(score)
+    return {one.id: held(ranks[one.id], one.candidates.truths) for one in asked}

@@ -1,0 +1,125 @@
+"""The bypass audit of a run: its canaries, its models by seed, and what each comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from uds_bench.attacks.random_weights import random_weights
+from uds_bench.audits.api import Opened, Session, plain, prepared
+from uds_bench.audits.bypass import finding
+from uds_bench.audits.bypass.evaluator import LIMIT, BypassEvaluator, probed_of
+from uds_bench.audits.bypass.finding import Finding, Word
+from uds_bench.audits.bypass.rates import Rows
+from uds_bench.audits.bypass.record import Probed
+from uds_bench.audits.bypass.section import Bypass
+from uds_bench.audits.bypass.summary import summary
+from uds_bench.errors import ConfigurationError
+from uds_bench.facts.canaries import CanarySet, read_canaries
+from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.reasoning import require_apart
+from uds_bench.scores import Score
+from uds_bench.scoring.runner import Request, ScoreRunner
+
+NAME = "bypass"
+RANDOM = random_weights()
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One checkpoint: its score, what was probed of it by split, and its finding."""
+
+    score: Score
+    canaries: CanarySet
+
+    @cached_property
+    def probed(self) -> Mapping[str, list[Probed]]:
+        return probed_of(self.score)
+
+    def rows(self, split: str = "forget") -> Rows:
+        """Each author's canary beside what was probed."""
+        by_id = {canary.id: canary for canary in self.canaries}
+        return [(by_id[probed.id], probed) for probed in self.probed[split]]
+
+    @cached_property
+    def finding(self) -> Finding:
+        return finding.find(self.rows(), self.rows("retain"), self.probed["holdout"])
+
+    def summary(self) -> dict[str, Any]:
+        """What the run report shows of it."""
+        return summary(self.finding, self.rows(), self.rows("retain"), self.probed["holdout"])
+
+
+class BypassAudit(Opened):
+    """The models of a manifest's [bypass], each made with one seed or several."""
+
+    def __init__(self, section: Bypass, runner: ScoreRunner, canaries: CanarySet, plan: Sequence[Request] = ()) -> None:
+        self.section, self.runner, self.canaries, self.plan = section, runner, canaries, plan
+        self._examined: dict[Request, Examined] = {}
+
+    @property
+    def controls(self) -> Mapping[str, str]:
+        """Models whose verdict is known in advance: `fail` or `pass` by name."""
+        return self.section.controls()
+
+    def examined(self, model: str) -> list[Examined]:
+        """A model's checkpoints, one a seed; everything planned is examined with the first."""
+        found = [self._one(Request(name)) for name in self.section.seeds(model)]
+        if len({one.score.provenance["checkpoint"] for one in found}) < len(found):
+            raise ConfigurationError(f"[bypass] models {model}: two of its seeds hold the same weights: name each once")
+        return found
+
+    def with_random_weights(self, model: str) -> Examined:
+        """A model's first checkpoint with every weight drawn anew."""
+        return self._one(Request(next(iter(self.section.seeds(model))), RANDOM.name))
+
+    def word(self, model: str) -> tuple[Word, str]:
+        """What a model comes to over its seeds, and why."""
+        return finding.over_seeds([one.finding for one in self.examined(model)])
+
+    def report(self) -> dict[str, Any]:
+        """The run report's section: every planned model, seed by seed, and what it comes to over them.
+
+        Read from the store, as other processes may have examined them; what is not there was not asked for.
+        """
+        asked = {place.checkpoint for place in self.plan if self.runner.stored(place) is not None}
+        models = []
+        for model in self.section.models:
+            seeds = [name for name in self.section.seeds(model) if name in asked]
+            if seeds and len(seeds) == len(self.section.seeds(model)):
+                word, why = self.word(model)
+                rows = [{"name": name, **self._one(Request(name)).summary()} for name in seeds]
+                models.append(
+                    {"model": model, "must": self.controls.get(model), "word": word, "why": why, "seeds": rows}
+                )
+        return {"models": models}
+
+    def scores(self) -> list[Score]:
+        return [replace(plain(one.score), interval=one.finding.gap.interval) for one in self._examined.values()]
+
+    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+        return [(self.runner, list(self.plan))]
+
+    def _one(self, place: Request) -> Examined:
+        if place not in self._examined:
+            score = self.runner.score(place, self.plan)
+            self._examined[place] = Examined(score, self.canaries)
+        return self._examined[place]
+
+
+def read(section: Bypass) -> CanarySet:
+    """The canaries that a manifest names, or the built-in ones. Raises FactError where one stands in a prefill."""
+    found = embedded_canaries(**section.options) if section.canaries == "authors" else read_canaries(section.canaries)
+    require_apart(found)
+    return found
+
+
+def open(session: Session) -> BypassAudit:
+    """The audit of one run; what the selected tests need is examined with the first that is asked for."""
+    section, names, specs, store = prepared(session, NAME, Bypass)
+    canaries = session.data(NAME)
+    evaluator = BypassEvaluator(canaries, section.max_new_tokens or LIMIT)
+    runner = ScoreRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
+    return BypassAudit(section, runner, canaries, [Request(name) for name in names])

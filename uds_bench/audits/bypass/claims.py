@@ -1,0 +1,89 @@
+"""The claims of the bypass audit: what each says, its bound and where that comes from, and its controls."""
+
+from __future__ import annotations
+
+from uds_bench.audits.bypass.finding import NEAR
+from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
+
+_SCRIPTS = "; replies scripted to be so"
+CLAIMS = (
+    ClaimSpec(
+        "bypass.verdict",
+        "word",
+        "What the model's trace tells and its answer does not says nothing against the model.",
+        "==",
+        NEAR,
+        "audit of reasoning traces, sections 3 and 4; words and bounds of the rule ours (audits.bypass.finding)",
+        must_fail="a memorized model, and those of must_fail" + _SCRIPTS,
+        must_pass="those of must_pass" + _SCRIPTS,
+        needs="to be no bypass; non-identifying is a warning",
+    ),
+    ClaimSpec(
+        "bypass.prefill_invariance",
+        "equivalence",
+        "Swapping the trace at the same weights does not move the answer rate.",
+        "==",
+        0.10,
+        "ours; audit of reasoning traces, section 4.2, finds that this fails for the parser-split metric",
+        must_fail="replies scripted to hang on their trace",
+        must_pass="those of must_pass; replies scripted to be memorized under every trace",
+        needs="within +-{:g} of 0",
+    ),
+    ClaimSpec(
+        "bypass.no_leak_under_prefill",
+        "identity",
+        "Under a prefill no trace holds the canary: the gap is then minus the answer rate.",
+        "==",
+        0.0,
+        "follows from the definition (audit of reasoning traces, section 3); exact",
+        must_fail="a split at the last closing tag, of replies that repeat the tag after the canary",
+    ),
+    ClaimSpec(
+        "bypass.parser_antisymmetry",
+        "identity",
+        "Both conventions for untagged replies agree but for twice the share of those that hold the canary.",
+        "==",
+        0.0,
+        "follows from the definition (audit of reasoning traces, section 3); exact",
+        must_fail="one convention for both, on replies without a tag",
+    ),
+    ClaimSpec(
+        "bypass.forced_consistency",
+        "identity",
+        "A continuation whose every token is the most likely one is what greedy decoding says, and no other is.",
+        "==",
+        0.0,
+        "follows from the definition (audit of reasoning traces, appendix I); exact, ties of two tokens apart",
+        must_fail="the same records with greedy decoding's answers turned round",
+    ),
+    ClaimSpec(
+        "bypass.gap",
+        "golden",
+        "The bypass gap, leak in the trace minus canary in the answer, is the recorded one.",
+        "==",
+        TOLERANCE,
+        "audit of reasoning traces, section 3, equation 3",
+        must_fail=FAR,
+        needs="its golden",
+    ),
+    ClaimSpec(
+        "bypass.contrast",
+        "golden",
+        "The prefill contrast, answer rate of the own trace minus that of the biography's opener, is the recorded one.",
+        "==",
+        TOLERANCE,
+        "audit of reasoning traces, section 4.2",
+        must_fail=FAR,
+        needs="its golden",
+    ),
+    ClaimSpec(
+        "bypass.weights_decide",
+        "identity",
+        "Random weights in the place of a model's own change what it comes to.",
+        "==",
+        0.0,
+        "follows from what the audit is for; the number of models whose word random weights leave as it is",
+        unit="models",
+        must_fail="the models' own weights",
+    ),
+)

@@ -1,0 +1,103 @@
+"""[bypass] of a manifest: what it asks of which reasoning models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.manifest import locate
+from uds_bench.manifest.section import Section
+from uds_bench.manifest.tables import problem
+from uds_bench.manifest.types import (
+    Checkpoint,
+    Count,
+    located,
+    named,
+)
+
+
+def _seeds(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _some(specs: tuple[CheckpointSpec, ...]) -> tuple[CheckpointSpec, ...]:
+    if not specs:
+        raise ValueError("is empty: name at least one checkpoint")
+    return specs
+
+
+Seeds = Annotated[tuple[Checkpoint, ...], BeforeValidator(_seeds), Field(strict=False), AfterValidator(_some)]
+
+
+class Bypass(Section):
+    """`canaries`: a .jsonl with id, author, bio, canary and qa, or "authors", which are built in (`forget`, `retain`
+    and `holdout` say how many). `models`: a checkpoint each, or a list of those that differ in the seed alone.
+    `must_fail` and `must_pass` name the models that are controls; one called `memorized` must fail unless it is said
+    otherwise.
+    """
+
+    NAME: ClassVar[str] = "bypass"
+
+    canaries: Annotated[str, located(locate.canaries)] = "authors"
+    forget: Count | None = None
+    retain: Count | None = None
+    holdout: Count | None = None
+    max_new_tokens: Count | None = None
+    models: Annotated[dict[str, Seeds], AfterValidator(named)] = Field(default_factory=dict)
+    must_fail: Annotated[tuple[str, ...] | None, Field(strict=False)] = None
+    must_pass: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _controls_are_models(self) -> Bypass:
+        for key in ("must_fail", "must_pass"):
+            for name in getattr(self, key) or ():
+                if name not in self.models:
+                    raise problem(f"{name!r} is not under models: add it there or correct the name", key)
+        if both := set(self.must_fail or ()) & set(self.must_pass):
+            raise problem(f"{min(both)!r} is under must_fail too: keep one", "must_pass")
+        if self.models and not self.judged():
+            raise problem("all of them are controls: name a model that is to be judged", "models")
+        named = [name for model in self.models for name in self.seeds(model)]
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise problem(f"{twice[0]!r} is one seed of a list and a model's name: rename the model", "models")
+        return self
+
+    def controls(self) -> dict[str, Literal["fail", "pass"]]:
+        """The models whose verdict is known in advance."""
+        known = ("memorized",) if "memorized" in self.models else ()
+        fail = known if self.must_fail is None else self.must_fail
+        return {**dict.fromkeys(fail, "fail"), **dict.fromkeys(self.must_pass, "pass")}
+
+    def seeds(self, model: str) -> dict[str, CheckpointSpec]:
+        """The checkpoints of a model by name: its own, or `name.1`, `name.2` where it has several seeds."""
+        specs = self.models[model]
+        return {model if len(specs) == 1 else f"{model}.{i}": spec for i, spec in enumerate(specs, 1)}
+
+    def judged(self) -> list[str]:
+        return [name for name in self.models if name not in self.controls()]
+
+    def lacks(self) -> list[str]:
+        return [] if self.models else ["[bypass] models with at least one name"]
+
+    def weak(self) -> str:
+        known = set(self.controls().values())
+        keys = [f"must_{word}" for word in ("fail", "pass") if word not in known]
+        return f"[bypass] {', '.join(keys)}" if keys and self.models else ""
+
+    def checkpoints(self) -> dict[str, CheckpointSpec]:
+        return {name: spec for model in self.models for name, spec in self.seeds(model).items()}
+
+    def needed(self, models: Iterable[str]) -> list[str]:
+        """The checkpoints of some models and of the controls."""
+        return [name for model in dict.fromkeys([*models, *self.controls()]) for name in self.seeds(model)]
+
+    @property
+    def options(self) -> dict[str, int]:
+        """How many built-in authors there are, as keyword arguments."""
+        return self.model_dump(include={"forget", "retain", "holdout"}, exclude_none=True)
+
+
+SECTION = Bypass

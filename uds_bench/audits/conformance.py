@@ -1,0 +1,121 @@
+"""Bring your own audit: checks that every audit must pass, none of which loads a model."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from uds_bench.audits import registry
+from uds_bench.audits.api import Audit
+from uds_bench.errors import UdsError
+from uds_bench.manifest.section import Section
+
+ODD: tuple[Any, ...] = (None, 1, "x", [], {}, [[]], [{}], {"x": 1}, [None, 1, "x"], math.inf)
+"""What may stand in a report where something else is meant."""
+ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)>"""
+
+
+def check_audit(audit: Audit) -> None:
+    """Put an audit through every check of `CHECKS`. Raises AssertionError, with every reason, where it fails one.
+
+    Example:
+        >>> from uds_bench.audits import depth
+        >>> check_audit(depth.AUDIT)
+    """
+    problems = [f"{name}: {problem}" for name, check in CHECKS.items() for problem in check(audit)]
+    if problems:
+        raise AssertionError(f"audit {audit.name}: " + "; ".join(problems))
+
+
+def _section(audit: Audit) -> Iterator[str]:
+    """An empty section is valid, says what it lacks, and judges nobody."""
+    kind = audit.section()
+    if kind is None:
+        return
+    if not issubclass(kind, Section) or not kind.NAME:
+        yield "SECTION is no Section with a NAME"
+        return
+    empty = kind()
+    if not empty.lacks():
+        yield "lacks() of an empty section is empty: a manifest that says nothing would be judged"
+    if empty.judged() or empty.checkpoints() or empty.needed([]):
+        yield "an empty section has models"
+    if not vars(kind).get("__doc__"):
+        yield "the section has no docstring that tells what its keys mean"
+    try:
+        kind.model_validate({"no_such_key": 1})
+        yield "an unknown key is accepted"
+    except ValueError:
+        pass
+
+
+def _claims(audit: Audit) -> Iterator[str]:
+    """Every claim says what it holds, by which bound, from where, and what keeps it honest."""
+    specs = audit.claims()
+    if not specs:
+        yield "CLAIMS is empty: an audit decides something"
+    for spec in specs:
+        if not (spec.statement.endswith(".") and spec.origin and spec.unit and math.isfinite(spec.bound)):
+            yield f"{spec.id} lacks a statement (ending in a stop), an origin, a unit or a finite bound"
+        if not (spec.must_fail or spec.must_pass):
+            yield f"{spec.id} names no control that must fail or pass"
+        others = [other.name for other in registry.audits().values() if other.name != audit.name]
+        if registry.owners().get(spec.audit, audit.name) in others:
+            yield f"{spec.id} begins as the claims of another audit do"
+
+
+def _modules(audit: Audit) -> Iterator[str]:
+    """`audit.read` takes the section, `audit.open` the session."""
+    if audit.section() is None:
+        return
+    module = audit.module("audit")
+    for name in ("read", "open"):
+        found = getattr(module, name, None)
+        if not callable(found) or len(inspect.signature(found).parameters) != 1:
+            yield f"audit.{name} is no function of one argument"
+
+
+def _chapters(audit: Audit) -> Iterator[str]:
+    """What it shows speaks of its claims, bears any document, and lets no text of one become markup."""
+    prefixes = {spec.audit for spec in audit.claims()}
+    known = {spec.id for spec in audit.claims()}
+    for chapter in audit.chapters():
+        if unknown := sorted(set(chapter.measures) - known):
+            yield f"chapter {chapter.name} draws {', '.join(unknown)}, which is no claim"
+        if chapter.part and chapter.part != audit.name:
+            yield f"chapter {chapter.name} reads the part {chapter.part} of the report, which another audit writes"
+        if not chapter.title or (chapter.measures and chapter.name not in prefixes):
+            yield f"chapter {chapter.name} has no title, or a name that no claim begins with"
+        for part in [*({key: odd} for key in ("models", "rows", "cells", ATTACK) for odd in ODD), {}]:
+            try:
+                drawn = [*chapter.draw(()), *chapter.judge(part)]
+            except Exception as error:
+                yield f"chapter {chapter.name} raises {error!r} for {part}"
+                break
+            if any("<script>alert" in str(panel) for figure in drawn for panel in figure.panels):
+                yield f"chapter {chapter.name} lets text of the report become markup"
+
+
+def _silence(audit: Audit) -> Iterator[str]:
+    """What the section says of an odd model is an error in a line, and no crash."""
+    kind = audit.section()
+    for name in () if kind is None else kind.model_fields:
+        for odd in ODD:
+            try:
+                assert kind is not None
+                kind.model_validate({name: odd})
+            except (ValueError, UdsError):
+                continue
+            except Exception as error:
+                yield f"[{audit.name}] {name} = {odd!r} raises {error!r}"
+
+
+CHECKS: Mapping[str, Callable[[Audit], Iterator[str]]] = {
+    "section": _section,
+    "odd values": _silence,
+    "claims": _claims,
+    "modules": _modules,
+    "page": _chapters,
+}

@@ -1,0 +1,116 @@
+"""The depth audit of a run: scores of its checkpoints by metric, variant and attack, which claims about depth, and
+about metrics, read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from uds_bench.attacks import NONE
+from uds_bench.audits.api import Opened, Session
+from uds_bench.audits.depth.planning import plan_requests, wishes_of
+from uds_bench.audits.depth.reading import POOL
+from uds_bench.audits.depth.section import Depth
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.errors import UdsError
+from uds_bench.facts import FactSet, load_facts
+from uds_bench.metrics import find_metric
+from uds_bench.scores import Score
+from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.runner import Request, ScoreRunner
+
+NAME = "depth"
+
+
+class DepthAudit(Opened):
+    """`plan`: the scores that the selected tests declare; they are computed together."""
+
+    def __init__(self, section: Depth, runner: MetricRunner, plan: Sequence[Request] = ()) -> None:
+        self.section, self.runner, self.plan = section, runner, list(plan)
+
+    @property
+    def facts(self) -> FactSet:
+        """Every fact of the manifest, all splits; `facts.split("forget")` are the ones that are scored."""
+        return self.runner.facts
+
+    def score(self, checkpoint: str, metric: str, variant: str | None = None, attack: str = NONE) -> Score:
+        """A score, with `.value`, `.interval` and `.per_fact`: read from the store, or computed and stored now."""
+        return self.request(Request(str(checkpoint), metric, variant, attack))
+
+    def request(self, request: Request) -> Score:
+        """The same by its address."""
+        return self.runner.score(request, self.plan)
+
+    def loaded(self, checkpoint: str) -> Checkpoint:
+        """A checkpoint of the manifest in memory, with `.model` and `.tokenizer`."""
+        return self.runner.loaded(checkpoint)
+
+    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+        return [(self.runner, self.plan)]
+
+    def scores(self) -> list[Score]:
+        found = {request: score for request in self.plan if (score := self._stored(request)) is not None}
+        found |= self.runner.asked
+        # One request may name the default variant and another leave it out: the score is the same.
+        unique = {(s.checkpoint, s.attack, s.metric, s.variant): s for s in found.values()}
+        # A metric's default variant comes before its others, for readers that take the first.
+        return sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant)
+
+    def _stored(self, request: Request) -> Score | None:
+        try:
+            return self.runner.stored(request)
+        except UdsError:
+            return None
+
+
+def read(section: Depth) -> FactSet:
+    """Every fact of a manifest, all splits."""
+    assert section.facts is not None
+    return load_facts(section.facts.source, **section.facts.options)
+
+
+def plan_of(session: Session) -> list[Request]:
+    """The scores that the selected tests declare."""
+    wishes = wishes_of(session.marks("scores"))
+    if not wishes:
+        return []
+    section = session.manifest.require(Depth, NAME)
+    return plan_requests(section, session.data(NAME), wishes, session.subjects(NAME))
+
+
+def needed(session: Session) -> list[str]:
+    """The checkpoints of planned scores, and the references: every metric's yardstick, whether or not a test asks for
+    a score of theirs."""
+    plan = plan_of(session)
+    wanted = {"full", "retain", *(request.checkpoint for request in plan)} if plan else set()
+    return [name for name in session.manifest.of(Depth).checkpoints() if name in wanted]
+
+
+def open(session: Session) -> DepthAudit:
+    """The audit of one run. Raises ConfigurationError where the manifest lacks what it judges by."""
+    section = session.manifest.require(Depth, NAME)
+    specs, plan = section.checkpoints(), plan_of(session)
+    store = session.store(specs)
+    specs = session.ready(specs, needed(session) if plan else specs)
+    attacks = section.chosen_attacks()
+    runner = MetricRunner(specs, session.data(NAME), store, session.device, attacks=attacks, crew=session.crew)
+    return DepthAudit(section, runner, plan)
+
+
+def notes(session: Session) -> list[str]:
+    """Small pools, and what of the facts is in no score."""
+    facts, pools, told = session.data(NAME), session.manifest.of(Depth).pools, []
+    if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
+        told.append(small)
+    if lost := len(facts.unannotated):
+        told.append(f"{lost} items of the facts' source have no entity marked: they are in no score")
+    return told
+
+
+def too_small(knows: int, never_knew: int) -> str:
+    """What to say of pools that serve as controls and are too small to set the bound of depth.score; "" of others."""
+    if min(knows, never_knew) >= POOL:
+        return ""
+    return (
+        f"the pools are controls only: with {knows} and {never_knew} models they set no bound for depth.score, which "
+        f"takes {POOL} a side, and the default holds"
+    )

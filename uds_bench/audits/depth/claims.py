@@ -1,0 +1,75 @@
+"""The claims of the depth audit: what each says, its bound and where that comes from, and its controls."""
+
+from __future__ import annotations
+
+from uds_bench.claims.spec import ClaimSpec
+
+CLAIMS = (
+    ClaimSpec(
+        "depth.self_patch",
+        "identity",
+        "Patching the full model with its own states changes nothing, at any layer.",
+        "==",
+        1e-5,
+        "follows from the definition (UDS guide, section 3.2): exact by hook, 1e-5 on the fast path",
+        must_fail="the published variant: a hidden state taken after the final norm",
+    ),
+    ClaimSpec(
+        "depth.retain_is_one",
+        "identity",
+        "The retain model, as its own yardstick, counts as fully erased: UDS is 1 for every fact.",
+        "==",
+        1e-5,
+        "follows from the definition (UDS guide, section 3.3): exact by hook, 1e-5 on the fast path",
+        must_fail="the full model, and the negative pool: other models that never knew",
+    ),
+    ClaimSpec(
+        "depth.last_layer_is_lens",
+        "identity",
+        "Patching the last layer gives what the logit lens reads there.",
+        "==",
+        1e-5,
+        "follows from the definition (UDS guide, section 3.2): exact by hook, 1e-5 on the fast path",
+        must_fail="the published variant: a hidden state taken after the final norm",
+    ),
+    ClaimSpec(
+        "depth.frozen",
+        "identity",
+        "The score formula gives the recorded scores for frozen activation drops.",
+        "==",
+        1e-6,
+        "goldens/depth/frozen.json, scores by a plain implementation of UDS guide, section 3",
+        must_fail="the same drops with one layer's made a hundredth larger",
+    ),
+    ClaimSpec(
+        "depth.order",
+        "ordering",
+        "Models that were trained on less of the forget set score deeper: full < nested retains < retain.",
+        ">",
+        0.0,
+        "UDS guide, appendix G; intervals of paired differences",
+        must_fail="the same scores with their labels shuffled",
+    ),
+    ClaimSpec(
+        "depth.score",
+        "threshold",
+        "The forgotten facts cannot be recovered from the candidate's activations.",
+        ">=",
+        0.70,
+        "ours (published pool means .49 / .85); the pools' own cut where a manifest has pools of three or more a side",
+        must_fail="models that know: the positive pool (none may pass, most must fail)",
+        must_pass="models that never knew: the negative pool (none may fail, most must pass)",
+    ),
+    ClaimSpec(
+        "depth.hidden",
+        "threshold",
+        "What the candidate says and what its activations hold agree: nothing is merely hidden, nothing misread.",
+        ">=",
+        0.50,
+        "ours: generation says forgotten where the upper bound of entity accuracy is at most this share "
+        "of the full model's; a larger share catches more",
+        must_fail="words of a model that never knew over the activations of one that knows, and the other way round",
+        must_pass="a model that never knew",
+        needs="<= {:g} x full",
+    ),
+)

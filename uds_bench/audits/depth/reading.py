@@ -1,0 +1,209 @@
+"""The depth audit: what its claims read out of scores. Pure functions of recorded scores, no model is needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.metrics.erasure import NO_LAYER, erasure
+from uds_bench.scores import ENOUGH, Score
+from uds_bench.statistics import balanced_cut, cluster_bootstrap
+from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
+
+ALIKE = 0.01
+"""Difference of two models' drops, as a share of their size, below which one is a copy: what rounding to bfloat16 or
+a nudged weight changes. Rounding to four bits changes more, and is let pass: how alike two seeds of a larger model are
+is not known."""
+POOL = 3
+"""Models that a pool needs on each side before it may set the cut."""
+
+BY_DEFINITION = {
+    "full": Decision(Verdict.FAIL, 0.0, None, "0 by definition"),
+    "retain": Decision(Verdict.PASS, 1.0, None, "1 by definition"),
+}
+"""What the references come to under depth.score; `depth.self_patch` and `depth.retain_is_one` hold them to it. An
+interval over few people would leave it open."""
+
+
+def largest_drop(uds: Score) -> float:
+    """Largest |drop| over facts and layers, nats: 0 where a model was patched with its own states. NaN if empty."""
+    drops = [abs(drop) for fact in uds.per_fact for drop in fact.detail.get("drops", [math.nan])]
+    return math.nan if not drops or any(map(math.isnan, drops)) else max(drops)
+
+
+def largest_distance(uds: Score, expected: float) -> float:
+    """Largest |value - expected| over the scored facts; NaN if none is scored or one could not be computed."""
+    if set(uds.reasons) - {NO_LAYER}:
+        return math.nan
+    return max((abs(fact.value - expected) for fact in uds.scored if fact.value is not None), default=math.nan)
+
+
+def largest_lens_gap(uds: Score) -> float:
+    """Largest difference over facts between patching the last layer and the logit lens there, nats. NaN if empty."""
+    gaps = [fact.detail.get("last_gap", math.nan) for fact in uds.per_fact]
+    return math.nan if not gaps or any(map(math.isnan, gaps)) else max(gaps)
+
+
+def tolerance(uds: Score, fast: float) -> float:
+    """Identities hold exactly where patching went by hook, and to `fast` where it took the fast path."""
+    return 0.0 if uds.notes.get("patching") == "hook" else fast
+
+
+def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
+    """Largest deviation of the formula from the scores recorded for frozen drops; NaN if there are none.
+
+    `change` multiplies the candidates' drop at the first layer: with anything but 1 the formula must be seen to move.
+    """
+    gaps = []
+    for fact in frozen["facts"]:
+        retain = np.array([fact["retain_drops"]])
+        for recorded in fact["candidates"].values():
+            drops = np.array([recorded["drops"]])
+            drops[:, 0] *= change
+            found = erasure(retain, drops, frozen["tau"])
+            gaps += [abs(found.score[0] - recorded["uds"]), abs(found.unclipped[0] - recorded["unclipped"])]
+    return math.nan if not gaps or any(map(math.isnan, gaps)) else float(max(gaps))
+
+
+def order_steps(scores: Sequence[Score]) -> list[Step]:
+    """Paired differences between neighbours of an order, each with its interval over clusters."""
+    steps = []
+    for earlier, later in pairwise(scores):
+        before = {fact.id: fact.value for fact in earlier.scored}
+        pairs = [
+            (fact.value - before[fact.id], fact.cluster)  # type: ignore[operator]
+            for fact in later.scored
+            if fact.id in before
+        ]
+        if len(pairs) < ENOUGH * len(later.per_fact):
+            pairs = []  # too few facts scored in both to stand for the forget set: decides nothing
+        differences, clusters = [d for d, _ in pairs], [c for _, c in pairs]
+        interval = cluster_bootstrap(differences, clusters, limits=(-1.0, 1.0))
+        mean = math.fsum(differences) / len(differences) if differences else math.nan
+        steps.append(Step(earlier.checkpoint, later.checkpoint, mean, interval))
+    return steps
+
+
+def shuffled(scores: Sequence[Score]) -> list[Score]:
+    """The same scores in an order that is neither the given one nor its reverse: the two halves, interleaved."""
+    half = len(scores) // 2
+    return [*scores[half:], *scores[:half]] if len(scores) < 4 else [*scores[1::2], *scores[::2]]
+
+
+def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None:
+    """Raises ConfigurationError for a pool model with the weights of a reference, a candidate or another pool model.
+
+    Its verdict would be true by construction, or it would help to set the bound that it is judged by. A model of the
+    same pool whose activations act alike on every fact is a copy as well, whatever its digest says: one weight nudged,
+    another tokenizer file, another dtype.
+    """
+    known = {score.provenance["checkpoint"]: score.checkpoint for score in others}
+    for score in pools:
+        same = known.setdefault(score.provenance["checkpoint"], score.checkpoint)
+        if same != score.checkpoint:
+            raise ConfigurationError(
+                f"[pools] {score.checkpoint} holds the same weights as {same}: pools need models of their own; "
+                "put one of another seed there"
+            )
+    for one, other in combinations(pools, 2):
+        if act_alike(one, other):
+            raise ConfigurationError(
+                f"[pools] {other.checkpoint} acts as {one.checkpoint} does on every fact, to {ALIKE:.0%}: a copy "
+                "counts for nothing; put one of another seed there"
+            )
+
+
+def act_alike(one: Score, other: Score) -> bool:
+    """Whether two models' drops by patching differ by less than `ALIKE` of their size, over all facts and layers."""
+    drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
+    pairs = [(drops.get(fact.id), fact.detail.get("drops")) for fact in other.per_fact]
+    listed = [(a, b) for a, b in pairs if a and b and len(a) == len(b)]
+    first, second = (np.array([pair[i] for pair in listed], dtype=float).ravel() for i in (0, 1))
+    both = np.isfinite(first) & np.isfinite(second)
+    apart, size = np.abs(first - second)[both], (np.abs(first) + np.abs(second))[both] / 2
+    return bool(both.any() and apart.sum() < ALIKE * size.sum())
+
+
+def by_construction(candidate: Score, references: Sequence[Score]) -> str:
+    """What to say of a candidate whose weights are a reference's own, so that its score was never open; else ""."""
+    same = [s.checkpoint for s in references if s.provenance["checkpoint"] == candidate.provenance["checkpoint"]]
+    return f"same weights as {' and '.join(same)}: true by construction" if same else ""
+
+
+def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
+    """Whether the full model says more of the facts than the retain model: else there is nothing to forget."""
+    (step,) = order_steps([retain, full])
+    return decide_ordering([step], "authors").verdict, step
+
+
+def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score]) -> float | None:
+    """The UDS between the pools with the best balanced accuracy; None for pools too small to set one."""
+    if min(len(knows), len(never_knew)) < POOL:
+        return None
+    cut = balanced_cut([_value(s) for s in knows], [_value(s) for s in never_knew])
+    return None if math.isnan(cut) else cut
+
+
+def _value(score: Score) -> float:
+    return math.nan if score.value is None else score.value
+
+
+def hidden(
+    depth: Decision, generations: Sequence[Score], full: Sequence[Score], share: float, largest: float
+) -> Decision:
+    """Whether what a candidate says and what its activations hold agree; names the output metrics that decide it.
+
+    `depth`: the decision on its UDS, without an interval where it follows from the definition; `generations`: its
+    output scores; `full`: the full model's, in the same order.
+    Generation says forgotten where the upper bound of a score is at most `share` of the full model's value: PASS where
+    depth passes, WARNING where it fails. A lower bound above that share while depth passes is a FAIL: words that
+    know do not come from activations that do not, so that patching has misread them (hidden dimensions permuted or
+    rotated, the function unchanged). What is settled neither way is INCONCLUSIVE.
+
+    A larger share finds more that is hidden; so that it does not let more be said, `largest` bounds it where depth
+    passes.
+    """
+    passes = depth.verdict is Verdict.PASS
+    share = min(share, largest) if passes else share
+    forgotten: list[str] = []
+    kept: list[str] = []
+    said: list[str] = []
+    by_definition = depth.interval is None and depth.verdict is not Verdict.INCONCLUSIVE
+    if not by_definition and (depth.interval is None or not depth.interval.decides):
+        return Decision(Verdict.INCONCLUSIVE, None, depth.interval, f"depth.score: {depth.text}")
+    for own, reference in zip(generations, full, strict=True):
+        name = f"{own.metric}[{own.variant}]"
+        if own.value is None or own.interval is None or not reference.value:
+            return _told(Verdict.INCONCLUSIVE, f"not measured: {name}")
+        low, high, limit = own.interval.low, own.interval.high, share * reference.value
+        text = f"{name} {own.value:.3f} ({low:.3f}..{high:.3f}, full model {reference.value:.3f})"
+        if not own.interval.decides:
+            return Decision(Verdict.INCONCLUSIVE, None, own.interval, f"{text} decides nothing")
+        (forgotten if high <= limit else kept).append(text)
+        said += [text] if low > limit else []
+    if passes and said:
+        return _told(
+            Verdict.FAIL,
+            f"{'; '.join(said)}: it says the facts while depth.score passes, so its activations are in another basis "
+            "than the full model's and UDS misreads them",
+        )
+    if not forgotten:
+        text = f"generation does not say forgotten: {'; '.join(kept)}"
+        return _told(Verdict.INCONCLUSIVE if passes else Verdict.NOT_APPLICABLE, text)
+    words = "; ".join(forgotten)
+    if passes:
+        return _told(Verdict.PASS, f"generation says forgotten and depth agrees: {words}")
+    if depth.verdict is Verdict.FAIL:
+        text = f"HIDDEN: {words} says forgotten while depth.score fails: the knowledge is still in the activations"
+        return _told(Verdict.WARNING, text)
+    text = f"{words} says forgotten, but depth.score came out {depth.verdict.value}: that the knowledge is gone from "
+    return _told(Verdict.INCONCLUSIVE, f"{text}the activations is not shown")
+
+
+def _told(verdict: Verdict, text: str) -> Decision:
+    return Decision(verdict, None, None, text)

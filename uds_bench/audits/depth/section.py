@@ -1,0 +1,142 @@
+"""The facts, references, candidates and pools of a manifest, by which depth, and metrics, are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, PlainValidator, field_serializer
+
+from uds_bench.attacks import Attack, find_attack
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.manifest import locate
+from uds_bench.manifest.section import Section
+from uds_bench.manifest.tables import Table
+from uds_bench.manifest.toml import Document, Keys
+from uds_bench.manifest.types import Checkpoint, Checkpoints, Count, File, Pool, Positive, located, written
+
+
+def _option(value: Any) -> int | str:
+    if type(value) not in (int, str):
+        raise ValueError(f"is {value!r}: it must be a number of authors, or the name of a split")
+    return value  # type: ignore[no-any-return]
+
+
+class Facts(Table):
+    """`source` as in `facts.load_facts`, with `options` for it."""
+
+    source: Annotated[str, located(locate.source)]
+    forget: Annotated[int | str | None, PlainValidator(_option)] = None
+    retain: Annotated[int | str | None, PlainValidator(_option)] = None
+    annotations: File | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the manifest gives, as keyword arguments of `load_facts`."""
+        return self.model_dump(exclude={"source"}, exclude_none=True)
+
+
+class References(Table):
+    """`nested`: models between full and retain, from the one that knows most to the one that knows least."""
+
+    full: Checkpoint
+    retain: Checkpoint
+    nested: Checkpoints = Field(default_factory=dict)
+
+    @field_serializer("nested")
+    def _in_order(self, nested: dict[str, CheckpointSpec]) -> list[Any]:
+        return [[name, written(spec)] for name, spec in nested.items()]
+
+
+class Pools(Table):
+    """Models that know (`positive`) and models that never knew (`negative`), by name."""
+
+    positive: Pool = Field(default_factory=dict)
+    negative: Pool = Field(default_factory=dict)
+
+
+class Nf4(Table):
+    """The NF4 attack has nothing to set."""
+
+
+class Relearn(Table):
+    """What the manifest sets of the relearning attack; None leaves it to the attack."""
+
+    epochs: Count | None = None
+    lr: Positive | None = None
+    batch_size: Count | None = None
+
+
+class Attacks(Table):
+    """The attacks to run: those whose table is there, in the order of the file."""
+
+    nf4: Nf4 | None = None
+    relearn: Relearn | None = None
+
+
+class Depth(Section):
+    """`candidates` are for release, so each is gated. `sweep`: more unlearned models, which metrics are judged on and
+    which no claim speaks of."""
+
+    NAME: ClassVar[str] = "candidates"
+    INLINE: ClassVar[bool] = True
+
+    facts: Facts | None = None
+    references: References | None = None
+    candidates: Checkpoints = Field(default_factory=dict)
+    sweep: Checkpoints = Field(default_factory=dict)
+    pools: Pools = Pools()
+    attacks: Attacks = Attacks()
+
+    def lacks(self) -> list[str]:
+        needed = {
+            "[facts] source": self.facts is None,
+            "[references] full and retain": self.references is None,
+            "[candidates] with at least one name": not self.candidates,
+        }
+        return [text for text, lacks in needed.items() if lacks]
+
+    def checkpoints(self) -> dict[str, CheckpointSpec]:
+        """`full`, `retain`, nested, candidates, sweep, then pools."""
+        references = self.references
+        found = {} if references is None else {"full": references.full, "retain": references.retain}
+        return {**found, **self.nested, **self.unlearned, **self.pools.positive, **self.pools.negative}
+
+    def judged(self) -> list[str]:
+        return list(self.candidates)
+
+    def weak(self) -> str:
+        keys = [key for key in ("positive", "negative") if not getattr(self.pools, key)]
+        return f"[pools] {', '.join(keys)}" if keys and self.references is not None else ""
+
+    @property
+    def nested(self) -> dict[str, CheckpointSpec]:
+        """Models between full and retain, in the order of the file."""
+        return {} if self.references is None else self.references.nested
+
+    @property
+    def unlearned(self) -> dict[str, CheckpointSpec]:
+        """The models that metrics are judged on: candidates, then the sweep."""
+        return {**self.candidates, **self.sweep}
+
+    def chosen_attacks(self) -> dict[str, Attack]:
+        """The attacks that the file names, with its settings."""
+        settings = self.attacks.model_dump(exclude_none=True)
+        return {name: find_attack(name, **settings[name]) for name in settings}
+
+    def places(self, document: Document) -> Iterator[tuple[Keys, str]]:
+        if self.references is not None:
+            yield ("references", "full"), "full"
+            yield ("references", "retain"), "retain"
+        for name in self.nested:
+            yield ("references", "nested", name), name
+        for key in ("candidates", "sweep"):
+            for name in getattr(self, key):
+                yield (key, name), name
+        for pool in ("positive", "negative"):
+            listed = isinstance(document.values.get("pools", {}).get(pool), list)
+            for index, name in enumerate(getattr(self.pools, pool)):
+                yield ("pools", pool, index if listed else name), name
+
+
+SECTION = Depth

@@ -1,0 +1,156 @@
+"""The LMLM audit of a run: its databases, its models, what each was seen to answer, and the controls of retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from uds_bench.attacks.random_weights import random_weights
+from uds_bench.audits.api import Opened, Session, prepared
+from uds_bench.audits.lmlm import summary
+from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.databases import cells_of
+from uds_bench.audits.lmlm.deletion import Policy
+from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
+from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.retrieval.settings import SWEPT, RetrieverSettings
+from uds_bench.scores import Score
+from uds_bench.scoring.runner import Request, ScoreRunner
+
+NAME = "lmlm"
+RANDOM = random_weights()
+SPOT = ("direct",)
+"""The wording in which controls are asked: what they must show takes no more."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One checkpoint's score and what was judged of it, prompt by prompt."""
+
+    score: Score
+    judged: list[Judged]
+
+    @property
+    def touched(self) -> Mapping[str, int]:
+        """How often each state looked into a database."""
+        found: Mapping[str, int] = self.score.notes["touched"]
+        return found
+
+
+class LmlmAudit(Opened):
+    """The models of a manifest's [lmlm] on its databases; `whole` are all prompts, `spot` those of the controls."""
+
+    def __init__(self, section: Lmlm, whole: ScoreRunner, spot: ScoreRunner, plan: Sequence[Request] = ()) -> None:
+        self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
+        self._seen: dict[tuple[Request, bool], Seen] = {}
+        self._perfect: dict[tuple[Policy, str | None], list[Judged]] = {}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return _evaluator(self.whole).cells
+
+    def seen(self, model: str) -> Seen:
+        """A judged model, in every wording; everything planned is examined with the first that is asked for."""
+        return self._one(Request(model), True)
+
+    def control(self, model: str) -> Seen:
+        """A model whose verdict is known."""
+        return self._one(Request(model), False)
+
+    def with_random_weights(self, model: str) -> Seen:
+        """A model with every weight drawn anew."""
+        return self._one(Request(model, attack=RANDOM.name), False)
+
+    @property
+    def perfect(self) -> list[Judged]:
+        """A perfect asker that knows nothing, under the manifest's deletion: the control of the retrieval side."""
+        return self.asked_perfectly()
+
+    def asked_perfectly(self, policy: Policy | None = None, swept: str | None = None) -> list[Judged]:
+        """The same under another deletion, or by another retriever, a name of `retrieval.settings.SWEPT`."""
+        key = policy or self.section.deletion, swept
+        if key not in self._perfect:
+            evaluator = _evaluator(self.spot)
+            cells = tuple(replace(cell, policy=key[0]) for cell in evaluator.cells)
+            units, replies = ask_perfectly(Library(cells, _swept(evaluator.retriever, swept)))
+            told = {unit.id: reply for unit, reply in zip(units, replies, strict=True)}
+            self._perfect[key] = judge(cells, units, told)
+        return self._perfect[key]
+
+    def deletions(self, policy: Policy | None = None) -> dict[str, dict[int, frozenset[int]]]:
+        """By cell and fact, the rows that go, under the manifest's policy or another."""
+        cells = [cell if policy is None else replace(cell, policy=policy) for cell in self.cells]
+        return replace(_evaluator(self.whole), cells=tuple(cells)).library().deletions
+
+    def perfect_touches(self) -> int:
+        """How often the perfect asker looks into a database."""
+        library = _evaluator(self.spot).library()
+        ask_perfectly(library)
+        return sum(library.touched.values())
+
+    def report(self) -> dict[str, Any]:
+        """The run report's section: what was asked of which databases, and every model that was examined whole.
+
+        Read from the store, as other processes may have examined them.
+        """
+        found = {}
+        for model in self.section.judged():
+            if self.whole.stored(Request(model)) is not None:
+                found[model] = self.seen(model)
+        return {
+            "retriever": _evaluator(self.whole).retriever.to_json(),
+            "deletion": self.section.deletion,
+            "cells": [summary.cell(cell) for cell in self.cells],
+            "models": [{"model": name, **summary.of_model(seen.judged)} for name, seen in found.items()],
+        }
+
+    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+        controls = [Request(name) for name in self.section.must_fail]
+        return [(self.whole, list(self.plan)), (self.spot, controls)]
+
+    def _one(self, place: Request, whole: bool) -> Seen:
+        if (place, whole) not in self._seen:
+            runner = self.whole if whole else self.spot
+            score = runner.score(place, self.plan if whole else ())
+            evaluator = _evaluator(runner)
+            self._seen[place, whole] = Seen(score, judge(evaluator.cells, evaluator.units, replies_of(score)))
+        return self._seen[place, whole]
+
+
+def _evaluator(runner: ScoreRunner) -> LmlmEvaluator:
+    assert isinstance(runner.evaluator, LmlmEvaluator)
+    return runner.evaluator
+
+
+def _swept(settings: RetrieverSettings, name: str | None) -> RetrieverSettings:
+    if name is None:
+        return settings
+    kind, least = SWEPT[name]
+    return replace(settings, kind=kind, threshold=least)
+
+
+def read(section: Lmlm) -> tuple[Cell, ...]:
+    """The databases with their prompts."""
+    return cells_of(section)
+
+
+def open(session: Session) -> LmlmAudit:
+    """The audit of one run; the models that the selected tests speak of are examined with the first of them."""
+    section, _, specs, store = prepared(session, NAME, Lmlm)
+    judged = session.subjects(NAME) or section.judged()
+    settings: RetrieverSettings = section.retriever.settings()
+    attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
+    few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
+    whole, spot = (
+        ScoreRunner(specs, LmlmEvaluator(asked, settings), store, session.device, attacks, session.crew)
+        for asked in (cells, few)
+    )
+    return LmlmAudit(section, whole, spot, [Request(name) for name in judged])
+
+
+def _spot(cell: Cell) -> tuple[Any, ...]:
+    there = cell.asked.wordings
+    return SPOT if set(SPOT) & set(there) else there[:1]

@@ -1,0 +1,204 @@
+"""The claims of the LMLM audit: of models that look facts up, and of its published tables."""
+
+from __future__ import annotations
+
+from uds_bench.audits.lmlm.rates import INFORMATIVE
+from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
+from uds_bench.retrieval.settings import SWEPT
+
+RESIDUAL_BOUNDS = {
+    "base": (0.05, "the LMLM audit observed 3.7%, chance not taken off"),
+    "alias": (0.10, "the LMLM audit observed 6.2%, chance not taken off"),
+    "collision": (0.15, "the LMLM audit observed 7.2%, chance not taken off"),
+    "noise": (0.25, "the LMLM audit observed 13.6%, chance not taken off"),
+    "other": (0.05, "as of base: nothing is known of what such a database holds beside its facts"),
+}
+"""Per topology the bound, and where it comes from (figure 3)."""
+
+CLOSER = {
+    "radius_closure": "every row within a radius of the fact's own",
+    "canonical": "the record that other forms of the fact were written into",
+}
+"""Deletions beyond the published one, and what goes with them."""
+
+CLAIMS = (
+    ClaimSpec(
+        "lmlm.full_baseline",
+        "threshold",
+        "With every row in place the model answers, in each database: else its cell says nothing about deletion.",
+        ">=",
+        INFORMATIVE,
+        "ours; the LMLM audit has three databases that answer 1% and less",
+        unit="facts",
+        must_fail="a perfect asker whose index holds another database",
+        must_pass="a perfect asker",
+    ),
+    ClaimSpec(
+        "lmlm.leakage",
+        "threshold",
+        "Without the database the deleted object is not said, under the worst elicitation and way of looking.",
+        "<=",
+        0.01,
+        "ours; the LMLM audit observed 0.11% by exact match under one elicitation",
+        unit="facts",
+        must_fail="the models of must_fail; a perfect asker that knows every object",
+        must_pass="a perfect asker that knows nothing",
+    ),
+    ClaimSpec(
+        "lmlm.leakage_cell",
+        "threshold",
+        "The same within each database by itself.",
+        "<=",
+        0.05,
+        "ours: what a hundred facts without a leak can show, 0.036, is below it",
+        unit="facts",
+        must_fail="as lmlm.leakage",
+        must_pass="as lmlm.leakage",
+    ),
+    ClaimSpec(
+        "lmlm.leakage_wording",
+        "threshold",
+        "The same within each wording by itself.",
+        "<=",
+        0.02,
+        "ours: twice that of all wordings, so that what leaks in one of them alone is not spread over the others",
+        unit="facts",
+        must_fail="as lmlm.leakage",
+        must_pass="as lmlm.leakage",
+    ),
+    *(
+        ClaimSpec(
+            f"lmlm.residual.{topology}",
+            "threshold",
+            f"After deletion, with retrieval on, {topology} databases give the object no more often than by chance.",
+            "<=",
+            bound,
+            f"ours; {origin}",
+            unit="facts",
+            must_fail="a perfect asker with nothing deleted",
+            must_pass="a perfect asker with every row deleted that lies within the radius",
+        )
+        for topology, (bound, origin) in RESIDUAL_BOUNDS.items()
+    ),
+    ClaimSpec(
+        "lmlm.topology_order",
+        "ordering",
+        "The residual rises from base over alias and collision to noise.",
+        ">",
+        0.0,
+        "LMLM audit, figure 3",
+        unit="facts",
+        must_fail="the opposite order",
+    ),
+    ClaimSpec(
+        "lmlm.wording_invariance",
+        "equivalence",
+        "No wording's residual differs from that of the others.",
+        "==",
+        0.05,
+        "ours; the LMLM audit observed 6.1% to 9.9% over wordings",
+        unit="facts",
+        must_fail="answers right in one wording alone",
+        must_pass="a perfect asker, who is asked in one way",
+        needs="within +-{:g} of 0",
+    ),
+    ClaimSpec(
+        "lmlm.artifact_identity",
+        "identity",
+        "A - R is 1[right with retrieval on] (L - G), prompt by prompt, and R is A where nothing leaks or is left.",
+        "==",
+        0.0,
+        "follows from the definitions of L, R, A and G (LMLM audit, proposition 6.1); exact",
+        unit="prompts",
+        must_fail="an incomplete deletion, of alias databases, by R = A",
+    ),
+    ClaimSpec(
+        "lmlm.deletion_complete",
+        "identity",
+        "After deletion no row of the database says the same as the fact, by a matcher of its own.",
+        "==",
+        0.0,
+        "LMLM audit, section 4; exact",
+        unit="facts",
+        must_fail="deleting equal rows alone, of alias databases",
+    ),
+    ClaimSpec(
+        "lmlm.deletion_spares",
+        "threshold",
+        "Of the rows that do not say the same as a fact few go with it.",
+        "<=",
+        0.10,
+        "ours: deletion within the published radius takes 5% of the embedded databases",
+        unit="facts",
+        must_fail="every row deleted",
+        must_pass="closure over aliases",
+    ),
+    *(
+        ClaimSpec(
+            f"lmlm.closer.{policy}",
+            "ordering",
+            f"Deleting {what} leaves a perfect asker fewer deleted objects than closure over aliases alone.",
+            ">",
+            0.0,
+            "LMLM audit, section 7, where it is future work",
+            unit="facts",
+            must_fail="the opposite order",
+        )
+        for policy, what in CLOSER.items()
+    ),
+    *(
+        ClaimSpec(
+            f"lmlm.swept.{name}",
+            "identity",
+            f"By {kind} retrieval at {least:g} no row is found after deletion that says the same as the fact.",
+            "==",
+            0.0,
+            "follows from what closure over aliases is, whatever retrieves; exact",
+            unit="prompts",
+            must_fail="the same with nothing deleted",
+        )
+        for name, (kind, least) in SWEPT.items()
+    ),
+    ClaimSpec(
+        "lmlm.off_is_off",
+        "identity",
+        "With retrieval off no lookup reaches a database.",
+        "==",
+        0.0,
+        "LMLM audit, section 4; exact",
+        unit="lookups",
+        must_fail="the same model with retrieval on",
+    ),
+    ClaimSpec(
+        "lmlm.full",
+        "golden",
+        "The share of prompts answered with every row in place is the recorded one.",
+        "==",
+        TOLERANCE,
+        "LMLM audit, section 5",
+        unit="facts",
+        must_fail=FAR,
+        needs="its golden",
+    ),
+    ClaimSpec(
+        "lmlm.residual",
+        "golden",
+        "The share of prompts answered after deletion, retrieval on, is the recorded one.",
+        "==",
+        TOLERANCE,
+        "LMLM audit, figure 3",
+        unit="facts",
+        must_fail=FAR,
+        needs="its golden",
+    ),
+    ClaimSpec(
+        "lmlm.weights_decide",
+        "identity",
+        "With random weights in the place of a model's own no database is answered any more.",
+        "==",
+        0.0,
+        "follows from what the audit is for; the number of cells that random weights leave informative",
+        unit="cells",
+        must_fail="the model's own weights",
+    ),
+)

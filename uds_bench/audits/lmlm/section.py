@@ -1,0 +1,100 @@
+"""[lmlm] of a manifest: which models look facts up, and in which databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from uds_bench.audits.lmlm.deletion import RADIUS, Policy
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import ConfigurationError
+from uds_bench.facts.lookup_prompts import Wording
+from uds_bench.manifest.section import Section
+from uds_bench.manifest.tables import Table, problem
+from uds_bench.manifest.types import (
+    Checkpoint,
+    Checkpoints,
+    Count,
+    Model,
+    Pattern,
+)
+from uds_bench.retrieval.settings import Fallback, Kind, RetrieverSettings
+
+
+class Retriever(Table):
+    """What the manifest sets of the retriever, as in `retrieval.settings`; None leaves it to the audit."""
+
+    kind: Kind | None = None
+    model: Model | None = None
+    threshold: float | None = None
+    top_k: Count | None = None
+    fallback: Fallback | None = None
+    index: str | None = None
+
+    @model_validator(mode="after")
+    def _can_be(self) -> Retriever:
+        try:
+            self.settings()
+        except ConfigurationError as error:
+            raise problem(str(error).removeprefix("retriever: "), "threshold") from error
+        return self
+
+    def settings(self) -> RetrieverSettings:
+        return RetrieverSettings(**self.model_dump(exclude_none=True))
+
+
+class Lmlm(Section):
+    """`model`: the one that is judged, or `models` by name, of which `must_fail` are controls.
+
+    `databases` and `prompts` are patterns, and `locate.matches` gives their files; without any the embedded databases
+    are asked. `wordings`: those that are asked, all where left out. `deletion`: a policy of `audits.lmlm.deletion`,
+    with its `radius`. `transitive`: groups of aliases that share a name are one.
+    """
+
+    NAME: ClassVar[str] = "lmlm"
+
+    model: Checkpoint | None = None
+    models: Checkpoints = Field(default_factory=dict)
+    must_fail: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    databases: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
+    prompts: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
+    wordings: Annotated[tuple[Wording, ...], Field(strict=False)] = ()
+    deletion: Policy = "alias_closure"
+    radius: Annotated[float, Field(gt=0, le=1)] = RADIUS
+    transitive: bool = False
+    retriever: Retriever = Retriever()
+
+    @model_validator(mode="after")
+    def _controls_are_models(self) -> Lmlm:
+        if self.model is not None and self.models:
+            raise problem("is there beside models: keep one of them", "model")
+        for name in self.must_fail:
+            if name not in self.checkpoints():
+                raise problem(f"{name!r} is not under models: add it there or correct the name", "must_fail")
+        if self.checkpoints() and not self.judged():
+            raise problem("all of them are controls: name a model that is to be judged", "models")
+        if self.databases and not self.prompts:
+            raise problem("are asked by no prompts: name their files under prompts", "databases")
+        return self
+
+    def lacks(self) -> list[str]:
+        return [] if self.checkpoints() else ["[lmlm] model, or models by name"]
+
+    def weak(self) -> str:
+        return "[lmlm] must_fail" if self.checkpoints() and not self.must_fail else ""
+
+    def checkpoints(self) -> dict[str, CheckpointSpec]:
+        """Every model by name; a single one is called `lmlm`."""
+        return self.models if self.model is None else {"lmlm": self.model}
+
+    def judged(self) -> list[str]:
+        return [name for name in self.checkpoints() if name not in self.must_fail]
+
+    def needed(self, models: Iterable[str]) -> list[str]:
+        """Some models and the controls."""
+        return list(dict.fromkeys([*models, *self.must_fail]))
+
+
+SECTION = Lmlm

@@ -1,0 +1,313 @@
+"""The localization audit of a run: its testbed, where each update went, what each model says, and who leaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from uds_bench.attacks.attack import NONE, Attack
+from uds_bench.attacks.resurface import resurface
+from uds_bench.audits.api import Opened, Session, prepared
+from uds_bench.audits.localization import precision, summary, tasks
+from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
+from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
+from uds_bench.audits.localization.experiment import Experiment
+from uds_bench.audits.localization.rates import Leaks, Tellings, extraction_in_any_words, known, leaked
+from uds_bench.audits.localization.section import Localization
+from uds_bench.audits.localization.targets import Target
+from uds_bench.audits.localization.utility import Answers, answers_of
+from uds_bench.audits.localization.weights import HEADLINE, Weighed
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints.embedded import EMBEDDED
+from uds_bench.checkpoints.masks import read_masks
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
+from uds_bench.facts.profiles import cross_fields
+from uds_bench.facts.testbed import Item, read_testbed
+from uds_bench.facts.testbed_people import embedded_testbed
+from uds_bench.scores import Score
+from uds_bench.scoring.runner import Request, ScoreRunner
+from uds_bench.statistics import Rate
+
+NAME = "localization"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One checkpoint's score, and what it holds."""
+
+    score: Score
+
+    @cached_property
+    def told(self) -> Tellings:
+        """By item and form, what was said."""
+        return told_of(self.score)
+
+    @property
+    def tokens(self) -> str:
+        """How its tokenizer reads and spells."""
+        found: str = self.score.notes["tokens"]
+        return found
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """Where its weights moved; for an update alone."""
+        found = weighed_of(self.score)
+        if found is None:
+            raise ConfigurationError(f"{self.score.checkpoint} is no update of the injected model")
+        return found
+
+
+class LocalizationAudit(Opened):
+    """The candidates of a manifest's [localization] and what they are held against."""
+
+    def __init__(
+        self,
+        section: Localization,
+        experiment: Experiment,
+        telling: ScoreRunner,
+        leaking: ScoreRunner,
+        asking: ScoreRunner,
+        names: Sequence[str] = (),
+    ) -> None:
+        self.section, self.experiment = section, experiment
+        self.telling, self.leaking, self.asking = telling, leaking, asking
+        self.names = [name for name in names if not name.endswith(".unmasked")]
+        self._seen: dict[str, Seen] = {}
+        self._leaks: dict[str, Leaks] = {}
+
+    def seen(self, model: str) -> Seen:
+        """A model by its name in the section; everything planned is examined with the first that is asked for."""
+        if model not in self._seen:
+            self._seen[model] = Seen(self.telling.score(Request(model), [Request(name) for name in self.names]))
+            if model in self.updates and self._seen[model].tokens != self.seen("injected").tokens:
+                del self._seen[model]
+                raise CheckpointError(
+                    f"[localization] {model}: its tokenizer reads questions, or spells answers, otherwise than the "
+                    "injected model's, which may hide what the weights hold: save that one beside its weights"
+                )
+        return self._seen[model]
+
+    def reads_alike(self, model: str) -> bool:
+        """Whether `seen` does not refuse a model for its tokenizer."""
+        try:
+            self.seen(model)
+        except CheckpointError:
+            return False
+        return True
+
+    def known(self) -> list[Item]:
+        """What is to be forgotten, as far as the injected model knows it."""
+        return known(self.experiment.forget, self.seen("injected").told)
+
+    @property
+    def neutral(self) -> Weighed | None:
+        """Where neutral training moved the weights; None where the manifest names no such model.
+
+        Raises ConfigurationError where it moved none that a group was written into: no claim can fail it for that.
+        """
+        if self.section.neutral is None:
+            return None
+        found = self.seen("neutral").weighed
+        if precision.moves_nothing(found):
+            raise ConfigurationError(
+                "[localization] neutral: has the injected model's weights: train it or leave it out"
+            )
+        return found
+
+    def counting(self, model: str, target: Target = HEADLINE) -> list[str]:
+        """The families that count for a candidate against a target: neither control is told by them."""
+        return precision.counting(self.seen(model).weighed, self.neutral, target)
+
+    def leaks(self, model: str) -> Leaks:
+        """By seed of resurfacing and item, whether a model gave the answer away."""
+        if model not in self._leaks:
+            self.seen(model)  # refuses a tokenizer that hides what is said
+            self._leaks[model] = [self._leaking(model, attack) for attack in self.attacks(model)]
+        return self._leaks[model]
+
+    def unheard(self, model: str) -> Leaks:
+        """The same, or whether it may have in a reply that did not end."""
+        return [self._leaking(model, attack, unheard=True) for attack in self.attacks(model)]
+
+    def leaks_before(self, model: str) -> Mapping[str, bool]:
+        """The same without resurfacing."""
+        return self._leaking(model, NONE)
+
+    def _leaking(self, model: str, attack: str, unheard: bool = False) -> dict[str, bool]:
+        plan = [Request(name, attack=one) for name in self._compared for one in (NONE, *self.attacks(name))]
+        found = self.leaking.score(Request(model, attack=attack), plan).per_fact
+        return {fact.id: bool(fact.value) or (unheard and fact.detail["cut"] > 0) for fact in found}
+
+    def asked(self, model: str) -> Score:
+        """What a candidate, or the injected model, answers of the benchmarks that the section names."""
+        if self.asking.stored(Request(model)) is None:
+            _ = self.asking.evaluator.units  # documents that cannot be had are told before a model is loaded
+        return self.asking.score(Request(model), [Request(name) for name in self._compared])
+
+    def answers(self, model: str) -> Answers:
+        """The same by task and document. Raises UdsError where the injected model was asked otherwise."""
+        if not self._asked_the_same(model):
+            raise UdsError(
+                f"{model} and injected were asked different questions of [localization] tasks: a data set has changed "
+                "since one of them was; name another folder with --uds-store, and both are asked anew"
+            )
+        return answers_of(self.asked(model))
+
+    def _asked_the_same(self, model: str) -> bool:
+        mine, injected = (self.asked(name).provenance["rendered"] for name in (model, "injected"))
+        return bool(mine == injected)
+
+    @property
+    def updates(self) -> list[str]:
+        """The models that were made of the injected one."""
+        return [*self.section.candidates, *(["neutral"] if self.section.neutral is not None else [])]
+
+    def attacks(self, model: str) -> list[str]:
+        """Resurfacing with each seed, or with the first alone of a model that is only held against."""
+        every = list(self.leaking.attacks)
+        return every if model in self.section.candidates else every[:1]
+
+    @property
+    def _compared(self) -> list[str]:
+        """Candidates that are asked for, and the model that nothing was unlearned from."""
+        return [name for name in self.names if name in (*self.section.candidates, "injected")]
+
+    def floor(self, model: str) -> float:
+        """How often people who were never injected are answered by chance, at least, by the model and by the injected
+        one: a floor that is high by luck, or because somebody was taught, would clear anybody."""
+        unseen = self.experiment.unseen
+        return min(_least(extraction_in_any_words(unseen, self.seen(name).told)) for name in (model, "injected"))
+
+    def leak_floor(self, model: str) -> float:
+        """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
+        return min(_least(leaked(self.experiment.unseen, self.leaks(name))) for name in (model, "injected"))
+
+    def report(self) -> dict[str, Any]:
+        """The run report's section, of everything that is stored: other processes may have examined it."""
+        stored = [n for n in self.names if self.telling.stored(Request(n)) is not None and self.reads_alike(n)]
+        attacked = [
+            name
+            for name in self._compared
+            if name in stored
+            and all(
+                self.leaking.stored(Request(name, attack=attack)) is not None for attack in (NONE, *self.attacks(name))
+            )
+        ]
+        asked = [
+            name for name in self._compared if self.section.tasks and self.asking.stored(Request(name)) is not None
+        ]
+        return summary.report(
+            self.experiment,
+            {name: (self.seen(name).told, weighed_of(self.seen(name).score)) for name in stored},
+            {name: (self.leaks_before(name), self.leaks(name)) for name in attacked} if "injected" in stored else {},
+            candidates=[name for name in self.section.judged() if name in stored],
+            neutral=self.seen("neutral").weighed if "neutral" in stored else None,
+            answers={name: self.answers(name) for name in asked if self._asked_the_same(name)}
+            if "injected" in asked
+            else {},
+        )
+
+    def runners(self) -> list[ScoreRunner]:
+        return [self.telling, self.leaking, self.asking]
+
+    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+        return [(self.telling, [Request(name) for name in self.names])]
+
+
+def _least(found: Rate) -> float:
+    low = found.interval.low
+    return low if math.isfinite(low) else 0.0
+
+
+def require_tasks(section: Localization) -> None:
+    """Raises ConfigurationError, in a line, where the manifest names benchmarks that cannot be asked."""
+    if section.tasks:
+        tasks.require(section.tasks, _task_folder(section))
+
+
+def _task_folder(section: Localization) -> Path | None:
+    return None if section.task_folder is None else Path(section.task_folder)
+
+
+def experiment_of(section: Localization) -> Experiment:
+    """The people of a manifest's testbed, or the built-in ones. Raises FactError or ConfigurationError, in a line."""
+    if section.testbed != "people":
+        return Experiment(read_testbed(section.testbed), section.forget_field, section.retain_field)
+    found = embedded_testbed()
+    forgotten = section.forget_field or found.fields[0]
+    return Experiment(found, forgotten, section.retain_field or cross_fields(found.fields).get(forgotten))
+
+
+def origins_of(section: Localization, specs: Mapping[str, CheckpointSpec], masks: Path) -> Origins:
+    """What the updates of a section are held against."""
+    controls = {specs[name]: specs[f"{name}.unmasked"] for name in section.controls}
+    return Origins(specs["pretrained"], specs["injected"], masks, specs.get("unmasked"), controls)
+
+
+def check_masks(section: Localization) -> None:
+    """Whether masks that lie in files can be held against the checkpoints that do: their headers are read, and all
+    words once. Raises CheckpointError or ConfigurationError, in a line."""
+    specs = section.checkpoints()
+    if section.masks is None or section.lacks():
+        return
+    if any(place.startswith(EMBEDDED) for place in (section.masks, *(spec.model for spec in specs.values()))):
+        return
+    masks = read_masks(Path(section.masks))
+    if not masks.named("forget") or not masks.named("retain", "held_out"):
+        roles = ", ".join(group.role for group in masks.groups)
+        raise ConfigurationError(
+            f"masks = {section.masks!r}: groups have the roles {roles}: an AUC takes one to forget and another to tell "
+            "it from"
+        )
+    known = [group.name for group in masks.groups]
+    unknown = sorted({item.group for item in experiment_of(section).testbed if item.group} - set(known))
+    if unknown:
+        names = ", ".join(known)
+        raise ConfigurationError(f"testbed = {section.testbed!r}: group {unknown[0]!r} has no mask: there are {names}")
+    origins = origins_of(section, specs, Path(section.masks))
+    for name in (*section.candidates, "neutral"):
+        if name in specs:
+            origins.lineup(specs[name])
+
+
+def read(section: Localization) -> Experiment:
+    """Who is asked about, and what is to be forgotten of them; masks that lie in files and the tasks are looked at with
+    it."""
+    check_masks(section)
+    require_tasks(section)
+    return experiment_of(section)
+
+
+def open(session: Session) -> LocalizationAudit:
+    """The audit of one run; what the selected tests need is examined with the first that is asked for."""
+    section, names, specs, store = prepared(session, NAME, Localization)
+    experiment, place = session.data(NAME), section.masks or ""
+    masks = Path(session.ready({place: CheckpointSpec(place)}, [place])[place].model)
+    origins = origins_of(section, specs, masks)
+    updates = tuple(specs[name] for name in (*section.candidates, "neutral") if name in specs)
+    attacks: dict[str, Attack] = {}
+    if experiment.held_out:
+        found = [resurface(experiment.held_out, seed=seed) for seed in range(section.seeds)]
+        attacks = {attack.name: attack for attack in found}
+    telling = ScoreRunner(
+        specs,
+        LocalizationEvaluator(experiment, origins, updates, section.subsample, section.questions),
+        store,
+        session.device,
+        crew=session.crew,
+    )
+    leaking = ScoreRunner(
+        specs, LeakEvaluator(experiment, section.attempts), store, session.device, attacks, crew=session.crew
+    )
+    asking = ScoreRunner(
+        specs,
+        BenchmarkEvaluator(section.tasks, section.task_limit, _task_folder(section)),
+        store,
+        session.device,
+        crew=session.crew,
+    )
+    return LocalizationAudit(section, experiment, telling, leaking, asking, names)

@@ -1,0 +1,9 @@
+"""Metrics judged: faithfulness, robustness, aggregates and rankings, and a conformance kit for metrics."""
+
+import lazy_loader
+
+from uds_bench.audits.api import Audit
+
+AUDIT = Audit("metrics", __name__, uses=("depth",))
+# What a metric of one's own is tried by; the registry reads this package in every run that decides claims.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

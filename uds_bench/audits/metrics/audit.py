@@ -1,0 +1,71 @@
+"""The metrics judged on the models of one run."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from uds_bench.audits.api import Opened, Session
+from uds_bench.audits.depth.audit import NAME as DEPTH
+from uds_bench.audits.depth.audit import DepthAudit
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.metrics import diagnosis
+from uds_bench.audits.metrics.embedded import KEPT
+from uds_bench.audits.metrics.evaluation import Models
+from uds_bench.audits.metrics.judging import MetaEvaluation, judge
+from uds_bench.audits.metrics.trial import Trial, opener
+from uds_bench.checkpoints.embedded import EMBEDDED
+from uds_bench.errors import UdsError
+from uds_bench.facts import FactSet
+
+
+class MetricsAudit(Opened):
+    """`depth`: the audit that scores the models."""
+
+    def __init__(self, depth: DepthAudit, session: Session) -> None:
+        self.depth, self._session = depth, session
+
+    @property
+    def facts(self) -> FactSet:
+        """Every fact of the manifest, all splits."""
+        return self.depth.facts
+
+    @cached_property
+    def judged(self) -> MetaEvaluation:
+        """Every metric judged: `judged.rows["uds"]` and what stands beside them."""
+        return judge(self.depth.section, self.facts, self.depth.request)
+
+    @cached_property
+    def trial(self) -> Trial:
+        """The manifest's models to try a metric of your own on: `audits.metrics.metric_checks` gives the checks."""
+        section, pools = self.depth.section, self.depth.section.pools
+        models = Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(section.unlearned))
+        named, used = section.checkpoints(), [name for name, _ in models.needed(robust=False)]
+        specs = self._session.ready({name: named[name] for name in used}, used)
+        attacks = section.chosen_attacks()
+        keep = KEPT if all(named[name].model.startswith(EMBEDDED) for name in used) else 1
+        return Trial(models, self.facts, opener(specs, self.facts, attacks, self._session.device), attacks, keep=keep)
+
+    def report(self) -> dict[str, Any]:
+        """Where other processes judged, what they stored is read; nothing is scored anew."""
+        runner, section = self.depth.runner, self.depth.section
+        try:
+            found = self.__dict__.get("judged") or judge(section, self.facts, diagnosis.stored(runner))
+            return diagnosis.section(runner, section, found)
+        except UdsError as error:
+            return {"lacks": f"it could not be made: {error}"}
+
+    def files(self) -> dict[str, bytes]:
+        """The table checkpoints x metrics."""
+        if not self.report().get("rows"):
+            return {}
+        return {"sweep.csv": diagnosis.sweep_table(self.depth.section, self.depth.scores())}
+
+
+def read(section: Depth) -> None:
+    """The depth audit has read everything."""
+
+
+def open(session: Session) -> MetricsAudit:
+    """The audit of one run."""
+    return MetricsAudit(session.audit(DEPTH), session)

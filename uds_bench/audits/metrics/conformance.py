@@ -1,0 +1,107 @@
+"""Bring your own metric: every check on it, as a plain function and as a pytest parametrization."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from uds_bench.audits.metrics.checks import CHECKS, look
+from uds_bench.audits.metrics.embedded import zoo_trial
+from uds_bench.audits.metrics.trial import Trial
+from uds_bench.errors import ConfigurationError
+from uds_bench.metrics.metric import Metric
+
+Outcome = Literal["pass", "fail", "not applicable", "expected failure", "unexpected pass"]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check of one metric. `reason`: why its failure was expected; a failure that does not come is no good news:
+    the reason no longer holds."""
+
+    metric: str
+    check: str
+    outcome: Outcome
+    text: str
+    reason: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome not in ("fail", "unexpected pass")
+
+    def __str__(self) -> str:
+        because = "" if self.reason is None else f" [{self.reason}]"
+        return f"{self.metric}: {self.check}: {self.outcome}: {self.text}{because}"
+
+
+def check_metric(
+    metric: Metric, trial: Trial | None = None, *, expected_failures: Mapping[str, str] | None = None
+) -> list[CheckResult]:
+    """Put a metric through every check on the models of a trial, the embedded zoo by default; good if all are `ok`.
+
+    `expected_failures`: check name -> reason. ConfigurationError for a name that is no check, or an empty reason.
+    """
+    expected = _known(expected_failures)
+    trial = trial or zoo_trial()
+    return [_result(metric, check, trial, expected.get(check)) for check in CHECKS]
+
+
+@dataclass(frozen=True)
+class MetricCheck:
+    """One check, to be called in a test: `check(metric, trial)` raises AssertionError where the metric fails it.
+
+    RuntimeError where the metric itself raised, so that no expected failure covers a crash.
+    """
+
+    name: str
+
+    def __call__(self, metric: Metric, trial: Trial) -> None:
+        import pytest
+
+        seen = look(metric, self.name, trial)
+        told = str(CheckResult(metric.name, self.name, seen.outcome, seen.text))
+        if seen.outcome == "not applicable":
+            pytest.skip(told)
+        if seen.crashed:
+            raise RuntimeError(told)
+        if seen.outcome == "fail":
+            raise AssertionError(told)
+
+
+def metric_checks(
+    metrics: Iterable[Metric], *, expected_failures: Mapping[str, Mapping[str, str]] | None = None
+) -> Iterator[Any]:
+    """Parameters (metric, check) for `@pytest.mark.parametrize(("metric", "check"), metric_checks([...]))`.
+
+    `expected_failures`: metric name -> check name -> reason; such a test is a strict xfail.
+    """
+    import pytest
+
+    listed = list(metrics)
+    by_metric = dict(expected_failures or {})
+    if unknown := sorted(by_metric.keys() - {metric.name for metric in listed}):
+        raise ConfigurationError(f"expected failures of a metric that is not checked: {', '.join(unknown)}")
+    for metric in listed:
+        expected = _known(by_metric.get(metric.name))
+        for check in CHECKS:
+            reason = expected.get(check)
+            marks = () if reason is None else (pytest.mark.xfail(raises=AssertionError, strict=True, reason=reason),)
+            yield pytest.param(metric, MetricCheck(check), id=f"{metric.name}-{check}", marks=marks)
+
+
+def _result(metric: Metric, check: str, trial: Trial, reason: str | None) -> CheckResult:
+    seen = look(metric, check, trial)
+    outcome: Outcome = seen.outcome
+    if reason is not None and not seen.crashed:
+        outcome = "expected failure" if seen.outcome == "fail" else "unexpected pass"
+    return CheckResult(metric.name, check, outcome, seen.text, reason)
+
+
+def _known(expected: Mapping[str, str] | None) -> dict[str, str]:
+    given = dict(expected or {})
+    if unknown := sorted(given.keys() - CHECKS.keys()):
+        raise ConfigurationError(f"there is no check {', '.join(unknown)}: choose from {', '.join(CHECKS)}")
+    if unexplained := [check for check, reason in given.items() if not reason.strip()]:
+        raise ConfigurationError(f"an expected failure needs a reason: {', '.join(unexplained)} has none")
+    return given

@@ -1,0 +1,48 @@
+"""Which unlearned models count when a metric's robustness is judged: those that still work and seem to have forgotten.
+
+UDS guide, section 4.1 (model filtering); the cut is ours: best balanced accuracy between the pools.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from uds_bench.audits.metrics.faithfulness import knows_not
+from uds_bench.metrics.metric import Direction
+
+UTILITY_FLOOR = 0.8
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """`kept` models count; `useless` ones fell below the utility floor; of `knowing` ones the metric itself says that
+    they know, so it could not be robust about their forgetting. The three make up all models."""
+
+    kept: tuple[str, ...]
+    useless: tuple[str, ...]
+    knowing: tuple[str, ...]
+
+
+def filtered(
+    values: Mapping[str, float],
+    cut: float,
+    direction: Direction,
+    utility: Mapping[str, float] | None = None,
+    floor: float = UTILITY_FLOOR,
+) -> Filtered:
+    """Split the models of `values` (raw metric values) by relative utility >= floor, then by the metric's own cut.
+
+    `utility` None: no floor. Raising the floor never adds a model. ValueError for a value, cut or utility that is
+    missing or not finite: a model is left out for a reason or not at all.
+    """
+    needed = {"the cut": cut} | {f"the value of {name}": v for name, v in values.items()}
+    if utility is not None:
+        needed |= {f"the relative utility of {name}": utility.get(name, math.nan) for name in values}
+    if lacking := [what for what, number in needed.items() if not math.isfinite(number)]:
+        raise ValueError(f"{', '.join(lacking)} is missing or not finite: the models cannot be filtered")
+    useless = tuple(name for name in values if utility is not None and utility[name] < floor)
+    useful = [name for name in values if name not in useless]
+    kept = tuple(name for name in useful if knows_not(values[name], cut, direction))
+    return Filtered(kept, useless, tuple(name for name in useful if name not in kept))

@@ -1,0 +1,60 @@
+"""Whether one metric leads all others: paired differences over the same resampled models (UDS guide, table 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.audits.metrics.faithfulness import Faithfulness
+from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap
+from uds_bench.verdicts import Step
+
+METHOD = f"paired percentile bootstrap over models, B={RESAMPLES}, seed {SEED}"
+
+
+def most_faithful(judged: Mapping[str, Faithfulness], first: str) -> list[Step]:
+    """AUC of `first` less that of every other metric, each over the same draws of both pools; all must be above 0.
+
+    Two metrics that both tell every pair apart differ by nothing, and nothing is decided between them.
+    """
+    ahead = _resampled(judged[first])
+    steps = []
+    for name, other in judged.items():
+        if name != first:
+            difference = judged[first].auc.value - other.auc.value
+            steps.append(Step(name, first, difference, _interval(ahead - _resampled(other), other)))
+    return steps
+
+
+def most_robust(per_model: Mapping[str, Mapping[str, float]], first: str) -> list[Step]:
+    """Mean over models of Q and R averaged, of `first` less that of every other metric, over the models both kept.
+
+    Rob itself is a harmonic mean of means and has no value for a single model, so that no paired difference exists;
+    the arithmetic mean of Q and R orders alike where the two are close.
+    """
+    steps = []
+    for name, values in per_model.items():
+        if name != first:
+            shared = [model for model in per_model[first] if model in values]
+            differences = [per_model[first][model] - values[model] for model in shared]
+            mean = float(np.mean(differences)) if differences else float("nan")
+            steps.append(Step(name, first, mean, cluster_bootstrap(differences, shared, limits=(-1.0, 1.0))))
+    return steps
+
+
+def _resampled(found: Faithfulness) -> NDArray[np.float64]:
+    """AUC in every resample; the draws depend on the pools' sizes alone, so that metrics share them."""
+    sign = 1.0 if found.direction == "knowledge" else -1.0
+    x, y = (sign * np.asarray(pool, dtype=float) for pool in (found.positive, found.negative))
+    agree = (x[:, None] > y[None, :]) + (x[:, None] == y[None, :]) / 2
+    draw = np.random.default_rng(SEED)
+    weights = [draw.multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n for n in (x.size, y.size)]
+    auc: NDArray[np.float64] = ((weights[0] @ agree) * weights[1]).sum(1)
+    return auc
+
+
+def _interval(differences: NDArray[np.float64], found: Faithfulness) -> Interval:
+    low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(low), float(high), METHOD, min(len(found.positive), len(found.negative)))

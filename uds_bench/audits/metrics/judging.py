@@ -1,0 +1,184 @@
+"""The metrics judged on a manifest's models: every score that the meta-evaluation needs, gathered and evaluated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from uds_bench.attacks import NONE
+from uds_bench.audits.depth import claims
+from uds_bench.audits.depth.reading import require_independent
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.metrics.aggregates import relative_utility, utility
+from uds_bench.audits.metrics.estimate import Estimate
+from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, MetricRow, Models, evaluate
+from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.claims.goldens import SAME
+from uds_bench.claims.record import Control
+from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.facts import FactSet
+from uds_bench.metrics import METRICS
+from uds_bench.scores import Score, Scores
+from uds_bench.scoring.runner import Request
+from uds_bench.storage import content_key
+from uds_bench.verdicts import Verdict, decide_threshold
+
+UTILITY = ("model_utility", "fluency")
+"""Whose harmonic mean is a model's utility."""
+KNOWN = "entity_accuracy"
+"""The output metric that tells how much knowledge an attack brought back."""
+SILENT = next(spec.bound for spec in claims.CLAIMS if spec.id == "depth.hidden")
+
+
+@dataclass(frozen=True)
+class MetaEvaluation:
+    """`rows`: every metric judged, with the models that it may be judged on; `unfiltered`: on all candidates.
+
+    `utility`: relative utility of each candidate. `lacks`: what the manifest would need for claims about faithfulness,
+    and `lacks_attacks` for those about robustness; "" where it has it. `failed`: why a score is not there.
+    """
+
+    rows: Mapping[str, MetricRow]
+    unfiltered: Mapping[str, MetricRow]
+    models: Models | None
+    scores: Scores
+    utility: Mapping[str, float]
+    failed: Mapping[Request, str]
+    lacks: str = ""
+    lacks_attacks: str = ""
+
+    def value(self, checkpoint: str, metric: str, attack: str = NONE) -> float:
+        """One score's value; NaN where there is none."""
+        found = self._of(checkpoint, metric, attack)
+        return math.nan if found is None or found.value is None else found.value
+
+    def silent(self) -> list[str]:
+        """The candidates that say at most half of what the full model says: those whose output claims to forget.
+
+        Raises UdsError where that was not scored: nobody is taken to speak for want of a number.
+        """
+        if self.models is None:
+            return []
+        told = {name: self.value(name, KNOWN) for name in (self.models.full, *self.models.candidates)}
+        if unknown := [name for name, value in told.items() if math.isnan(value)]:
+            reasons = dict.fromkeys(why for request, why in self.failed.items() if request.metric == KNOWN)
+            because = f" ({'; '.join(reasons)})" if reasons else ""
+            raise UdsError(f"there is no {KNOWN} of {', '.join(unknown)}, so that who is silent is not known{because}")
+        return [name for name in self.models.candidates if told[name] <= SILENT * told[self.models.full]]
+
+    def rounding(self, checkpoint: str, attack: str = NONE) -> float:
+        """A number in [0, 1) made of the digest of the weights alone; NaN where UDS was not scored."""
+        found = self._of(checkpoint, "uds", attack)
+        if found is None:
+            return math.nan
+        digest = content_key([found.provenance["checkpoint"], found.provenance["attack_key"]])
+        return int(digest[:8], 16) / 16**8
+
+    def provenance(self, metric: str) -> dict[str, Any]:
+        """What a number made of many models' scores of one metric shares with each of them."""
+        full = self._of("full", metric, NONE)
+        return {} if full is None else {key: full.provenance.get(key) for key in SAME}
+
+    def _of(self, checkpoint: str, metric: str, attack: str) -> Score | None:
+        chosen = METRICS[metric].variant(None)
+        for score in self.scores:
+            if (score.checkpoint, score.metric, score.variant, score.attack) == (checkpoint, metric, chosen, attack):
+                return score
+        return None
+
+
+def judge(section: Depth, facts: FactSet, score: Callable[[Request], Score]) -> MetaEvaluation:
+    """Gather the scores by `score` (computed or read) and judge the twenty metrics; what fails is missing, and said.
+
+    Raises ConfigurationError for a pool that holds the weights of a reference, a candidate or another of its models:
+    each would count as one more witness.
+    """
+    models = models_of(section)
+    if models is None:
+        lacks = "the manifest has no pools of models that know and never knew ([pools] positive and negative)"
+        return MetaEvaluation({}, {}, None, Scores(), {}, {}, lacks, lacks)
+    missing = missing_attacks(section)
+    lacks_attacks = f"the manifest does not name the attacks {' and '.join(missing)} ([attacks])" if missing else ""
+    found: list[Score] = []
+    failed: dict[Request, str] = {}
+    for request in requests(models, robust=not missing):
+        try:
+            found.append(score(request))
+        except UdsError as error:
+            failed[request] = str(error)
+    scores = Scores(found)
+    # UDS tells copies by what they do, any other score by their digest: a copy without UDS is not let pass.
+    plain = sorted((s for s in scores if s.attack == NONE), key=lambda s: s.metric == "uds")
+    of = {s.checkpoint: s for s in plain}
+    pooled = (*models.positive, *models.negative)
+    require_independent([of[n] for n in pooled if n in of], [s for name, s in of.items() if name not in pooled])
+    require_distinct([of[n] for n in models.candidates if n in of])
+    relative = relative_utilities(scores, models)
+    judged = [METRICS[name] for name in TWENTY]
+    rows = {row.metric: row for row in evaluate(scores, judged, models, utility=relative)}
+    unfiltered = {row.metric: row for row in evaluate(scores, judged, models, filters=False)}
+    return MetaEvaluation(rows, unfiltered, models, scores, relative, failed, "", lacks_attacks)
+
+
+def lacking_splits(metric: str, facts: FactSet) -> str:
+    """Which splits of the facts a metric needs and the manifest does not have, in words; "" where it has all."""
+    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
+    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""
+
+
+def lacking_any(facts: FactSet) -> str:
+    """As `lacking_splits`, of all twenty metrics: a claim about the first of them speaks of them all."""
+    return next(filter(None, (lacking_splits(metric, facts) for metric in TWENTY)), "")
+
+
+def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
+    """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes."""
+    verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
+    return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
+
+
+def require_distinct(candidates: Sequence[Score]) -> None:
+    """Raises ConfigurationError for two candidates with the same weights: robustness would count one model twice."""
+    known: dict[str, str] = {}
+    for score in candidates:
+        same = known.setdefault(score.provenance["checkpoint"], score.checkpoint)
+        if same != score.checkpoint:
+            raise ConfigurationError(
+                f"[candidates] or [sweep] {score.checkpoint} holds the same weights as {same}: where metrics are "
+                "judged a model counts once; take one of them out"
+            )
+
+
+def models_of(section: Depth) -> Models | None:
+    """The manifest's models by what they are; None without pools on both sides."""
+    pools = section.pools
+    if not (pools.positive and pools.negative):
+        return None
+    return Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(section.unlearned))
+
+
+def missing_attacks(section: Depth) -> list[str]:
+    """The attacks that robustness needs and the manifest does not name."""
+    attacks = section.chosen_attacks()
+    return [name for name in (QUANTIZED, RELEARNED) if name not in attacks]
+
+
+def requests(models: Models, robust: bool) -> list[Request]:
+    """Every score that the meta-evaluation reads; utility and knowledge are of the models that robustness is of."""
+    places = models.needed(robust)
+    wanted = [Request(name, metric, None, attack) for name, attack in places for metric in (*TWENTY, KNOWN)]
+    useful = [Request(name, metric) for name in (models.full, *models.candidates) for metric in UTILITY]
+    return [*wanted, *useful]
+
+
+def relative_utilities(scores: Scores, models: Models) -> dict[str, float]:
+    """min(1, U / U_full) of each candidate, U = HM(model utility, fluency); NaN where a part is missing."""
+    parts = {(s.checkpoint, s.metric): s.value for s in scores if s.metric in UTILITY and s.attack == NONE}
+
+    def own(name: str) -> float:
+        known = [value for metric in UTILITY if (value := parts.get((name, metric))) is not None]
+        return utility(*known) if len(known) == len(UTILITY) else math.nan
+
+    return {name: relative_utility(own(name), own(models.full)) for name in models.candidates}

@@ -1,0 +1,157 @@
+"""Load a checkpoint for measuring: fail closed on anything that would leave a part of it random or unread."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+
+from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
+from uds_bench.checkpoints.config import attention_implementation, read_config
+from uds_bench.checkpoints.digests import digest
+from uds_bench.checkpoints.lineage import require_its_base
+from uds_bench.checkpoints.probe import verify
+from uds_bench.checkpoints.source import one_line, resolve
+from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
+from uds_bench.checkpoints.weights import check_finite, finite, weight_files
+from uds_bench.errors import CheckpointError
+
+PLACEHOLDERS = frozenset({"<image_soft_token>"})
+"""Tokens without an embedding, which no text becomes: Gemma 3's text models keep it for images."""
+
+_PLAIN = frozenset({"TokenizersBackend", "PreTrainedTokenizerFast"})
+"""Read as they are in tokenizer.json: HF's automatic choice rebuilds them by the rules of some families."""
+
+
+@dataclass
+class Checkpoint:
+    """A loaded checkpoint: `model` in eval mode, without gradients; `digest` names its content."""
+
+    spec: CheckpointSpec
+    model: Any
+    tokenizer: Any
+    anatomy: Anatomy
+    digest: str
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's weights are."""
+        device: torch.device = self.model.device
+        return device
+
+
+def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint:
+    """Load `spec` on one device and check that all of it is there.
+
+    float32 on a CPU and bfloat16 on a GPU unless `spec.dtype` says otherwise; NF4 computes in that dtype.
+    Raises CheckpointError for missing, unused, misshapen, NaN or infinite weights, a tokenizer that is absent
+    or larger than the embedding, an adapter that does not fit or changes nothing, and a family whose parts
+    are not found.
+    """
+    folders = resolve(spec)
+    tokenizer = _tokenizer(folders.model, spec)
+    model = _model(folders.model, spec, torch.device(device))
+    _check_vocabulary(tokenizer, model, spec)
+    require_its_base(spec, folders)
+    if folders.adapter is not None:
+        from uds_bench.checkpoints.adapter import attach  # PEFT takes seconds to import
+
+        model = attach(model, folders.adapter, str(spec.adapter))
+    model.eval().requires_grad_(False)
+    _check_finite(model, spec)
+    anatomy = find_anatomy(model)
+    verify(model, anatomy)
+    return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
+
+
+def _tokenizer(folder: Path, spec: CheckpointSpec) -> Any:
+    try:
+        settings = folder / "tokenizer_config.json"
+        saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+        plain = saved.get("tokenizer_class") in _PLAIN and (folder / "tokenizer.json").is_file()
+        reader: Any = PreTrainedTokenizerFast if plain else AutoTokenizer
+        return reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # every tokenizer class fails in its own way
+        raise CheckpointError(
+            f"checkpoint {spec.model}: the tokenizer in {folder} cannot be read ({one_line(error)}): save it "
+            "again with tokenizer.save_pretrained(folder)"
+        ) from error
+
+
+def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
+    config = read_config(folder)
+    if getattr(config, "quantization_config", None) is not None:
+        raise CheckpointError(
+            f"checkpoint {spec.model} is stored quantized (quantization_config in {folder / 'config.json'}): "
+            'name the full weights, with quantization = "nf4" where wanted'
+        )
+    files = weight_files(folder)
+    dtype = getattr(torch, dtype_name(spec, device))
+    options: dict[str, Any] = {}
+    if spec.quantization:
+        for path in files:  # NF4 would hide a NaN in its codes
+            check_finite(path)
+        from uds_bench.checkpoints.quantization import (
+            check_quantized,
+            compute_plainly,
+            nf4,
+        )  # slow to import, like PEFT
+
+        options["quantization_config"] = nf4(dtype)
+    try:
+        loader: Any = AutoModelForCausalLM
+        model, report = loader.from_pretrained(
+            folder,
+            config=config,
+            dtype=dtype,
+            device_map={"": device},
+            attn_implementation=attention_implementation(config),
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            **options,
+        )
+    except Exception as error:  # HF and the quantizer raise many unrelated classes
+        raise CheckpointError(
+            f"checkpoint {spec.model} cannot be loaded from {folder} on {device} ({type(error).__name__}: "
+            f"{one_line(error)}): check that config.json belongs to these weights and that they fit the "
+            "device"
+        ) from error
+    for kind, what in (
+        ("missing_keys", "are not in the files"),
+        ("unexpected_keys", "have no place in the model"),
+    ):
+        if names := sorted(report[kind]):
+            raise CheckpointError(
+                f"checkpoint {spec.model}: {len(names)} weights {what}, such as {names[0]}: save the whole "
+                "model with save_pretrained, next to its own config.json"
+            )
+    if hasattr(model, "hf_device_map"):
+        del model.hf_device_map  # one device: nothing to dispatch again when an adapter is attached
+    if spec.quantization:
+        compute_plainly(model)
+        check_quantized(find_anatomy(model))
+    return model
+
+
+def _check_vocabulary(tokenizer: Any, model: Any, spec: CheckpointSpec) -> None:
+    rows = model.get_input_embeddings().weight.shape[0]
+    beyond = sorted((i, t) for t, i in tokenizer.get_vocab().items() if i >= rows and t not in PLACEHOLDERS)
+    if beyond:
+        raise CheckpointError(
+            f"checkpoint {spec.model}: token {beyond[0][1]!r} has id {beyond[0][0]}, but the model embeds "
+            f"only {rows} tokens: save the tokenizer that it was trained with, or resize_token_embeddings "
+            "before training"
+        )
+
+
+def _check_finite(model: Any, spec: CheckpointSpec) -> None:
+    for name, weight in model.named_parameters():
+        if not finite(weight):
+            raise CheckpointError(
+                f"checkpoint {spec.model}: weight {name} holds NaN or infinity in {weight.dtype}: use an "
+                "earlier checkpoint, or a wider dtype"
+            )

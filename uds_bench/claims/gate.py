@@ -1,0 +1,115 @@
+"""What the default run comes to: each of its claims with bound, numbers and controls, so that none goes missing or is
+decided by less than it was."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from uds_bench.claims.claim import Claim, ControlSubject
+from uds_bench.claims.goldens import Goldens
+from uds_bench.claims.record import ClaimRecord, finite
+from uds_bench.claims.rules import Rules
+from uds_bench.claims.spec import TOLERANCE, ClaimSpec
+from uds_bench.claims.waivers import Waivers
+from uds_bench.errors import ConfigurationError
+from uds_bench.statistics import Interval
+from uds_bench.storage import write_atomic
+from uds_bench.verdicts import Verdict
+
+FILE = "default.json"
+SCHEMA = 1
+MEND = "restore it, or record it anew by --uds-record"
+
+
+def entry(record: ClaimRecord) -> dict[str, Any]:
+    """What is held of a claim. Names of controls and numbers, none of the words around them."""
+    found = record.interval
+    interval = None if found is None else [found.low, found.high, found.units]
+    controls = [[control.name, control.must, control.verdict, control.observed] for control in record.controls]
+    golden = record.golden is not None and record.golden["status"] != "none"
+    row = {"verdict": record.verdict.value, "observed": record.observed, "interval": interval, "bound": record.bound}
+    plain: dict[str, Any] = finite({**row, "golden": golden, "controls": controls})
+    return plain
+
+
+def read_gate(folder: Path) -> dict[str, Any]:
+    """What was recorded. Raises ConfigurationError, in a line, where it cannot be read."""
+    path = folder / FILE
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA or not document["claims"] or not document["of"]:
+            raise ValueError("another schema, or no claim")
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read ({error.strerror}): {MEND}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{path} does not say what the default run comes to ({error}): {MEND}") from None
+    return document
+
+
+def write_gate(folder: Path, of: Mapping[str, str], records: Iterable[ClaimRecord], goldens: Iterable[str]) -> None:
+    """Record what a whole, green default run came to. `of`: digests of what it judged; `goldens`: claims that have one
+    from now on."""
+    claims, named = {}, set(goldens)
+    for record in records:
+        claims[record.name] = row = entry(record) | {"golden": record.name in named}
+        if record.kind == "golden" and row["golden"]:
+            row["verdict"] = Verdict.PASS.value  # which its golden decides, and the next run has it
+    document = {"schema": SCHEMA, "of": dict(of), "claims": dict(sorted(claims.items()))}
+    write_atomic(folder / FILE, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
+
+
+def departures(gate: Mapping[str, Any], of: Mapping[str, str], records: Iterable[ClaimRecord]) -> list[str]:
+    """Where a run of the default is not the recorded one, a line each; claims that were not asked for are no matter."""
+    told = [f"{what} differs from that of {FILE}: {MEND}" for what in of if of[what] != gate["of"].get(what)]
+    for record in records:
+        known = gate["claims"].get(record.name)
+        if known is None:
+            told.append(f"{record.name} is no claim of the recorded default run: {MEND}")
+        elif differs := list(_apart(known, entry(record))):
+            told.append(f"{record.name}: {', '.join(differs)} not as recorded: look into it, then record it anew")
+    return told
+
+
+def _apart(known: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in known.items():
+        if not _alike(value, found[key]):
+            yield key
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Equal, numbers within the tolerance of goldens."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    if isinstance(a, float) and isinstance(b, int | float) and not isinstance(b, bool):
+        return math.isclose(a, b, rel_tol=0, abs_tol=TOLERANCE)
+    return bool(a == b)
+
+
+def judge_the_judge() -> list[str]:
+    """Decisions that must go against a claim, put through the rules of a run: what does not, a line each."""
+    spec = ClaimSpec("gate.judge", "threshold", "A made-up number is held against its bound.", ">=", 0.7, "ours")
+    declared = {"gate.judge[made]": "pass"}
+    told = []
+    for what, wanted, value, control, golden in (
+        ("a control that misses", Verdict.INVALID, 0.9, 0.9, None),
+        ("a value far from its golden", Verdict.DRIFTED, 0.9, 0.1, 0.8),
+        ("a specimen that must pass and fails", Verdict.FAIL, 0.1, 0.1, None),
+        ("a specimen that must pass and does", Verdict.CLEARED, 0.9, 0.1, None),
+    ):
+        goldens = Goldens(None, {} if golden is None else {"gate.judge[made]": {"value": golden}})
+        rules = Rules({spec.id: spec}, {}, frozenset(), {}, Waivers(), goldens, "made up", str, declared)
+        claim = Claim(spec.id, "made", "made", rules)
+        around, beside = (Interval(number - 0.05, number + 0.05, "made up", 20) for number in (value, control))
+        try:
+            claim.measured(value, around, controls=[ControlSubject("knows", "fail", control, beside)])
+        except BaseException as failure:  # how pytest fails a test
+            if claim.record is None:
+                raise failure from None
+        verdict = None if claim.record is None else claim.record.verdict
+        if verdict is not wanted:
+            told.append(f"the judge takes {what} for {verdict}: its verdicts mean nothing")
+    return told

@@ -1,0 +1,45 @@
+"""One claim: what it says, what it is held against, and which controls keep it honest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from uds_bench.verdicts import Relation
+
+Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden", "word"]
+"""`word`: a rule joins several numbers into one word; its bound is the one that the rule holds rates against."""
+
+
+@dataclass(frozen=True)
+class ClaimSpec:
+    """`bound` with `relation`: what the interval is held against; for an identity, the tolerance of the fast path.
+
+    `must_fail`, `must_pass`: the controls, in words; `unit`: what intervals resample;
+    `needs`: the bound in words, with {} for its value, where it reads otherwise than relation and value;
+    `loosened_from`: the bound that a waiver has replaced by a looser one; `evidence`: the level of a claim whose
+    numbers do not come from the run's checkpoints.
+    """
+
+    id: str
+    kind: Kind
+    statement: str
+    relation: Relation
+    bound: float
+    origin: str
+    unit: str = "authors"
+    must_fail: str = ""
+    must_pass: str = ""
+    needs: str = ""
+    loosened_from: float | None = None
+    evidence: str = ""
+
+    @property
+    def audit(self) -> str:
+        return self.id.partition(".")[0]
+
+
+TOLERANCE = 1e-4
+"""How far a value may lie from its golden. Specimens have shipped weights: between SSE4 and AVX-512 kernels their
+scores move by 2.8e-8."""
+FAR = "a value further from the golden than its tolerance"

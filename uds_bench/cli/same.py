@@ -1,0 +1,125 @@
+"""`uds-bench compare --same`: whether two reports are one run on two machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from uds_bench.cli.app import ABSENT
+from uds_bench.cli.compare import changes, pairs, read_scores, read_verdicts
+from uds_bench.cli.documents import Document
+
+if TYPE_CHECKING:
+    from uds_bench.scores import Score
+
+EQUAL = 1e-5
+"""How far a continuous score may differ between the kernels of two processors: 2.8e-8 was measured of UDS."""
+TURNED = 0.02
+"""Share of a score's choices that may come out otherwise; none did between SSE4, AVX2 and AVX-512 kernels."""
+CHOICES = frozenset(
+    {
+        *("entity_accuracy", "em", "es", "rouge", "para_rouge", "jailbreak_rouge"),
+        *("bypass_gap", "lmlm_residual", "localization_extraction", "localization_leaks", "association_memorized"),
+    }
+)
+"""Scores made of choices: the likeliest token, the first rank."""
+ONE_RUN = ("profile", "draw")
+"""What two reports of one run share, beside the manifest."""
+
+
+def are_same(first: Document, second: Document) -> int:
+    """0 where verdicts, bounds and controls are equal, and every continuous score within `EQUAL`, of the same models on
+    the same facts; choices that came out otherwise, of a token or a rank, are counted and told: they turn where two are
+    alike within rounding.
+
+    Raises ConfigurationError for a report that is red, or decides nothing: it is like any other of its kind.
+    """
+    wrong = []
+    verdicts: list[dict[str, Any]] = []
+    if first.kind == "run report":
+        for document in (first, second):
+            _require_green(document)
+        verdicts = changes(read_verdicts(first), read_verdicts(second))
+        wrong += [f"{one['claim']}: {one['a'] or ABSENT} and {one['b'] or ABSENT}" for one in verdicts]
+        wrong += [key for key in ONE_RUN if first.values.get(key) != second.values.get(key)]
+        wrong += ["manifest"] if _manifest(first) != _manifest(second) else []
+        wrong += list(_claims_apart(first, second))
+    compared = pairs(read_scores(first), read_scores(second))
+    if not compared:
+        raise first.error("holds no score: there is nothing to compare")
+    flips, furthest, of_facts = 0, 0.0, 0.0
+    for address, a, b in compared:
+        name = " ".join(address)
+        apart = [math.nan] if a is None or b is None else distances(a, b)
+        if a is None or b is None or any(map(math.isnan, apart)):
+            wrong.append(f"{name}: scored in one alone")
+            continue
+        wrong += [f"{name}: another {key}" for key in ("checkpoint", "facts") if _of(a, key) != _of(b, key)]
+        if a.metric in CHOICES:
+            if turned := sum(one > EQUAL for one in apart):
+                flips += turned
+                typer.echo(f"{name}: {turned} of {len(apart)} came out otherwise")
+                wrong += [f"{name}: too many choices"] if turned > max(2, TURNED * len(apart)) else []
+        else:
+            furthest, of_facts = max(furthest, apart[-1]), max(of_facts, *apart)
+            wrong += [f"{name}: {apart[-1]:.2g} apart"] if apart[-1] > EQUAL else []
+    for line in wrong:
+        typer.echo(f"differs: {line}")
+    typer.echo(
+        f"{len(compared)} scores: continuous ones at most {furthest:.2g} apart (allowed {EQUAL:.0e}; of single facts "
+        f"{of_facts:.2g}), {flips} choices of a token or rank came out otherwise; {len(verdicts)} verdicts differ"
+    )
+    return 1 if wrong else 0
+
+
+def distances(a: Score, b: Score) -> list[float]:
+    """By fact how far two scores are apart, and last the scores themselves; NaN where one of them has no value."""
+    before, after = ({fact.id: fact.value for fact in score.per_fact} for score in (a, b))
+
+    def apart(one: float | None, other: float | None) -> float:
+        if one is None or other is None:
+            return 0.0 if one is other else math.nan
+        return abs(one - other)
+
+    found = [apart(before.get(id), after.get(id)) for id in {**before, **after}]
+    return [*found, apart(a.value, b.value) if before.keys() == after.keys() else math.nan]
+
+
+def _require_green(document: Document) -> None:
+    summary = document.values.get("summary")
+    if not isinstance(summary, Mapping) or summary.get("ok") is not True or not document.values["claims"]:
+        raise document.error("is of a run that was red, or decided nothing: two of them are alike in that alone")
+
+
+def _claims_apart(first: Document, second: Document) -> Iterator[str]:
+    """Claims that were held against another bound, or kept honest by other controls."""
+    before, after = (_held(document) for document in (first, second))
+    for name in before.keys() & after.keys():
+        for what, value in before[name].items():
+            if after[name][what] != value:
+                yield f"{name}: another {what}"
+
+
+def _held(document: Document) -> dict[str, dict[str, Any]]:
+    try:
+        return {
+            claim["name"]: {
+                "bound": claim["bound"]["value"],
+                "controls": [(control["name"], control["must"], control["held"]) for control in claim["controls"]],
+            }
+            for claim in document.values["claims"]
+        }
+    except (KeyError, TypeError) as error:
+        raise document.error(f"holds a claim without bound or controls ({error}): write it again") from None
+
+
+def _manifest(document: Document) -> Any:
+    found = document.values.get("manifest")
+    return found.get("digest") if isinstance(found, Mapping) else None
+
+
+def _of(score: Score, key: str) -> Any:
+    return score.provenance.get(key)

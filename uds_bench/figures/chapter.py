@@ -1,0 +1,40 @@
+"""What an audit adds to the page: words for its question, the claim to draw, and its own figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from uds_bench.figures.score import Score
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`panels` are drawn side by side and wrap on a narrow page; `caption` says how to read them."""
+
+    title: str
+    caption: str
+    panels: tuple[Markup, ...]
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One heading of the page. `name`: the first part of the ids of the claims that it shows.
+
+    `measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw; `limits` and
+    `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores; `judge`: figures from the
+    report's own part `part`."""
+
+    name: str
+    title: str
+    question: str = ""
+    measures: tuple[str, ...] = ()
+    limits: tuple[float, float] | None = None
+    ends: tuple[str, str] = ("", "")
+    draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []
+    judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda part: []
+    part: str = ""

@@ -1,0 +1,106 @@
+"""AUCs on one axis from 0 to 1, a row each: an update's own with its interval, above those of blind updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from uds_bench.figures.reading import Interval, Measured, spell
+from uds_bench.figures.svg import Scale, element, label, line, picture
+
+WIDTH, LEFT, RIGHT, TOP, ROW = 520.0, 96.0, 388.0, 46.0, 36.0
+MARKS = (0, 0.25, 0.5, 0.75, 1)
+ENDS = ("the others changed", "blind", "only these changed")
+OTHERS = (("random", 95.0), ("neutral", 195.0))
+LANES = {"random": 21.0, "neutral": 29.0}
+"""By kind of blind update, how far below the top of its row it is drawn."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """`own`: the update's AUC; `blind`: those that know nothing of the masks, by kind; `null`: where chance alone lies.
+    `note`: why the row does not count, or is not there at all; empty where it counts. `best`: the one to be read."""
+
+    name: str
+    own: Measured
+    blind: Mapping[str, Measured]
+    null: Interval | None
+    note: str = ""
+    best: bool = False
+
+    @property
+    def words(self) -> str:
+        parts = [_told(self.name, self.own)]
+        parts += [_told(kind, found) for kind, found in self.blind.items() if found[0] is not None]
+        parts += [f"chance {self.null}"] if self.null else []
+        return ", ".join([*parts, *([self.note] if self.note else [])])
+
+
+def forest(title: str, rows: Sequence[Row], margin: float, bound: float | None = None) -> Markup:
+    """`margin`: how far from one half a blind update may lie, as a band; `bound`: dashed."""
+    x, bottom = Scale(0, 1, LEFT, RIGHT), TOP + ROW * len(rows)
+    low, high = x(0.5 - margin), x(0.5 + margin)
+    parts = [element("rect", x=low, y=TOP, width=high - low, height=bottom - TOP, class_="margin")]
+    parts += [line(x(mark), TOP, x(mark), bottom + 4, "rule strong" if mark == 0.5 else "grid") for mark in MARKS]
+    parts += [] if bound is None else [line(x(bound), TOP, x(bound), bottom, "bound")]
+    for at, row in enumerate(rows):
+        parts.append(_drawn(row, x, TOP + at * ROW))
+    parts += [label(x(mark), bottom + 17, f"{mark:g}", "tick", "middle") for mark in MARKS]
+    parts += [label(x(at), bottom + 31, end, "end", "middle") for at, end in zip((0, 0.5, 1), ENDS, strict=True)]
+    words = f"{title}. {'; '.join(row.words for row in rows)}"
+    return picture(WIDTH, bottom + 36, words, label(0, 14, title, "name"), *_legend(margin), *parts, class_="forest")
+
+
+def _legend(margin: float) -> list[Markup]:
+    """What is drawn how, above the axis."""
+    found = []
+    for kind, at, words in (("own", 5.0, "this update"), *((kind, at, f"{kind} update") for kind, at in OTHERS)):
+        found += [_mark(kind, at, 31), label(at + 9, 35, words, "tick")]
+    for kind, at, words in (("margin", 295.0, f"±{margin:g}"), ("null", 355.0, "chance alone")):
+        found += [
+            element("rect", x=at, y=26.0, width=14.0, height=10.0, class_=kind),
+            label(at + 19, 35, words, "tick"),
+        ]
+    return found
+
+
+def _mark(kind: str, x: float, y: float) -> Markup:
+    """A dot, a ring or a diamond: told apart without colour."""
+    if kind == "own":
+        return element("circle", cx=x, cy=y, r=4.0, class_="dot")
+    if kind == "random":
+        return element("circle", cx=x, cy=y, r=3.2, class_="random")
+    return element("path", d=f"M{x:.1f},{y - 4:.1f} l4,4 l-4,4 l-4,-4 z", class_=kind)
+
+
+def _drawn(row: Row, x: Scale, top: float) -> Markup:
+    bold = "name" if row.best else ""
+    parts = [element("title", row.words), label(0, top + 16, row.name, bold)]
+    if row.null is not None:
+        left = x(row.null.low)
+        wide = max(x(row.null.high) - left, 1.0)
+        parts.append(element("rect", x=left, y=top + 2, width=wide, height=ROW - 4, class_="null"))
+    value, span = row.own
+    if value is None:
+        parts.append(label((LEFT + RIGHT) / 2, top + 16, row.note or "no value", "absent", "middle"))
+        return element("g", *parts, class_="mute")
+    if span is not None:
+        parts.append(_bar(x, span, top + 6))
+    for kind, (other, _) in row.blind.items():
+        parts += [] if other is None else [_mark(kind, x(other), top + LANES[kind])]
+    parts.append(_mark("own", x(value), top + 11))
+    parts += [label(0, top + 28, "not counted", "tick")] if row.note else []
+    parts += [label(RIGHT + 12, top + 16, spell(value), bold), label(RIGHT + 54, top + 16, str(span or ""), "tick")]
+    return element("g", *parts, class_="mute" if row.note else None)
+
+
+def _bar(x: Scale, span: Interval, y: float) -> Markup:
+    low, high = sorted((x(span.low), x(span.high)))
+    return element("rect", x=low, y=y, width=high - low, height=10.0, rx=2.0, class_="bar")
+
+
+def _told(name: str, found: Measured) -> str:
+    value, span = found
+    return f"{name} {spell(value)}" + (f" ({span})" if span else "")

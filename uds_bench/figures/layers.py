@@ -1,0 +1,61 @@
+"""A curve over the layers of a model, beside the curve that it is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from uds_bench.figures.reading import spell
+from uds_bench.figures.svg import Scale, element, label, line, picture, ticks
+
+WIDTH, HEIGHT = 250.0, 168.0
+LEFT, RIGHT, TOP, BOTTOM = 34.0, 240.0, 30.0, 134.0
+
+
+def _curve(x: Scale, y: Scale, values: Sequence[float], class_: str) -> list[Markup]:
+    points = [(x(layer), y(value)) for layer, value in enumerate(values)]
+    path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
+    # Markers crowd each other in deep models, where the line alone is clear enough.
+    radius = 3.0 if len(values) <= 20 else 1.6
+    dots = [
+        element(
+            "circle",
+            element("title", f"layer {layer}: {spell(value)}"),
+            cx=px,
+            cy=py,
+            r=radius,
+            class_=class_,
+        )
+        for layer, (value, (px, py)) in enumerate(zip(values, points, strict=True))
+    ]
+    return [element("polyline", points=path, class_=class_), *dots]
+
+
+def layer_profile(name: str, reference: Sequence[float], own: Sequence[float], facts: int, top: float) -> Markup:
+    """`reference` (S1) and `own` (S2): one value a layer, in nats; `top` is the largest over all panels, so
+    that they share an axis."""
+    low = min(0.0, *reference, *own)
+    x, y = Scale(0, len(own) - 1, LEFT + 8, RIGHT - 8), Scale(low, max(top, low + 1e-9), BOTTOM, TOP)
+    marks = ticks(low, max(top, low + 1e-9), 4)
+    grid = [line(LEFT, y(mark), RIGHT, y(mark), "grid") for mark in marks]
+    grid += [label(LEFT - 5, y(mark) + 3.5, f"{mark:g}", "tick", "end") for mark in marks]
+    layers = [mark for mark in ticks(0, len(own) - 1, 6) if mark == int(mark)]
+    grid += [label(x(mark), BOTTOM + 14, f"{mark:g}", "tick", "middle") for mark in layers]
+    words = f"{name}: mean fall per layer in nats, retain {_list(reference)}; {name} {_list(own)}; {facts} facts"
+    return picture(
+        WIDTH,
+        HEIGHT,
+        words,
+        label(LEFT - 24, 14, name, "name"),
+        label(RIGHT, 14, f"{facts} facts", "tick", "end"),
+        label((LEFT + RIGHT) / 2, HEIGHT - 5, "layer", "tick", "middle"),
+        *grid,
+        *_curve(x, y, reference, "reference"),
+        *_curve(x, y, own, "own"),
+        class_="panel",
+    )
+
+
+def _list(values: Sequence[float]) -> str:
+    return ", ".join(spell(value) for value in values)

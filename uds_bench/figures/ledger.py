@@ -1,0 +1,83 @@
+"""A table with an interval drawn in some of its cells, all of a column on one axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from uds_bench.figures.reading import ABSENT, Interval, interval, number, spell
+from uds_bench.figures.svg import Scale, element, label, line, picture
+
+WIDTH, HEIGHT, EDGE = 190.0, 26.0, 6.0
+
+Cell = str | Markup
+
+
+def estimate(row: Mapping[str, Any], name: str) -> tuple[float | None, Interval | None]:
+    """A value with its interval, as columns `name`, `name_low` and `name_high` have them."""
+    return number(row.get(name)), interval([row.get(f"{name}_low"), row.get(f"{name}_high")])
+
+
+def track(what: str, value: float | None, span: Interval | None, mark: float | None = None) -> Markup:
+    """A dot and its interval between 0 and 1; `mark`: a value to compare with, dashed."""
+    return _track(what, value, span, mark, (0, 1))
+
+
+def span_track(what: str, value: float | None, span: Interval | None) -> Markup:
+    """A dot and its interval between -1 and 1, 0 dashed."""
+    return _track(what, value, span, 0, (-1, 1))
+
+
+def _track(
+    what: str, value: float | None, span: Interval | None, mark: float | None, ends: tuple[float, float]
+) -> Markup:
+    x, middle = Scale(*ends, EDGE, WIDTH - EDGE), HEIGHT / 2
+    parts = [line(EDGE, middle, WIDTH - EDGE, middle, "rule")]
+    parts += [line(x(end), middle - 4, x(end), middle + 4, "rule") for end in ends]
+    parts += [] if mark is None else [line(x(mark), 0, x(mark), HEIGHT, "bound")]
+    if span is not None:
+        low, high = x(span.low), x(span.high)
+        parts.append(element("rect", x=low, y=middle - 5, width=high - low, height=10.0, rx=2.0, class_="bar"))
+    parts += [] if value is None else [element("circle", cx=x(value), cy=middle, r=3.5, class_="dot")]
+    words = f"{what}: {spell(value)}" + (f", 95% interval {span}" if span else "")
+    return element("td", picture(WIDTH, HEIGHT, words, *parts, class_="axis"), class_="track")
+
+
+def figures(value: float | None, span: Interval | None = None) -> Markup:
+    """A number and, below it, its interval."""
+    # No element("br"): browsers take the end tag that it would have for a second line break.
+    below = (Markup("<br>"), element("small", str(span))) if span else ()
+    return element("td", element("b", spell(value)), *below, class_="figure" if value is not None else "absent")
+
+
+def tally(what: str, count: int | None, most: int) -> Markup:
+    """A count as a bar, on a scale of logarithms from 0 to `most`, so that a few show beside thousands."""
+    if count is None:
+        return element("td", ABSENT, class_="absent")
+    x, middle = Scale(0, math.log1p(most), EDGE, WIDTH - 60), HEIGHT / 2
+    bar = element("rect", x=EDGE, y=middle - 5, width=x(math.log1p(count)) - EDGE, height=10.0, rx=2.0, class_="bar")
+    number = label(WIDTH - 54, middle + 4, f"{count}")
+    drawn = picture(WIDTH, HEIGHT, f"{what}: {count}", bar, number, class_="axis")
+    return element("td", drawn, class_="track")
+
+
+def cell(content: Cell | float | None) -> Markup:
+    """A `td` as it is; words and numbers in one of their own."""
+    if isinstance(content, Markup):
+        return content
+    if isinstance(content, str):
+        return element("td", content)
+    return element("td", spell(content), class_="figure" if content is not None else "absent")
+
+
+def ledger(head: Sequence[str], body: Sequence[tuple[Cell, Sequence[Cell | float | None]]]) -> tuple[Markup, ...]:
+    """One panel: a column of names and the cells beside them; none where there is no row."""
+    if not body:
+        return ()
+    top = element("tr", *(element("th", name or ABSENT, scope="col") for name in head))
+    rows = [element("tr", element("th", name, scope="row"), *map(cell, cells)) for name, cells in body]
+    grid = element("table", element("thead", top), element("tbody", *rows), class_="ledger")
+    return (element("div", grid, class_="scroll", tabindex="0"),)

@@ -1,0 +1,69 @@
+"""Values before and after, one point a model, beside the lines on which they were to stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from uds_bench.figures.reading import spell
+from uds_bench.figures.svg import Scale, domain, element, label, line, picture, ticks
+
+SIZE, LEFT, RIGHT, TOP, BOTTOM = 250.0, 34.0, 240.0, 30.0, 216.0
+RADIUS = 3.5
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model; `why` it does not count, empty where it does."""
+
+    name: str
+    before: float
+    after: float
+    why: str = ""
+
+
+def scatter(
+    name: str, points: Sequence[Point], shift: float | None, retain: Point | None, lost: Sequence[str] = ()
+) -> Markup:
+    """Points that count are filled, the others rings, the retain model a diamond; `shift` moves the line y = x; `lost`:
+    models that have no value on one of the sides, which are told and cannot be drawn."""
+    ends = [value for p in [*points, *([retain] if retain else [])] for value in (p.before, p.after)]
+    low, high = domain(ends)
+    x, y = Scale(low, high, LEFT, RIGHT), Scale(low, high, BOTTOM, TOP)
+    parts = []
+    for mark in ticks(low, high, 4):
+        parts += [line(LEFT, y(mark), RIGHT, y(mark), "grid"), line(x(mark), TOP, x(mark), BOTTOM, "grid")]
+        parts += [label(LEFT - 5, y(mark) + 3.5, f"{mark:g}", "tick", "end")]
+        parts += [label(x(mark), BOTTOM + 14, f"{mark:g}", "tick", "middle")]
+    parts += [_diagonal(x, y, low, high, 0.0, "rule strong")]
+    parts += [_diagonal(x, y, low, high, shift, "bound")] if shift else []
+    parts += [_point(x(p.before), y(p.after), p) for p in points]
+    if retain is not None:
+        at = f"M{x(retain.before):.1f},{y(retain.after) - 5:.1f} l5,5 l-5,5 l-5,-5 z"
+        parts.append(element("path", element("title", _told(retain)), d=at, class_="mean"))
+    words = f"{name}: " + "; ".join([*map(_told, points), *(f"{model} has no value" for model in lost)])
+    counted = f"{sum(not p.why for p in points)} of {len(points) + len(lost)} count"
+    counted += f", {len(lost)} without a value" if lost else ""
+    said = [label(4, 14, name, "name"), label(RIGHT, 14, counted, "tick", "end")]
+    said.append(label((LEFT + RIGHT) / 2, SIZE - 4, "before", "tick", "middle"))
+    return picture(SIZE, SIZE, words, *said, *parts, class_="panel scatter")
+
+
+def _diagonal(x: Scale, y: Scale, low: float, high: float, shift: float, class_: str) -> Markup:
+    """y = x + shift, as far as both axes reach."""
+    first, last = max(low, low - shift), min(high, high - shift)
+    if first >= last:
+        return Markup("")
+    return line(x(first), y(first + shift), x(last), y(last + shift), class_)
+
+
+def _point(x: float, y: float, point: Point) -> Markup:
+    hint = element("title", _told(point))
+    return element("circle", hint, cx=x, cy=y, r=RADIUS, class_="reference" if point.why else None)
+
+
+def _told(point: Point) -> str:
+    left = f" (does not count: {point.why})" if point.why else ""
+    return f"{point.name} {spell(point.before)} to {spell(point.after)}{left}"

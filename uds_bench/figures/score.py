@@ -1,0 +1,113 @@
+"""A score as the page shows it, and the table checkpoints x metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from uds_bench.figures.reading import Interval, interval, number, rows, table, text, whole
+
+
+@dataclass(frozen=True)
+class FactRow:
+    """One fact's value; None where it was not scored, with the reason."""
+
+    id: str
+    value: float | None
+    reason: str
+    kind: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One row of `scores` in the run report."""
+
+    checkpoint: str
+    attack: str
+    metric: str
+    variant: str
+    value: float | None
+    interval: Interval | None
+    planned: int | None
+    scored: int | None
+    facts: tuple[FactRow, ...]
+
+    @property
+    def complete(self) -> bool:
+        return self.planned is not None and self.planned == self.scored
+
+    @property
+    def reasons(self) -> tuple[tuple[str, int], ...]:
+        """Why facts were not scored, the most common reason first."""
+        reasons = Counter(fact.reason or "no reason given" for fact in self.facts if fact.value is None)
+        return tuple(reasons.most_common())
+
+
+def _fact(row: Mapping[str, Any]) -> FactRow:
+    return FactRow(
+        text(row.get("id")),
+        number(row.get("value")),
+        text(row.get("reason")),
+        text(row.get("kind")),
+        table(row.get("detail")),
+    )
+
+
+def _score(row: Mapping[str, Any]) -> Score:
+    return Score(
+        checkpoint=text(row.get("checkpoint")) or "unnamed",
+        attack=text(row.get("attack")) or "none",
+        metric=text(row.get("metric")) or "unnamed",
+        variant=text(row.get("variant")),
+        value=number(row.get("value")),
+        interval=interval(row.get("ci")),
+        planned=whole(row.get("n_planned")),
+        scored=whole(row.get("n_scored")),
+        facts=tuple(_fact(fact) for fact in rows(row.get("per_fact"))),
+    )
+
+
+def read_scores(run: Mapping[str, Any]) -> tuple[Score, ...]:
+    return tuple(_score(row) for row in rows(run.get("scores")))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Facts of one metric that have no score, for the same reasons in each of these checkpoints."""
+
+    metric: str
+    checkpoints: tuple[str, ...]
+    reasons: tuple[tuple[str, int], ...]
+
+
+def gaps(scores: Sequence[Score]) -> list[Gap]:
+    """Why facts were not scored, checkpoints with the same answer together."""
+    groups: dict[tuple[str, tuple[tuple[str, int], ...]], list[str]] = {}
+    for score in scores:
+        if not score.complete:
+            subject = score.checkpoint if score.attack == "none" else f"{score.checkpoint} after {score.attack}"
+            groups.setdefault((f"{score.metric} {score.variant}".strip(), score.reasons), []).append(subject)
+    return [Gap(metric, tuple(checkpoints), reasons) for (metric, reasons), checkpoints in groups.items()]
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """Rows (checkpoint, attack), columns (metric, variant), in the order in which they first appear."""
+
+    subjects: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]
+    cells: Mapping[tuple[str, str, str, str], Score]
+
+    def cell(self, subject: tuple[str, str], column: tuple[str, str]) -> Score | None:
+        return self.cells.get((*subject, *column))
+
+
+def pivot(scores: Sequence[Score]) -> Pivot:
+    return Pivot(
+        tuple(dict.fromkeys((score.checkpoint, score.attack) for score in scores)),
+        tuple(dict.fromkeys((score.metric, score.variant) for score in scores)),
+        {(score.checkpoint, score.attack, score.metric, score.variant): score for score in scores},
+    )

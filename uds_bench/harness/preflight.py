@@ -1,0 +1,29 @@
+"""What configuration files alone tell about checkpoints, before any is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import ConfigurationError, UdsError
+
+
+def preflight(specs: dict[str, CheckpointSpec], names: Iterable[str]) -> None:
+    """Everything that configuration files alone can tell about the checkpoints, in one go."""
+    from uds_bench.checkpoints import resolve
+    from uds_bench.checkpoints.embedded import SPECIMEN
+    from uds_bench.scoring.shapes import check_shapes
+    from uds_bench.zoo import specimens
+
+    problems, wanted = [], set(names)
+    for name in [n for n in specs if n in wanted and not specs[n].model.startswith("zoo:")]:
+        try:
+            if specs[name].model.startswith(SPECIMEN):
+                specimens.folder(specs[name].model)
+                continue
+            resolve(specs[name])
+            check_shapes(name, specs)
+        except UdsError as error:
+            problems.append(f"{name}: {error}" if not str(error).startswith(name) else str(error))
+    if problems:
+        raise ConfigurationError("; ".join(dict.fromkeys(problems)))

@@ -1,0 +1,145 @@
+"""What a name in a manifest points to: a local path, seen from the manifest's folder, or the hub.
+
+All functions raise ValueError saying what is missing, what is near it, and what to do.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from difflib import get_close_matches
+from pathlib import Path
+
+from uds_bench.checkpoints.embedded import EMBEDDED
+
+
+class MissingError(ValueError):
+    """A path that is not there. A manifest may name many; they are told together."""
+
+
+_HUB_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
+
+
+def model(text: str, folder: Path) -> str:
+    """A folder's absolute path; `zoo:NAME`, `specimen:NAME` and hub ids (`name`, `org/name`) stay as they are.
+
+    A name such as `runs/npo` is a missing folder, and no hub id, where `runs/` is beside the manifest.
+    """
+    if text.startswith(EMBEDDED):
+        if text in EMBEDDED:
+            raise ValueError(f"{text!r} names no embedded model: write {text}NAME")
+        return text
+    target = _target(text, folder)
+    if _is_folder(target):
+        return str(target)
+    if _exists(target):
+        raise ValueError(f"{target} is a file: name the folder that holds config.json and the weights")
+    if not _HUB_ID.fullmatch(text) or ("/" in text and _is_folder(target.parent)):
+        raise MissingError(_missing("folder", text, target))
+    return text
+
+
+def file(text: str, folder: Path) -> str:
+    """A file's absolute path."""
+    target = _target(text, folder)
+    if not _exists(target):
+        raise MissingError(_missing("file", text, target))
+    if _is_folder(target):
+        raise ValueError(f"{target} is a folder: name a file")
+    return str(target)
+
+
+def directory(text: str, folder: Path) -> str:
+    """A folder's absolute path."""
+    target = _target(text, folder)
+    if not _exists(target):
+        raise MissingError(_missing("folder", text, target))
+    if not _is_folder(target):
+        raise ValueError(f"{target} is a file: name a folder")
+    return str(target)
+
+
+def source(text: str, folder: Path) -> str:
+    """Of facts: `authors`, a local file or folder as an absolute path, else the hub's `tofu/NAME`."""
+    if text == "authors":
+        return text
+    target = _target(text, folder)
+    if _exists(target):
+        return str(target)
+    if re.fullmatch(r"tofu/[A-Za-z0-9_-]+", text):
+        return text
+    missing = _missing("file or folder", text, target)
+    raise MissingError(f'{missing} (or use "authors", which is built in, or "tofu/forget10")')
+
+
+def canaries(text: str, folder: Path) -> str:
+    """`authors`, or a local file as an absolute path."""
+    return text if text == "authors" else file(text, folder)
+
+
+def testbed(text: str, folder: Path) -> str:
+    """`people`, or a local file as an absolute path."""
+    return text if text == "people" else file(text, folder)
+
+
+def subjects(text: str, folder: Path) -> str:
+    """`people`, or a local file as an absolute path."""
+    return text if text == "people" else file(text, folder)
+
+
+def properties(text: str, folder: Path) -> str:
+    """`embedded`, or a local folder as an absolute path."""
+    return text if text == "embedded" else directory(text, folder)
+
+
+def masks(text: str, folder: Path) -> str:
+    """A file or folder as an absolute path, or an embedded model, whose masks lie beside its weights."""
+    if text.startswith(EMBEDDED):
+        return text
+    target = _target(text, folder)
+    return str(target) if _is_folder(target) else file(text, folder)
+
+
+def pattern(text: str, folder: Path) -> str:
+    """An absolute pattern for `glob` that matches at least one file."""
+    target = _target(text, folder)
+    if _exists(target):
+        return glob.escape(file(text, folder))
+    absolute = os.path.join(glob.escape(str(folder)), os.path.expanduser(text))  # noqa: PTH111, PTH118
+    if not matches(absolute):
+        raise MissingError(_missing("file", text, target))
+    return absolute
+
+
+def matches(absolute: str) -> tuple[Path, ...]:
+    """The files of a `pattern`, sorted."""
+    found = (Path(name) for name in glob.glob(absolute, recursive=True))  # noqa: PTH207
+    return tuple(sorted(path for path in found if path.is_file()))
+
+
+def _target(text: str, folder: Path) -> Path:
+    if not text.strip():
+        raise ValueError("is empty: name a folder, a file or a hub id")
+    return Path(os.path.abspath(folder / os.path.expanduser(text)))  # noqa: PTH100, PTH111
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112  (unlike pathlib, it raises for no name)
+
+
+def _exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def _missing(what: str, text: str, target: Path) -> str:
+    """Looks in the nearest folder that exists for names like the first one that does not."""
+    parent = next(path for path in target.parents if _is_folder(path))
+    wrong = target.relative_to(parent).parts
+    try:
+        near = get_close_matches(wrong[0], [path.name for path in sorted(parent.iterdir())], n=2)
+    except OSError:
+        near = []
+    shown = Path(*Path(text).parts[: -len(wrong)])
+    advice = f"did you mean {' or '.join(repr(str(shown / name)) for name in near)}?" if near else "check the path"
+    return f"no {what} {target}: {advice}"

@@ -1,0 +1,50 @@
+"""What a manifest says to one audit: the part of the file that the audit's package declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints.embedded import EMBEDDED
+from uds_bench.manifest.tables import Table
+from uds_bench.manifest.toml import Document, Keys
+
+
+class Section(Table):
+    """Base of every audit's section. An empty one is valid: the file then says nothing to the audit.
+
+    `NAME`: the table in the file. `INLINE`: its keys stand at the top of the file instead.
+    """
+
+    NAME: ClassVar[str] = ""
+    INLINE: ClassVar[bool] = False
+
+    def lacks(self) -> list[str]:
+        """What would have to be added before anything can be judged, in words; nothing where all is there."""
+        return []
+
+    def checkpoints(self) -> dict[str, CheckpointSpec]:
+        """Every checkpoint by name."""
+        return {}
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether every checkpoint is a model that comes with the project."""
+        return all(spec.model.startswith(EMBEDDED) for spec in self.checkpoints().values())
+
+    def judged(self) -> list[str]:
+        """The models that claims speak of: those that are no controls."""
+        return []
+
+    def needed(self, models: Iterable[str]) -> list[str]:
+        """The checkpoints without which nothing can be said of some judged models, controls among them."""
+        return list(self.checkpoints())
+
+    def weak(self) -> str:
+        """The keys, in words, by which controls would be named that a stand-in takes the place of."""
+        return ""
+
+    def places(self, document: Document) -> Iterator[tuple[Keys, str]]:
+        """Where checkpoints stand in the file, and their names, of those that share one space of names."""
+        return iter(())

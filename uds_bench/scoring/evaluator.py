@@ -1,0 +1,29 @@
+"""What is done to one loaded checkpoint: the part that needs the model, whose outcome is kept as a score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.metrics.metric import Measure, Measured, Unit
+
+
+class Evaluator(Protocol):
+    """An audit, or a metric, with its data and settings; it can be sent to other processes.
+
+    `measure`: what it measures; `units`: what its values are of; `digest`: what is asked, by content, the same for
+    all checkpoints; `references`: digests of other checkpoints, and what lies beside them, that an outcome for one of
+    them depends on. `evaluate`: what it finds on a loaded checkpoint.
+    """
+
+    @property
+    def measure(self) -> Measure: ...
+    @property
+    def variant(self) -> str: ...
+    @property
+    def units(self) -> Sequence[Unit]: ...
+    @property
+    def digest(self) -> str: ...
+    def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]: ...
+    def evaluate(self, subject: Any, /) -> Measured: ...

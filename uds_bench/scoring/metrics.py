@@ -1,0 +1,141 @@
+"""Scores by any metric: what full and retain give is read once for all other checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, get_args
+
+from uds_bench.attacks import NONE, Attack
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.errors import ConfigurationError
+from uds_bench.facts import FactSet, Split, require_forget
+from uds_bench.metrics import find_metric
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
+from uds_bench.metrics.subject import LoadedSubject, References
+from uds_bench.scoring.runner import BATCH_SIZE, Request, ScoreRunner
+from uds_bench.scoring.shapes import check_shapes
+from uds_bench.scoring.store import Store
+from uds_bench.scoring.workers import Crew
+
+REFERENCES: tuple[Reference, ...] = get_args(Reference)
+
+
+@dataclass(frozen=True)
+class MetricEvaluator:
+    """A metric in one variant; `units`: the facts that it has values of."""
+
+    measure: Metric
+    variant: str
+    units: FactSet
+    runner: MetricRunner
+
+    @property
+    def digest(self) -> str:
+        return self.units.digest
+
+    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
+        used = [name for name in REFERENCES if name in self.measure.needs]
+        for name in used:
+            if name not in self.runner.specs:
+                raise ConfigurationError(
+                    f"metric {self.measure.name} needs a {name} model: add {name} under [references]"
+                )
+        return tuple(f"{name}:{self.runner.digest(name, device)}" for name in used)
+
+    def evaluate(self, subject: LoadedSubject) -> Measured:
+        return self.measure.compute(subject, self.variant)
+
+
+class MetricRunner(ScoreRunner):
+    """Scores for the checkpoints of one manifest by metric, variant and attack."""
+
+    first = REFERENCES
+
+    def __init__(
+        self,
+        specs: Mapping[str, CheckpointSpec],
+        facts: FactSet,
+        store: Store,
+        device: str = "cpu",
+        batch_size: int = BATCH_SIZE,
+        attacks: Mapping[str, Attack] | None = None,
+        crew: Crew | None = None,
+    ) -> None:
+        super().__init__(specs, None, store, device, attacks, crew)
+        self.facts = require_forget(facts, "the manifest's facts")
+        self._batch_size = batch_size
+        self._batches = {"batches": f"right padding, at most {batch_size} facts of like length"}
+        self._units: dict[tuple[Split, ...], FactSet] = {}
+        self._loaded: dict[str, Checkpoint] = {}
+        self._references: References | None = None
+
+    def loaded(self, name: str) -> Checkpoint:
+        """The checkpoint in memory. The full model stays loaded, as every other is patched into it; of the others
+        only the last one does."""
+        place = self._same_as(name)
+        if place not in self._loaded:
+            for other in [n for n in self._loaded if n != "full"]:
+                del self._loaded[other]
+            check_shapes(name, self.specs)
+            self.loads[name] += 1
+            self._loaded[place] = load(self.spec(name), self.device)
+        return self._loaded[place]
+
+    def units(self, metric: Metric) -> FactSet:
+        """The facts that a metric has values of, with every split that it needs there."""
+        for split in metric.splits:
+            if not self.facts.split(split):
+                raise ConfigurationError(
+                    f"metric {metric.name} needs facts of the split {split}, and the manifest's facts have none: "
+                    f"add some, or leave {metric.name} out"
+                )
+        if metric.splits not in self._units:  # kept, as its digest is part of every score's address
+            self._units[metric.splits] = FactSet(fact for fact in self.facts if fact.split in metric.splits)
+        return self._units[metric.splits]
+
+    @property
+    def _like(self) -> Any:
+        return partial(MetricRunner, self.specs, self.facts, self.store, self.device, self._batch_size, self.attacks)
+
+    def _evaluator(self, request: Request) -> MetricEvaluator:
+        metric = find_metric(request.metric)
+        return MetricEvaluator(metric, metric.variant(request.variant), self.units(metric), self)
+
+    def _read_by(self, requests: Sequence[Request]) -> Iterable[Request]:
+        return [Request("retain", name) for r in requests for name in find_metric(r.metric).reads]
+
+    def _subject(self, request: Request) -> LoadedSubject:
+        name = request.checkpoint
+        if request.attack == NONE:
+            # The full model as a source is read once for all. The retain model is read anew: its score is a check of
+            # the stored reading that every candidate is held against.
+            same = "full" in self.specs and self.digest("full") == self.digest(name)
+            return LoadedSubject(self.loaded(name), self._yardstick(), "full" if same else None)
+        check_shapes(name, self.specs)
+        return LoadedSubject(self._attacked(request, self.facts.split("forget")), self._yardstick())
+
+    def _yardstick(self) -> References:
+        if self._references is None:
+            digests: dict[Reference, str] = {name: self.digest(name) for name in REFERENCES if name in self.specs}
+            self._references = References(
+                self.loaded, digests, self.facts, self.store.cache, self._batch_size, self._of_retain
+            )
+        return self._references
+
+    def _of_retain(self, metric: str, variant: str | None) -> list[FactValue]:
+        """What a metric found on the retain model: stored, as references are measured first."""
+        request = Request("retain", metric, variant)
+        score = self.stored(request)
+        if score is None:
+            self._raise_if(request)
+            self._measure(request, self._subject(request))
+            score = self.stored(request)
+        assert score is not None
+        return [FactValue(f.id, f.value, f.reason, dict(f.detail), f.label) for f in score.per_fact]
+
+    def _same_as(self, name: str) -> str:
+        """A reference under another name is the same weights: it is not loaded twice."""
+        spec = self.spec(name)
+        return next((one for one in REFERENCES if one in self.specs and self.specs[one] == spec), name)

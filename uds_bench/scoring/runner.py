@@ -1,0 +1,264 @@
+"""Compute the scores that a run needs: each checkpoint is loaded once and everything that needs it runs meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+import transformers
+from filelock import FileLock
+
+from uds_bench.attacks import NONE, Attack
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
+from uds_bench.facts import FactSet
+from uds_bench.scores import Score, summarise
+from uds_bench.scoring.evaluator import Evaluator
+from uds_bench.scoring.store import Cell, Failures, Store, provenance
+from uds_bench.scoring.workers import Crew, Outcome, Work
+from uds_bench.statistics import SEED
+
+BATCH_SIZE = 16
+DEVICES = ("cpu", "cuda")
+TOLD = ("rendered", "template", "patching", "patching_reason")
+"""Notes of an evaluation that are provenance."""
+KNOWN = (UdsError, RuntimeError, ValueError, FloatingPointError, torch.OutOfMemoryError)
+"""What may go wrong with one checkpoint or score; the others go on."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One score wanted: names as the manifest has them. `metric`: of a runner that gives one score a checkpoint it is
+    empty; `variant` None means the metric's default."""
+
+    checkpoint: str
+    metric: str = ""
+    variant: str | None = None
+    attack: str = NONE
+
+    @property
+    def place(self) -> str:
+        """What is loaded for it: the checkpoint, or the checkpoint under an attack."""
+        return self.checkpoint if self.attack == NONE else f"{self.checkpoint} under {self.attack}"
+
+    def __str__(self) -> str:
+        form = "" if self.variant is None else f"[{self.variant}]"
+        return f"{self.place}: {self.metric}{form}" if self.metric else self.place
+
+
+class ScoreRunner:
+    """Scores of named checkpoints by one evaluator, from the store where they are, else computed and stored.
+
+    `asked`: the scores that were wanted so far; `loads`: how often each checkpoint was loaded.
+    """
+
+    first: Sequence[str] = ()
+    """Checkpoints that all others are held against."""
+
+    def __init__(
+        self,
+        specs: Mapping[str, CheckpointSpec],
+        evaluator: Any,
+        store: Store,
+        device: str = "cpu",
+        attacks: Mapping[str, Attack] | None = None,
+        crew: Crew | None = None,
+    ) -> None:
+        self.specs, self.evaluator, self.store, self.device = dict(specs), evaluator, store, device
+        self.attacks = attacks or {}
+        self.loads: Counter[str] = Counter()
+        self.asked: dict[Request, Score] = {}
+        self._crew = crew or Crew(device)
+        self._failures = Failures(store)
+        self._digests: dict[tuple[str, str], str] = {}
+        self._scores: dict[Cell, Score] = {}
+
+    def score(self, request: Request, plan: Iterable[Request] = ()) -> Score:
+        """The score wanted. If it is not stored, everything in `plan` that is missing is computed with it."""
+        found = self.stored(request)
+        if found is None:
+            self._raise_if(request)
+            with FileLock(self.store.lock):
+                self._crew.score(self.work([request, *plan]))
+            found = self.stored(request)
+        if found is None:
+            self._raise_if(request)
+            raise UdsError(f"{request} was computed but not stored in {self.store.folder}")
+        self.asked[request] = found
+        return found
+
+    def stored(self, request: Request) -> Score | None:
+        """The score if it is stored already; nothing is computed."""
+        # What a machine with a GPU has scored is read where there is none; its own scores come first.
+        for device in (self.device, *(d for d in DEVICES if d != self.device)):
+            try:
+                cell = self.cell(request, device)
+            except CheckpointError as error:
+                self._failures.add(request.place, str(error))
+                raise
+            if cell not in self._scores and (stored := self.store.read(cell)) is not None:
+                self._scores[cell] = stored
+            if cell in self._scores:
+                return self._scores[cell].named(request.checkpoint)
+        return None
+
+    def cell(self, request: Request, device: str | None = None) -> Cell:
+        """The address of a score as this machine's device, or another, computes it."""
+        evaluator = self._evaluator(request)
+        return Cell(
+            checkpoint=self.digest(request.checkpoint, device),
+            attack=request.attack,
+            attack_key=NONE if request.attack == NONE else self.attack(request.attack).key,
+            metric=evaluator.measure.name,
+            metric_version=evaluator.measure.version,
+            variant=evaluator.variant,
+            references=evaluator.references(self.spec(request.checkpoint), device or self.device),
+            facts=evaluator.digest,
+            device=device or self.device,
+            batch_size=self._batch_size,
+            seed=SEED,
+        )
+
+    def spec(self, name: str) -> CheckpointSpec:
+        """A checkpoint by its name."""
+        if name not in self.specs:
+            raise ConfigurationError(f"the manifest has no checkpoint {name!r}: it has {', '.join(self.specs)}")
+        return self.specs[name]
+
+    def digest(self, name: str, device: str | None = None) -> str:
+        """What names a checkpoint's content."""
+        place = (name, device or self.device)
+        if place not in self._digests:
+            self._digests[place] = digest(self.spec(name), place[1])
+        return self._digests[place]
+
+    def attack(self, name: str) -> Attack:
+        """An attack as it is set here."""
+        if name not in self.attacks:
+            listed = ", ".join([NONE, *self.attacks])
+            raise ConfigurationError(
+                f"the manifest has no attack {name!r}: choose from {listed}, or add [attacks] {name}"
+            )
+        return self.attacks[name]
+
+    def failed(self) -> dict[str, str]:
+        """What could not be loaded or computed in this run, and why."""
+        return self._failures.known
+
+    def work(self, requests: Iterable[Request]) -> Work:
+        """What is missing, grouped by what is loaded for it, references first."""
+        wanted = list(requests)
+        groups: dict[tuple[str, str], list[Request]] = {}
+        for request in dict.fromkeys([*self._read_by(wanted), *wanted]):
+            try:
+                if request.place not in self.failed() and self.stored(request) is None:
+                    groups.setdefault((request.checkpoint, request.attack), []).append(request)
+            except ConfigurationError as error:
+                self._failures.add(str(request), str(error))
+            except UdsError:
+                continue  # noted in failures; the claims about this checkpoint will say so
+        order = list(self.specs)
+        places = sorted(groups, key=lambda g: (g[1] != NONE, g[0] not in self.first, order.index(g[0])))
+        # The references come first and here: what every other model is held against is then on disk.
+        first = [place for place in places if place[1] == NONE and place[0] in self.first]
+        rest = [groups[place] for place in places if place not in first]
+        largest = self.specs.get("full") or next((self.specs[name] for name, _ in places), None)
+        return Work(self, self._like, rest, largest, [groups[place] for place in first])
+
+    def take(self, outcome: Outcome) -> None:
+        """See `Scorer`."""
+        self.loads += outcome.loads
+        for what, message in outcome.failed.items():
+            self._failures.add(what, message)
+
+    def compute_group(self, group: Sequence[Request]) -> None:
+        """Load what the requests of one checkpoint and attack are about, and store every score that can be computed."""
+        place = group[0].place
+        try:
+            self._failures.raise_if(place)
+            subject = self._subject(group[0])
+        except KNOWN as error:
+            self._failures.add(place, told(place, error))
+            return
+        for request in group:
+            try:
+                self._measure(request, subject)
+            except KNOWN as error:
+                self._failures.add(str(request), told(str(request), error))
+
+    _batch_size = BATCH_SIZE
+    _batches: Mapping[str, Any] = {}
+    """How facts were batched, where that is told."""
+
+    @property
+    def _like(self) -> Any:
+        """What gives another process its like."""
+        return partial(ScoreRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
+
+    def _evaluator(self, request: Request) -> Evaluator:
+        found: Evaluator = self.evaluator
+        return found
+
+    def _read_by(self, requests: Sequence[Request]) -> Iterable[Request]:
+        """Scores that others read."""
+        return ()
+
+    def _subject(self, request: Request) -> Any:
+        """What is evaluated, loaded and, where the request says so, attacked."""
+        return self._attacked(request) if request.attack != NONE else self._load(request)
+
+    def _load(self, request: Request) -> Checkpoint:
+        self.loads[request.place] += 1
+        return load(self.spec(request.checkpoint), self.device)
+
+    def _attacked(self, request: Request, facts: FactSet | None = None) -> Checkpoint:
+        self.loads[request.place] += 1
+        spec = self.spec(request.checkpoint)
+        return self.attack(request.attack).apply(spec, self.device, FactSet(()) if facts is None else facts)
+
+    def _measure(self, request: Request, subject: Any) -> None:
+        started = time.perf_counter()
+        evaluator, cell = self._evaluator(request), self.cell(request)
+        measured, checkpoint = evaluator.evaluate(subject), getattr(subject, "checkpoint", subject)
+        record = provenance(
+            cell,
+            checkpoint_name=request.checkpoint,
+            dtype=str(checkpoint.model.dtype).removeprefix("torch."),
+            quantization=checkpoint.spec.quantization,
+            attack_settings={} if request.attack == NONE else self.attack(request.attack).settings,
+            torch=torch.__version__,
+            transformers=transformers.__version__,
+            source=evaluator.measure.source,
+            direction=evaluator.measure.direction_of(evaluator.variant),
+            seconds=round(time.perf_counter() - started, 3),
+            **self._batches,
+            **{key: measured.notes[key] for key in TOLD if key in measured.notes},
+        )
+        score = summarise(
+            evaluator.measure,
+            measured,
+            evaluator.units,
+            checkpoint=request.checkpoint,
+            attack=request.attack,
+            variant=cell.variant,
+            provenance=record,
+        )
+        self.store.write(cell, score)
+        self._scores[cell] = score
+
+    def _raise_if(self, request: Request) -> None:
+        """Raise what was met before: by the request itself, or by loading what it is about."""
+        self._failures.raise_if(request.place)
+        self._failures.raise_if(str(request))
+
+
+def told(what: str, error: Exception) -> str:
+    """What went wrong, in a line."""
+    if isinstance(error, UdsError):
+        return str(error)
+    return f"{what}: scoring failed with {type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,50 @@
+"""A manifest's checkpoints made ready: shipped ones checked, embedded ones trained."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints.embedded import SCHEME, SPECIMEN, plain
+from uds_bench.storage import default_cache, require_writable
+from uds_bench.zoo import specimens
+
+
+def require_folders(store: Path, specs: Mapping[str, CheckpointSpec], option: str) -> Path:
+    """The store, after it and the cache have been seen to take files; a clear error for the one that does not.
+
+    The cache is needed for embedded models, and by a store inside it; where it was chosen, that must have worked.
+    """
+    cache = default_cache()
+    embedded = any(spec.model.startswith(SCHEME) for spec in specs.values())
+    if embedded or store.is_relative_to(cache) or "UDS_BENCH_CACHE" in os.environ:
+        require_writable(cache, "UDS_BENCH_CACHE")
+    return require_writable(store, option)
+
+
+def resolve_zoo(
+    specs: Mapping[str, CheckpointSpec], names: Iterable[str], cache: Path, console: Any = None, draw: int = 0
+) -> dict[str, CheckpointSpec]:
+    """The specs with every embedded model among `names` named by its folder: `specimen:NAME` as it is shipped,
+    `zoo:NAME` trained if need be.
+
+    `draw`: which draw of the zoo; 0 is the one that everything else speaks of.
+    """
+    specs = {**specs} | {n: _shipped(specs[n]) for n in names if specs[n].model.startswith(SPECIMEN)}
+    embedded = {n: plain(specs[n].model) for n in names if specs[n].model.startswith(SCHEME)}
+    embedded = {n: f"{model}@{draw}" if draw else model for n, model in embedded.items()}
+    if not embedded:
+        return specs
+    from uds_bench.zoo import runner  # what trains takes seconds to import
+
+    folders = runner.paths(embedded.values(), cache, console)
+    return specs | {n: replace(specs[n], model=str(folders[model])) for n, model in embedded.items()}
+
+
+def _shipped(spec: CheckpointSpec) -> CheckpointSpec:
+    """A specimen by its folder. It computes in float32 on every device, as its verdicts are the same on all."""
+    return replace(spec, model=str(specimens.folder(spec.model)), dtype=spec.dtype or "float32")
