@@ -1,0 +1,112 @@
+"""The example of an audit outside the package: one folder, one line of entry points, and it is everywhere."""
+
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from small_runs import DEPTH, Bench, Ran
+
+from uds_bench.audits.conformance import check_audit
+from uds_bench.facts import question_prompt
+
+FOLDER = Path(__file__).parents[2] / "examples" / "verbatim"
+SUITE = FOLDER / "suite" / "test_verbatim.py"
+NAMES = {"full": "full", "retain": "retain"}
+
+
+@pytest.fixture
+def installed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """The example as pip would install it: its package, and the entry points of its pyproject.toml as metadata."""
+    project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
+    info = bench.folder / "site" / f"uds_verbatim-{project['version']}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    lines = [
+        f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in points.items())
+        for group, points in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("".join(lines))
+    known = [str(FOLDER), str(info.parent), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, known)))
+    return bench
+
+
+def passages(bench: Bench) -> Path:
+    """What the small models were taught, as passages."""
+    rows = [json.loads(line) for line in (bench.models / "facts.jsonl").read_text().splitlines()]
+    known = [row for row in rows if row["split"] == "forget"]
+    told = [{"id": row["id"], "text": f"{question_prompt(row['question'])} {row['answer']}"} for row in known]
+    file = bench.folder / "passages.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in told))
+    return file
+
+
+def manifest(bench: Bench, more: str = "", **candidates: str) -> Path:
+    text = f"[verbatim]\npassages = '{passages(bench)}'\ngiven = 24\nasked = 16\n{more}"
+    text += "".join(f"{name} = '{bench.models / folder}'\n" for name, folder in NAMES.items())
+    text += "[verbatim.candidates]\n" + "".join(f"{n} = '{bench.models / f}'\n" for n, f in candidates.items())
+    path = bench.folder / "uds.toml"
+    path.write_text(text)
+    return path
+
+
+def run(bench: Bench, *args: str | Path) -> Ran:
+    return bench.run(SUITE, *args, store=bench.folder / "store", subprocess=True)
+
+
+def test_it_passes_the_checks_for_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from uds_verbatim import AUDIT
+
+    check_audit(AUDIT)
+    for name in [name for name in sys.modules if name.startswith("uds_verbatim")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_it_is_short() -> None:
+    files = [*(FOLDER / "uds_verbatim").glob("*.py"), *(FOLDER / "suite").glob("*.py")]
+    assert sum(len(file.read_text().splitlines()) for file in files) <= 250
+
+
+def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_that_does_not(installed: Bench) -> None:
+    manifest(installed, never="retain3", knows="copy")
+    ran = run(installed, "--uds-html", installed.folder / "page")
+    assert ran.code == 1
+    assert ran.verdicts == {
+        "verbatim.forgotten[never]": "inconclusive",
+        "verbatim.forgotten[knows]": "fail",
+        "verbatim.level[never]": "not applicable",
+        "verbatim.level[knows]": "not applicable",
+    }
+    assert [control["held"] for control in ran.claims["verbatim.forgotten[knows]"]["controls"]] == [True]
+    assert "verbatim " in ran.text
+    assert ran.report is not None
+    assert {score["metric"] for score in ran.report["scores"]} == {"verbmem"}
+    assert {score["checkpoint"] for score in ran.report["scores"]} == {"full", "retain", "never", "knows"}
+    page = (installed.folder / "page" / "index.html").read_text()
+    assert "Does a model still go on with a text that it was to forget?" in page
+
+
+def test_its_section_is_validated_like_any_other(installed: Bench) -> None:
+    manifest(installed, "giben = 3\n", never="retain3")
+    ran = run(installed)
+    assert ran.code == 4
+    assert "verbatim.giben: unknown key: did you mean 'given'?" in ran.text
+
+
+def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
+    manifest(installed, never="retain3")
+    (installed.folder / "passages.jsonl").write_text('{"id": "a"}\n')
+    ran = run(installed)
+    assert ran.code == 4
+    assert "passages.jsonl, line 1: is no passage (KeyError('text')): write id and text" in ran.text
+
+
+def test_without_its_package_its_section_is_unknown(bench: Bench) -> None:
+    manifest(bench, never="retain3")
+    ran = bench.run(DEPTH)
+    assert ran.code == 4
+    assert "verbatim: unknown key" in ran.text
