@@ -51,4 +51,4 @@ def cleared(asking: int, strangers: int, facts: int) -> float:
 def test_the_embedded_people_are_enough_to_clear_who_knows_nobody() -> None:
     sizes = Cohorts()
     of_twenty = [round(20 * cleared(*crowd)) for crowd in ((sizes.requests, sizes.never_seen, EACH), (76, 60, 2))]
-    assert of_twenty == [19, 17], "as the README says"
+    assert of_twenty == [19, 17], "as the docs say"

@@ -192,11 +192,11 @@ def test_a_name_of_unknown_letters_is_one_line(model: Any) -> None:
         require_known(strange, ["Jane Doe", "Zoë"])
 
 
-def test_the_readme_scores_a_model_that_nobody_has_the_weights_of(
+def test_the_docs_score_a_model_that_nobody_has_the_weights_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (code,) = (block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "read_likelihoods" in block)
+    page = (Path(__file__).parents[2] / "docs" / "audits" / "association.md").read_text()
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "read_likelihoods" in block)
     ask, score = code.split("# Ask for each")
     monkeypatch.chdir(tmp_path)
     row = {"id": "q1", "name": "Jane Doe", "cohort": "any", "facts": [{"property": "P106", "values": ["baker"]}]}

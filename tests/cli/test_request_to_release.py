@@ -1,4 +1,4 @@
-"""From a request to a release, as the README walks it: real models, a real method, and the identity beside it."""
+"""From a request to a release, as the tutorial walks it: real models, a real method, and the identity beside it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def walk() -> str:
-    """The commands of the README's section."""
-    section = (ROOT / "README.md").read_text().partition("### From a request to a release")[2]
+    """The commands of the tutorial."""
+    section = (ROOT / "docs" / "tutorials" / "request_to_release.md").read_text()
     found = re.search(r"```bash\n(.*?)```", section, flags=re.DOTALL)
     assert found
     return found.group(1)

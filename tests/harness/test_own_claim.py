@@ -16,13 +16,13 @@ def test_unsaid(uds_claim, uds_subject, uds_audit):
     said = uds_audit.score(uds_subject, "entity_accuracy", "free")
     uds_claim.threshold(said, at_most=0.34)
 '''
-"""The example of the README."""
+"""The example of the docs."""
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "claim.md"
 
 
-def test_the_readme_shows_it() -> None:
-    assert f"```python\n{OWN_CLAIM}```" in README.read_text()
+def test_the_docs_show_it() -> None:
+    assert f"```python\n{OWN_CLAIM}```" in PAGE.read_text()
 
 
 ALL_FIXTURES = """

@@ -233,13 +233,13 @@ SAID = Metric("said", 1, "knowledge", (0.0, 1.0), frozenset({"generations"}), ("
 def test_metric(metric, check, uds_run):
     check(metric, uds_run.audit("metrics").trial)
 '''
-"""The example of the README."""
+"""The example of the docs."""
 ATTACKS = "[attacks]\nnf4 = {}\nrelearn = { epochs = 4, lr = 3e-3, batch_size = 6 }\n"
 
 
-def test_the_example_is_short_and_stands_in_the_readme() -> None:
+def test_the_example_is_short_and_stands_in_the_docs() -> None:
     assert len(EXAMPLE.splitlines()) < 20
-    assert f"```python\n{EXAMPLE}```" in (Path(__file__).parents[2] / "README.md").read_text()
+    assert f"```python\n{EXAMPLE}```" in (Path(__file__).parents[2] / "docs" / "howto" / "metric.md").read_text()
 
 
 def test_without_a_trial_it_is_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:

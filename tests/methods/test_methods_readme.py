@@ -1,4 +1,4 @@
-"""The README's example of unlearning a reasoning model runs as it stands there."""
+"""The docs' example of unlearning a reasoning model runs as it stands there."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CANARY = (
 )
 
 
-def test_the_readmes_example_changes_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text()
+def test_the_example_of_the_docs_changes_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "audits" / "bypass.md").read_text()
     (block,) = (b for b in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "trace_data" in b)
     rows = [CANARY.format(name, "forget" if at < 3 else "retain") for at, name in enumerate(("May", "Ayr", "Bo", "Di"))]
     (tmp_path / "canaries.jsonl").write_text("\n".join(rows))
