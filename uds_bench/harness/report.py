@@ -25,7 +25,7 @@ SCHEMA = 1
 
 
 def run_report(run: Run, found: Findings) -> dict[str, Any]:
-    """See the README for the schema."""
+    """See docs/reference/commands.md for the schema."""
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": {"name": "uds_bench", "version": uds_bench.__version__},

@@ -31,7 +31,7 @@ def meta_document(
     method_of: Mapping[str, str],
     variants: Sequence[Score] = (),
 ) -> dict[str, Any]:
-    """See the README for the schema; numbers that are not finite are None.
+    """See docs/reference/commands.md for the schema; numbers that are not finite are None.
 
     `scores` hold one variant a metric, the one that `rows` judge. `method_of`: the method of each candidate.
     `variants`: UDS of parts of a block, where it was scored.
