@@ -42,7 +42,8 @@ class Control:
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """One decided claim; see the run report's schema in docs/reference/commands.md. `needs`: the bound in words, if it takes words.
+    """One decided claim; the run report's schema is in docs/reference/commands.md. `needs`: the bound in words, if it
+    takes words.
 
     `outcome`: what the claim itself came to, before goldens, declarations and waivers; None of one that never decided.
     `specimen`: the verdict that its subject must come to.
