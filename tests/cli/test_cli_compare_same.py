@@ -56,6 +56,11 @@ CASES: dict[str, tuple[Change, int, str]] = {
         "another controls",
     ),
     "a bound": (lambda report: report["claims"][0]["bound"].update(value=0.1), 1, "another bound"),
+    "a bound, by rounding": (
+        lambda report: report["claims"][0]["bound"].update(value=report["claims"][0]["bound"]["value"] + EQUAL / 9),
+        0,
+        "0 verdicts differ",
+    ),
     "other facts": (lambda report: row(report, "uds")["provenance"].update(facts="x"), 1, "another facts"),
     "other weights": (lambda report: row(report, "uds")["provenance"].update(checkpoint="x"), 1, "another checkpoint"),
     "no facts": (lambda report: row(report, "uds").update(per_fact=[], n_planned=0, n_scored=0), 1, "in one alone"),

@@ -15,7 +15,8 @@ def preflight(specs: dict[str, CheckpointSpec], names: Iterable[str]) -> None:
     from uds_bench.scoring.shapes import check_shapes
     from uds_bench.zoo import specimens
 
-    problems, wanted = [], set(names)
+    problems: dict[str, None] = {}
+    wanted = set(names)
     for name in [n for n in specs if n in wanted and not specs[n].model.startswith("zoo:")]:
         try:
             if specs[name].model.startswith(SPECIMEN):
@@ -24,6 +25,8 @@ def preflight(specs: dict[str, CheckpointSpec], names: Iterable[str]) -> None:
             resolve(specs[name])
             check_shapes(name, specs)
         except UdsError as error:
-            problems.append(f"{name}: {error}" if not str(error).startswith(name) else str(error))
+            # What is wrong with the shipped models is told once, whoever needs them.
+            told = str(error).startswith(name) or specs[name].model.startswith(SPECIMEN)
+            problems[str(error) if told else f"{name}: {error}"] = None
     if problems:
-        raise ConfigurationError("; ".join(dict.fromkeys(problems)))
+        raise ConfigurationError("; ".join(problems))
