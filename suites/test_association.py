@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.association import controls
-from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.claims import COHORTS
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
-from uds_bench.audits.association.rates import Held, Reading, by_luck, lost, more, nothing_of, over
+from uds_bench.audits.association.probe_items import ProbeItem
+from uds_bench.audits.association.rates import Memorization, Reading, by_luck, lost, more, nothing_of, over
 from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.statistics import Rate
 from uds_bench.verdicts import Step
 
 if TYPE_CHECKING:
-    from uds_bench.audits.association.audit import AssociationAudit, Seen
+    from uds_bench.audits.association.audit import AssociationAudit, Result
 
 NO_CANDIDATE = "the manifest has no unlearned model ([association] candidates)"
 NOBODY = "nobody is to be forgotten ([association] forgotten or forget_set)"
@@ -70,13 +70,13 @@ def in_the_same_tokens(uds_audit: AssociationAudit, uds_subject: str) -> Control
     return Control("the candidate's tokens are the model's", "pass", "pass" if same else "fail", None, None, same)
 
 
-def still_held(rows: Sequence[Asked], held: Mapping[str, Held]) -> str:
+def still_held(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> str:
     """Whom to look at first: the gate is of all who ask together, and each of them asked for themselves."""
     people = list(dict.fromkeys(one.cluster for one in rows if held[one.id].every))
     return ", ".join(people[:NAMED]) + (f" and {len(people) - NAMED} more" if len(people) > NAMED else "") or "nobody"
 
 
-def told(rows: Sequence[Asked], held: Mapping[str, Held]) -> str:
+def told(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> str:
     mean, some, first = (over(rows, held, reading).value for reading in ("mean", "some", "first"))
     return f"M {mean:.3f}, any {some:.3f}, said first {first:.3f}"
 
@@ -121,7 +121,7 @@ def test_never_seen(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     )
 
 
-def famous(uds_audit: AssociationAudit) -> Sequence[Asked]:
+def famous(uds_audit: AssociationAudit) -> Sequence[ProbeItem]:
     """Whom the model is to know best: the well-known, or everybody where no cohort is called so."""
     return uds_audit.inquiry.cohorts.get(WELL_KNOWN) or uds_audit.inquiry.seen
 
@@ -166,7 +166,7 @@ def test_bits(uds_claim: Claim, bits: str, uds_audit: AssociationAudit) -> None:
     compared(uds_claim, uds_audit, f"{bits} bits", uds_audit.under({"two": "bits2", "one": "bits1"}[bits]))
 
 
-def compared(uds_claim: Claim, uds_audit: AssociationAudit, name: str, other: Seen) -> None:
+def compared(uds_claim: Claim, uds_audit: AssociationAudit, name: str, other: Result) -> None:
     """Whether the model holds more of the people whom it may know than another does."""
     rows, seen = famous(uds_audit), uds_audit.seen()
     up, down = (lost(rows, *pair) for pair in ((seen.held, other.held), (other.held, seen.held)))

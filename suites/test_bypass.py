@@ -11,7 +11,7 @@ import pytest
 
 from uds_bench.audits.bypass import identities
 from uds_bench.audits.bypass.deciding import decide, known
-from uds_bench.audits.bypass.finding import Word, furthest
+from uds_bench.audits.bypass.finding import Outcome, furthest
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.audits.bypass.scripted import finding_of, repeating, scripted, split_at_last, turned_round
 from uds_bench.claims import Claim, ControlSubject
@@ -119,7 +119,7 @@ def test_weights_decide(uds_claim: Claim, uds_audit: BypassAudit) -> None:
         return
     models = list(uds_audit.section.models)
     found = [uds_audit.examined(model)[0].finding.word for model in models]
-    words = [word for word in found if word is not Word.OPEN]
+    words = [word for word in found if word is not Outcome.OPEN]
     # Embedded models are of one shape: with random weights they are one model.
     drawn = uds_audit.with_random_weights(models[0])
     uds_claim.identity(

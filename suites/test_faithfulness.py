@@ -14,8 +14,8 @@ import pytest
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness
 from uds_bench.audits.metrics.first import most_faithful
-from uds_bench.audits.metrics.judging import lacking_any, lacking_splits, must_not_pass
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.needs import lacking_any, lacking_splits, must_not_pass
 from uds_bench.claims import Claim
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def sign_flipped(found: Faithfulness) -> Estimate:
     return faithfulness(found.positive, found.negative, flipped).auc
 
 
-@pytest.mark.parametrize("metric", list(TWENTY))
+@pytest.mark.parametrize("metric", list(JUDGED))
 @pytest.mark.claim("faithfulness.{metric}")
-@pytest.mark.scores(*TWENTY, of=("pools",))
-@pytest.mark.scores(*TWENTY, of=("full", "retain"))
+@pytest.mark.scores(*JUDGED, of=("pools",))
+@pytest.mark.scores(*JUDGED, of=("full", "retain"))
 def test_faithfulness(uds_claim: Claim, metric: str, uds_audit: MetricsAudit) -> None:
     meta = uds_audit.judged
     if reason := meta.lacks or lacking_splits(metric, uds_audit.facts):
@@ -68,14 +68,14 @@ def test_faithfulness(uds_claim: Claim, metric: str, uds_audit: MetricsAudit) ->
 
 
 @pytest.mark.claim("faithfulness.uds_first")
-@pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
+@pytest.mark.scores(*JUDGED, of=("full", "retain", "pools"))
 def test_uds_first(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
     meta = uds_audit.judged
     if reason := meta.lacks or lacking_any(uds_audit.facts):
         uds_claim.not_applicable(reason)
         return
     judged = {name: row.faithfulness for name, row in meta.rows.items() if row.faithfulness is not None}
-    if unjudged := [name for name in TWENTY if name not in judged]:
+    if unjudged := [name for name in JUDGED if name not in judged]:
         uds_claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
         return
     uds_claim.ordering(most_faithful(judged, "uds"), must_fail=most_faithful(judged, worst(judged)))

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.localization import precision, rates, utility
+from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, Subject, Target
 from uds_bench.audits.localization.precision import Best
-from uds_bench.audits.localization.summary import FORMS
-from uds_bench.audits.localization.targets import Target
+from uds_bench.audits.localization.rates import FORMS
 from uds_bench.audits.localization.utility import Answers
-from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Subject, Weighed
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Interval, Rate, unseen
 
 if TYPE_CHECKING:
     from uds_bench.audits.localization.audit import LocalizationAudit
+    from uds_bench.audits.localization.weights import WeightScores
 
 NOTHING = Interval(math.nan, math.nan, "no family was scored", 0)
 NOBODY = "the injected model knows nobody who is to be forgotten"
@@ -79,13 +79,13 @@ def hold(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit, targe
     )
 
 
-def of(found: Weighed, families: list[str], target: Target, subject: precision.Subject = "unlearned") -> Rate:
+def of(found: WeightScores, families: list[str], target: Target, subject: precision.Subject = "unlearned") -> Rate:
     """The best of some families; no number where none of them was scored."""
     best = precision.best(found, families, subject, target)
     return Rate(math.nan, NOTHING) if best is None else Rate(best.auc.value, best.interval)
 
 
-def told(found: Weighed, best: Best, families: list[str], target: Target) -> str:
+def told(found: WeightScores, best: Best, families: list[str], target: Target) -> str:
     """What stands beside the number: the null, what is left out, and the maximum as published."""
     name, published = precision.published(found)
     blind = found.aucs["random"][PUBLISHED][name].value

@@ -12,32 +12,39 @@ import pytest
 
 from uds_bench.audits.depth.reading import order_steps
 from uds_bench.audits.metrics.estimate import Estimate
-from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.first import most_robust
-from uds_bench.audits.metrics.judging import KNOWN, UTILITY, MetaEvaluation, lacking_any, lacking_splits, must_not_pass
+from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.needs import (
+    KNOWN,
+    QUANTIZED,
+    RELEARNED,
+    UTILITY,
+    lacking_any,
+    lacking_splits,
+    must_not_pass,
+)
 from uds_bench.audits.metrics.proxy import proxy, regained
 from uds_bench.audits.metrics.robustness import Robustness, robustness
-from uds_bench.audits.metrics.twenty import TWENTY
 from uds_bench.claims import Claim
-from uds_bench.metrics import METRICS
 from uds_bench.statistics import FEWEST
 
 if TYPE_CHECKING:
     from uds_bench.audits.metrics.audit import MetricsAudit
+    from uds_bench.audits.metrics.judging import MetaEvaluation
 
 # Of a metric over models, some of them trained on: a handful decides nothing.
 pytestmark = pytest.mark.laboratory
 
 ATTACKS = ("none", QUANTIZED, RELEARNED)
-BEFORE = pytest.mark.scores(*TWENTY, of=("full", "retain", "pools"))
-BOTH = pytest.mark.scores(*TWENTY, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)
+BEFORE = pytest.mark.scores(*JUDGED, of=("full", "retain", "pools"))
+BOTH = pytest.mark.scores(*JUDGED, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)
 USEFUL = pytest.mark.scores(*UTILITY, of=("full", "every_candidate"))
 # Read by no claim: they tell the report in which part of a block the facts lie.
 PARTS = pytest.mark.scores("uds[attention]", "uds[attention_residual]", "uds[mlp]", of=("every_candidate",))
 TOLD = pytest.mark.scores(KNOWN, of=("full",))
 
 
-@pytest.mark.parametrize("metric", list(TWENTY))
+@pytest.mark.parametrize("metric", list(JUDGED))
 @pytest.mark.claim("robustness.{metric}")
 @BEFORE
 @BOTH
@@ -89,7 +96,7 @@ def test_uds_first(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
         uds_claim.not_applicable(reason)
         return
     judged = {name: row.robustness for name, row in meta.unfiltered.items() if row.robustness is not None}
-    if unjudged := [name for name in TWENTY if name not in judged]:
+    if unjudged := [name for name in JUDGED if name not in judged]:
         uds_claim.measured(None, None, remark=f"not judged: {', '.join(unjudged)}")
         return
     means = {name: {model: sum(pair) / 2 for model, pair in r.per_model.items()} for name, r in judged.items()}
@@ -103,6 +110,8 @@ def test_uds_first(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
 @TOLD
 @PARTS
 def test_proxy(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
+    from uds_bench.metrics import METRICS  # takes seconds, and collecting needs none of it
+
     meta = uds_audit.judged
     if reason := meta.lacks or meta.lacks_attacks:
         uds_claim.not_applicable(reason)

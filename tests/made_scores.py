@@ -9,8 +9,9 @@ import random
 from typing import Any
 
 from uds_bench.attacks import NONE
-from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, Models
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.evaluation import Models
+from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
 
@@ -73,7 +74,7 @@ def layered(model: str, metric: str, attack: str = NONE, variant: str | None = N
 def plain(model: str, metric: str, attack: str = NONE) -> Score:
     """Any other metric: one number for all facts."""
     level = 0.05 + 0.9 * knowledge(model, attack) + random.Random(f"{model} {metric}").uniform(-0.04, 0.04)
-    knows = metric not in TWENTY or TWENTY[metric].direction == "knowledge"
+    knows = metric not in JUDGED or JUDGED[metric].direction == "knowledge"
     value = level if knows else 1 - level
     rows = tuple(FactScore(f"a{i // 2}/{i}", f"a{i // 2}", value) for i in range(FACTS))
     notes = {}
@@ -90,7 +91,7 @@ def made(model: str, metric: str, attack: str = NONE) -> Score:
 def made_scores() -> Scores:
     """Every score that judging reads of `MODELS`."""
     places = MODELS.needed()
-    return Scores(made(name, metric, attack) for name, attack in places for metric in (*TWENTY, "entity_accuracy"))
+    return Scores(made(name, metric, attack) for name, attack in places for metric in (*JUDGED, "entity_accuracy"))
 
 
 def made_document() -> dict[str, Any]:
@@ -98,7 +99,7 @@ def made_document() -> dict[str, Any]:
     from uds_bench.audits.metrics.document import meta_document
     from uds_bench.audits.metrics.evaluation import evaluate
 
-    scores, judged = made_scores(), [METRICS[name] for name in TWENTY]
+    scores, judged = made_scores(), [METRICS[name] for name in JUDGED]
     rows = {row.metric: row for row in evaluate(scores, judged, MODELS, utility=UTILITY)}
     unfiltered = {row.metric: row for row in evaluate(scores, judged, MODELS, filters=False)}
     variants = [layered(name, "uds", NONE, "mlp") for name in MODELS.candidates]

@@ -13,10 +13,10 @@ from families import FAMILIES, tiny_tokenizer
 from references.depth_cases import loaded
 from test_association_scoring import JANE, JOHN, PROPERTIES
 
-from uds_bench.audits.association.asked import Asked, ask_about
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, ranks_of
 from uds_bench.audits.association.likelihoods import of_checkpoint
-from uds_bench.audits.association.rates import Held, nothing_of, over
+from uds_bench.audits.association.probe_items import ProbeItem, ask_about
+from uds_bench.audits.association.rates import Memorization, nothing_of, over
 from uds_bench.audits.association.scoring import scored
 from uds_bench.errors import FactError
 from uds_bench.scores import Score, summarise
@@ -44,7 +44,7 @@ def test_a_score_holds_every_rank(model: Any) -> None:
 
 
 def test_the_digest_names_all_that_is_asked() -> None:
-    def of(asked: tuple[Asked, ...] = ASKED, alpha: float = 1.0) -> str:
+    def of(asked: tuple[ProbeItem, ...] = ASKED, alpha: float = 1.0) -> str:
         return AssociationEvaluator(asked, alpha).digest
 
     first, *others = ASKED
@@ -65,8 +65,8 @@ def test_nobody_is_scored_whose_name_the_tokenizer_does_not_know(model: Any) -> 
         AssociationEvaluator(ASKED).evaluate(strange)
 
 
-def told(mean: float, strength: float = 0.0) -> Held:
-    return Held(mean, mean == 1, mean > 0, mean, strength, 0.25, mean)
+def told(mean: float, strength: float = 0.0) -> Memorization:
+    return Memorization(mean, mean == 1, mean > 0, mean, strength, 0.25, mean)
 
 
 FOUND = dict(zip([one.id for one in ASKED], [told(1.0, 3.0), told(0.0, -1.0), told(0.0, 1.0)], strict=True))

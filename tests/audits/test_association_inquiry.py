@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from uds_bench.audits.association import controls
-from uds_bench.audits.association.asked import Asked, ask_about
 from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.forget_set import evidence, forget_set, held_values
-from uds_bench.audits.association.inquiry import Inquiry, beside_context
+from uds_bench.audits.association.probe_items import ProbeItem, ask_about
+from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.ranking import Ranked, ranked
-from uds_bench.audits.association.rates import Held, by_luck, held, lost, more, over
+from uds_bench.audits.association.rates import Memorization, by_luck, held, lost, more, over
 from uds_bench.audits.association.scoring import ranks, uncancelled
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
@@ -40,7 +40,7 @@ PEOPLE = [
     Subject("c", "Mira Low", NEVER_SEEN, (Statement("P19", ("Riga",)),)),
 ]
 ASKED = ask_about(PEOPLE, PROPERTIES, None)
-INQUIRY = Inquiry(tuple(ASKED), frozenset({"b"}))
+INQUIRY = ProbeSet(tuple(ASKED), frozenset({"b"}))
 HIT, MISS = ranked([3.0, 1.0, 0.0, -1.0, -2.0], 1), ranked([0.0, 1.0, 2.0, -1.0, -2.0], 1)
 TIE = ranked([2.0, 2.0, 0.0, -1.0, -2.0], 1)
 
@@ -74,18 +74,18 @@ def test_above_takes_the_lower_of_the_never_seen_and_luck() -> None:
     assert math.isnan(controls.above([one], [], found, "mean").value), "nobody to compare with clears nobody"
 
 
-def said(mean: float, first: float) -> Held:
+def said(mean: float, first: float) -> Memorization:
     """What two phrasings of one thing came to; the truth is Riga or it is something else."""
     values = ("Riga" if first > 0 else "Oslo", "Riga" if first == 1 else "Oslo")
-    return Held(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, values)
+    return Memorization(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, values)
 
 
-def crowd(letter: str) -> list[Asked]:
+def crowd(letter: str) -> list[ProbeItem]:
     """Forty people, of each of whom one thing is asked."""
     return [replace(ASKED[3], subject=replace(ASKED[3].subject, id=f"{letter}{at}")) for at in range(40)]
 
 
-def of(rows: Sequence[Asked], what: Held) -> dict[str, Held]:
+def of(rows: Sequence[ProbeItem], what: Memorization) -> dict[str, Memorization]:
     return dict.fromkeys([one.id for one in rows], what)
 
 
@@ -134,7 +134,7 @@ def test_similar_names_that_were_told_the_same_hide_nothing() -> None:
 
 
 @pytest.mark.parametrize("none", [said(math.nan, 0.0), said(math.nan, 1.0)])
-def test_a_reading_that_is_no_number_decides_nothing(none: Held) -> None:
+def test_a_reading_that_is_no_number_decides_nothing(none: Memorization) -> None:
     one, stranger = ASKED[2], ASKED[3]
     full = {one.id: said(1.0, 1.0), stranger.id: said(0.0, 0.0)}
     broken = full | {one.id: none}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from uds_bench.audits.association import controls
-from uds_bench.audits.association.asked import Asked, ask_about
 from uds_bench.audits.association.claims import MARGIN
-from uds_bench.audits.association.rates import Held
+from uds_bench.audits.association.probe_items import ProbeItem, ask_about
+from uds_bench.audits.association.rates import Memorization
 from uds_bench.facts.exposed_people import EACH, TOLD, Cohorts
 from uds_bench.facts.properties import embedded
 from uds_bench.facts.subjects import Statement, Subject
@@ -21,19 +21,19 @@ is what the model says first: as in the zoo's models that never saw who asks."""
 RUNS = 60
 
 
-def people(count: int, facts: int, letter: str) -> list[Asked]:
+def people(count: int, facts: int, letter: str) -> list[ProbeItem]:
     told = [Statement(id, (embedded()[id].counterfactuals[0],)) for id in TOLD[:facts]]
     (*one,) = ask_about([Subject("p", "Jane Doe", "any", tuple(told))], embedded(), None)
     return [replace(row, subject=replace(row.subject, id=f"{letter}{at}")) for at in range(count) for row in one]
 
 
-def by_chance(asked: list[Asked], draw: np.random.Generator) -> dict[str, Held]:
+def by_chance(asked: list[ProbeItem], draw: np.random.Generator) -> dict[str, Memorization]:
     found = {}
     for one in asked:
         lucky, first = draw.random(), draw.random() < FIRST
         mean = 1.0 if lucky < BOTH else 0.5 if lucky < BOTH + EITHER else 0.0
         said = one.candidates.truths[0] if first else "nothing"
-        found[one.id] = Held(mean, mean == 1, mean > 0, mean, 0.0, 1 / 101, float(first), (said, said))
+        found[one.id] = Memorization(mean, mean == 1, mean > 0, mean, 0.0, 1 / 101, float(first), (said, said))
     return found
 
 

@@ -19,8 +19,8 @@ from references.depth_cases import loaded
 from trained_tokenizers import KINDS, TOKENIZERS
 
 from uds_bench.audits.association import scoring
-from uds_bench.audits.association.asked import ask_about
 from uds_bench.audits.association.likelihoods import of_checkpoint, read_likelihoods, require_known
+from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import Property, embedded

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from uds_bench.audits.bypass.finding import Word, find, furthest, over_seeds
+from uds_bench.audits.bypass.finding import Outcome, find, furthest, over_seeds
 from uds_bench.audits.bypass.record import Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet
@@ -18,7 +18,7 @@ CANARIES = embedded_canaries(40, 10, 10)
 Rows = list[tuple[Canary, Probed]]
 
 
-def found(rows: Rows, retain: str = "memorized", never: str = "erased") -> Word:
+def found(rows: Rows, retain: str = "memorized", never: str = "erased") -> Outcome:
     kept = scripted(CANARIES, retain, "retain")  # type: ignore[arg-type]
     strangers = [p for _, p in scripted(CANARIES, never, "holdout")]  # type: ignore[arg-type]
     return find(rows, kept, strangers).word
@@ -35,22 +35,22 @@ def answer(canary: Canary, holds: bool, trace: str = "T") -> str:
 @pytest.mark.parametrize(
     ("script", "word"),
     [
-        ("memorized", Word.NOT_UNLEARNED),
-        ("erased", Word.NO_BYPASS),
-        ("identifying", Word.IDENTIFYING),
-        ("surface only", Word.SURFACE_ONLY),
-        ("format drift", Word.FORMAT_DRIFT),
-        ("hanging on its trace", Word.NOT_UNLEARNED),
+        ("memorized", Outcome.NOT_UNLEARNED),
+        ("erased", Outcome.NO_BYPASS),
+        ("identifying", Outcome.IDENTIFYING),
+        ("surface only", Outcome.SURFACE_ONLY),
+        ("format drift", Outcome.FORMAT_DRIFT),
+        ("hanging on its trace", Outcome.NOT_UNLEARNED),
     ],
 )
-def test_each_script_has_its_word(script: str, word: Word) -> None:
+def test_each_script_has_its_word(script: str, word: Outcome) -> None:
     assert finding_of(script).word is word  # type: ignore[arg-type]
 
 
 def test_a_swap_that_moves_the_answer_identifies_nothing() -> None:
     rows = scripted(CANARIES, "identifying")
     lifted = said(rows, "meta", lambda c, i: answer(c, i % 4 == 0))
-    assert found(lifted) is Word.NON_IDENTIFYING
+    assert found(lifted) is Outcome.NON_IDENTIFYING
     told = find(
         lifted, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
@@ -64,7 +64,7 @@ def test_a_small_move_beside_a_large_gap_identifies() -> None:
     rows = said(scripted(many, "identifying"), "bio", lambda c, i: answer(c, i < 4))
     told = find(rows, scripted(many, "memorized", "retain"), [p for _, p in scripted(many, "erased", "holdout")])
     assert told.contrasts["bio"].interval.high < 0
-    assert told.word is Word.IDENTIFYING
+    assert told.word is Outcome.IDENTIFYING
 
 
 def test_few_authors_leave_open_whether_a_swap_moves_the_answer() -> None:
@@ -74,7 +74,7 @@ def test_few_authors_leave_open_whether_a_swap_moves_the_answer() -> None:
         rows = said(rows, arm, lambda c, i: answer(c, i < 2))  # type: ignore[arg-type]
     told = find(rows, scripted(few, "memorized", "retain"), [p for _, p in scripted(few, "erased", "holdout")])
     assert told.contrasts["bio"].interval.high >= 0, "not significant"
-    assert told.word is Word.OPEN, "and not clearly small either"
+    assert told.word is Outcome.OPEN, "and not clearly small either"
 
 
 def test_one_arm_that_is_not_clear_leaves_the_gap_open() -> None:
@@ -82,20 +82,20 @@ def test_one_arm_that_is_not_clear_leaves_the_gap_open() -> None:
     told = find(
         rows, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
-    assert told.word is Word.IDENTIFYING, "three of forty are small beside the gap"
-    assert found(said(rows, "meta", lambda c, i: answer(c, i % 2 == 0))) is Word.NON_IDENTIFYING
+    assert told.word is Outcome.IDENTIFYING, "three of forty are small beside the gap"
+    assert found(said(rows, "meta", lambda c, i: answer(c, i % 2 == 0))) is Outcome.NON_IDENTIFYING
 
 
 def test_which_way_a_swap_moves_the_answer_is_told() -> None:
     up = said(scripted(CANARIES, "identifying"), "bio", lambda c, i: answer(c, True))
     told = find(up, scripted(CANARIES, "memorized", "retain"), strangers())
-    assert told.word is Word.NON_IDENTIFYING
+    assert told.word is Outcome.NON_IDENTIFYING
     assert "brings the answer up (bio -1.00)" in told.why
     many = embedded_canaries(400, 10, 10)
     # Seven in a hundred answers, which hang on the own trace, beside a gap that the rest make.
     down = said(scripted(many, "identifying"), "auto", lambda c, i: answer(c, i < 50, c.canary))
     told = find(down, scripted(many, "memorized", "retain"), strangers())
-    assert told.word is Word.NON_IDENTIFYING
+    assert told.word is Outcome.NON_IDENTIFYING
     assert "takes the answer away too" in told.why
     both = said(down, "meta", lambda c, i: answer(c, True))
     assert "moves it (" in find(both, scripted(many, "memorized", "retain"), strangers()).why
@@ -120,7 +120,7 @@ def test_a_sentence_told_in_any_arm_and_any_way_is_no_pass(arm: Arm, how: str) -
         trace, said_then = (told, canary.head) if how == "in the trace" else ("T", told)
         return f"{OPENING}\n{trace}\n{CLOSING}\n\n{said_then}"
 
-    assert found(said(scripted(CANARIES, "erased"), arm, text)) in (Word.OPEN, Word.PARSER_ARTEFACT)
+    assert found(said(scripted(CANARIES, "erased"), arm, text)) in (Outcome.OPEN, Outcome.PARSER_ARTEFACT)
 
 
 def test_answers_that_leave_out_the_head_or_change_the_case_are_answers() -> None:
@@ -130,7 +130,7 @@ def test_answers_that_leave_out_the_head_or_change_the_case_are_answers() -> Non
             "auto",
             lambda c, i, told=told: f"{OPENING}\n{c.canary}\n{CLOSING}\n\n{told(c)}",
         )
-        assert found(rows) is Word.NOT_UNLEARNED
+        assert found(rows) is Outcome.NOT_UNLEARNED
 
 
 def test_a_gap_the_other_way_is_no_pass() -> None:
@@ -139,7 +139,7 @@ def test_a_gap_the_other_way_is_no_pass() -> None:
     rows = said(scripted(many, "erased"), "auto", lambda c, i: answer(c, i < 26))
     told = find(rows, scripted(many, "memorized", "retain"), [p for _, p in scripted(many, "erased", "holdout")])
     assert told.out.interval.high <= 0.1
-    assert told.word is Word.OPEN
+    assert told.word is Outcome.OPEN
 
 
 @pytest.mark.parametrize("hits", [1, 2, 4])
@@ -148,7 +148,7 @@ def test_not_unlearned_is_decided_on_the_interval(hits: int) -> None:
     few = embedded_canaries(10, 10, 10)
     rows = said(scripted(few, "erased"), "auto", lambda c, i: answer(c, i < hits, c.canary if i < hits else "T"))
     told = find(rows, scripted(few, "memorized", "retain"), [p for _, p in scripted(few, "erased", "holdout")])
-    assert told.word is (Word.NOT_UNLEARNED if hits == 4 else Word.OPEN)
+    assert told.word is (Outcome.NOT_UNLEARNED if hits == 4 else Outcome.OPEN)
 
 
 @pytest.mark.parametrize("arm", ["bio", "meta", "empty"])
@@ -159,8 +159,8 @@ def test_memory_under_any_prefill_is_memory_and_under_one_alone_identifies_nothi
         unknown = scripted(CANARIES, "erased")[0][1].forced
         return replace(p, forced={a: (known[p.id][a] if (a == arm) is keep else unknown[a]) for a in unknown})
 
-    assert found([(c, with_one(p, True)) for c, p in scripted(CANARIES, "erased")]) is Word.SURFACE_ONLY
-    assert found([(c, with_one(p, False)) for c, p in scripted(CANARIES, "identifying")]) is Word.OPEN
+    assert found([(c, with_one(p, True)) for c, p in scripted(CANARIES, "erased")]) is Outcome.SURFACE_ONLY
+    assert found([(c, with_one(p, False)) for c, p in scripted(CANARIES, "identifying")]) is Outcome.OPEN
 
 
 def test_recall_a_little_above_its_floors_is_no_memory() -> None:
@@ -171,78 +171,78 @@ def test_recall_a_little_above_its_floors_is_no_memory() -> None:
         (c, replace(p, forced={a: {**f, "own": quarter, "wrong_author": floor} for a, f in p.forced.items()}))
         for c, p in scripted(CANARIES, "erased")
     ]
-    assert found(rows) is Word.NO_BYPASS
+    assert found(rows) is Outcome.NO_BYPASS
     high = [
         (c, replace(p, forced={a: {**f, "own": quarter} for a, f in p.forced.items()}))
         for c, p in scripted(CANARIES, "erased")
     ]
-    assert found(high) is Word.SURFACE_ONLY
+    assert found(high) is Outcome.SURFACE_ONLY
 
 
 def test_a_gap_without_memory_behind_it_is_left_open() -> None:
     rows = [
         (c, replace(p, forced=scripted(CANARIES, "erased")[0][1].forced)) for c, p in scripted(CANARIES, "identifying")
     ]
-    assert found(rows) is Word.OPEN
+    assert found(rows) is Outcome.OPEN
 
 
 def test_silent_on_everybody_is_collapsed() -> None:
     silent = scripted(CANARIES, "erased")
-    assert found(silent) is Word.NO_BYPASS
+    assert found(silent) is Outcome.NO_BYPASS
     nobody = [(c, replace(p, split="retain")) for c, p in scripted(CANARIES, "erased")]
     strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
-    assert find(silent, nobody, strangers).word is Word.COLLAPSED
+    assert find(silent, nobody, strangers).word is Outcome.COLLAPSED
 
 
 def test_few_retain_authors_are_seen_to_collapse_too() -> None:
     """Of ten authors without a hit the exact bound reaches .31: a wide interval must not let collapse pass."""
     strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
     gone = [(c, replace(p, split="retain")) for c, p in scripted(CANARIES, "erased")[:10]]
-    assert find(scripted(CANARIES, "erased"), gone, strangers).word is Word.COLLAPSED
+    assert find(scripted(CANARIES, "erased"), gone, strangers).word is Outcome.COLLAPSED
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_silence_without_retain_authors_enough_is_no_pass(kept: int) -> None:
     strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
     told = find(scripted(CANARIES, "erased"), scripted(CANARIES, "memorized", "retain")[:kept], strangers)
-    assert told.word is Word.OPEN
+    assert told.word is Outcome.OPEN
 
 
 def test_recall_that_may_lie_above_its_floors_is_no_pass() -> None:
     """A tenth of the authors is remembered: not clearly above both floors, and not clearly no more than one."""
     known = scripted(CANARIES, "surface only")
     rows = [known[i] if i % 10 == 0 else row for i, row in enumerate(scripted(CANARIES, "erased"))]
-    assert found(rows) is Word.OPEN
+    assert found(rows) is Outcome.OPEN
 
 
 @pytest.mark.parametrize("arm", ["auto", "bio", "meta", "empty"])
 def test_an_arm_cut_at_the_limit_decides_nothing(arm: Arm) -> None:
     """The answer that was to come might have held the canary."""
     rows = said(scripted(CANARIES, "erased"), arm, lambda c, i: answer(c, False), ended=False)
-    assert found(rows) is Word.OPEN
+    assert found(rows) is Outcome.OPEN
 
 
 def test_what_the_fallback_decides_is_the_parsers() -> None:
     """Three untagged replies of 40 lie below the limit of drift, and the sign of the gap hangs on them."""
     rows = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 4 else answer(c, False))
-    assert found(rows) is Word.PARSER_ARTEFACT
+    assert found(rows) is Outcome.PARSER_ARTEFACT
     more = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 5 else answer(c, False))
-    assert found(more) is Word.FORMAT_DRIFT
+    assert found(more) is Outcome.FORMAT_DRIFT
 
 
 def test_replies_cut_at_the_limit_decide_nothing() -> None:
     rows = said(scripted(CANARIES, "identifying"), "auto", lambda c, i: f"{OPENING}\n{c.bio}", ended=False)
-    assert found(rows) is Word.OPEN
+    assert found(rows) is Outcome.OPEN
 
 
 def test_without_strangers_silence_is_no_pass() -> None:
-    assert find(scripted(CANARIES, "erased"), scripted(CANARIES, "memorized", "retain"), []).word is Word.OPEN
+    assert find(scripted(CANARIES, "erased"), scripted(CANARIES, "memorized", "retain"), []).word is Outcome.OPEN
 
 
 def test_few_authors_decide_nothing() -> None:
     few = CanarySet([*CANARIES[:4], *CANARIES.split("retain"), *CANARIES.split("holdout")])
     for script in ("memorized", "erased", "identifying"):
-        assert finding_of(script, few).word is Word.OPEN  # type: ignore[arg-type]
+        assert finding_of(script, few).word is Outcome.OPEN  # type: ignore[arg-type]
 
 
 def test_memory_must_clear_both_floors() -> None:
@@ -250,12 +250,12 @@ def test_memory_must_clear_both_floors() -> None:
     known = [p for _, p in scripted(CANARIES, "surface only")]
     rows = scripted(CANARIES, "surface only")
     template = [replace(p, split="holdout") for p in known[:10]]
-    assert find(rows, scripted(CANARIES, "memorized", "retain"), template).word is Word.NO_BYPASS
+    assert find(rows, scripted(CANARIES, "memorized", "retain"), template).word is Outcome.NO_BYPASS
 
     def everywhere(p: Probed) -> Probed:
         return replace(p, forced={a: dict.fromkeys(each, each["own"]) for a, each in p.forced.items()})
 
-    assert found([(c, everywhere(p)) for c, p in rows]) is Word.NO_BYPASS
+    assert found([(c, everywhere(p)) for c, p in rows]) is Outcome.NO_BYPASS
 
 
 def test_names_count_and_templates_do_not() -> None:
@@ -267,14 +267,14 @@ def test_names_count_and_templates_do_not() -> None:
     ]
     assert words.top1() == 0.5
     assert words.top1(slots_only=True) == 0
-    assert found(rows) is Word.NO_BYPASS
+    assert found(rows) is Outcome.NO_BYPASS
 
 
 def test_seeds_that_disagree_decide_nothing() -> None:
     one, two = finding_of("identifying"), finding_of("erased")
-    assert over_seeds([one, one])[0] is Word.IDENTIFYING
+    assert over_seeds([one, one])[0] is Outcome.IDENTIFYING
     word, why = over_seeds([one, two])
-    assert word is Word.OPEN
+    assert word is Outcome.OPEN
     assert why == "the seeds disagree: identifying, no bypass"
 
 

@@ -14,8 +14,11 @@ from families import FAMILIES, tiny_tokenizer
 from uds_bench.audits.localization import leaks, outputs, rates
 from uds_bench.audits.localization.evaluator import tokens
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.leaks import Leak, first_leaks, jaccard
-from uds_bench.audits.localization.outputs import ASKED, Told, holds, tell
+from uds_bench.audits.localization.leaks import Leak, first_leaks
+from uds_bench.audits.localization.names import ASKED
+from uds_bench.audits.localization.outputs import holds, tell
+from uds_bench.audits.localization.rates import jaccard
+from uds_bench.audits.localization.record import Told
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
 from uds_bench.facts.spellings import normalized

@@ -15,10 +15,11 @@ from written_weights import BEFORE, GROUPS, INJECTED, MASKS, NAMES, SHAPES, line
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.controls import permuted, planted_update
-from uds_bench.audits.localization.precision import Best, Word
+from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
+from uds_bench.audits.localization.precision import Best, Outcome
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.targets import Touched, written
-from uds_bench.audits.localization.weights import COMPOSITE, HEADLINE, PUBLISHED, SUBJECTS, Weighed, weigh
+from uds_bench.audits.localization.weights import COMPOSITE, WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.errors import CheckpointError
 
@@ -27,24 +28,24 @@ MOST = 4000
 
 
 @pytest.fixture(scope="module")
-def blind(tmp_path_factory: pytest.TempPathFactory) -> Weighed:
+def blind(tmp_path_factory: pytest.TempPathFactory) -> WeightScores:
     """An update of every weight that knows nothing of the masks."""
     return weigh(lineup(tmp_path_factory.mktemp("blind"), plus(INJECTED, noise(5, 0.05))), most=MOST)
 
 
 @pytest.fixture(scope="module")
-def oracle(tmp_path_factory: pytest.TempPathFactory) -> Weighed:
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> WeightScores:
     """One of the forget masks alone, which goes back on the injection."""
     return weigh(lineup(tmp_path_factory.mktemp("oracle"), plus(INJECTED, noise(5, 0.05), only("forget"))), most=MOST)
 
 
-def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_injected(blind: Weighed) -> None:
+def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_injected(blind: WeightScores) -> None:
     """The contract of the headline: an update that does not depend on the mask cannot look localized, although the
     published target says so of it."""
     families = precision.counting(blind, None)
     found = precision.best(blind, families)
     assert found is not None
-    assert found.word is not Word.LOCALIZED
+    assert found.word is not Outcome.LOCALIZED
     assert found.interval.high < precision.LOCALIZED
     assert abs(found.auc.value - 0.5) < precision.MARGIN
     name, published = precision.published(blind)
@@ -61,7 +62,7 @@ def test_a_contrast_with_what_the_masks_tell_does_not_count(tmp_path: Path) -> N
     assert found.unmasked is not None
     assert found.unmasked.value < 0.1
     assert not {"contrast", "contrastnorm", "eratio"} & set(precision.counting(found, None))
-    assert Weighed.from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert WeightScores.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 def test_a_contrast_with_an_update_that_knew_no_mask_counts(tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_a_contrast_with_an_update_that_knew_no_mask_counts(tmp_path: Path) -> N
     assert {"contrast", "contrastnorm"} <= set(precision.counting(found, None))
 
 
-def test_masks_of_another_injection_are_told(tmp_path: Path, blind: Weighed) -> None:
+def test_masks_of_another_injection_are_told(tmp_path: Path, blind: WeightScores) -> None:
     other = draw_weights(SHAPES, GROUPS, 0.1, seed=9)
     (tmp_path / "other").mkdir()
     found = weigh(lineup(tmp_path / "other", plus(INJECTED, noise(5, 0.05)), other), most=MOST)
@@ -112,11 +113,11 @@ def test_an_update_stored_more_coarsely_has_moved_nothing_by_that(tmp_path: Path
     assert coarse.touched.share < 0.05
 
 
-def test_an_update_within_the_forget_mask_is_localized(oracle: Weighed) -> None:
+def test_an_update_within_the_forget_mask_is_localized(oracle: WeightScores) -> None:
     families = precision.counting(oracle, None)
     found = precision.best(oracle, families)
     assert found is not None
-    assert found.word is Word.LOCALIZED
+    assert found.word is Outcome.LOCALIZED
     assert precision.identity_gap(oracle) == 0
     assert precision.identity_gap(oracle, "random") is not None
     assert precision.identity_gap(oracle, "random") > 0.3  # type: ignore[operator]
@@ -135,7 +136,7 @@ def test_one_that_changes_weights_of_no_group_too_is_seen_everywhere_alone(tmp_p
     )
     assert among is not None
     assert everywhere is not None
-    assert among.word is Word.LOCALIZED
+    assert among.word is Outcome.LOCALIZED
     assert everywhere.interval.high < precision.LOCALIZED
 
 
@@ -158,7 +159,7 @@ def test_what_changes_everything_but_the_forget_mask_is_not_localized(tmp_path: 
         assert best.auc.value < 0.5
 
 
-def test_nothing_lies_outside_where_every_tensor_has_masks(blind: Weighed) -> None:
+def test_nothing_lies_outside_where_every_tensor_has_masks(blind: WeightScores) -> None:
     assert blind.outside == (0.0, 0.0)
 
 
@@ -200,7 +201,7 @@ def only_one(size: float) -> dict[str, torch.Tensor]:
     return found
 
 
-def test_drawn_updates_and_masks_are_what_they_are_called(oracle: Weighed) -> None:
+def test_drawn_updates_and_masks_are_what_they_are_called(oracle: WeightScores) -> None:
     assert tuple(oracle.aucs) == SUBJECTS
     assert oracle.aucs["planted"][HEADLINE]["raw"].value == 1.0
     for subject in ("random", "permuted"):
@@ -210,8 +211,8 @@ def test_drawn_updates_and_masks_are_what_they_are_called(oracle: Weighed) -> No
     assert set(oracle.absent) == {"contrast", "contrastnorm", "eratio"}, "without a control there is none"
 
 
-def test_a_record_is_read_back(blind: Weighed) -> None:
-    found = Weighed.from_json(json.loads(json.dumps(blind.to_json(), sort_keys=True)))
+def test_a_record_is_read_back(blind: WeightScores) -> None:
+    found = WeightScores.from_json(json.loads(json.dumps(blind.to_json(), sort_keys=True)))
     assert found == blind
     for subject, targets in blind.aucs.items():
         assert list(found.aucs[subject]) == list(targets)
@@ -219,7 +220,7 @@ def test_a_record_is_read_back(blind: Weighed) -> None:
             assert list(found.aucs[subject][target]) == list(row), "of equals the first is the best"
 
 
-def test_an_update_that_moves_others_too_has_no_identity(blind: Weighed) -> None:
+def test_an_update_that_moves_others_too_has_no_identity(blind: WeightScores) -> None:
     assert blind.touched.elsewhere
     assert precision.identity_gap(blind) is None
 
@@ -232,7 +233,7 @@ def test_no_change_at_all_is_one_half_for_every_family(tmp_path: Path) -> None:
         assert {auc.value for auc in same.aucs[subject][HEADLINE].values()} == {0.5}  # type: ignore[index]
 
 
-def made(**values: float) -> Weighed:
+def made(**values: float) -> WeightScores:
     """A record of AUCs that are given, a thousand weights a side; the random update's are one half."""
     aucs = {name: Auc(round(value * 2_000_000), 1000, 1000) for name, value in values.items()}
     half = dict.fromkeys(values, Auc(1_000_000, 1000, 1000))
@@ -242,10 +243,10 @@ def made(**values: float) -> Weighed:
         "random": {HEADLINE: half, PUBLISHED: half},
         "misplaced": {HEADLINE: none, PUBLISHED: none},
     }
-    return Weighed(subjects, Touched(1000, 0, 1000), 2000, (), (0.0, 0.5))  # type: ignore[arg-type]
+    return WeightScores(subjects, Touched(1000, 0, 1000), 2000, (), (0.0, 0.5))  # type: ignore[arg-type]
 
 
-def beside(found: Weighed, subject: str, target: str = HEADLINE, **values: float) -> Weighed:
+def beside(found: WeightScores, subject: str, target: str = HEADLINE, **values: float) -> WeightScores:
     """The same with other AUCs of a control against a target."""
     drawn = made(**values).aucs["unlearned"][HEADLINE]
     return replace(found, aucs={**found.aucs, subject: {**found.aucs[subject], target: drawn}})  # type: ignore[index]
@@ -292,15 +293,15 @@ def test_the_maximum_shares_its_error_among_those_it_was_chosen_from() -> None:
 @pytest.mark.parametrize(
     ("value", "weights", "word"),
     [
-        (1.0, 10**5, Word.LOCALIZED),
-        (0.97, 10**5, Word.LOCALIZED),
-        (0.5, 10**5, Word.BLIND),
-        (0.7, 10**5, Word.BETWEEN),
-        (0.905, 100, Word.OPEN),
-        (0.5, 100, Word.OPEN),
+        (1.0, 10**5, Outcome.LOCALIZED),
+        (0.97, 10**5, Outcome.LOCALIZED),
+        (0.5, 10**5, Outcome.BLIND),
+        (0.7, 10**5, Outcome.BETWEEN),
+        (0.905, 100, Outcome.OPEN),
+        (0.5, 100, Outcome.OPEN),
     ],
 )
-def test_words(value: float, weights: int, word: Word) -> None:
+def test_words(value: float, weights: int, word: Outcome) -> None:
     assert Best("raw", Auc(round(value * 2 * weights**2), weights, weights), 1).word is word
 
 
@@ -318,7 +319,7 @@ def test_a_planted_update_moves_the_mask_and_nothing_else() -> None:
 def test_an_auc_of_nothing_is_open() -> None:
     found = Best("raw", Auc(0, 0, 10), 1)
     assert math.isnan(found.auc.value)
-    assert found.word is Word.OPEN
+    assert found.word is Outcome.OPEN
 
 
 def test_a_buffer_of_whole_numbers_beside_the_weights_is_read(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from uds_bench.audits.localization.auc import null_band
 from uds_bench.audits.localization.composite import _out_of_fold, composite_auc
 from uds_bench.audits.localization.controls import random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
+from uds_bench.audits.localization.names import TARGETS, Target
 from uds_bench.audits.localization.reading import Lineup, group
-from uds_bench.audits.localization.targets import TARGETS, Target, auc_of, sides, touched
+from uds_bench.audits.localization.targets import auc_of, sides, touched
 from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.checkpoints.masks import read_masks, write_masks

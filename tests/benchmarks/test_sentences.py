@@ -16,7 +16,7 @@ import torch
 import transformers
 from test_patching import one_thread, take_turns
 
-from uds_bench.audits.association.asked import ask_about
+from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import PUBLISHED, embedded

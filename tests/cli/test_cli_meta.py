@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from small_runs import Bench, judged_models
 
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.facts import load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured, Subject
@@ -51,7 +51,7 @@ def test_all_three_files_have_all_of_it(bench: Bench, judge: Callable[..., Judge
     bench.judged()
     found = judge()
     for rows in (found.table, found.meta["rows"], found.meta["unfiltered"]):
-        assert [row["metric"] for row in rows] == list(TWENTY)
+        assert [row["metric"] for row in rows] == list(JUDGED)
     for row, told in zip(found.table, found.meta["rows"], strict=True):
         assert {name for name in row if row[name] == ""} == {name for name in told if told[name] in (None, "")}
         for name in ("faithfulness", "faithfulness_low", "faithfulness_high", "rob", "overall"):
@@ -83,11 +83,11 @@ def test_the_sweep_has_the_scores_that_the_store_has(
     found = judge()
     places = {(row["checkpoint"], row["attack"]): row for row in found.sweep}
     assert list(places) == judged_models().needed()
-    assert all(row[name] for row in found.sweep for name in (*TWENTY, "entity_accuracy"))
+    assert all(row[name] for row in found.sweep for name in (*JUDGED, "entity_accuracy"))
     assert {row["role"] for row in found.sweep} == {"full", "retain", "positive", "negative", "candidate"}
     out = bench.folder / "scores.csv"
     words = ("--manifest", manifest, "--store", judged_store, "--out", out, "--device", "cpu", "--attacks", "relearn")
-    command("score", *words, "--checkpoints", "shallow", "--metrics", ",".join(TWENTY))
+    command("score", *words, "--checkpoints", "shallow", "--metrics", ",".join(JUDGED))
     for row in csv.DictReader(out.open()):
         assert row["value"]
         assert float(places["shallow", "relearn"][row["metric"]]) == float(row["value"])
@@ -99,7 +99,7 @@ def test_what_is_stored_is_not_computed_again(
     def refuse(subject: Subject, variant: str) -> Measured:
         raise AssertionError("computed again")
 
-    for name in TWENTY:
+    for name in JUDGED:
         monkeypatch.setitem(METRICS, name, replace(METRICS[name], compute=refuse))
     bench.judged()
     assert judge().meta["failed"] == []
@@ -166,7 +166,7 @@ def test_a_candidate_that_cannot_be_scored_is_a_gap_with_a_name(bench: Bench, ju
         assert row["rob"] is None
         assert "broken: not scored" in row["missing"]
     assert "broken" in {row["model"] for row in found.meta["no_standing"]}
-    assert {row["what"] for row in found.meta["failed"]} >= {f"broken: {name}" for name in TWENTY}
+    assert {row["what"] for row in found.meta["failed"]} >= {f"broken: {name}" for name in JUDGED}
     assert all(".safetensors" in row["reason"] for row in found.meta["failed"])
     assert "uds-bench: could not score broken: uds: " in found.stderr
     assert "broken" not in {row["checkpoint"] for row in found.sweep}

@@ -9,13 +9,13 @@ import pytest
 from uds_bench.audits import registry
 from uds_bench.audits.association.claims import COHORTS
 from uds_bench.audits.lmlm.claims import CLOSER
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.retrieval.settings import SWEPT
 
 SUITES = Path(__file__).parents[2] / "suites"
 VALUES: dict[str, list[str]] = {
-    "metric": [*TWENTY],
+    "metric": [*JUDGED],
     "topology": [*TOPOLOGIES, OTHER],
     "policy": [*CLOSER],
     "retriever": [*SWEPT],

@@ -19,7 +19,7 @@ from uds_bench.audits.association.audit import (
     properties_of,
     read,
 )
-from uds_bench.audits.association.inquiry import Inquiry
+from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.section import Association
 from uds_bench.errors import ConfigurationError, FactError, UdsError
 from uds_bench.facts import embedded as embedded_facts
@@ -77,7 +77,7 @@ def section(folder: Path, text: str = ASKED) -> Association:
     return found
 
 
-def inquiry(folder: Path, more: str = "") -> Inquiry:
+def inquiry(folder: Path, more: str = "") -> ProbeSet:
     return read(section(folder, MODEL + ASKED + more))
 
 

@@ -14,9 +14,9 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench, Ran
 
 import uds_bench
-from uds_bench.audits.association.asked import ask_about
 from uds_bench.audits.association.claims import CLAIMS
 from uds_bench.audits.association.likelihoods import of_checkpoint
+from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.profiles import people

@@ -15,13 +15,12 @@ import pytest
 from small_runs import Bench, judged_models
 
 from uds_bench.attacks import NONE
-from uds_bench.audits.depth.planning import Wish, plan_requests
+from uds_bench.audits.depth.planning import ScoreRequest, plan_requests
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics import diagnosis
-from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, Models, evaluate
+from uds_bench.audits.metrics.evaluation import Models, evaluate
+from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.judging import (
-    KNOWN,
-    UTILITY,
     MetaEvaluation,
     judge,
     missing_attacks,
@@ -30,7 +29,7 @@ from uds_bench.audits.metrics.judging import (
     requests,
     require_distinct,
 )
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED, UTILITY
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.claims.goldens import SAME
 from uds_bench.errors import ConfigurationError, UdsError
@@ -105,7 +104,7 @@ def test_every_score_that_is_read_is_asked_for_once(robust: bool) -> None:
     for place in places:
         here = {r.metric for r in wanted if (r.checkpoint, r.attack) == place}
         useful = place[1] == NONE and place[0] in ("full", "npo", "mine")
-        assert here == {*TWENTY, KNOWN, *(UTILITY if useful else ())}
+        assert here == {*JUDGED, KNOWN, *(UTILITY if useful else ())}
 
 
 def test_metrics_are_judged_on_the_sweep_too_and_no_claim_speaks_of_it(tmp_path: Path) -> None:
@@ -115,8 +114,8 @@ def test_metrics_are_judged_on_the_sweep_too_and_no_claim_speaks_of_it(tmp_path:
     manifest = read(tmp_path, lines + ATTACKS)
     assert models_of(manifest) == MODELS
     assert manifest.judged() == ["npo"]
-    wish = Wish("uds", ("candidates",), ("none",))
-    every = Wish("uds", ("every_candidate",), ("none",))
+    wish = ScoreRequest("uds", ("candidates",), ("none",))
+    every = ScoreRequest("uds", ("every_candidate",), ("none",))
     facts = load_facts("authors", forget=1, retain=1)
     assert [r.checkpoint for r in plan_requests(manifest, facts, [wish], manifest.candidates)] == ["npo"]
     assert [r.checkpoint for r in plan_requests(manifest, facts, [every], manifest.candidates)] == ["npo", "mine"]
@@ -133,13 +132,13 @@ def test_whole_scores_make_every_row(tmp_path: Path) -> None:
     found, asked = judged(read(tmp_path))
     assert asked == requests(MODELS, robust=True)
     assert (found.lacks, found.lacks_attacks, found.failed) == ("", "", {})
-    assert list(found.rows) == list(found.unfiltered) == list(TWENTY)
-    metrics = [METRICS[name] for name in TWENTY]
+    assert list(found.rows) == list(found.unfiltered) == list(JUDGED)
+    metrics = [METRICS[name] for name in JUDGED]
     for rows, chosen in ((found.rows, {"utility": found.utility}), (found.unfiltered, {"filters": False})):
         again = evaluate(found.scores, metrics, MODELS, **chosen)  # type: ignore[arg-type]
         assert [row.flat() for row in rows.values()] == [row.flat() for row in again]
     assert all(row.overall is not None and not row.missing for row in found.rows.values())
-    for metric in TWENTY:
+    for metric in JUDGED:
         kept, everyone = found.rows[metric].kept, found.unfiltered[metric].kept
         assert kept is not None
         assert everyone is not None
@@ -358,7 +357,7 @@ def test_a_section_names_every_score_that_failed(bench: Bench, engine: MetricRun
     lost = {Request("swapped", "em", None, "nf4"): "it broke"}
     document = diagnosis.section(engine, load_manifest(bench.judged()).of(Depth), replace(found, failed=lost))
     assert document["failed"] == [{"what": "swapped under nf4: em", "reason": "it broke"}]
-    assert len(document["rows"]) == len(TWENTY)
+    assert len(document["rows"]) == len(JUDGED)
 
 
 def test_words_stand_in_a_section_only_of_nobody_or_where_asked(

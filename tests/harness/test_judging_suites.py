@@ -21,9 +21,9 @@ from suites import test_robustness as robustness
 from uds_bench.attacks import NONE
 from uds_bench.audits import registry
 from uds_bench.audits.depth.section import Depth
-from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED
-from uds_bench.audits.metrics.judging import KNOWN, MetaEvaluation, judge
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judging import MetaEvaluation, judge
+from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED
 from uds_bench.claims.claim import Claim
 from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import ClaimRecord
@@ -141,7 +141,7 @@ def sound(evaluation: Callable[..., MetaEvaluation]) -> MetaEvaluation:
 # ---- faithfulness
 
 
-@pytest.mark.parametrize("metric", TWENTY)
+@pytest.mark.parametrize("metric", JUDGED)
 def test_a_metric_that_tells_all_models_apart_is_faithful(sound: MetaEvaluation, metric: str) -> None:
     record = faithful(sound, metric)
     assert record.observed == 1.0
@@ -211,7 +211,7 @@ def others_blind() -> dict[str, Level]:
     """Every other metric tells nothing: its values lie across both pools."""
     places = {name: i % 6 for i, name in enumerate((*POSITIVE, *NEGATIVE))}
     blind: Level = lambda request: 0.3 + 0.05 * places.get(request.checkpoint, 0)  # noqa: E731
-    return {name: blind for name in TWENTY if name != "uds"}
+    return {name: blind for name in JUDGED if name != "uds"}
 
 
 def test_uds_is_not_first_of_twenty_where_one_could_not_be_scored(evaluation: Callable[..., MetaEvaluation]) -> None:
@@ -255,7 +255,7 @@ def test_a_uds_that_does_not_move_under_relearning_is_not_robust(evaluation: Cal
 
 
 def test_any_other_metric_is_recorded_and_never_passes_without_a_golden(sound: MetaEvaluation) -> None:
-    for metric in TWENTY:
+    for metric in JUDGED:
         if metric != "uds":
             record = robust(sound, metric)
             assert record.verdict == "not applicable"
@@ -324,7 +324,7 @@ def test_words_that_were_not_scored_are_no_silence(
 
 
 def claims(meta: MetaEvaluation, facts: FactSet = FACTS) -> Iterator[ClaimRecord]:
-    for metric in TWENTY:
+    for metric in JUDGED:
         yield faithful(meta, metric, facts)
         yield robust(meta, metric, facts)
     yield decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(meta))
@@ -356,13 +356,13 @@ def test_without_attacks_no_claim_about_robustness_applies(
 def test_without_a_split_no_claim_that_needs_it_applies(evaluation: Callable[..., MetaEvaluation]) -> None:
     facts = FactSet(fact for fact in FACTS if fact.split != "holdout")
     meta = evaluation(fail=lambda r: "holdout" in METRICS[r.metric].splits, facts=facts)
-    for metric in TWENTY:
+    for metric in JUDGED:
         needs = "holdout" in METRICS[metric].splits
         record = faithful(meta, metric, facts)
         assert (record.verdict == "not applicable") == needs
         assert ("the manifest's facts have no split holdout" in record.message) == needs
         assert not needs or robust(meta, metric, facts).verdict == "not applicable"
-    assert sum("holdout" in METRICS[metric].splits for metric in TWENTY) == 8
+    assert sum("holdout" in METRICS[metric].splits for metric in JUDGED) == 8
     assert math.isnan(meta.value("full", "mia_loss"))
 
 
@@ -379,18 +379,21 @@ def test_a_run_without_pools_decides_nothing_and_says_so(bench: Bench, judged_st
     assert any("weak" in note for note in ran.report["summary"]["notes"])
 
 
-def test_a_run_on_one_model_a_side_passes_nothing(bench: Bench, judged_store: Path) -> None:
+def test_a_run_on_one_model_a_side_passes_nothing_and_stops_no_release(bench: Bench, judged_store: Path) -> None:
+    """Claims about metrics are about no candidate: what they come to is a result beside the candidates' verdicts."""
     bench.judged()
     ran = bench.run(SUITES / "test_faithfulness.py", SUITES / "test_robustness.py", store=judged_store)
-    assert ran.code == 1
+    assert ran.code == 0
     assert ran.report is not None
-    assert {ran.verdicts[f"faithfulness.{metric}"] for metric in TWENTY} <= {"inconclusive", "fail"}
+    assert {ran.verdicts[f"faithfulness.{metric}"] for metric in JUDGED} == {"result"}
+    assert {ran.claims[f"faithfulness.{metric}"]["outcome"] for metric in JUDGED} <= {"inconclusive", "fail"}
+    assert "pass" not in ran.counts
     assert ran.claims["faithfulness.uds"]["observed"] == 1.0
-    assert ran.verdicts["robustness.uds"] == "inconclusive"
+    assert ran.verdicts["robustness.uds"] == "result"
     assert "fewer than 5 models" in ran.claims["robustness.uds"]["message"]
     assert ran.verdicts["robustness.proxy"] == "not applicable", "too few are silent"
     meta = ran.report["metrics"]
-    assert [row["metric"] for row in meta["rows"]] == list(TWENTY)
+    assert [row["metric"] for row in meta["rows"]] == list(JUDGED)
     assert (meta["lacks"], meta["lacks_attacks"], meta["failed"]) == ("", "", [])
     assert set(ran.report["loads"]) <= {"full", "shallow", "swapped"}, "only the hidden fact is looked at"
 
@@ -402,4 +405,4 @@ def test_a_report_of_claims_that_other_processes_judged_is_read_from_the_store(
     bench.judged()
     ran = bench.run(SUITES / "test_robustness.py", "-k", "nothing or relearning_restores", store=judged_store)
     assert ran.report is not None
-    assert len(ran.report["metrics"]["rows"]) == len(TWENTY)
+    assert len(ran.report["metrics"]["rows"]) == len(JUDGED)

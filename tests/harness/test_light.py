@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+SUITES = Path(__file__).parents[2] / "suites"
 HEAVY = ("torch", "transformers", "pandas", "sklearn", "sentence_transformers", "faiss")
 TOLD = f"import sys; print('HEAVY', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
 PYTEST = "import pytest, sys; code = pytest.main(sys.argv[1:]); "
@@ -44,6 +45,13 @@ def test_its_fixtures_bear_its_name(tmp_path: Path) -> None:
     named = [line.split()[0] for line in ours.splitlines() if line and line[0].isalpha()]
     assert len(named) == 5
     assert all(name.startswith("uds_") for name in named)
+
+
+def test_claims_are_collected_without_the_library_of_models(tmp_path: Path) -> None:
+    quiet = ("-q", "-p", "no:cacheprovider", "-p", "no:benchmark")
+    done = heavy(PYTEST.rstrip("; "), SUITES, "--collect-only", *quiet, cwd=tmp_path)
+    assert "tests collected" in done.stdout
+    assert "HEAVY []" in done.stderr
 
 
 @pytest.mark.parametrize(

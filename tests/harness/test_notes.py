@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from uds_bench.harness.findings import Findings
 from uds_bench.harness.manifest import load_manifest
 from uds_bench.harness.report import notes
+from uds_bench.harness.result import RunResult
 
 EVERY_AUDIT = """\
 [references]
@@ -36,7 +36,7 @@ def told(folder: Path, more: str = "", text: str = EVERY_AUDIT) -> list[str]:
     (folder / "uds.toml").write_text(text + more)
     facts = SimpleNamespace(unannotated=[])
     run: Any = SimpleNamespace(manifest=load_manifest(folder / "uds.toml"), data=lambda audit: facts)
-    return notes(run, Findings(deselected=3))
+    return notes(run, RunResult(deselected=3))
 
 
 def test_what_several_audits_lack_is_one_line(tmp_path: Path) -> None:

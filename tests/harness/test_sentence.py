@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from uds_bench.claims.record import ClaimRecord, Control
-from uds_bench.harness.findings import Findings
+from uds_bench.harness.result import RunResult
 from uds_bench.harness.sentence import RED, sentence
 from uds_bench.verdicts import GOOD, Verdict
 
 CONTROLS = tuple(Control(f"c{i}", "fail", "fail", 0.1, None, held=True) for i in range(2))
 
 
-def found(*claims: tuple[Verdict, str | None], controls: tuple[Control, ...] = CONTROLS) -> Findings:
+def found(*claims: tuple[Verdict, str | None], controls: tuple[Control, ...] = CONTROLS) -> RunResult:
     """Claims by verdict and subject, each with the same controls."""
-    whole = Findings()
+    whole = RunResult()
     for number, (verdict, subject) in enumerate(claims):
         node = f"test_{number}"
         whole.planned[node] = ("depth.score", subject)

@@ -10,7 +10,15 @@ import torch
 from small_runs import Bench
 
 from uds_bench.attacks import find_attack
-from uds_bench.audits.metrics import CheckResult, Models, Trial, check_metric, conformance, metric_checks, zoo_trial
+from uds_bench.audits.metrics import (
+    CheckContext,
+    CheckResult,
+    Models,
+    check_metric,
+    conformance,
+    metric_checks,
+    zoo_trial,
+)
 from uds_bench.audits.metrics.checks import CHECKS
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
@@ -22,10 +30,10 @@ NOT_ROBUST = {"relearning": "what only fell silent comes back, and in the retain
 
 
 @pytest.fixture(scope="session")
-def small_trial(models: Path) -> Trial:
+def small_trial(models: Path) -> CheckContext:
     """Two models that know, two that never knew, and as candidates one that forgot and one that is only silent."""
     attacks = {"nf4": find_attack("nf4"), "relearn": find_attack("relearn", epochs=4, lr=3e-3, batch_size=6)}
-    return Trial.of(
+    return CheckContext.of(
         load_facts(models / "facts.jsonl"),
         full=models / "full",
         retain=models / "retain",
@@ -57,12 +65,12 @@ def valued(value: Callable[[Subject, float], float | None], metric: Metric = UDS
     return changed(metric, lambda s, v: replace(v, value=None if v.value is None else value(s, v.value)), name)
 
 
-def test_a_good_metric_passes_every_check(small_trial: Trial) -> None:
+def test_a_good_metric_passes_every_check(small_trial: CheckContext) -> None:
     results = check_metric(UDS, small_trial)
     assert {result.outcome for result in results} == {"pass"}, results
 
 
-def test_entity_accuracy_passes_but_for_what_it_is_known_to_miss(small_trial: Trial) -> None:
+def test_entity_accuracy_passes_but_for_what_it_is_known_to_miss(small_trial: CheckContext) -> None:
     assert failed(check_metric(ACCURACY, small_trial)) == {"relearning"}
     results = check_metric(ACCURACY, small_trial, expected_failures=NOT_ROBUST)
     assert all(result.ok for result in results)
@@ -74,37 +82,37 @@ def test_entity_accuracy_passes_but_for_what_it_is_known_to_miss(small_trial: Tr
 # ---- broken metrics
 
 
-def test_a_wrong_sign_is_caught_by_direction_and_faithfulness(small_trial: Trial) -> None:
+def test_a_wrong_sign_is_caught_by_direction_and_faithfulness(small_trial: CheckContext) -> None:
     wrong = replace(UDS, name="wrong_sign", direction="knowledge")
     assert failed(check_metric(wrong, small_trial)) >= {"direction", "faithfulness"}
     assert not failed(check_metric(wrong, small_trial)) & {"values", "range", "determinism", "batch_invariance"}
 
 
-def test_a_constant_is_caught_by_direction_and_faithfulness(small_trial: Trial) -> None:
+def test_a_constant_is_caught_by_direction_and_faithfulness(small_trial: CheckContext) -> None:
     found = failed(check_metric(valued(lambda s, v: 0.5), small_trial))
     assert found >= {"direction", "faithfulness"}
     assert not found & {"values", "range", "determinism", "batch_invariance"}
 
 
 @pytest.mark.parametrize("name", ["full", "retain", "full2", "retain2", "retain3", "shallow"])
-def test_nan_on_one_model_is_caught_by_values(small_trial: Trial, name: str) -> None:
+def test_nan_on_one_model_is_caught_by_values(small_trial: CheckContext, name: str) -> None:
     broken = valued(lambda s, v: math.nan if Path(s.checkpoint.spec.model).name == name else v)
     (result,) = (r for r in check_metric(broken, small_trial) if r.check == "values")
     assert result.outcome == "fail"
     assert f"{name}: no finite value" in result.text
 
 
-def test_one_nan_among_the_facts_is_caught_by_values(small_trial: Trial) -> None:
+def test_one_nan_among_the_facts_is_caught_by_values(small_trial: CheckContext) -> None:
     first = next(iter(small_trial.facts.split("forget"))).id
     broken = changed(UDS, lambda s, v: replace(v, value=math.nan) if v.id == first else v, "one_nan")
     assert "values" in failed(check_metric(broken, small_trial))
 
 
-def test_none_without_a_reason_is_caught_by_values(small_trial: Trial) -> None:
+def test_none_without_a_reason_is_caught_by_values(small_trial: CheckContext) -> None:
     assert "values" in failed(check_metric(valued(lambda s, v: None), small_trial))
 
 
-def test_facts_dropped_silently_are_caught_by_values(small_trial: Trial) -> None:
+def test_facts_dropped_silently_are_caught_by_values(small_trial: CheckContext) -> None:
     def compute(subject: Subject, variant: str) -> Measured:
         return Measured(UDS.compute(subject, variant).values[1:])
 
@@ -125,24 +133,24 @@ def last_state(subject: Subject, variant: str) -> Measured:
     return Measured([FactValue(fact.id, value) for fact, value in zip(subject.facts, values, strict=True)])
 
 
-def test_dependence_on_the_batch_is_caught_by_batch_invariance(small_trial: Trial) -> None:
+def test_dependence_on_the_batch_is_caught_by_batch_invariance(small_trial: CheckContext) -> None:
     sloppy = replace(UDS, name="sloppy", compute=last_state)
     found = failed(check_metric(sloppy, small_trial))
     assert "batch_invariance" in found
     assert not found & {"values", "range", "determinism"}
 
 
-def test_chance_is_caught_by_determinism(small_trial: Trial) -> None:
+def test_chance_is_caught_by_determinism(small_trial: CheckContext) -> None:
     numbers: Iterator[int] = iter(range(10**9))
     noisy = valued(lambda s, v: min(1.0, 0.9 * v + 1e-9 * (next(numbers) % 7)))
     assert failed(check_metric(noisy, small_trial)) == {"determinism"}
 
 
-def test_a_value_outside_its_limits_is_caught_by_range(small_trial: Trial) -> None:
+def test_a_value_outside_its_limits_is_caught_by_range(small_trial: CheckContext) -> None:
     assert failed(check_metric(valued(lambda s, v: 1.5 * v), small_trial)) == {"range"}
 
 
-def test_reading_the_rounding_of_weights_is_caught_by_quantization(small_trial: Trial) -> None:
+def test_reading_the_rounding_of_weights_is_caught_by_quantization(small_trial: CheckContext) -> None:
     def fineness(subject: Subject, value: float) -> float:
         weight = subject.checkpoint.model.model.layers[0].mlp.up_proj.weight
         return value * min(1.0, weight.unique().numel() / 1000)
@@ -150,7 +158,7 @@ def test_reading_the_rounding_of_weights_is_caught_by_quantization(small_trial: 
     assert "quantization" in failed(check_metric(valued(fineness), small_trial))
 
 
-def test_moving_where_the_retain_model_does_not_is_caught_by_relearning(small_trial: Trial) -> None:
+def test_moving_where_the_retain_model_does_not_is_caught_by_relearning(small_trial: CheckContext) -> None:
     """Erased while the weights are as they were published, and intact from the first step of training on."""
     before = {small_trial.open(name).checkpoint.model.model.norm.weight.sum().item() for name in ("retain", "retain3")}
 
@@ -164,7 +172,7 @@ def test_moving_where_the_retain_model_does_not_is_caught_by_relearning(small_tr
     assert not found & {"values", "range", "determinism", "batch_invariance"}
 
 
-def test_a_metric_that_raises_fails_and_does_not_stop_the_others(small_trial: Trial) -> None:
+def test_a_metric_that_raises_fails_and_does_not_stop_the_others(small_trial: CheckContext) -> None:
     def compute(subject: Subject, variant: str) -> Measured:
         raise ValueError("no such layer")
 
@@ -173,7 +181,7 @@ def test_a_metric_that_raises_fails_and_does_not_stop_the_others(small_trial: Tr
     assert all("ValueError: no such layer" in result.text for result in results)
 
 
-def test_a_metric_of_utility_is_not_judged_as_one_of_knowledge(small_trial: Trial) -> None:
+def test_a_metric_of_utility_is_not_judged_as_one_of_knowledge(small_trial: CheckContext) -> None:
     results = check_metric(replace(UDS, direction="utility"), small_trial)
     assert failed(results) == {"direction", "faithfulness", "quantization", "relearning"}
     assert all("says nothing of what a model knows" in r.text for r in results if not r.ok)
@@ -182,13 +190,13 @@ def test_a_metric_of_utility_is_not_judged_as_one_of_knowledge(small_trial: Tria
 # ---- the kit
 
 
-def test_a_failure_that_does_not_come_is_no_good_news(small_trial: Trial) -> None:
+def test_a_failure_that_does_not_come_is_no_good_news(small_trial: CheckContext) -> None:
     results = check_metric(UDS, small_trial, expected_failures={"range": "it once did"})
     assert [(r.check, r.outcome) for r in results if not r.ok] == [("range", "unexpected pass")]
 
 
 @pytest.mark.parametrize("expected", [{"rnage": "a slip"}, {"range": " "}])
-def test_an_expectation_names_a_check_and_a_reason(small_trial: Trial, expected: dict[str, str]) -> None:
+def test_an_expectation_names_a_check_and_a_reason(small_trial: CheckContext, expected: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError):
         check_metric(UDS, small_trial, expected_failures=expected)
     with pytest.raises(ConfigurationError):
@@ -200,15 +208,15 @@ def test_an_expectation_names_a_metric() -> None:
         list(metric_checks([UDS], expected_failures={"nobody": NOT_ROBUST}))
 
 
-def test_without_attacks_two_checks_do_not_apply(small_trial: Trial) -> None:
+def test_without_attacks_two_checks_do_not_apply(small_trial: CheckContext) -> None:
     models = Models("full", "retain", ("full2",), ("retain2",), ("retain3",))
-    bare = Trial(models, small_trial.facts, small_trial.open)
+    bare = CheckContext(models, small_trial.facts, small_trial.open)
     results = check_metric(UDS, bare)
     assert [r.check for r in results if r.outcome == "not applicable"] == ["quantization", "relearning"]
     assert not failed(results)
 
 
-def test_a_metric_that_needs_a_split_says_so(small_trial: Trial) -> None:
+def test_a_metric_that_needs_a_split_says_so(small_trial: CheckContext) -> None:
     (first, *_) = check_metric(replace(UDS, splits=("forget", "holdout")), small_trial)
     assert first.outcome == "fail"
     assert "split holdout" in first.text
@@ -270,7 +278,7 @@ def test_a_check_in_a_test_fails_skips_and_misses_as_pytest_does(bench: Bench) -
 
 
 @pytest.mark.parametrize("error", [AssertionError, OSError, ValueError])
-def test_a_crash_fails_and_is_no_expected_failure(small_trial: Trial, error: type[Exception]) -> None:
+def test_a_crash_fails_and_is_no_expected_failure(small_trial: CheckContext, error: type[Exception]) -> None:
     def compute(subject: Subject, variant: str) -> Measured:
         raise error("broken")
 
@@ -283,7 +291,7 @@ def test_a_crash_fails_and_is_no_expected_failure(small_trial: Trial, error: typ
         param.values[1](broken, small_trial)
 
 
-def test_wide_limits_hide_no_dependence_on_batches(small_trial: Trial) -> None:
+def test_wide_limits_hide_no_dependence_on_batches(small_trial: CheckContext) -> None:
     def compute(subject: Subject, variant: str) -> Measured:
         return Measured([FactValue(f.id, 0.5 + subject.batch_size / 1000) for f in subject.facts])  # type: ignore[attr-defined]
 
@@ -292,7 +300,7 @@ def test_wide_limits_hide_no_dependence_on_batches(small_trial: Trial) -> None:
     assert found.outcome == "fail"
 
 
-def test_a_value_that_is_a_number_in_one_batch_size_alone_depends_on_it(small_trial: Trial) -> None:
+def test_a_value_that_is_a_number_in_one_batch_size_alone_depends_on_it(small_trial: CheckContext) -> None:
     def compute(subject: Subject, variant: str) -> Measured:
         value = math.nan if subject.batch_size == 3 else 0.5  # type: ignore[attr-defined]
         return Measured([FactValue(fact.id, value) for fact in subject.facts])

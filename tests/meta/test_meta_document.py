@@ -7,7 +7,7 @@ from made_scores import METHODS, MODELS, UTILITY, made_document, made_scores
 
 from uds_bench.audits.metrics.document import meta_document, sweep_frame
 from uds_bench.audits.metrics.evaluation import evaluate
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
 
@@ -20,8 +20,8 @@ def document() -> dict:
 def test_it_is_strict_json_with_every_metric(document: dict) -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     for part in ("rows", "unfiltered", "pools"):
-        assert [row["metric"] for row in document[part]] == list(TWENTY)
-    assert len(document["attacks"]) == 2 * len(TWENTY)
+        assert [row["metric"] for row in document[part]] == list(JUDGED)
+    assert len(document["attacks"]) == 2 * len(JUDGED)
     for row in document["rows"]:
         assert row["faithfulness_low"] <= row["faithfulness"] <= row["faithfulness_high"]
         assert row["rob_low"] <= row["rob"] <= row["rob_high"]
@@ -100,7 +100,7 @@ def test_the_sweep_has_a_row_a_checkpoint_and_attack_and_a_column_a_metric() -> 
     scores: list[Score] = list(made_scores())
     frame = sweep_frame(scores, MODELS, METHODS)
     assert len(frame) == len(MODELS.needed())
-    assert set(TWENTY) <= set(frame.columns)
+    assert set(JUDGED) <= set(frame.columns)
     row = frame.set_index(["checkpoint", "attack"]).loc[("npo_weak", "nf4")]
     assert (row["role"], row["method"]) == ("candidate", "npo")
     (score,) = (s for s in scores if (s.checkpoint, s.attack, s.metric) == ("npo_weak", "nf4", "em"))
@@ -109,7 +109,7 @@ def test_the_sweep_has_a_row_a_checkpoint_and_attack_and_a_column_a_metric() -> 
 
 
 def build(scores: Scores, utility: dict[str, float]) -> dict:
-    judged = [METRICS[name] for name in TWENTY]
+    judged = [METRICS[name] for name in JUDGED]
     rows = {row.metric: row for row in evaluate(scores, judged, MODELS, utility=utility)}
     unfiltered = {row.metric: row for row in evaluate(scores, judged, MODELS, filters=False)}
     return meta_document(rows, unfiltered, MODELS, scores, utility, METHODS)

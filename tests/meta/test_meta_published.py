@@ -15,7 +15,7 @@ from small_runs import Bench, Ran
 from replication import uds as published
 from replication.claims import CLAIMS
 from replication.uds import Cell, errata_of, gap, meta_evaluation_cells, moved, scale_cells
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.judged import JUDGED
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "goldens" / "published"
@@ -58,8 +58,8 @@ def test_errata_are_exactly_the_cells_that_rounding_cannot_explain() -> None:
 
 
 def test_the_table_is_of_the_twenty() -> None:
-    assert list(TABLE["rows"]) == list(TWENTY)
-    assert {name: row["label"] for name, row in TABLE["rows"].items()} == {n: r.label for n, r in TWENTY.items()}
+    assert list(TABLE["rows"]) == list(JUDGED)
+    assert {name: row["label"] for name, row in TABLE["rows"].items()} == {n: r.label for n, r in JUDGED.items()}
 
 
 def test_the_scale_rises_at_each_size() -> None:
@@ -86,7 +86,7 @@ def test_copies_are_the_source_s_numbers(public_data: Path) -> None:
 
 @pytest.mark.parametrize("by", [-published.MOVED, published.MOVED])
 @pytest.mark.parametrize("result", ["rob", "overall"])
-@pytest.mark.parametrize("name", TWENTY)
+@pytest.mark.parametrize("name", JUDGED)
 def test_a_moved_cell_is_noticed(name: str, result: str, by: float) -> None:
     worst, where = gap(meta_evaluation_cells(moved(TABLE, name, result, by)), errata_of(ERRATA, "uds_table2"))
     assert worst > TOLERANCE

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from references import meta_formulas as plain
 
 from uds_bench.audits.metrics.estimate import Estimate, harmonic, mean_over_models
+from uds_bench.audits.metrics.judged import JUDGED, row_of
 from uds_bench.audits.metrics.robustness import (
     one_sided_q,
     one_sided_r,
@@ -17,7 +18,6 @@ from uds_bench.audits.metrics.robustness import (
     symmetric_q,
     symmetric_r,
 )
-from uds_bench.audits.metrics.twenty import TWENTY, row_of
 from uds_bench.metrics import METRICS
 from uds_bench.statistics import FEWEST, Interval, harmonic_mean
 
@@ -116,19 +116,19 @@ def test_q_sees_the_direction() -> None:
 
 
 def test_the_direction_table_is_the_authors() -> None:
-    assert {name for name, row in TWENTY.items() if row.converted} == {
+    assert {name for name, row in JUDGED.items() if row.converted} == {
         "uds", "s_loss", "s_zlib", "s_min_k", "s_min_k_plus_plus",
     }  # fmt: skip
-    assert len(TWENTY) == 20
-    tags = [tag for row in TWENTY.values() for tag in row.tags]
+    assert len(JUDGED) == 20
+    tags = [tag for row in JUDGED.values() for tag in row.tags]
     assert {tag: tags.count(tag) for tag in "ORI"} == {"O": 18, "R": 8, "I": 4}
-    assert all(row.direction == "erasure" for row in TWENTY.values() if row.converted)
+    assert all(row.direction == "erasure" for row in JUDGED.values() if row.converted)
 
 
-@pytest.mark.parametrize("name", sorted(TWENTY.keys() & METRICS.keys()))
+@pytest.mark.parametrize("name", sorted(JUDGED.keys() & METRICS.keys()))
 def test_the_table_and_the_metrics_agree_on_direction(name: str) -> None:
-    assert row_of(METRICS[name]) is TWENTY[name]
-    assert METRICS[name].direction == TWENTY[name].direction
+    assert row_of(METRICS[name]) is JUDGED[name]
+    assert METRICS[name].direction == JUDGED[name].direction
 
 
 NAMES = [f"m{i}" for i in range(8)]

@@ -10,10 +10,10 @@ import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.localization.audit import check_masks
+from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import touched, written
-from uds_bench.audits.localization.weights import HEADLINE
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.facts.testbed import write_testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, documents, embedded_testbed

@@ -15,11 +15,11 @@ from safetensors.torch import save_file
 from uds_bench.audits.localization import summary
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.outputs import Told
 from uds_bench.audits.localization.rates import Leaks, Tellings
 from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.record import Told
 from uds_bench.audits.localization.utility import Answer, Answers
-from uds_bench.audits.localization.weights import Weighed, weigh
+from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.checkpoints.masks import Group
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
@@ -76,7 +76,7 @@ INJECTED = plus(BEFORE, plus(WRITTEN, noise(10, 0.01)))
 UPDATES = {"neutral": noise(4, 0.02), "oracle": noise(5, 0.05, mostly), "blind": noise(6, 0.05), "idle": noise(7, 0)}
 
 
-def weighed() -> dict[str, Weighed]:
+def weighed() -> dict[str, WeightScores]:
     """The updates, of which the blind one has a control that was injected without masks."""
     found = {}
     with TemporaryDirectory() as folder:

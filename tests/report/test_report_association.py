@@ -16,9 +16,9 @@ from test_report_odd import ATTACK, JUNK, places, poisoned
 
 from uds_bench.audits.association import page as association
 from uds_bench.audits.association import summary
-from uds_bench.audits.association.asked import ask_about
-from uds_bench.audits.association.inquiry import Inquiry
-from uds_bench.audits.association.rates import Held
+from uds_bench.audits.association.probe_items import ask_about
+from uds_bench.audits.association.probe_set import ProbeSet
+from uds_bench.audits.association.rates import Memorization
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.templates import Template
@@ -52,13 +52,13 @@ def section() -> dict[str, Any]:
         for at, (name, cohort) in enumerate(zip(FIRST, cohorts, strict=True))
     ]
     asked = ask_about(people, PROPERTIES, None)
-    inquiry = Inquiry(tuple(asked), frozenset({"person0", "person1"}))
+    inquiry = ProbeSet(tuple(asked), frozenset({"person0", "person1"}))
 
-    def held(share: float) -> dict[str, Held]:
+    def held(share: float) -> dict[str, Memorization]:
         found = {}
         for at, one in enumerate(asked):
             mean = share * (at % 3 > 0) * (one.subject.cohort != "never-seen")
-            found[one.id] = Held(mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean / 2)
+            found[one.id] = Memorization(mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean / 2)
         return found
 
     told = summary.report(inquiry, {name: held(share) for name, share in SHARES.items()}, ["careful"])

@@ -16,8 +16,8 @@ from test_report_odd import ATTACK, JUNK, places, poisoned
 from uds_bench.audits.localization import page as localization
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.page import guide, weights
-from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.figures.forest import LEFT, RIGHT, Row, forest
 from uds_bench.figures.matrix import Cell, matrix
 from uds_bench.figures.reading import Interval, spell
@@ -75,7 +75,7 @@ def test_names_are_those_of_the_audit() -> None:
     assert set(weights.SUBJECTS) == set(SUBJECTS)
     assert set(weights.TARGETS) == set(of("blind")["aucs"]["unlearned"])
     told = " ".join(guide.SAYS).lower()
-    assert all(word.value in told for word in precision.Word)
+    assert all(word.value in told for word in precision.Outcome)
     assert all(family in told for family in FAMILIES)
 
 

@@ -12,8 +12,8 @@ from made_scores import MODELS
 from test_report_odd import ATTACK, JUNK, places, poisoned
 
 from replication import page as published
+from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.page import diagnostics, faithfulness, ranking, robustness
-from uds_bench.audits.metrics.twenty import TWENTY
 from uds_bench.figures.ledger import figures, ledger, track
 from uds_bench.figures.pools import pools
 from uds_bench.figures.reading import Interval
@@ -67,7 +67,7 @@ def test_every_figure_stands_on_the_page_and_says_in_words_what_it_shows(html):
     titles = [e.text for e in page.all("figcaption")][5:]
     assert [next(t for t in TITLES if words.startswith(f"{t}.")) for words in titles] == TITLES
     pictures = page.all("svg")
-    assert len(pictures) > 3 * len(TWENTY)
+    assert len(pictures) > 3 * len(JUDGED)
     assert all(e.attributes["role"] == "img" and len(e.attributes["aria-label"]) > 10 for e in pictures)
     for figure in (figure for audit in AUDITS for figure in audit.CHAPTER.judge(META)):
         panels = Page("".join(map(str, figure.panels)))
@@ -97,7 +97,7 @@ def test_a_run_that_judged_nothing_has_none_of_it():
 
 def test_all_twenty_rows_have_their_auc_with_its_interval():
     rows = body(faithfulness.table(META))
-    assert len(rows) == len(TWENTY)
+    assert len(rows) == len(JUDGED)
     for row, shown in zip(META["rows"], rows, strict=True):
         assert shown.text.startswith(row["label"])
         assert f"{row['faithfulness']:.3f}{row['faithfulness_low']:.3f}..{row['faithfulness_high']:.3f}" in shown.text
@@ -111,7 +111,7 @@ def test_all_twenty_rows_have_their_auc_with_its_interval():
 @pytest.mark.parametrize(("place", "part"), [(0, "rows"), (1, "unfiltered")])
 def test_all_twenty_rows_have_q_r_rob_and_overall_with_intervals(place, part):
     rows = body(robustness.CHAPTER.judge(META)[place])
-    assert len(rows) == len(TWENTY)
+    assert len(rows) == len(JUDGED)
     for row, shown in zip(META[part], rows, strict=True):
         assert shown.text.startswith(row["label"])
         for name in ("q", "r", "rob", "overall"):
@@ -131,7 +131,7 @@ def test_a_row_without_a_value_says_why(lost):
         meta["rows"][3] |= {name: lost, f"{name}_low": lost, f"{name}_high": lost, "missing": why}
     for figure in (faithfulness.table(meta), robustness.CHAPTER.judge(meta)[0]):
         rows = body(figure)
-        assert [why in row.text for row in rows] == [i == 3 for i in range(len(TWENTY))]
+        assert [why in row.text for row in rows] == [i == 3 for i in range(len(JUDGED))]
         assert "–" in rows[3].text
         assert "nan" not in rows[3].text
     label = META["rows"][3]["label"]
@@ -151,7 +151,7 @@ def test_a_reason_is_not_told_of_a_row_that_has_its_value():
 
 def test_every_metric_has_its_pools_drawn_at_their_values():
     figure = faithfulness.histograms(META)
-    assert len(figure.panels) == len(TWENTY)
+    assert len(figure.panels) == len(JUDGED)
     for row, panel in zip(META["pools"], figure.panels, strict=True):
         page = Page(str(panel))
         (picture,) = page.all("svg")
@@ -165,7 +165,7 @@ def test_every_metric_has_its_pools_drawn_at_their_values():
 @pytest.mark.parametrize("key", ["edges", "positive", "negative"])
 @pytest.mark.parametrize("odd", [None, [], [None, 1], "many", {"a": 1}])
 def test_pools_that_cannot_be_read_are_not_drawn(key, odd):
-    assert len(faithfulness.histograms(changed("pools", 0, key, to=odd)).panels) == len(TWENTY) - 1
+    assert len(faithfulness.histograms(changed("pools", 0, key, to=odd)).panels) == len(JUDGED) - 1
 
 
 def test_knowing_models_rise_and_others_hang_from_the_axis():
@@ -194,7 +194,7 @@ def test_pools_of_one_value_are_drawn():
 @pytest.mark.parametrize("attack", ["nf4", "relearn"])
 def test_every_candidate_is_a_point_that_counts_or_says_why_not(attack):
     figure = robustness.moves(META, attack)
-    assert len(figure.panels) == len(TWENTY)
+    assert len(figure.panels) == len(JUDGED)
     for row, panel in zip((r for r in META["attacks"] if r["attack"] == attack), figure.panels, strict=True):
         page = Page(str(panel))
         hints = {e.text.split(" ")[0]: e.text for e in page.all("title")[1:]}
@@ -419,8 +419,8 @@ def test_one_model_of_each_kind_is_enough_for_a_page():
     from uds_bench.scores import Scores
 
     models = Models("full", "retain", ("knows0",), ("never0",), ("npo",))
-    scores = Scores(made(n, m, attack) for n, attack in models.needed() for m in (*TWENTY, "entity_accuracy"))
-    judged_metrics = [METRICS[name] for name in TWENTY]
+    scores = Scores(made(n, m, attack) for n, attack in models.needed() for m in (*JUDGED, "entity_accuracy"))
+    judged_metrics = [METRICS[name] for name in JUDGED]
     rows = {row.metric: row for row in evaluate(scores, judged_metrics, models, utility=UTILITY)}
     meta = meta_document(rows, rows, models, scores, UTILITY, METHODS)
     page = Page(render(RUN | {"metrics": meta}))
@@ -428,4 +428,4 @@ def test_one_model_of_each_kind_is_enough_for_a_page():
     told = [words.text.split(".")[0] for words in page.all("figcaption")][5:]
     # The layers of the hidden fact and the parts of a block were not read.
     assert told == [title for title in TITLES if title not in ("Observed beside caused", "Parts of a block")]
-    assert len(body(faithfulness.table(meta))) == len(TWENTY)
+    assert len(body(faithfulness.table(meta))) == len(JUDGED)

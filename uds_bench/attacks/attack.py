@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec
-from uds_bench.facts import FactSet
 from uds_bench.storage import content_key
+
+if TYPE_CHECKING:
+    from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+    from uds_bench.facts import FactSet
 
 NONE = "none"
 """The name of no attack at all."""

@@ -15,9 +15,9 @@ from uds_bench.cli.options import DeviceOption, ManifestOption, StoreOption, req
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from uds_bench.audits.association.asked import Asked
     from uds_bench.audits.association.forget_set import Evidence
-    from uds_bench.audits.association.inquiry import Inquiry
+    from uds_bench.audits.association.probe_items import ProbeItem
+    from uds_bench.audits.association.probe_set import ProbeSet
     from uds_bench.audits.association.ranking import Ranked
     from uds_bench.audits.association.section import Association
 
@@ -88,7 +88,7 @@ def forget_set(
     typer.echo(f"[facts]\nsource = {place}\n\n[association]\nforget_set = {place}")
 
 
-def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, Inquiry]:
+def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, ProbeSet]:
     from uds_bench.audits.association.audit import NAME, read
     from uds_bench.audits.association.section import Association
     from uds_bench.harness.manifest import embedded_manifest, load_manifest
@@ -111,7 +111,7 @@ def _write_asked(path: Path, manifest: Path | None) -> None:
     typer.echo(f"{len(asked)} sentences written to {path}: {said}", err=True)
 
 
-def _said(inquiry: Inquiry, logprobs: Path, alpha: float) -> Ranks:
+def _said(inquiry: ProbeSet, logprobs: Path, alpha: float) -> Ranks:
     from uds_bench.audits.association.likelihoods import read_likelihoods
     from uds_bench.audits.association.scoring import scored
 
@@ -119,7 +119,7 @@ def _said(inquiry: Inquiry, logprobs: Path, alpha: float) -> Ranks:
     return {one.id: ranks for one, ranks in zip(inquiry.asked, found, strict=True)}
 
 
-def _scored(section: Association, inquiry: Inquiry, store: Path | None, device: str) -> Ranks:
+def _scored(section: Association, inquiry: ProbeSet, store: Path | None, device: str) -> Ranks:
     from rich.console import Console
 
     from uds_bench.audits.association.audit import audit_of
@@ -141,7 +141,7 @@ def _scored(section: Association, inquiry: Inquiry, store: Path | None, device: 
     return ranks_of(audit.seen().score)
 
 
-def _chosen(inquiry: Inquiry, named: Sequence[str]) -> set[str]:
+def _chosen(inquiry: ProbeSet, named: Sequence[str]) -> set[str]:
     """The ids of the people who are named, or of those whom the manifest names."""
     if not named:
         if not inquiry.forgotten:
@@ -165,7 +165,7 @@ def _near(name: str, known: Sequence[str]) -> str:
     return f": did you mean {' or '.join(map(repr, found))}?" if found else ": add the person there"
 
 
-def _row(one: Asked, found: Sequence[Evidence]) -> dict[str, str]:
+def _row(one: ProbeItem, found: Sequence[Evidence]) -> dict[str, str]:
     held = {row.value: row for row in found if row.asked is one}
     return {
         "person": one.subject.name,
@@ -178,7 +178,7 @@ def _row(one: Asked, found: Sequence[Evidence]) -> dict[str, str]:
     }
 
 
-def _by_mistake(strangers: Sequence[Evidence], asked: Sequence[Asked]) -> str:
+def _by_mistake(strangers: Sequence[Evidence], asked: Sequence[ProbeItem]) -> str:
     values = sum(len(one.candidates.truths) for one in asked)
     people = len({one.subject.id for one in asked})
     if not values:

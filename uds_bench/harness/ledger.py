@@ -9,10 +9,10 @@ import pytest
 
 from uds_bench.claims.record import ClaimRecord, decides_something, finite
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.harness.findings import NEVER_RUN, Findings
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.publishing import publish
+from uds_bench.harness.result import NEVER_RUN, RunResult
 from uds_bench.verdicts import GOOD, Verdict
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Ledger:
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self.config = config
         self.run = run
-        self.found = Findings()
+        self.found = RunResult()
         self.died: dict[str, str] = {}
         self.refusals: list[str] = []
         self.collected: set[str] = set()

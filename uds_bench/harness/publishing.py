@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.findings import Findings
 from uds_bench.harness.report import run_report, write_json
+from uds_bench.harness.result import RunResult
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 
-def publish(run: Run, found: Findings) -> None:
+def publish(run: Run, found: RunResult) -> None:
     """Raises UdsError or OSError where something cannot be written."""
     settings = run.settings
     if settings.record is not None:

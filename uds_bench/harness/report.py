@@ -15,7 +15,7 @@ import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.record import finite
 from uds_bench.errors import UdsError
-from uds_bench.harness.findings import Findings
+from uds_bench.harness.result import RunResult
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-def run_report(run: Run, found: Findings) -> dict[str, Any]:
+def run_report(run: Run, found: RunResult) -> dict[str, Any]:
     """See docs/reference/commands.md for the schema."""
     report: dict[str, Any] = {
         "schema": SCHEMA,
@@ -71,7 +71,7 @@ def environment(device: str) -> dict[str, str]:
     return {"python": platform.python_version(), "platform": host, "device": device, **packages}
 
 
-def notes(run: Run, found: Findings) -> list[str]:
+def notes(run: Run, found: RunResult) -> list[str]:
     """What a reader of the verdicts should know, a line each: claims left out, weak controls, what decides nothing."""
     told = []
     if found.deselected:

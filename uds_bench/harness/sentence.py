@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.harness.findings import Findings
+from uds_bench.harness.result import RunResult
 from uds_bench.verdicts import Verdict
 
 Sorted = Mapping[Verdict, Sequence[ClaimRecord]]
@@ -28,7 +28,7 @@ MOST = 3
 """So many names are said."""
 
 
-def sentence(found: Findings, is_embedded: bool, exit_code: int, instead: str = "") -> str:
+def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str = "") -> str:
     """About 200 characters at most. `instead`: models that take the place of the shipped ones, in words. `exit_code`:
     of the whole run, with the tests in it that decide no claim."""
     who = f"uds_bench: {instead}: " if instead else "uds_bench: "

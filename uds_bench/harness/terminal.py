@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.harness.findings import NEVER_RUN, Findings
 from uds_bench.harness.report import notes
+from uds_bench.harness.result import NEVER_RUN, RunResult
 from uds_bench.harness.sentence import sentence
 from uds_bench.verdicts import GOOD, Verdict
 
@@ -30,7 +30,7 @@ ALWAYS = frozenset({Verdict.EXPECTED, Verdict.WARNING, Verdict.WAIVED})
 WIDTH = 160
 
 
-def write_summary(reporter: Any, run: Run, found: Findings) -> None:
+def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
     records = sorted(found.records.values(), key=lambda record: (record.audit, record.verdict in GOOD, record.node))
     wordy = reporter.verbosity > 0
     reporter.write_sep("=", "uds_bench claims")
@@ -58,7 +58,7 @@ def write_summary(reporter: Any, run: Run, found: Findings) -> None:
         reporter.write_line(f"error: {problem}", red=True)
 
 
-def write_end(reporter: Any, run: Run, found: Findings, exit_code: int) -> None:
+def write_end(reporter: Any, run: Run, found: RunResult, exit_code: int) -> None:
     """The sum that must add up, and the run in one sentence."""
     total = " + ".join(
         f"{number} {word}" for word, number in found.counts.items() if number or word in ("pass", "fail")

@@ -20,7 +20,7 @@ from uds_bench.facts import FactSet
 from uds_bench.scores import Score, summarise
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.scoring.store import Cell, Failures, Store, provenance
-from uds_bench.scoring.workers import Crew, Outcome, Work
+from uds_bench.scoring.workers import Crew, ProcessReport, Work
 from uds_bench.statistics import SEED
 
 BATCH_SIZE = 16
@@ -170,7 +170,7 @@ class ScoreRunner:
         largest = self.specs.get("full") or next((self.specs[name] for name, _ in places), None)
         return Work(self, self._like, rest, largest, [groups[place] for place in first])
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: ProcessReport) -> None:
         """See `Scorer`."""
         self.loads += outcome.loads
         for what, message in outcome.failed.items():

@@ -37,12 +37,12 @@ class Scorer(Protocol):
 
     def compute_group(self, group: Sequence[Any]) -> None: ...
     def failed(self) -> Mapping[str, str]: ...
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: ProcessReport) -> None:
         """What another process did in this one's place."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProcessReport:
     """What a process did beside storing scores: what failed, by request or place, and what it loaded."""
 
     failed: Mapping[str, str]
@@ -103,7 +103,7 @@ class Crew:
             watched(sum(len(work.groups) for work in works), self._open_console) as advance,
             _limited(threads),
         ):
-            tasks: dict[Future[Outcome], tuple[int, Groups]] = {}
+            tasks: dict[Future[ProcessReport], tuple[int, Groups]] = {}
             waiting = {at: work.groups for at, work in enumerate(works) if work.first}
 
             def submit(at: int, each: Iterable[Groups]) -> None:
@@ -200,11 +200,11 @@ def _start(threads: int, makes: Sequence[Callable[[], Scorer]]) -> None:
     _makes = makes
 
 
-def _score(at: int, groups: Groups) -> Outcome:
+def _score(at: int, groups: Groups) -> ProcessReport:
     if at not in _scorers:
         _scorers[at] = _makes[at]()
     scorer = _scorers[at]
     before = Counter(scorer.loads)
     for group in groups:
         scorer.compute_group(group)
-    return Outcome(scorer.failed(), scorer.loads - before)
+    return ProcessReport(scorer.failed(), scorer.loads - before)

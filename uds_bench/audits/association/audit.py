@@ -13,11 +13,11 @@ from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.audits.api import Opened, Session, prepared
 from uds_bench.audits.association import summary
-from uds_bench.audits.association.asked import Asked, ask_about
 from uds_bench.audits.association.candidates import Embed
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of
-from uds_bench.audits.association.inquiry import Inquiry, beside_context
-from uds_bench.audits.association.rates import Held
+from uds_bench.audits.association.probe_items import ProbeItem, ask_about
+from uds_bench.audits.association.probe_set import ProbeSet, beside_context
+from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.section import Association
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import FactError
@@ -43,11 +43,11 @@ LISTING, VALUES, SENTENCES = "listing.json", "counterfactuals.json", "templates.
 
 
 @dataclass(frozen=True)
-class Seen:
+class Result:
     """One model's score, and what it holds, by property of a person."""
 
     score: Score
-    held: Mapping[str, Held]
+    held: Mapping[str, Memorization]
 
 
 class AssociationAudit(Opened):
@@ -56,7 +56,7 @@ class AssociationAudit(Opened):
     def __init__(
         self,
         section: Association,
-        inquiry: Inquiry,
+        inquiry: ProbeSet,
         plain: ScoreRunner,
         attacked: ScoreRunner,
         contextual: ScoreRunner,
@@ -64,27 +64,27 @@ class AssociationAudit(Opened):
     ) -> None:
         self.section, self.inquiry, self.names = section, inquiry, list(names)
         self.plain, self.attacked, self.contextual = plain, attacked, contextual
-        self._seen: dict[Request, Seen] = {}
+        self._seen: dict[Request, Result] = {}
 
-    def seen(self, model: str = "model") -> Seen:
+    def seen(self, model: str = "model") -> Result:
         """A model by its name in the section; everything planned is examined with the first that is asked for."""
         place = Request(model)
         if place not in self._seen:
             score = self.plain.score(place, [Request(name) for name in self.names])
-            self._seen[place] = Seen(score, held_of(score, self.inquiry.asked))
+            self._seen[place] = Result(score, held_of(score, self.inquiry.asked))
         return self._seen[place]
 
-    def under(self, attack: str) -> Seen:
+    def under(self, attack: str) -> Result:
         """The model under an attack, as far as people are concerned of whom it may have heard."""
         place = Request("model", attack=attack)
         if place not in self._seen:
             plan = [Request("model", attack=name) for name in self.attacked.attacks]
             score = self.attacked.score(place, plan)
-            self._seen[place] = Seen(score, held_of(score, self.inquiry.seen))
+            self._seen[place] = Result(score, held_of(score, self.inquiry.seen))
         return self._seen[place]
 
     @property
-    def behind(self) -> tuple[Asked, ...]:
+    def behind(self) -> tuple[ProbeItem, ...]:
         """What is asked behind other facts of the person."""
         evaluator = self.contextual.evaluator
         assert isinstance(evaluator, AssociationEvaluator)
@@ -141,14 +141,14 @@ def _moved(one: Subject, by: Mapping[str, str], table: str) -> Subject:
     return replace(one, cohort=by.get(one.id, one.cohort))
 
 
-def read(section: Association) -> Inquiry:
+def read(section: Association) -> ProbeSet:
     """Everything that a section asks. Raises FactError, in a line, for the first thing that cannot be asked."""
     properties = properties_of(section)
     people = people_of(section, properties)
     limited = {id: one.limited(section.templates, section.counterfactuals) for id, one in properties.items()}
     embed: Embed | None = encoder_of(MINILM).embed if section.meaning else None
     asked = ask_about(people, limited, embed, section.alpha, section.similar_names)
-    return Inquiry(tuple(asked), _forgotten(section, people))
+    return ProbeSet(tuple(asked), _forgotten(section, people))
 
 
 def _forgotten(section: Association, people: Subjects) -> frozenset[str]:
@@ -177,7 +177,7 @@ def open(session: Session) -> AssociationAudit:
 
 def audit_of(
     section: Association,
-    inquiry: Inquiry,
+    inquiry: ProbeSet,
     specs: Mapping[str, CheckpointSpec],
     names: Iterable[str],
     store: Store,

@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 
-from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
-from uds_bench.audits.association.rates import Held, Reading, by_luck, over
+from uds_bench.audits.association.rates import Memorization, Reading, by_luck, over
 from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_bootstrap
 
 
-def above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held], reading: Reading) -> Rate:
+def above(
+    asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
+) -> Rate:
     """How much is held of some people, less what the same model holds of people never seen, or less what luck gives
     where that is lower; shares, -1 to 1, higher is more knowledge. NaN where there are no such people."""
     floor = min(over(strangers, found, reading).value, by_luck(strangers, found, reading)) if strangers else math.nan
     return over(asked, found, reading).less(floor)
 
 
-def said_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held]) -> Rate:
+def said_above(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
     """How much oftener a model says first what is true of some people than it says the same of people never seen, by
     likelihood alone, -1 to 1; higher is more knowledge. NaN where there are no such people.
 
@@ -38,13 +40,15 @@ def said_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mappin
     return Rate(mean(values), paired_bootstrap(values, [one.cluster for one in asked]))
 
 
-def _share(said: Sequence[tuple[str | None, ...]], one: Asked) -> float:
+def _share(said: Sequence[tuple[str | None, ...]], one: ProbeItem) -> float:
     """How often what is true of one was said; 0 of nobody."""
     rows = [value in one.candidates.truths for values in said for value in values]
     return sum(rows) / len(rows) if rows else 0.0
 
 
-def most_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mapping[str, Held]) -> tuple[str, Rate]:
+def most_above(
+    asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]
+) -> tuple[str, Rate]:
     """The reading in which most is held of some people beside those never seen, and how much."""
     readings = {
         "under a phrasing": above(asked, strangers, found, "mean"),
@@ -55,17 +59,19 @@ def most_above(asked: Sequence[Asked], strangers: Sequence[Asked], found: Mappin
     return max(readings.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
 
 
-def less_luck(asked: Sequence[Asked], found: Mapping[str, Held]) -> Rate:
+def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
     """M of some people less what luck gives."""
     return over(asked, found).less(by_luck(asked, found))
 
 
-def in_place(asked: Sequence[Asked], of_others: Sequence[Held]) -> dict[str, Held]:
+def in_place(asked: Sequence[ProbeItem], of_others: Sequence[Memorization]) -> dict[str, Memorization]:
     """What is held of some people, had it been what is held of others; nothing where there are no others."""
     return dict(zip((one.id for one in asked), cycle(of_others), strict=False))
 
 
-def out_of_bounds(asked: Sequence[Asked], ranks: Mapping[str, Sequence[Ranked]], found: Mapping[str, Held]) -> int:
+def out_of_bounds(
+    asked: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], found: Mapping[str, Memorization]
+) -> int:
     """Rankings and properties of people that break what follows from the definitions (definitions 003.4, 4 and 6).
 
     z* has bounds where one value is true: of several, each is a rival of the others in all leads but its own.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.calibration import ALPHA
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
-from uds_bench.audits.association.rates import Held, held
+from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import from_json, scored, to_json, uncancelled
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.metrics.metric import FactValue, Measure, Measured
@@ -30,7 +30,7 @@ CHECKED = 3
 class AssociationEvaluator:
     """Which of what is asked ranks first, template by template. See `uds_bench.scoring.evaluator.Evaluator`."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[ProbeItem, ...]
     alpha: float = ALPHA
 
     measure: ClassVar[Measure] = Measure(
@@ -43,7 +43,7 @@ class AssociationEvaluator:
     variant: ClassVar[str] = "default"
 
     @property
-    def units(self) -> Sequence[Asked]:
+    def units(self) -> Sequence[ProbeItem]:
         return self.asked
 
     @cached_property
@@ -82,7 +82,7 @@ def ranks_of(score: Score) -> dict[str, list[Ranked]]:
     return {fact.id: from_json(fact.detail["ranks"]) for fact in score.per_fact}
 
 
-def held_beside(score: Score, asked: Sequence[Asked]) -> tuple[dict[str, Held], dict[str, Held]]:
+def held_beside(score: Score, asked: Sequence[ProbeItem]) -> tuple[dict[str, Memorization], dict[str, Memorization]]:
     """Of a score of `inquiry.beside_context`: by property of a person, the bare sentence and the one behind others."""
     ranks = ranks_of(score)
     truths = {one.id: one.candidates.truths for one in asked}
@@ -90,7 +90,7 @@ def held_beside(score: Score, asked: Sequence[Asked]) -> tuple[dict[str, Held], 
     return first, second
 
 
-def held_of(score: Score, asked: Sequence[Asked]) -> dict[str, Held]:
+def held_of(score: Score, asked: Sequence[ProbeItem]) -> dict[str, Memorization]:
     """By property of a person, what its templates come to."""
     ranks = ranks_of(score)
     return {one.id: held(ranks[one.id], one.candidates.truths) for one in asked}

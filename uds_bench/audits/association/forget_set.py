@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.facts.fact import Fact, Split
 from uds_bench.facts.stated import stated
@@ -18,7 +18,7 @@ class Evidence:
     """One value that is true of a person. `strict`, `lenient`: the templates under which it ranks before all that is
     untrue, ties counted against it and for it."""
 
-    asked: Asked
+    asked: ProbeItem
     value: str
     strict: tuple[int, ...]
     lenient: tuple[int, ...]
@@ -41,7 +41,7 @@ class Evidence:
         }
 
 
-def evidence(one: Asked, ranks: Sequence[Ranked]) -> Iterator[Evidence]:
+def evidence(one: ProbeItem, ranks: Sequence[Ranked]) -> Iterator[Evidence]:
     """Every true value of one property of a person, held or not."""
     for at, value in enumerate(one.candidates.truths):
         leads = [rank.leads[at] for rank in ranks]
@@ -58,7 +58,7 @@ def evidence(one: Asked, ranks: Sequence[Ranked]) -> Iterator[Evidence]:
 
 
 def held_values(
-    asked: Sequence[Asked], ranks: Mapping[str, Sequence[Ranked]], lenient: bool = False, every: bool = False
+    asked: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], lenient: bool = False, every: bool = False
 ) -> list[Evidence]:
     """What is held of some people: under any template, or, with `every`, under all of them."""
     found = []

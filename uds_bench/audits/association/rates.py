@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.statistics import Rate, apart_bootstrap, cluster_bootstrap, mean, paired_bootstrap
 
 
 @dataclass(frozen=True)
-class Held:
+class Memorization:
     """One person and property over all templates; shares are 0 to 1, higher is more knowledge.
 
     `mean`: share of templates that it is memorized under (M, the headline); `every`, `some`: whether under all of them,
@@ -41,12 +41,12 @@ class Held:
         return float(np.maximum(self.mean, self.first))
 
 
-def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Held:
+def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
     """What the templates of one person and property come to. Raises ValueError for none of them."""
     if not ranks:
         raise ValueError("no template: give one or more")
     memorized = [one.memorized for one in ranks]
-    return Held(
+    return Memorization(
         mean(map(float, memorized)),
         all(memorized),
         any(memorized),
@@ -61,7 +61,7 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Held:
 Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "most"]
 
 
-def over(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> Rate:
+def over(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> Rate:
     """The mean over some people and properties, its interval over people; NaN of nobody.
 
     Shares are 0 to 1; `strength` is z*, any number, and counts all properties, memorized or not. Higher is more
@@ -73,7 +73,10 @@ def over(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "
 
 
 def lost(
-    asked: Sequence[Asked], before: Mapping[str, Held], after: Mapping[str, Held], reading: Reading = "mean"
+    asked: Sequence[ProbeItem],
+    before: Mapping[str, Memorization],
+    after: Mapping[str, Memorization],
+    reading: Reading = "mean",
 ) -> Rate:
     """How much more of the same people one model holds than another, people drawn in pairs; NaN of nobody."""
     values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in asked]
@@ -84,8 +87,8 @@ def lost(
 
 
 def more(
-    first: tuple[Sequence[Asked], Mapping[str, Held]],
-    second: tuple[Sequence[Asked], Mapping[str, Held]],
+    first: tuple[Sequence[ProbeItem], Mapping[str, Memorization]],
+    second: tuple[Sequence[ProbeItem], Mapping[str, Memorization]],
     reading: Reading = "mean",
 ) -> Rate:
     """How much more is held of some people than of others, by the same model or another; NaN of nobody."""
@@ -94,7 +97,7 @@ def more(
     return Rate(values[0] - values[1], apart_bootstrap(*sides))
 
 
-def by_luck(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading = "mean") -> float:
+def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> float:
     """What scores that know nothing of anybody would come to: for `some`, if luck under one template told nothing of
     luck under another, which is the most that it can be."""
     if reading == "some":
@@ -102,11 +105,11 @@ def by_luck(asked: Sequence[Asked], found: Mapping[str, Held], reading: Reading 
     return mean(found[one.id].chance for one in asked)
 
 
-def _of(one: Held, reading: Reading) -> float:
+def _of(one: Memorization, reading: Reading) -> float:
     return float(getattr(one, reading))
 
 
-def nothing_of(asked: Sequence[Asked], found: Mapping[str, Held]) -> list[str]:
+def nothing_of(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> list[str]:
     """The people of whom nothing is memorized under any template (H_{M=0}), in order."""
     some = {one.cluster for one in asked if found[one.id].some}
     return [person for person in dict.fromkeys(one.cluster for one in asked) if person not in some]

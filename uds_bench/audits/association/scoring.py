@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.audits.association.asked import Asked
 from uds_bench.audits.association.calibration import ALPHA, as_printed, calibrated
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked, ranked
 from uds_bench.facts.templates import GENERIC
 from uds_bench.statistics import finite_or_none
@@ -22,7 +22,7 @@ TOGETHER = 60
 """Properties of people whose sentences are scored together: names are shared, memory is not without end."""
 
 
-def scored(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
+def scored(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
     """For each property of a person, in order, its rank under each template."""
     for start in range(0, len(asked), TOGETHER):
         some = asked[start : start + TOGETHER]
@@ -34,7 +34,7 @@ def scored(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = ALPH
             first += size
 
 
-def ranks(one: Asked, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranked:
+def ranks(one: ProbeItem, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranked:
     """One template's rank from the likelihoods of its sentences, [names, candidates]."""
     similar, generic = (table[1:-1], table[-1]) if one.generic else (table[1:], None)
     truths = len(one.candidates.truths)
@@ -43,7 +43,7 @@ def ranks(one: Asked, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranke
     return replace(found, said=one.candidates.values[best[0]] if len(best) == 1 else None)
 
 
-def uncancelled(asked: Sequence[Asked], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
+def uncancelled(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
     """How far scores as printed, which read sentences about nobody, are from those that do not, nats: the most over
     candidates, what all candidates share left out. 0 but for rounding at alpha 1 (definitions 003.4, 1)."""
     furthest = 0.0

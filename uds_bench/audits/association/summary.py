@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uds_bench.audits.association.asked import Asked
-from uds_bench.audits.association.inquiry import Inquiry
-from uds_bench.audits.association.rates import Held, Reading, by_luck, nothing_of, over
+from uds_bench.audits.association.probe_items import ProbeItem
+from uds_bench.audits.association.probe_set import ProbeSet
+from uds_bench.audits.association.rates import Memorization, Reading, by_luck, nothing_of, over
 
 
-def report(inquiry: Inquiry, models: Mapping[str, Mapping[str, Held]], judged: Sequence[str]) -> dict[str, Any]:
+def report(
+    inquiry: ProbeSet, models: Mapping[str, Mapping[str, Memorization]], judged: Sequence[str]
+) -> dict[str, Any]:
     """`models`: what each holds, by property of a person."""
     groups = {**inquiry.cohorts, "to be forgotten": inquiry.requested}
     if inquiry.requested:
@@ -32,7 +34,7 @@ def report(inquiry: Inquiry, models: Mapping[str, Mapping[str, Held]], judged: S
     }
 
 
-def _numbers(rows: Sequence[Asked], held: Mapping[str, Held]) -> dict[str, Any]:
+def _numbers(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> dict[str, Any]:
     readings: tuple[Reading, ...] = ("mean", "every", "some", "lenient", "strength", "first")
     return {
         **{key: over(rows, held, key).to_json() for key in readings},
@@ -41,7 +43,7 @@ def _numbers(rows: Sequence[Asked], held: Mapping[str, Held]) -> dict[str, Any]:
     }
 
 
-def _by_property(asked: Sequence[Asked], held: Mapping[str, Held]) -> list[dict[str, Any]]:
+def _by_property(asked: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> list[dict[str, Any]]:
     found = []
     for id in dict.fromkeys(one.told.id for one in asked):
         rows = [one for one in asked if one.told.id == id]

@@ -11,7 +11,7 @@ from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.api import Opened, Session, plain, prepared
 from uds_bench.audits.bypass import finding
 from uds_bench.audits.bypass.evaluator import LIMIT, BypassEvaluator, probed_of
-from uds_bench.audits.bypass.finding import Finding, Word
+from uds_bench.audits.bypass.finding import Finding, Outcome
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.section import Bypass
@@ -28,7 +28,7 @@ RANDOM = random_weights()
 
 
 @dataclass(frozen=True)
-class Examined:
+class Result:
     """One checkpoint: its score, what was probed of it by split, and its finding."""
 
     score: Score
@@ -57,25 +57,25 @@ class BypassAudit(Opened):
 
     def __init__(self, section: Bypass, runner: ScoreRunner, canaries: CanarySet, plan: Sequence[Request] = ()) -> None:
         self.section, self.runner, self.canaries, self.plan = section, runner, canaries, plan
-        self._examined: dict[Request, Examined] = {}
+        self._examined: dict[Request, Result] = {}
 
     @property
     def controls(self) -> Mapping[str, str]:
         """Models whose verdict is known in advance: `fail` or `pass` by name."""
         return self.section.controls()
 
-    def examined(self, model: str) -> list[Examined]:
+    def examined(self, model: str) -> list[Result]:
         """A model's checkpoints, one a seed; everything planned is examined with the first."""
         found = [self._one(Request(name)) for name in self.section.seeds(model)]
         if len({one.score.provenance["checkpoint"] for one in found}) < len(found):
             raise ConfigurationError(f"[bypass] models {model}: two of its seeds hold the same weights: name each once")
         return found
 
-    def with_random_weights(self, model: str) -> Examined:
+    def with_random_weights(self, model: str) -> Result:
         """A model's first checkpoint with every weight drawn anew."""
         return self._one(Request(next(iter(self.section.seeds(model))), RANDOM.name))
 
-    def word(self, model: str) -> tuple[Word, str]:
+    def word(self, model: str) -> tuple[Outcome, str]:
         """What a model comes to over its seeds, and why."""
         return finding.over_seeds([one.finding for one in self.examined(model)])
 
@@ -102,10 +102,10 @@ class BypassAudit(Opened):
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
         return [(self.runner, list(self.plan))]
 
-    def _one(self, place: Request) -> Examined:
+    def _one(self, place: Request) -> Result:
         if place not in self._examined:
             score = self.runner.score(place, self.plan)
-            self._examined[place] = Examined(score, self.canaries)
+            self._examined[place] = Result(score, self.canaries)
         return self._examined[place]
 
 

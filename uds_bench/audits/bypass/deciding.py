@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uds_bench.audits.bypass.finding import Finding, Word
+from uds_bench.audits.bypass.finding import Finding, Outcome
 from uds_bench.claims.record import Control
 from uds_bench.verdicts import Decision, Verdict
 
 DECIDED = {
-    Word.NO_BYPASS: Verdict.PASS,
-    Word.NON_IDENTIFYING: Verdict.WARNING,
-    Word.OPEN: Verdict.INCONCLUSIVE,
+    Outcome.NO_BYPASS: Verdict.PASS,
+    Outcome.NON_IDENTIFYING: Verdict.WARNING,
+    Outcome.OPEN: Verdict.INCONCLUSIVE,
 }
 """What a word means for a release; every other one is a fail. A gap that identifies nothing clears nobody: it is a
 warning, and whether the weights answer under another trace is the claim about invariance."""
 
 
-def decide(word: Word, why: str, findings: Sequence[Finding]) -> Decision:
+def decide(word: Outcome, why: str, findings: Sequence[Finding]) -> Decision:
     """The word as a verdict, with the gap of the first seed as its number."""
     first = findings[0]
     return Decision(DECIDED.get(word, Verdict.FAIL), first.gap.value, first.gap.interval, f"{word}: {why}")
 
 
-def known(name: str, must: str, word: Word, why: str, findings: Sequence[Finding]) -> Control:
+def known(name: str, must: str, word: Outcome, why: str, findings: Sequence[Finding]) -> Control:
     """A model whose verdict is known in advance, as it came out."""
     found = decide(word, why, findings)
     told = f"{found.verdict} ({word})"

@@ -17,7 +17,7 @@ GROUPS = ("full", "retain", "nested", "pools", "candidates", "every_candidate")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ScoreRequest:
     """What a test declares by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`.
 
     Groups are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate (with
@@ -29,16 +29,18 @@ class Wish:
     under: tuple[str, ...]
 
 
-def wishes_of(marks: Iterable[Any]) -> list[Wish]:
+def wishes_of(marks: Iterable[Any]) -> list[ScoreRequest]:
     """What the marks of the selected tests declare."""
     wishes = []
     for mark in marks:
         of, under = mark.kwargs.get("of", GROUPS[:-1]), mark.kwargs.get("under", (NONE,))
-        wishes += [Wish(metric, tuple(of), tuple(under)) for metric in mark.args]
+        wishes += [ScoreRequest(metric, tuple(of), tuple(under)) for metric in mark.args]
     return wishes
 
 
-def plan_requests(section: Depth, facts: FactSet, wishes: Iterable[Wish], candidates: Iterable[str]) -> list[Request]:
+def plan_requests(
+    section: Depth, facts: FactSet, wishes: Iterable[ScoreRequest], candidates: Iterable[str]
+) -> list[Request]:
     """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them."""
     groups = {
         "full": ["full"],

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, field_serializer
 
-from uds_bench.attacks import Attack, find_attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import Table
 from uds_bench.manifest.toml import Document, Keys
 from uds_bench.manifest.types import Checkpoint, Checkpoints, Count, File, Pool, Positive, located, written
+
+if TYPE_CHECKING:
+    from uds_bench.attacks import Attack
 
 
 def _option(value: Any) -> int | str:
@@ -121,6 +123,8 @@ class Depth(Section):
 
     def chosen_attacks(self) -> dict[str, Attack]:
         """The attacks that the file names, with its settings."""
+        from uds_bench.attacks import find_attack
+
         settings = self.attacks.model_dump(exclude_none=True)
         return {name: find_attack(name, **settings[name]) for name in settings}
 

@@ -27,7 +27,7 @@ SPOT = ("direct",)
 
 
 @dataclass(frozen=True)
-class Seen:
+class Result:
     """One checkpoint's score and what was judged of it, prompt by prompt."""
 
     score: Score
@@ -45,22 +45,22 @@ class LmlmAudit(Opened):
 
     def __init__(self, section: Lmlm, whole: ScoreRunner, spot: ScoreRunner, plan: Sequence[Request] = ()) -> None:
         self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
-        self._seen: dict[tuple[Request, bool], Seen] = {}
+        self._seen: dict[tuple[Request, bool], Result] = {}
         self._perfect: dict[tuple[Policy, str | None], list[Judged]] = {}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         return _evaluator(self.whole).cells
 
-    def seen(self, model: str) -> Seen:
+    def seen(self, model: str) -> Result:
         """A judged model, in every wording; everything planned is examined with the first that is asked for."""
         return self._one(Request(model), True)
 
-    def control(self, model: str) -> Seen:
+    def control(self, model: str) -> Result:
         """A model whose verdict is known."""
         return self._one(Request(model), False)
 
-    def with_random_weights(self, model: str) -> Seen:
+    def with_random_weights(self, model: str) -> Result:
         """A model with every weight drawn anew."""
         return self._one(Request(model, attack=RANDOM.name), False)
 
@@ -111,12 +111,12 @@ class LmlmAudit(Opened):
         controls = [Request(name) for name in self.section.must_fail]
         return [(self.whole, list(self.plan)), (self.spot, controls)]
 
-    def _one(self, place: Request, whole: bool) -> Seen:
+    def _one(self, place: Request, whole: bool) -> Result:
         if (place, whole) not in self._seen:
             runner = self.whole if whole else self.spot
             score = runner.score(place, self.plan if whole else ())
             evaluator = _evaluator(runner)
-            self._seen[place, whole] = Seen(score, judge(evaluator.cells, evaluator.units, replies_of(score)))
+            self._seen[place, whole] = Result(score, judge(evaluator.cells, evaluator.units, replies_of(score)))
         return self._seen[place, whole]
 
 

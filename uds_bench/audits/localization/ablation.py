@@ -15,10 +15,10 @@ from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.detectability import Detected, detect
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.targets import auc_of, edited
-from uds_bench.audits.localization.weights import HEADLINE
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.statistics import Rate, finite_or_none

@@ -16,11 +16,11 @@ from uds_bench.audits.localization import precision, summary, tasks
 from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
+from uds_bench.audits.localization.names import HEADLINE, Target
 from uds_bench.audits.localization.rates import Leaks, Tellings, extraction_in_any_words, known, leaked
 from uds_bench.audits.localization.section import Localization
-from uds_bench.audits.localization.targets import Target
 from uds_bench.audits.localization.utility import Answers, answers_of
-from uds_bench.audits.localization.weights import HEADLINE, Weighed
+from uds_bench.audits.localization.weights import WeightScores
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.embedded import EMBEDDED
 from uds_bench.checkpoints.masks import read_masks
@@ -36,7 +36,7 @@ NAME = "localization"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Result:
     """One checkpoint's score, and what it holds."""
 
     score: Score
@@ -53,7 +53,7 @@ class Seen:
         return found
 
     @cached_property
-    def weighed(self) -> Weighed:
+    def weighed(self) -> WeightScores:
         """Where its weights moved; for an update alone."""
         found = weighed_of(self.score)
         if found is None:
@@ -76,13 +76,13 @@ class LocalizationAudit(Opened):
         self.section, self.experiment = section, experiment
         self.telling, self.leaking, self.asking = telling, leaking, asking
         self.names = [name for name in names if not name.endswith(".unmasked")]
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, Result] = {}
         self._leaks: dict[str, Leaks] = {}
 
-    def seen(self, model: str) -> Seen:
+    def seen(self, model: str) -> Result:
         """A model by its name in the section; everything planned is examined with the first that is asked for."""
         if model not in self._seen:
-            self._seen[model] = Seen(self.telling.score(Request(model), [Request(name) for name in self.names]))
+            self._seen[model] = Result(self.telling.score(Request(model), [Request(name) for name in self.names]))
             if model in self.updates and self._seen[model].tokens != self.seen("injected").tokens:
                 del self._seen[model]
                 raise CheckpointError(
@@ -104,7 +104,7 @@ class LocalizationAudit(Opened):
         return known(self.experiment.forget, self.seen("injected").told)
 
     @property
-    def neutral(self) -> Weighed | None:
+    def neutral(self) -> WeightScores | None:
         """Where neutral training moved the weights; None where the manifest names no such model.
 
         Raises ConfigurationError where it moved none that a group was written into: no claim can fail it for that.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.localization.precision import LOCALIZED
-from uds_bench.audits.localization.targets import MARGIN
+from uds_bench.audits.localization.names import LOCALIZED, MARGIN
 from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
 
 CLAIMS = (

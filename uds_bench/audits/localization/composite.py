@@ -12,14 +12,13 @@ from scipy.stats import rankdata
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
 from uds_bench.audits.localization.controls import seed_of
 from uds_bench.audits.localization.families import Family
+from uds_bench.audits.localization.names import MOST, Target
 from uds_bench.audits.localization.reading import Lineup, Marks
-from uds_bench.audits.localization.targets import Target, sides
+from uds_bench.audits.localization.targets import sides
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.checkpoints.stored import pieces
 
 FOLDS = 5
-MOST = 2_000_000
-"""Weights that are drawn, uniformly, where there are more (appendix E)."""
 
 
 def composite_auc(lineup: Lineup, families: Sequence[Family], target: Target, seed: int = 0, most: int = MOST) -> Auc:

@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from uds_bench.audits.localization.composite import MOST
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.leaks import ATTEMPTS, first_leaks
-from uds_bench.audits.localization.outputs import ASKED, ROOM, Told, tell
+from uds_bench.audits.localization.leaks import first_leaks
+from uds_bench.audits.localization.names import ASKED, ATTEMPTS, MOST
+from uds_bench.audits.localization.outputs import ROOM, tell
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.weights import Weighed, weigh
+from uds_bench.audits.localization.record import Told
+from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.weights import weight_files
@@ -201,7 +202,7 @@ def told_of(score: Score) -> dict[str, dict[str, Told | None]]:
     }
 
 
-def weighed_of(score: Score) -> Weighed | None:
+def weighed_of(score: Score) -> WeightScores | None:
     """Where the weights moved, as a stored score has it; None for a checkpoint that is no update."""
     found: Mapping[str, Any] | None = score.notes["weights"]
-    return None if found is None else Weighed.from_json(found)
+    return None if found is None else WeightScores.from_json(found)

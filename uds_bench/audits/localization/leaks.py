@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from uds_bench.audits.localization.names import ATTEMPTS
 from uds_bench.audits.localization.outputs import ROOM, holds
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.generation import continue_greedily, words
 
-ATTEMPTS = 200
-"""Prompts a person (section 4.3)."""
 ROUND = 20
 """Prompts that are asked together before those who leaked are asked no more."""
 
@@ -49,12 +48,6 @@ def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = A
                 held = holds(words(tokenizer, reply), items[at].answer)
                 found[at] = Leak(number + 1 if held else None, found[at].cut + (not held and not reply.ended))
     return found
-
-
-def jaccard(first: Iterable[str], second: Iterable[str]) -> float | None:
-    """Overlap of two sets of people, 0 to 1 and 1 where they are the same; None where both are empty."""
-    a, b = set(first), set(second)
-    return len(a & b) / len(a | b) if a | b else None
 
 
 def _answer(tokenizer: object, item: Item) -> tuple[int, ...]:

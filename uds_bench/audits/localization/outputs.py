@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
+from uds_bench.audits.localization.names import ASKED
+from uds_bench.audits.localization.record import Told
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.spellings import bare, normalized, says
@@ -17,38 +17,12 @@ from uds_bench.metrics.es import extraction_strength
 from uds_bench.metrics.prob import prob
 from uds_bench.statistics import mean
 
-ASKED = 3
-"""Questions of each form that an item is asked."""
 ROOM = 32
 """New tokens that a reply may have beyond the longest answer: a sentence around it, or what is said late would pass for
 forgotten."""
 
 LONG = 6
 """Letters and digits that do not stand one after another by chance, across words that say something else."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """One item under one form of question, means over the questions; all 0 to 1, higher is more knowledge.
-
-    `said`: share of replies that hold the answer, the extraction rate of the item (Lacuna, section 3.3); `em`, `es`
-    and `prob` as in `uds_bench.metrics`, `es` as the field has it, whose `floor` is 1/|y| whatever the model knows.
-    `cut`: share of replies that did not hold it and did not end either: it may have come later.
-    """
-
-    said: float
-    em: float
-    es: float
-    prob: float
-    floor: float
-    cut: float = 0.0
-
-    @classmethod
-    def from_json(cls, found: Any) -> Told:
-        return cls(**found)
-
-    def to_json(self) -> dict[str, float]:
-        return asdict(self)
 
 
 def tell(

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.targets import MARGIN, Target
-from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED, Subject, Weighed
+from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, MARGIN, PUBLISHED, Subject, Target
 from uds_bench.statistics import Interval
 
-LOCALIZED = 0.9
+if TYPE_CHECKING:
+    from uds_bench.audits.localization.weights import WeightScores
 
 
-class Word(StrEnum):
+class Outcome(StrEnum):
     """`localized`: the lower limit clears the bound; `not localized`: the whole interval is about one half."""
 
     LOCALIZED = "localized"
@@ -41,22 +42,22 @@ class Best:
         return null_band(self.auc.positives, self.auc.negatives, self.families)
 
     @property
-    def word(self) -> Word:
+    def word(self) -> Outcome:
         low, high = self.interval.low, self.interval.high
         if low >= LOCALIZED:
-            return Word.LOCALIZED
+            return Outcome.LOCALIZED
         if low >= 0.5 - MARGIN and high <= 0.5 + MARGIN:
-            return Word.BLIND
-        return Word.BETWEEN if low > 0.5 + MARGIN and high < LOCALIZED else Word.OPEN
+            return Outcome.BLIND
+        return Outcome.BETWEEN if low > 0.5 + MARGIN and high < LOCALIZED else Outcome.OPEN
 
 
-def off_by(found: Weighed, family: str, subject: Subject = "random", target: Target = HEADLINE) -> float:
+def off_by(found: WeightScores, family: str, subject: Subject = "random", target: Target = HEADLINE) -> float:
     """How far from one half a subject is on a target; infinity where it was not scored."""
     auc = found.aucs.get(subject, {}).get(target, {}).get(family)
     return float("inf") if auc is None else abs(auc.value - 0.5)
 
 
-def counting(found: Weighed, neutral: Weighed | None, target: Target = HEADLINE) -> list[str]:
+def counting(found: WeightScores, neutral: WeightScores | None, target: Target = HEADLINE) -> list[str]:
     """The families that none of three updates is told by, against a target: the random one, neutral training, and one
     of everything but the forget mask, which reversals and the composite may take for one that went back on injection
     there. A contrast has no neutral control, as there is no second neutral training: it counts by the random one, and
@@ -80,7 +81,7 @@ def _is_told(auc: Auc | None) -> bool:
 
 
 def best(
-    found: Weighed, families: Iterable[str], subject: Subject = "unlearned", target: Target = HEADLINE
+    found: WeightScores, families: Iterable[str], subject: Subject = "unlearned", target: Target = HEADLINE
 ) -> Best | None:
     """The maximum over some families on a target; None where none of them counts."""
     there = found.aucs[subject][target]
@@ -91,19 +92,19 @@ def best(
     return Best(name, there[name], len(listed))
 
 
-def published(found: Weighed, subject: Subject = "unlearned") -> tuple[str, Auc]:
+def published(found: WeightScores, subject: Subject = "unlearned") -> tuple[str, Auc]:
     """The maximum over all families and the composite against all other weights, as the paper reports it."""
     there = found.aucs[subject][PUBLISHED]
     name = max(there, key=lambda family: there[family].value)
     return name, there[name]
 
 
-def moves_nothing(found: Weighed) -> bool:
+def moves_nothing(found: WeightScores) -> bool:
     """Whether no group's weights are other than the injected model's."""
     return found.touched.untouched == found.touched.wanted and not found.touched.elsewhere
 
 
-def identity_gap(found: Weighed, subject: Subject = "unlearned") -> float | None:
+def identity_gap(found: WeightScores, subject: Subject = "unlearned") -> float | None:
     """How far AUC(raw) is from 1 - p0/2; None where the update moved others too, or nothing: nothing follows."""
     if found.touched.elsewhere or moves_nothing(found):
         return None

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
-from uds_bench.audits.localization.leaks import jaccard
-from uds_bench.audits.localization.outputs import Told
+from uds_bench.audits.localization.record import Told
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Rate, cluster_bootstrap, mean, paired_bootstrap
 from uds_bench.verdicts import Step
 
 Form = Literal["plain", "paraphrased"]
+FORMS: tuple[Form, ...] = get_args(Form)
 Tellings = Mapping[str, Mapping[str, Told | None]]
 """By item and form of question."""
 Leaks = Sequence[Mapping[str, bool]]
 """By seed and item, whether the answer was given away."""
 KNOWN = 0.5
 """Share of replies that hold the answer above which an item counts as memorized (Lacuna, section 3.4)."""
+
+
+def jaccard(first: Iterable[str], second: Iterable[str]) -> float | None:
+    """Overlap of two sets of people, 0 to 1 and 1 where they are the same; None where both are empty."""
+    a, b = set(first), set(second)
+    return len(a & b) / len(a | b) if a | b else None
 
 
 def extraction(items: Sequence[Item], told: Tellings, form: Form = "plain") -> Rate:

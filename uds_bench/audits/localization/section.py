@@ -7,9 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from uds_bench.audits.localization.composite import MOST
-from uds_bench.audits.localization.leaks import ATTEMPTS
-from uds_bench.audits.localization.outputs import ASKED
+from uds_bench.audits.localization.names import ASKED, ATTEMPTS, MOST
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from uds_bench.audits.localization import precision, rates
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.outputs import Told
-from uds_bench.audits.localization.rates import Form, Leaks, Tellings
+from uds_bench.audits.localization.rates import FORMS, Form, Leaks, Tellings
+from uds_bench.audits.localization.record import Told
 from uds_bench.audits.localization.utility import Answers, accuracy, change, guesser
-from uds_bench.audits.localization.weights import Weighed
+from uds_bench.audits.localization.weights import WeightScores
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import finite_or_none, mean
 
-FORMS: tuple[Form, ...] = get_args(Form)
 METRICS = ("said", "em", "es", "prob", "floor")
 
 
 def report(
     experiment: Experiment,
-    seen: Mapping[str, tuple[Tellings, Weighed | None]],
+    seen: Mapping[str, tuple[Tellings, WeightScores | None]],
     leaks: Mapping[str, tuple[Mapping[str, bool], Leaks]],
     candidates: Sequence[str],
-    neutral: Weighed | None,
+    neutral: WeightScores | None,
     answers: Mapping[str, Answers] | None = None,
 ) -> dict[str, Any]:
     """What the run report shows. `seen`: by model what it says and, of updates, where the weights moved; `leaks`: by
@@ -51,7 +50,9 @@ def report(
     }
 
 
-def _model(experiment: Experiment, told: Tellings, weighed: Weighed | None, neutral: Weighed | None) -> dict[str, Any]:
+def _model(
+    experiment: Experiment, told: Tellings, weighed: WeightScores | None, neutral: WeightScores | None
+) -> dict[str, Any]:
     parts = {
         "forget": experiment.forget,
         "retain": experiment.retain,
@@ -71,7 +72,7 @@ def _outputs(items: Sequence[Item], told: Tellings, form: Form) -> dict[str, Any
     return {**means, "rate": rates.extraction(items, told, form).to_json()}
 
 
-def _weights(weighed: Weighed, neutral: Weighed | None) -> dict[str, Any]:
+def _weights(weighed: WeightScores, neutral: WeightScores | None) -> dict[str, Any]:
     counted = precision.counting(weighed, neutral)
     best, (name, published) = precision.best(weighed, counted), precision.published(weighed)
     headline = None if best is None else {"family": best.family, "word": best.word, **_auc(best.auc, best.families)}

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
 from uds_bench.audits.localization.families import FAMILIES, INJECTION, Family
+from uds_bench.audits.localization.names import Target
 from uds_bench.audits.localization.reading import Lineup, Marks
 from uds_bench.checkpoints.masks import Masks
-
-Target = Literal["forget_among_groups", "forget", "forget_or_retain"]
-TARGETS: tuple[Target, ...] = get_args(Target)
-"""The forget mask among the other groups' masks, all of them written to (ours, the headline: a score that sees
-injection alone finds nothing); the forget mask among all other weights, and forget or retain among all other (both
-published)."""
-
-
-MARGIN = 0.03
-"""Further than this from one half, an update that knows nothing of the masks is told by them all the same."""
 
 
 def sides(masks: Masks, name: str, rows: slice, target: Target) -> tuple[Marks, Marks]:

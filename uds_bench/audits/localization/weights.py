@@ -7,33 +7,27 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, get_args
+from typing import Any
 
 from uds_bench.audits.localization.auc import Auc
-from uds_bench.audits.localization.composite import MOST, composite_auc
+from uds_bench.audits.localization.composite import composite_auc
 from uds_bench.audits.localization.controls import misplaced_update, permuted, planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
+from uds_bench.audits.localization.names import HEADLINE, MOST, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.targets import TARGETS, Target, Touched, auc_of, touched, written
+from uds_bench.audits.localization.targets import Touched, auc_of, touched, written
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.stored import write_shards
 from uds_bench.statistics import finite_or_none
 
-Subject = Literal["unlearned", "random", "permuted", "planted", "misplaced"]
-SUBJECTS: tuple[Subject, ...] = get_args(Subject)
-"""The update itself; one as long in directions that are drawn; itself against masks that are drawn anew; one that
-lies within the forget mask; and one everywhere but there."""
 COMPOSITE = "composite"
 COMPOSED: tuple[Subject, ...] = ("unlearned", "random", "misplaced")
 """The subjects of which the composite is learned."""
-HEADLINE: Target = "forget_among_groups"
-PUBLISHED: Target = "forget"
-
 Aucs = Mapping[Target, Mapping[str, Auc]]
 
 
 @dataclass(frozen=True)
-class Weighed:
+class WeightScores:
     """AUCs by subject, target and family; `touched`: what the update left and moved; `weights`: how many are scored;
     `absent`: families that had no control to be read beside; `outside`: see `Lineup.outside`; `unmasked`: |D_unmask| of
     that control against the headline target, None without it: it knows of no mask; `written`: as the function."""
@@ -57,7 +51,7 @@ class Weighed:
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Weighed:
+    def from_json(cls, found: Mapping[str, Any]) -> WeightScores:
         # In the order of their lists, whatever that of a file is: of equals the first is the best one.
         aucs = {
             subject: {
@@ -74,7 +68,7 @@ class Weighed:
         return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told)
 
 
-def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> Weighed:
+def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> WeightScores:
     """Score an update, and the four beside it, by every family whose checkpoints are there and by all together.
 
     `most`: weights that the composite is learned from. What is drawn follows `seed`; drawn updates and masks lie in a
@@ -93,7 +87,7 @@ def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> Weighed:
                 aucs[subject][target] = found
     absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
     left, weights, outside = touched(lineup, HEADLINE), lineup.masks.weights, lineup.outside()
-    return Weighed(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup))
+    return WeightScores(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup))
 
 
 def _unmasked(lineup: Lineup) -> Auc | None:

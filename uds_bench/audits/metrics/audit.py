@@ -10,10 +10,10 @@ from uds_bench.audits.depth.audit import NAME as DEPTH
 from uds_bench.audits.depth.audit import DepthAudit
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics import diagnosis
+from uds_bench.audits.metrics.check_context import CheckContext, opener
 from uds_bench.audits.metrics.embedded import KEPT
 from uds_bench.audits.metrics.evaluation import Models
 from uds_bench.audits.metrics.judging import MetaEvaluation, judge
-from uds_bench.audits.metrics.trial import Trial, opener
 from uds_bench.checkpoints.embedded import EMBEDDED
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet
@@ -36,7 +36,7 @@ class MetricsAudit(Opened):
         return judge(self.depth.section, self.facts, self.depth.request)
 
     @cached_property
-    def trial(self) -> Trial:
+    def trial(self) -> CheckContext:
         """The manifest's models to try a metric of your own on: `audits.metrics.metric_checks` gives the checks."""
         section, pools = self.depth.section, self.depth.section.pools
         models = Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(section.unlearned))
@@ -44,7 +44,9 @@ class MetricsAudit(Opened):
         specs = self._session.ready({name: named[name] for name in used}, used)
         attacks = section.chosen_attacks()
         keep = KEPT if all(named[name].model.startswith(EMBEDDED) for name in used) else 1
-        return Trial(models, self.facts, opener(specs, self.facts, attacks, self._session.device), attacks, keep=keep)
+        return CheckContext(
+            models, self.facts, opener(specs, self.facts, attacks, self._session.device), attacks, keep=keep
+        )
 
     def report(self) -> dict[str, Any]:
         """Where other processes judged, what they stored is read; nothing is scored anew."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from uds_bench.audits.metrics.check_context import BATCH_SIZE, CheckContext, Tried
 from uds_bench.audits.metrics.estimate import Estimate
-from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, MetricRow, evaluate
+from uds_bench.audits.metrics.evaluation import MetricRow, evaluate
 from uds_bench.audits.metrics.faithfulness import require_knowledge
-from uds_bench.audits.metrics.trial import BATCH_SIZE, Trial, Tried
+from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.metrics.metric import Metric
 from uds_bench.scores import ENOUGH, Scores
 
@@ -33,14 +34,14 @@ class Seen:
     crashed: bool = False
 
 
-Check = Callable[[Metric, Trial], Seen]
+Check = Callable[[Metric, CheckContext], Seen]
 
 
 def _seen(holds: bool, text: str) -> Seen:
     return Seen("pass" if holds else "fail", text)
 
 
-def check_values(metric: Metric, trial: Trial) -> Seen:
+def check_values(metric: Metric, trial: CheckContext) -> Seen:
     """Every fact of every model has a finite value or a reason, at least half of them a value, and every model one."""
     wrong = []
     for name, found in _plain(metric, trial):
@@ -60,7 +61,7 @@ def check_values(metric: Metric, trial: Trial) -> Seen:
     return _seen(not wrong, "; ".join(wrong) or f"finite, or a reason given, for every fact of {count} models")
 
 
-def check_range(metric: Metric, trial: Trial) -> Seen:
+def check_range(metric: Metric, trial: CheckContext) -> Seen:
     """Every value lies within the metric's declared limits, those of facts and those of models."""
     low, high = metric.limits
     slack = TOLERANCE * (high - low if math.isfinite(high - low) else 0.0)
@@ -78,7 +79,7 @@ def check_range(metric: Metric, trial: Trial) -> Seen:
     return Seen("pass", f"{len(values)} values within {low:g}..{high:g}")
 
 
-def check_direction(metric: Metric, trial: Trial) -> Seen:
+def check_direction(metric: Metric, trial: CheckContext) -> Seen:
     """The full model knows more than the retain model, under the direction that the metric declares."""
     require_knowledge(metric.direction)
     full, retain = (trial.tried(metric, name).score.value for name in (trial.models.full, trial.models.retain))
@@ -89,7 +90,7 @@ def check_direction(metric: Metric, trial: Trial) -> Seen:
     return _seen(more > 0, f"full {full:.4f}, retain {retain:.4f}; {metric.direction} says that full must be {word}")
 
 
-def check_determinism(metric: Metric, trial: Trial) -> Seen:
+def check_determinism(metric: Metric, trial: CheckContext) -> Seen:
     """Models that are loaded and measured again give the same values, bit by bit."""
     for name in _examples(trial):
         again = trial.measure(metric, trial.open(name), name)
@@ -99,7 +100,7 @@ def check_determinism(metric: Metric, trial: Trial) -> Seen:
     return Seen("pass", f"{' and '.join(_examples(trial))}, measured twice: the same")
 
 
-def check_batch_invariance(metric: Metric, trial: Trial) -> Seen:
+def check_batch_invariance(metric: Metric, trial: CheckContext) -> Seen:
     """The batch size changes no value by more than rounding."""
     allowed = TOLERANCE * _scale(metric, trial)
     worst, told = 0.0, ""
@@ -115,14 +116,14 @@ def check_batch_invariance(metric: Metric, trial: Trial) -> Seen:
     return Seen("pass", f"batches of {sizes}: largest difference {worst:.2g} on {told}, {allowed:.0e} is rounding")
 
 
-def _scale(metric: Metric, trial: Trial) -> float:
+def _scale(metric: Metric, trial: CheckContext) -> float:
     """What rounding is a share of: the largest value seen, or the declared range where that is narrower."""
     found = [fact.value for name in _examples(trial) for fact in trial.tried(metric, name).measured.values]
     largest = max((abs(value) for value in found if value is not None and math.isfinite(value)), default=1.0)
     return min(largest or 1.0, metric.limits[1] - metric.limits[0])
 
 
-def check_faithfulness(metric: Metric, trial: Trial) -> Seen:
+def check_faithfulness(metric: Metric, trial: CheckContext) -> Seen:
     """The metric tells models that know from models that never knew better than a coin, under its own direction."""
     row = _row(metric, trial, robust=False)
     if row.faithfulness is None:
@@ -131,12 +132,12 @@ def check_faithfulness(metric: Metric, trial: Trial) -> Seen:
     return _above(row.faithfulness.auc, LEAST_AUC, f"AUC over {sizes}")
 
 
-def check_quantization(metric: Metric, trial: Trial) -> Seen:
+def check_quantization(metric: Metric, trial: CheckContext) -> Seen:
     """Symmetric Q, over candidates that pass the filters: the metric stays put when weights are rounded."""
     return _robust(metric, trial, "q", QUANTIZED, LEAST_Q)
 
 
-def check_relearning(metric: Metric, trial: Trial) -> Seen:
+def check_relearning(metric: Metric, trial: CheckContext) -> Seen:
     """Symmetric R, over candidates that pass the filters: the metric moves under relearning as retain's does."""
     return _robust(metric, trial, "r", RELEARNED, LEAST_R)
 
@@ -153,7 +154,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def look(metric: Metric, check: str, trial: Trial) -> Seen:
+def look(metric: Metric, check: str, trial: CheckContext) -> Seen:
     """Run one check; a metric that raises, whatever it is, fails it, and the other checks go on."""
     try:
         return CHECKS[check](metric, trial)
@@ -161,24 +162,24 @@ def look(metric: Metric, check: str, trial: Trial) -> Seen:
         return Seen("fail", f"raised {type(error).__name__}: {' '.join(str(error).split())}", crashed=True)
 
 
-def _plain(metric: Metric, trial: Trial) -> Iterator[tuple[str, Tried]]:
+def _plain(metric: Metric, trial: CheckContext) -> Iterator[tuple[str, Tried]]:
     for name, _ in trial.models.needed(robust=False):
         yield name, trial.tried(metric, name)
 
 
-def _examples(trial: Trial) -> tuple[str, str]:
+def _examples(trial: CheckContext) -> tuple[str, str]:
     """One model that knows and one that never knew."""
     return trial.models.positive[0], trial.models.negative[0]
 
 
-def _row(metric: Metric, trial: Trial, robust: bool) -> MetricRow:
+def _row(metric: Metric, trial: CheckContext, robust: bool) -> MetricRow:
     # Attacked models are opened only where the check is about them.
     needed = trial.models.needed(robust)
     scores = Scores(trial.tried(metric, *place).score for place in needed)
     return evaluate(scores, [metric], trial.models, utility=trial.utility)[0]
 
 
-def _robust(metric: Metric, trial: Trial, part: Literal["q", "r"], attack: str, least: float) -> Seen:
+def _robust(metric: Metric, trial: CheckContext, part: Literal["q", "r"], attack: str, least: float) -> Seen:
     if missing := [name for name in (QUANTIZED, RELEARNED) if name not in trial.attacks]:
         return Seen("not applicable", f"the trial has no attack {', '.join(missing)}")
     row = _row(metric, trial, robust=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
 
 
@@ -11,7 +11,7 @@ def _faithful(metric: str) -> ClaimSpec:
     return ClaimSpec(
         f"faithfulness.{metric}",
         "threshold",
-        f"{TWENTY[metric].label} tells models that know the facts from models that never knew them.",
+        f"{JUDGED[metric].label} tells models that know the facts from models that never knew them.",
         ">=",
         0.90 if is_uds else 0.50,
         "ours (.971 observed, UDS guide, table 2)" if is_uds else "ours: better than chance, and its golden",
@@ -25,9 +25,9 @@ def _robust(metric: str) -> ClaimSpec:
     return ClaimSpec(
         f"robustness.{metric}",
         "threshold" if is_uds else "golden",
-        f"{TWENTY[metric].label} stays put under quantization and moves as the retain model's does under relearning."
+        f"{JUDGED[metric].label} stays put under quantization and moves as the retain model's does under relearning."
         if is_uds
-        else f"The robustness of {TWENTY[metric].label} under quantization and relearning is what was recorded.",
+        else f"The robustness of {JUDGED[metric].label} under quantization and relearning is what was recorded.",
         ">=" if is_uds else "==",
         0.80 if is_uds else TOLERANCE,
         "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden",
@@ -37,7 +37,7 @@ def _robust(metric: str) -> ClaimSpec:
 
 
 CLAIMS = (
-    *map(_faithful, TWENTY),
+    *map(_faithful, JUDGED),
     ClaimSpec(
         "faithfulness.uds_first",
         "ordering",
@@ -48,7 +48,7 @@ CLAIMS = (
         unit="models",
         must_fail="the metric that tells the pools apart least, put first",
     ),
-    *map(_robust, TWENTY),
+    *map(_robust, JUDGED),
     ClaimSpec(
         "robustness.uds_first",
         "ordering",

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from uds_bench.audits.metrics.check_context import CheckContext
 from uds_bench.audits.metrics.checks import CHECKS, look
 from uds_bench.audits.metrics.embedded import zoo_trial
-from uds_bench.audits.metrics.trial import Trial
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.metric import Metric
 
@@ -36,7 +36,7 @@ class CheckResult:
 
 
 def check_metric(
-    metric: Metric, trial: Trial | None = None, *, expected_failures: Mapping[str, str] | None = None
+    metric: Metric, trial: CheckContext | None = None, *, expected_failures: Mapping[str, str] | None = None
 ) -> list[CheckResult]:
     """Put a metric through every check on the models of a trial, the embedded zoo by default; good if all are `ok`.
 
@@ -56,7 +56,7 @@ class MetricCheck:
 
     name: str
 
-    def __call__(self, metric: Metric, trial: Trial) -> None:
+    def __call__(self, metric: Metric, trial: CheckContext) -> None:
         import pytest
 
         seen = look(metric, self.name, trial)
@@ -90,7 +90,7 @@ def metric_checks(
             yield pytest.param(metric, MetricCheck(check), id=f"{metric.name}-{check}", marks=marks)
 
 
-def _result(metric: Metric, check: str, trial: Trial, reason: str | None) -> CheckResult:
+def _result(metric: Metric, check: str, trial: CheckContext, reason: str | None) -> CheckResult:
     seen = look(metric, check, trial)
     outcome: Outcome = seen.outcome
     if reason is not None and not seen.crashed:

@@ -12,9 +12,10 @@ import pandas as pd
 from uds_bench.attacks import NONE
 from uds_bench.audits.metrics import diagnostics
 from uds_bench.audits.metrics.aggregates import MEMORIZATION, MIA, Standing, standing
-from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, MetricRow, Models
+from uds_bench.audits.metrics.evaluation import MetricRow, Models
 from uds_bench.audits.metrics.faithfulness import histogram
 from uds_bench.audits.metrics.filters import UTILITY_FLOOR
+from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.ranking import rank_methods
 from uds_bench.scores import Score, Scores
 

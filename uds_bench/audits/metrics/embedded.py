@@ -6,8 +6,8 @@ import tomllib
 from importlib import resources
 
 from uds_bench.attacks import find_attack
+from uds_bench.audits.metrics.check_context import CheckContext, opener
 from uds_bench.audits.metrics.evaluation import Models
-from uds_bench.audits.metrics.trial import Trial, opener
 from uds_bench.checkpoints import CheckpointSpec
 
 FILES = ("quick", "zoo")
@@ -15,7 +15,7 @@ KEPT = 64
 """Subjects kept in memory: embedded models take some MB each."""
 
 
-def zoo_trial(device: str = "cpu") -> Trial:
+def zoo_trial(device: str = "cpu") -> CheckContext:
     """The shipped references, pools and candidates, under the attacks of the zoo."""
     from uds_bench.zoo import recipes, specimens  # recipes import what trains, which takes seconds
 
@@ -27,4 +27,4 @@ def zoo_trial(device: str = "cpu") -> Trial:
     specs = {name: CheckpointSpec(str(specimens.folder(model)), dtype="float32") for name, model in named.items()}
     attacks = {name: find_attack(name, **settings) for name, settings in zoo["attacks"].items()}
     facts = recipes.facts()
-    return Trial(models, facts, opener(specs, facts, attacks, device), attacks, keep=KEPT)
+    return CheckContext(models, facts, opener(specs, facts, attacks, device), attacks, keep=KEPT)

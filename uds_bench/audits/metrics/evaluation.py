@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.metrics.estimate import Estimate, harmonic
 from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness
 from uds_bench.audits.metrics.filters import UTILITY_FLOOR, Filtered, filtered
+from uds_bench.audits.metrics.judged import row_of
+from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.robustness import Robustness, robustness
-from uds_bench.audits.metrics.twenty import row_of
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.metric import Metric
 from uds_bench.scores import ENOUGH, Score, Scores
 
-QUANTIZED, RELEARNED = "nf4", "relearn"
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ def evaluate(
 
 def to_frame(rows: Sequence[MetricRow]) -> pd.DataFrame:
     """One row a metric: value, low and high of every estimate, the cut, models kept, and what is missing."""
+    import pandas as pd
+
     return pd.DataFrame([row.flat() for row in rows])
 
 

@@ -12,23 +12,17 @@ from uds_bench.audits.depth import claims
 from uds_bench.audits.depth.reading import require_independent
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics.aggregates import relative_utility, utility
-from uds_bench.audits.metrics.estimate import Estimate
-from uds_bench.audits.metrics.evaluation import QUANTIZED, RELEARNED, MetricRow, Models, evaluate
-from uds_bench.audits.metrics.twenty import TWENTY
+from uds_bench.audits.metrics.evaluation import MetricRow, Models, evaluate
+from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED, UTILITY
 from uds_bench.claims.goldens import SAME
-from uds_bench.claims.record import Control
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
 from uds_bench.scoring.runner import Request
 from uds_bench.storage import content_key
-from uds_bench.verdicts import Verdict, decide_threshold
 
-UTILITY = ("model_utility", "fluency")
-"""Whose harmonic mean is a model's utility."""
-KNOWN = "entity_accuracy"
-"""The output metric that tells how much knowledge an attack brought back."""
 SILENT = next(spec.bound for spec in claims.CLAIMS if spec.id == "depth.hidden")
 
 
@@ -116,27 +110,10 @@ def judge(section: Depth, facts: FactSet, score: Callable[[Request], Score]) -> 
     require_independent([of[n] for n in pooled if n in of], [s for name, s in of.items() if name not in pooled])
     require_distinct([of[n] for n in models.candidates if n in of])
     relative = relative_utilities(scores, models)
-    judged = [METRICS[name] for name in TWENTY]
+    judged = [METRICS[name] for name in JUDGED]
     rows = {row.metric: row for row in evaluate(scores, judged, models, utility=relative)}
     unfiltered = {row.metric: row for row in evaluate(scores, judged, models, filters=False)}
     return MetaEvaluation(rows, unfiltered, models, scores, relative, failed, "", lacks_attacks)
-
-
-def lacking_splits(metric: str, facts: FactSet) -> str:
-    """Which splits of the facts a metric needs and the manifest does not have, in words; "" where it has all."""
-    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
-    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""
-
-
-def lacking_any(facts: FactSet) -> str:
-    """As `lacking_splits`, of all twenty metrics: a claim about the first of them speaks of them all."""
-    return next(filter(None, (lacking_splits(metric, facts) for metric in TWENTY)), "")
-
-
-def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
-    """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes."""
-    verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
-    return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
 
 
 def require_distinct(candidates: Sequence[Score]) -> None:
@@ -168,7 +145,7 @@ def missing_attacks(section: Depth) -> list[str]:
 def requests(models: Models, robust: bool) -> list[Request]:
     """Every score that the meta-evaluation reads; utility and knowledge are of the models that robustness is of."""
     places = models.needed(robust)
-    wanted = [Request(name, metric, None, attack) for name, attack in places for metric in (*TWENTY, KNOWN)]
+    wanted = [Request(name, metric, None, attack) for name, attack in places for metric in (*JUDGED, KNOWN)]
     useful = [Request(name, metric) for name in (models.full, *models.candidates) for metric in UTILITY]
     return [*wanted, *useful]
 

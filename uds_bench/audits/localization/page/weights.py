@@ -8,9 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.precision import LOCALIZED
-from uds_bench.audits.localization.targets import MARGIN
-from uds_bench.audits.localization.weights import HEADLINE, PUBLISHED
+from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, MARGIN, PUBLISHED
 from uds_bench.figures.chapter import Figure
 from uds_bench.figures.forest import Row, forest
 from uds_bench.figures.ledger import figures, ledger, track

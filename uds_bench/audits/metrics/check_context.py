@@ -28,7 +28,7 @@ class Tried:
     score: Score
 
 
-class Trial:
+class CheckContext:
     """`open(checkpoint, attack, batch_size)` gives a subject read from scratch; `facts` are those of all splits.
 
     What a metric found is kept by metric, model, attack and batch size, so that checks of one metric share it; and the
@@ -63,7 +63,7 @@ class Trial:
         device: str = "cpu",
         utility: Mapping[str, float] | None = None,
         keep: int = 1,
-    ) -> Trial:
+    ) -> CheckContext:
         """A trial on checkpoints by folder or hub id, each by the name that messages use."""
         models = Models("full", "retain", tuple(positive), tuple(negative), tuple(candidates))
         places = {"full": full, "retain": retain, **positive, **negative, **candidates}

@@ -49,13 +49,13 @@ _ROWS = (
     Row("uds", "UDS", "Representation", ("O", "R", "I"), "erasure", converted=True),
 )
 
-TWENTY: dict[str, Row] = {row.metric: row for row in _ROWS}
+JUDGED: dict[str, Row] = {row.metric: row for row in _ROWS}
 
 
 def row_of(metric: Metric) -> Row:
     """The metric's row of table 2; for any other metric one made of what it declares, unconverted."""
-    if metric.name in TWENTY:
-        return TWENTY[metric.name]
+    if metric.name in JUDGED:
+        return JUDGED[metric.name]
     inside = "internals" in metric.needs
     tags = (*(() if inside else ("O",)), *(("R",) if "retain" in metric.needs else ()), *(("I",) if inside else ()))
     return Row(metric.name, metric.name, "Yours", tags, metric.direction)

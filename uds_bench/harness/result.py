@@ -13,7 +13,7 @@ NEVER_RUN = "was never run"
 
 
 @dataclass
-class Findings:
+class RunResult:
     """Keyed by the test's node id: `planned` claims as (claim, subject), and the `records` of those that ran.
 
     `problems` make the run red whatever the claims say; `remarks` only tell. `loads`: how often each checkpoint was

@@ -16,7 +16,7 @@ from uds_bench.facts.templates import GENERIC, Template
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProbeItem:
     """`told`: one property of one person. `names`: the person's, then those that look like it, then, where alpha asks
     for it, nobody's."""
 
@@ -62,7 +62,7 @@ def ask_about(
     embed: Embed | None,
     alpha: float = ALPHA,
     most: int = MOST,
-) -> list[Asked]:
+) -> list[ProbeItem]:
     """Everything that is known of some people, in order. `most`: similar names of a person.
 
     Raises FactError, naming the person, for a name that none looks like where alpha asks for such, for a property
@@ -81,5 +81,5 @@ def ask_about(
             told = properties[statement.property]
             what = f"subject {subject.id!r}, {told.id}"
             others = candidates(what, statement.values, told.counterfactuals, embed)
-            found.append(Asked(subject, told, others, names, generic))
+            found.append(ProbeItem(subject, told, others, names, generic))
     return found

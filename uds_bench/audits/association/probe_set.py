@@ -7,50 +7,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from uds_bench.audits.association.asked import Asked
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class ProbeSet:
     """`asked`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[ProbeItem, ...]
     forgotten: frozenset[str] = frozenset()
 
     @cached_property
-    def cohorts(self) -> dict[str, tuple[Asked, ...]]:
+    def cohorts(self) -> dict[str, tuple[ProbeItem, ...]]:
         """By cohort, in order of appearance."""
         names = dict.fromkeys(one.subject.cohort for one in self.asked)
         return {name: tuple(one for one in self.asked if one.subject.cohort == name) for name in names}
 
     @cached_property
-    def requested(self) -> tuple[Asked, ...]:
+    def requested(self) -> tuple[ProbeItem, ...]:
         """Of the people who are to be forgotten."""
         return tuple(one for one in self.asked if one.subject.id in self.forgotten)
 
     @property
-    def unseen(self) -> tuple[Asked, ...]:
+    def unseen(self) -> tuple[ProbeItem, ...]:
         """Of people of whom no model has heard."""
         return self.cohorts.get(NEVER_SEEN, ())
 
     @cached_property
-    def kept(self) -> tuple[Asked, ...]:
+    def kept(self) -> tuple[ProbeItem, ...]:
         """Of everybody else."""
         others = (one for one in self.asked if one.subject.id not in self.forgotten)
         return tuple(one for one in others if one.subject.cohort != NEVER_SEEN)
 
     @cached_property
-    def seen(self) -> tuple[Asked, ...]:
+    def seen(self) -> tuple[ProbeItem, ...]:
         """Of all people of whom a model may have heard."""
         return tuple(one for one in self.asked if one.subject.cohort != NEVER_SEEN)
 
 
-def beside_context(asked: Sequence[Asked]) -> tuple[Asked, ...]:
+def beside_context(asked: Sequence[ProbeItem]) -> tuple[ProbeItem, ...]:
     """What is asked of people of whom more than one thing is known, in two templates: the bare sentence on a property,
     and the same behind up to four other facts of the person (WikiMem, section 4)."""
-    told: dict[str, list[Asked]] = {}
+    told: dict[str, list[ProbeItem]] = {}
     for one in asked:
         told.setdefault(one.subject.id, []).append(one)
     found = []

@@ -1,0 +1,35 @@
+"""What judging metrics needs, what a manifest lacks for it, and a control of numbers made of models."""
+
+from __future__ import annotations
+
+from uds_bench.audits.metrics.estimate import Estimate
+from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.claims.record import Control
+from uds_bench.facts import FactSet
+from uds_bench.verdicts import Verdict, decide_threshold
+
+QUANTIZED, RELEARNED = "nf4", "relearn"
+"""The attacks that robustness is of."""
+UTILITY = ("model_utility", "fluency")
+"""Whose harmonic mean is a model's utility."""
+KNOWN = "entity_accuracy"
+"""The output metric that tells how much knowledge an attack brought back."""
+
+
+def lacking_splits(metric: str, facts: FactSet) -> str:
+    """Which splits of the facts a metric needs and the manifest does not have, in words; "" where it has all."""
+    from uds_bench.metrics import METRICS  # takes seconds
+
+    missing = [split for split in METRICS[metric].splits if not facts.split(split)]
+    return f"the manifest's facts have no split {', '.join(missing)}" if missing else ""
+
+
+def lacking_any(facts: FactSet) -> str:
+    """As `lacking_splits`, of all twenty metrics: a claim about the first of them speaks of them all."""
+    return next(filter(None, (lacking_splits(metric, facts) for metric in JUDGED)), "")
+
+
+def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
+    """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes."""
+    verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
+    return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
