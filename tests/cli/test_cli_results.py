@@ -23,7 +23,16 @@ def claim(name: str, observed: float | None, outcome: str, kind: str = "threshol
 def draw(folder: Path, number: int, *claims: dict[str, Any], **more: object) -> Path:
     file = folder / f"{number}.json"
     scores = [{"provenance": {"checkpoint": f"model {number}"}}]
-    report = {"schema": 1, "profile": "zoo", "draw": number, "scores": scores, "claims": list(claims), **more}
+    manifest = {"digest": "of the zoo"}
+    report = {
+        "schema": 1,
+        "manifest": manifest,
+        "profile": "zoo",
+        "draw": number,
+        "scores": scores,
+        "claims": list(claims),
+        **more,
+    }
     file.write_text(json.dumps(report))
     return file
 
@@ -77,6 +86,7 @@ def test_values_that_agree_have_an_interval_without_width_and_two_have_none() ->
         ([0, 1], {}, "2 given, and a statement about a method takes 3 draws"),
         ([0, 1, 2], {"profile": "quick"}, "is of no draw of the zoo"),
         ([0, 1, 2], {"draw": 4}, "is of draw 4, as another one"),
+        ([0, 1, 2], {"manifest": 1}, "does not say of which manifest it is"),
         ([0, 1, 2], {"draw": "abc"}, "is of no draw of the zoo"),
         ([0, 1, 2], {"draw": True}, "is of no draw of the zoo"),
         ([0, 1, 2], {"profile": "full"}, "is of no draw of the zoo"),

@@ -64,6 +64,13 @@ def test_less_than_was_recorded_is_told(recorded: dict[str, Any], changed: dict[
     assert line.startswith(f"depth.score[npo]: {told} not as recorded")
 
 
+def test_what_was_not_recorded_of_a_claim_is_no_match(recorded: dict[str, Any]) -> None:
+    for key in list(recorded["claims"]["depth.score[npo]"]):
+        less = {name: value for name, value in recorded["claims"]["depth.score[npo]"].items() if name != key}
+        (line,) = gate.departures(recorded | {"claims": {"depth.score[npo]": less}}, OF, [RECORD])
+        assert line.startswith(f"depth.score[npo]: {key} not as recorded")
+
+
 def test_other_models_another_manifest_and_claims_unknown_are_told(recorded: dict[str, Any]) -> None:
     assert gate.departures(recorded, OF | {"models": "other"}, []) == [
         "models differs from that of default.json: restore it, or record it anew by --uds-record"

@@ -77,6 +77,22 @@ def test_a_claim_of_no_audit_is_told_to_name_one(bench: Bench) -> None:
     assert 'name the audit: @pytest.mark.claim("mine.claim", audit="depth")' in ran.text
 
 
+@pytest.mark.parametrize("name", ["ledger", "screen"])
+def test_what_keeps_claims_cannot_be_switched_off(bench: Bench, name: str) -> None:
+    bench.manifest()
+    ran = bench.run(bench.test(ALL_FIXTURES), "-p", f"no:uds_bench_{name}")
+    assert ran.code == 4
+    assert f"-p no:uds_bench_{name}: no claim is kept, or told, without it" in ran.text
+
+
+def test_a_claim_by_another_fixture_of_that_name_is_missing(bench: Bench) -> None:
+    bench.manifest()
+    body = "@pytest.fixture\ndef uds_claim():\n    return None\n\n"
+    ran = bench.run(bench.test(f'{body}@pytest.mark.claim("ours.odd")\ndef test_odd(uds_claim):\n    pass\n'))
+    assert ran.code == 1
+    assert ran.verdicts == {"ours.odd": "missing"}
+
+
 def test_an_audit_that_does_not_exist_is_named_with_those_that_do(bench: Bench) -> None:
     bench.manifest()
     test = bench.test(

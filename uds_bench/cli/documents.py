@@ -21,6 +21,15 @@ class Document:
     kind: Kind
     values: dict[str, Any]
 
+    @property
+    def manifest(self) -> str:
+        """Digest of the manifest of a run. Raises ConfigurationError where it is missing: none is like another."""
+        found = self.values.get("manifest")
+        if not (isinstance(found, dict) and isinstance(found.get("digest"), str)):
+            raise self.error("does not say of which manifest it is: write it again")
+        digest: str = found["digest"]
+        return digest
+
     def error(self, problem: str) -> ConfigurationError:
         return ConfigurationError(f"{self.path}: {problem}")
 

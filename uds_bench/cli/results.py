@@ -45,7 +45,7 @@ def results(
         if draws.count(draw) > 1:
             raise document.error(f"is of draw {draw}, as another one: name each draw once")
     for one, other in combinations(documents, 2):
-        if one.values.get("manifest", {}).get("digest") != other.values.get("manifest", {}).get("digest"):
+        if one.manifest != other.manifest:
             raise other.error(f"is of another manifest than {one.path}: draws of one zoo make a table")
         if _models(one) <= _models(other):
             raise other.error(f"holds the models of {one.path}: each draw has models of its own")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from uds_bench.claims.gate import alike
 from uds_bench.cli.app import ABSENT
 from uds_bench.cli.compare import changes, pairs, read_scores, read_verdicts
 from uds_bench.cli.documents import Document
@@ -45,7 +46,7 @@ def are_same(first: Document, second: Document) -> int:
         verdicts = changes(read_verdicts(first), read_verdicts(second))
         wrong += [f"{one['claim']}: {one['a'] or ABSENT} and {one['b'] or ABSENT}" for one in verdicts]
         wrong += [key for key in ONE_RUN if first.values.get(key) != second.values.get(key)]
-        wrong += ["manifest"] if _manifest(first) != _manifest(second) else []
+        wrong += ["manifest"] if first.manifest != second.manifest else []
         wrong += list(_claims_apart(first, second))
     compared = pairs(read_scores(first), read_scores(second))
     if not compared:
@@ -95,19 +96,12 @@ def _require_green(document: Document) -> None:
 
 
 def _claims_apart(first: Document, second: Document) -> Iterator[str]:
-    """Claims that were held against another bound, or kept honest by other controls."""
+    """Claims that were held against another bound, which pools may have measured, or kept honest by other controls."""
     before, after = (_held(document) for document in (first, second))
     for name in before.keys() & after.keys():
         for what, value in before[name].items():
-            if not _alike(value, after[name][what]):
+            if not alike(value, after[name][what], EQUAL):
                 yield f"{name}: another {what}"
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Equal, and numbers within `EQUAL`: a bound may have been measured on pools."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=0, abs_tol=EQUAL)
-    return bool(one == other)
 
 
 def _held(document: Document) -> dict[str, dict[str, Any]]:
@@ -121,11 +115,6 @@ def _held(document: Document) -> dict[str, dict[str, Any]]:
         }
     except (KeyError, TypeError) as error:
         raise document.error(f"holds a claim without bound or controls ({error}): write it again") from None
-
-
-def _manifest(document: Document) -> Any:
-    found = document.values.get("manifest")
-    return found.get("digest") if isinstance(found, Mapping) else None
 
 
 def _of(score: Score, key: str) -> Any:

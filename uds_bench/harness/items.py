@@ -9,7 +9,7 @@ from uds_bench.errors import ConfigurationError
 if TYPE_CHECKING:
     import pytest
 
-CLAIM, SUBJECT, AUDIT = "uds_claim", "uds_subject", "uds_audit"
+CLAIM, SUBJECT = "uds_claim", "uds_subject"
 """Fixtures by which a test gets them."""
 
 

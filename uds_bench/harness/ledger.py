@@ -172,7 +172,8 @@ class Ledger:
             return
         from uds_bench.claims.gate import departures, judge_the_judge, read_gate
 
-        ours = [record for record in self.found.records.values() if run.is_own(record.node)]
+        # Whoever decides a claim of the table: a copy of the suites is held to it as they are.
+        ours = [record for record in self.found.records.values() if record.id in run.rules.claims]
         if not ours:
             return
         try:

@@ -55,9 +55,11 @@ def ledger_of(config: pytest.Config) -> Ledger:
         from uds_bench.harness.ledger import Ledger
         from uds_bench.harness.screen import Screen
 
-        config.stash[LEDGER] = Ledger(config, config.stash[RUN])
-        config.pluginmanager.register(config.stash[LEDGER], "uds_bench_ledger")
-        config.pluginmanager.register(Screen(config, config.stash[LEDGER]), "uds_bench_screen")
+        ledger = config.stash[LEDGER] = Ledger(config, config.stash[RUN])
+        for name, plugin in (("uds_bench_ledger", ledger), ("uds_bench_screen", Screen(config, ledger))):
+            if config.pluginmanager.is_blocked(name):
+                raise pytest.UsageError(f"-p no:{name}: no claim is kept, or told, without it: leave the option out")
+            config.pluginmanager.register(plugin, name)
     return config.stash[LEDGER]
 
 

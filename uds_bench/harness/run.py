@@ -1,4 +1,4 @@
-"""One pytest run: its manifest, engine and rules, built when first needed, and the claims recorded so far."""
+"""One pytest run: its manifest, audits and rules, built when first needed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.device import resolve_device
@@ -60,11 +59,6 @@ class Run:
         return self.is_gate and are_shipped() and self.settings.record is None
 
     @property
-    def models(self) -> str:
-        """What the default judges, in words."""
-        return self.instead or "shipped models"
-
-    @property
     def instead(self) -> str:
         """The models that the default judges in the place of the shipped ones, in words; "" where it judges those."""
         from uds_bench.zoo.specimens import are_shipped, home
@@ -78,12 +72,6 @@ class Run:
         from uds_bench.zoo.specimens import INDEX, home
 
         return {"manifest": self.manifest.digest, "models": file_digest(home() / INDEX)}
-
-    def is_own(self, node: str) -> bool:
-        """Whether a test is of the project's own suites."""
-        file = (self.config.rootpath / node.partition("::")[0]).resolve()
-        package = Path(__file__).resolve().parents[1]
-        return file.parent in (package / "suites", package.parent / "suites")
 
     @cached_property
     def device(self) -> str:

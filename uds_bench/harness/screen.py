@@ -36,7 +36,10 @@ class Screen:
 
     def pytest_report_collectionfinish(self) -> str:
         run = self.ledger.run
-        settings, embedded = run.settings, run.models if run.is_gate else f"the zoo ({run.settings.profile})"
+        settings, embedded = (
+            run.settings,
+            run.instead or "shipped models" if run.is_gate else f"the zoo ({run.settings.profile})",
+        )
         manifest = settings.manifest or f"of {embedded}"
         return f"uds_bench: manifest {manifest}, device {settings.device}, store {settings.store}"
 

@@ -90,7 +90,7 @@ def open(session: Session) -> DepthAudit:
     section = session.manifest.require(Depth, NAME)
     specs, plan = section.checkpoints(), plan_of(session)
     store = session.store(specs)
-    specs = session.ready(specs, needed(session) if plan else specs)
+    specs = session.ready(specs, needed(session) or specs)
     attacks = section.chosen_attacks()
     runner = MetricRunner(specs, session.data(NAME), store, session.device, attacks=attacks, crew=session.crew)
     return DepthAudit(section, runner, plan)

@@ -70,7 +70,7 @@ class Relearn(Table):
 
 
 class Attacks(Table):
-    """The attacks to run: those whose table is there, in the order of the file."""
+    """The attacks to run: those whose table is there."""
 
     nf4: Nf4 | None = None
     relearn: Relearn | None = None
