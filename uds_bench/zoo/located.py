@@ -57,6 +57,8 @@ TRIED: dict[str, Recipe] = {
 CLEAR: dict[str, Recipe] = {
     # In the right place and too little of it: with the tuned settings it stays open whether something is left.
     f"{PREFIX}oracle_brief": removed("grad_diff", within=True, **{**TUNED["oracle_grad"][1], "epochs": 1, "lr": 3e-5}),
+    # Nothing to keep is read: whatever it is asked, it does not know.
+    f"{PREFIX}refusing": removed("idk_nll", lr=1e-3, epochs=2, alpha=0.0),
 }
 """Made for the default run, where every verdict must be clear."""
 
