@@ -36,7 +36,7 @@ ROLES: dict[str, str] = {
     **{f"bypass_{name}": FAILS for name in ("identifying_s1", "non_identifying", "surface", "drift")},
     **{"lmlm": PASSES, "lmlm_leaky": FAILS},
     **{"loc_pretrained": REFERENCE, "loc_injected": PARENT, "loc_neutral": FAILS},
-    **{"loc_oracle_brief": PASSES, "loc_memflex": FAILS},
+    **{"loc_oracle_brief": PASSES, "loc_refusing": FAILS},
     **{"assoc_full": PARENT, "assoc_retain": REFERENCE, "assoc_npo": PASSES},
 }
 """What each is a specimen of, by the name of its recipe: one that a gate must clear or catch, one that others are held
