@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
-from uds_bench.audits.lmlm.matching import incomplete, is_gold, names_of, survivors
+from uds_bench.audits.lmlm.matching import gold_rows, incomplete, is_gold, names_of
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.topology import embedded
@@ -99,7 +99,8 @@ def test_a_closure_is_complete_and_done_once(rows: list[Triplet], aliases: list)
         gone = Deletion(asked).rows()[fact.id]
         assert rows.index(fact.triplet) in gone
         names = names_of(asked)[fact.id]
-        assert survivors(asked.database, gone, names) == []
+        assert gold_rows(asked)[fact.id] == [at for at, row in enumerate(rows) if is_gold(row, names)]
+        assert gone.issuperset(gold_rows(asked)[fact.id])
         left = asked.database.without(gone)
         assert list(left) == [row for at, row in enumerate(rows) if at not in gone]
         assert not any(is_gold(row, names) for row in left)
@@ -268,5 +269,5 @@ def test_the_matcher_walks_over_aliases_itself() -> None:
         LookupFact(2, rows[2], (("C",), (), ())),
     )
     asked = LookupPrompts(TripletDatabase(rows), facts, (), True)
-    assert survivors(rows, {0}, names_of(asked)[0]) == [2]
+    assert incomplete(asked, {fact.id: {fact.id} for fact in facts})[0] == [2]
     assert Deletion(asked).rows()[0] == {0, 2}

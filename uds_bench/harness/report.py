@@ -48,11 +48,10 @@ def run_report(run: Run, found: RunResult) -> dict[str, Any]:
         "claims": [record.to_json() for record in found.records.values()],
         "scores": finite(found.scores),
     }
-    decided = {registry.owners().get(record.audit) for record in found.records.values()}
     for name, audit in registry.audits().items():
         # Where other processes decided, nothing is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
-        if not (name in decided and is_there and any(chapter.part == name for chapter in audit.chapters())):
+        if not (name in decided(found) and is_there and any(chapter.part == name for chapter in audit.chapters())):
             continue
         try:
             if (part := run.audit(name).report()) is not None:
@@ -78,9 +77,15 @@ def notes(run: Run, found: RunResult) -> list[str]:
         told.append(f"{found.deselected} claims were deselected: this run says nothing about them")
     if weak := [text for section in run.manifest.sections.values() if (text := section.weak())]:
         told.append(f"controls are weak: add {'; '.join(weak)}")
-    for audit in registry.audits().values():
-        told += audit.notes(run)
+    for name, audit in registry.audits().items():
+        if name in decided(found):
+            told += audit.notes(run)
     return told
+
+
+def decided(found: RunResult) -> set[str | None]:
+    """The audits whose claims were decided."""
+    return {registry.owners().get(record.audit) for record in found.records.values()}
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from uds_bench.audits.lmlm.cell import Cell, clusters
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
-from uds_bench.audits.lmlm.matching import incomplete, is_gold
+from uds_bench.audits.lmlm.matching import gold_rows, incomplete
 from uds_bench.audits.lmlm.record import Reply, State
 from uds_bench.facts.aliases import spelled
 from uds_bench.statistics import Rate, cluster_bootstrap, mean
@@ -67,9 +67,9 @@ def spared(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset
     """Of the rows that do not say the same as a fact, the share that goes with it all the same: mean over facts."""
     cluster, shares, of = clusters(cells), [], []
     for cell in cells:
-        for id, names in cell.gold.items():
-            others = {at for at, row in enumerate(cell.asked.database) if not is_gold(row, names)}
-            shares.append(len(others & deletions[cell.name][id]) / len(others) if others else 0.0)
+        for id, rows in gold_rows(cell.asked).items():
+            others = len(cell.asked.database) - len(rows)
+            shares.append(len(deletions[cell.name][id].difference(rows)) / others if others else 0.0)
             of.append(cluster[cell.name, id])
     return Rate(mean(shares), cluster_bootstrap(shares, of, limits=(0.0, 1.0)))
 

@@ -29,15 +29,21 @@ def is_gold(row: Triplet, names: Names) -> bool:
     return all(bare(text) in known for text, known in zip(row, names, strict=True))
 
 
-def survivors(database: Sequence[Triplet], deleted: Collection[int], names: Names) -> list[int]:
-    """Rows that say the same as the fact and were not deleted: empty after a complete deletion."""
-    return [at for at, row in enumerate(database) if at not in deleted and is_gold(row, names)]
+def gold_rows(asked: LookupPrompts) -> dict[int, list[int]]:
+    """By fact, the rows of its database that say the same."""
+    rows, about = asked.database, defaultdict(list)
+    for at, row in enumerate(rows):
+        about[bare(row.subject)].append(at)
+    return {
+        id: sorted(at for subject in names[0] for at in about.get(subject, ()) if is_gold(rows[at], names))
+        for id, names in names_of(asked).items()
+    }
 
 
 def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -> dict[int, list[int]]:
-    """By fact, what a deletion left of it; only facts of which anything is left."""
-    found = {id: survivors(asked.database, deletions[id], names) for id, names in names_of(asked).items()}
-    return {id: rows for id, rows in found.items() if rows}
+    """By fact, the rows that say the same and that its deletion left; only facts of which any is left."""
+    left = {id: [at for at in rows if at not in deletions[id]] for id, rows in gold_rows(asked).items()}
+    return {id: rows for id, rows in left.items() if rows}
 
 
 @lru_cache(100_000)
