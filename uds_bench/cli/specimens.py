@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 
 from uds_bench.cli.app import ABSENT, example, show_table
 
+HEADS = {"cleared by": "pass", "caught by": "fail"}
 EXAMPLE = "uds-bench zoo specimens --rebuild anew && uds-bench zoo specimens --compare anew"
 
 
@@ -42,11 +44,12 @@ def specimens(
 def _list() -> None:
     from uds_bench.zoo.specimens import home, made, specimens
 
-    root = home()
+    root, must = home(), _verdicts()
     show_table(
         {
             "name": one.name,
             "role": one.role,
+            **{head: ", ".join(must.get((one.name, word), ())) or ABSENT for head, word in HEADS.items()},
             "parent": one.parent or ABSENT,
             "recipe": str(one.recipe["kind"]),
             "kB": str(sum((root / one.name / file).stat().st_size for file in one.files) // 1000),
@@ -55,6 +58,24 @@ def _list() -> None:
         for one in specimens().values()
     )
     typer.echo("made by " + ", ".join(f"{key} {value}" for key, value in made().items()), err=True)
+
+
+def _verdicts() -> dict[tuple[str, str], list[str]]:
+    """By model and verdict, the claims of the default that must come to it."""
+    from uds_bench.audits import registry
+    from uds_bench.checkpoints.embedded import plain
+    from uds_bench.harness.manifest import embedded_manifest, load_manifest
+
+    manifest, found = load_manifest(embedded_manifest("quick")), defaultdict[tuple[str, str], list[str]](list)
+    for claim, verdicts in manifest.common.specimens.items():
+        audit, _, short = claim.partition(".")
+        kind = registry.audits()[registry.owners()[audit]].section()
+        assert kind is not None
+        models = manifest.of(kind).checkpoints()
+        for word, subjects in verdicts.items():
+            for subject in subjects:
+                found[plain(models[subject].model), "pass" if word == "pass" else "fail"].append(short)
+    return found
 
 
 def _rebuild(folder: Path) -> None:

@@ -19,7 +19,7 @@ RESURFACING = "resurfacing"
 """Not a method, but tuned on the same people."""
 
 app = new_app(
-    "The embedded models: small, real, trained on first use and cached (UDS_BENCH_CACHE names the cache).",
+    "Small real models that the gates are tried on: shipped ones (specimens), and ones trained here on first use.",
     "uds-bench zoo list",
 )
 
@@ -30,7 +30,7 @@ app.command(epilog=results.EPILOG)(results.results)
 
 @app.command("list", epilog=example("uds-bench zoo list"))
 def list_models() -> None:
-    """List the embedded models: from which parent, by which recipe, and whether they are cached."""
+    """List the models that can be trained here: from which parent, by which recipe, and whether they were."""
     from uds_bench.zoo import cache, recipes
     from uds_bench.zoo.recipe import parent
 
@@ -41,7 +41,7 @@ def list_models() -> None:
             "of": _of(name),
             "parent": parent(recipe) or ABSENT,
             "recipe": describe(recipe),
-            "cached": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
+            "trained": "yes" if cache.is_whole(cache.folder(root, name)) else "no",
         }
         for name, recipe in recipes.listed().items()
     )

@@ -26,7 +26,7 @@ _OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("store", "DIR", "folder of scores, read where they exist and written where not (default: the user cache)"),
     ("device", "auto|cpu|cuda", "where models run (default: auto, CUDA where present)"),
     ("json", "FILE", "write the run report as JSON"),
-    ("html", "DIR", "write the run report as a page, DIR/index.html, and checkpoints x metrics, DIR/sweep.csv"),
+    ("html", "DIR", "write the run report as a page, DIR/index.html; where metrics are judged, DIR/sweep.csv too"),
     ("waivers", "FILE", "TOML file of waivers, each with reason and expiry"),
     ("draw", "N", "another draw of the embedded zoo, every seed moved (default: 0)"),
 )
