@@ -137,7 +137,7 @@ def test_hidden(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> No
         controls=[
             full_knows(uds_audit),
             *uds_claim.pooled(pools, "depth.score", cut),
-            control(stranger, knower, "fail", Verdict.WARNING),
+            control(stranger, knower, "fail", Verdict.FAIL),
             control(knower, stranger, "fail", Verdict.FAIL),
             control(stranger, stranger, "pass", Verdict.PASS, Verdict.NOT_APPLICABLE),
         ],

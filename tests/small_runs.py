@@ -6,6 +6,7 @@ import importlib
 import json
 import pkgutil
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,16 +120,26 @@ class Ran:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        return {name: claim["verdict"] for name, claim in self.claims.items()}
+        """What each claim came to: why it is undecided where that is not its interval, else its status."""
+        return {name: told(claim) for name, claim in self.claims.items()}
 
     @property
     def counts(self) -> dict[str, int]:
-        """The verdicts that occurred, counted, after the sum has been held against what was planned."""
+        """What occurred, counted, after the sum has been held against what was planned."""
         assert self.report is not None, self.text
         summary = self.report["summary"]
         assert summary["planned"] == sum(summary["counts"].values()) == len(self.report["claims"])
         assert f"{summary['planned']} claims planned = " in self.text
-        return {word: number for word, number in summary["counts"].items() if number}
+        assert {word: n for word, n in summary["counts"].items() if n} == Counter(
+            c["status"] for c in self.claims.values()
+        )
+        return dict(Counter(self.verdicts.values()))
+
+
+def told(claim: Mapping[str, Any]) -> str:
+    """The cause of a claim that is undecided for another reason than its interval, else its status."""
+    stands = claim["cause"] in (None, "interval", "too few units") or claim["flag"]
+    return str(claim["status"] if stands else claim["cause"])
 
 
 class Bench:

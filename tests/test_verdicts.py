@@ -17,7 +17,7 @@ from uds_bench.verdicts import (
     decide_threshold,
 )
 
-RANK = {Verdict.FAIL: 0, Verdict.INCONCLUSIVE: 1, Verdict.PASS: 2}
+RANK = {Verdict.FAIL: 0, Verdict.UNDECIDED: 1, Verdict.PASS: 2}
 finite = st.floats(-1e6, 1e6)
 anything = st.floats(allow_nan=True, allow_infinity=True)
 odd = st.sampled_from([math.nan, math.inf, -math.inf])
@@ -53,13 +53,13 @@ def test_a_threshold_never_passes_on_what_is_not_finite(value: float, interval: 
         decide_threshold(None, interval, relation, -1e9, "authors"),  # type: ignore[arg-type]
         decide_threshold(0.5, None, relation, -1e9, "authors"),  # type: ignore[arg-type]
     ):
-        assert decision.verdict is Verdict.INCONCLUSIVE
+        assert decision.verdict is Verdict.UNDECIDED
 
 
 @given(finite, relations, finite)
 def test_no_width_and_one_unit_decide_nothing(value: float, relation: str, bound: float) -> None:
     for interval in (Interval(value, value, "x", 50), Interval(value - 1, value + 1, "x", 1)):
-        assert decide_threshold(value, interval, relation, bound, "authors").verdict is Verdict.INCONCLUSIVE  # type: ignore[arg-type]
+        assert decide_threshold(value, interval, relation, bound, "authors").verdict is Verdict.UNDECIDED  # type: ignore[arg-type]
 
 
 @given(intervals(), finite, finite)
@@ -94,7 +94,7 @@ def test_the_shortfall_is_what_the_deciding_bound_misses(interval: Interval, bou
 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
-    [(0.7, 0.9, "pass"), (0.6, 0.8, "inconclusive"), (0.5, 0.7, "inconclusive"), (0.5, 0.69, "fail")],
+    [(0.7, 0.9, "pass"), (0.6, 0.8, "undecided"), (0.5, 0.7, "undecided"), (0.5, 0.69, "fail")],
 )
 def test_the_bound_itself_is_good_enough(low: float, high: float, verdict: str) -> None:
     interval = Interval(low, high, "x", 40)
@@ -110,10 +110,10 @@ def test_the_words_of_a_failure() -> None:
     ("low", "high", "verdict"),
     [
         (-0.05, 0.05, "pass"),
-        (-0.15, 0.05, "inconclusive"),
+        (-0.15, 0.05, "undecided"),
         (0.11, 0.2, "fail"),
         (-0.3, -0.2, "fail"),
-        (-1, 1, "inconclusive"),
+        (-1, 1, "undecided"),
     ],
 )
 def test_equivalence_needs_the_whole_interval_inside(low: float, high: float, verdict: str) -> None:
@@ -123,9 +123,9 @@ def test_equivalence_needs_the_whole_interval_inside(low: float, high: float, ve
 
 @given(odd, intervals())
 def test_equivalence_never_passes_on_what_is_not_finite(value: float, interval: Interval) -> None:
-    assert decide_equivalence(value, interval, 1e9, "x").verdict is Verdict.INCONCLUSIVE
+    assert decide_equivalence(value, interval, 1e9, "x").verdict is Verdict.UNDECIDED
     assert decide_equivalence(0.0, interval, math.nan, "x").verdict is not Verdict.PASS
-    assert decide_equivalence(0.0, Interval(0, 0, "x", 9), 1.0, "x").verdict is Verdict.INCONCLUSIVE
+    assert decide_equivalence(0.0, Interval(0, 0, "x", 9), 1.0, "x").verdict is Verdict.UNDECIDED
 
 
 @given(anything, anything, anything)
@@ -153,17 +153,17 @@ def ordered(*steps: Step) -> Decision:
 @pytest.mark.parametrize(
     ("steps", "verdict"),
     [
-        ([], "inconclusive"),
+        ([], "undecided"),
         ([step(0.1, 0.2)], "pass"),
-        ([step(0.1, 0.2), step(0.0, 0.2)], "inconclusive"),
+        ([step(0.1, 0.2), step(0.0, 0.2)], "undecided"),
         ([step(0.1, 0.2), step(-0.2, -0.1)], "fail"),
         ([step(-0.2, -0.1), step(-0.1, 0.1)], "fail"),
         ([step(-0.1, 0.1), step(-0.2, -0.1)], "fail"),
         ([step(-0.2, -0.1), step(0.1, 0.1)], "fail"),
-        ([step(0.1, 0.1)], "inconclusive"),
-        ([step(0.1, 0.2, units=1)], "inconclusive"),
-        ([step(math.nan, math.nan)], "inconclusive"),
-        ([step(0.1, 0.2, difference=math.nan)], "inconclusive"),
+        ([step(0.1, 0.1)], "undecided"),
+        ([step(0.1, 0.2, units=1)], "undecided"),
+        ([step(math.nan, math.nan)], "undecided"),
+        ([step(0.1, 0.2, difference=math.nan)], "undecided"),
     ],
 )
 def test_an_order_is_as_good_as_its_worst_step(steps: list[Step], verdict: str) -> None:

@@ -10,68 +10,92 @@ from typing import Literal
 
 from uds_bench.statistics import FEWEST, ROUNDING, Interval
 
+MOST = 100
+"""Times as many units as there are, beyond which it does not help to say how many would do."""
 Relation = Literal[">=", "<=", ">", "<", "=="]
 
 
 class Verdict(StrEnum):
-    """What a claim came to. Every word but those in `GOOD` makes the run exit 1.
-
-    CAUGHT, CLEARED: a specimen came to what it must come to, a miss or a pass. RESULT: what a claim about models
-    trained here came to other than a pass. DRIFTED: the value is not the recorded one.
-    """
+    """What a claim came to. NOT_APPLICABLE is no verdict: there was nothing to decide, and it is only counted."""
 
     PASS = "pass"
-    CAUGHT = "caught"
-    CLEARED = "cleared"
     FAIL = "fail"
-    INCONCLUSIVE = "inconclusive"
-    MISSING = "missing"
+    UNDECIDED = "undecided"
+    NOT_APPLICABLE = "not applicable"
+
+
+class Cause(StrEnum):
+    """Why a claim is undecided.
+
+    INTERVAL: it holds the bound, or there is none. UNITS: it is over too few people or facts. CONTROL: a subject whose
+    verdict is known came out otherwise. DRIFTED, STALE: the value is not the recorded one, or is of another measurement
+    than it. CRASHED: the test broke off. MISSING: it never decided.
+    """
+
+    INTERVAL = "interval"
+    UNITS = "too few units"
+    CONTROL = "control"
     DRIFTED = "drifted"
     STALE = "stale"
     CRASHED = "crashed"
-    INVALID = "environment invalid"
-    EXPECTED = "expected miss"
+    MISSING = "missing"
+
+
+class Flag(StrEnum):
+    """What was known of a claim beforehand. With a flag it stops no release.
+
+    CAUGHT, CLEARED: a specimen came to what it must come to, a fail or a pass. DECLARED: it came to what the manifest
+    says in advance. WAIVED: a waiver excuses it. RESULT: it speaks of models that the run itself trained.
+    """
+
+    CAUGHT = "caught"
+    CLEARED = "cleared"
+    DECLARED = "declared"
     WAIVED = "waived"
-    NOT_APPLICABLE = "not applicable"
-    WARNING = "warning"
     RESULT = "result"
-
-
-GOOD = frozenset(
-    {
-        *(Verdict.PASS, Verdict.CAUGHT, Verdict.CLEARED, Verdict.RESULT),
-        *(Verdict.EXPECTED, Verdict.WAIVED, Verdict.NOT_APPLICABLE, Verdict.WARNING),
-    }
-)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with the numbers behind it; `shortfall` is by how much the deciding bound misses, else None."""
+    """A verdict with the numbers behind it; `shortfall` is by how much the deciding bound misses, else None. `cause`:
+    why it is undecided."""
 
     verdict: Verdict
     observed: float | None
     interval: Interval | None
     text: str
     shortfall: float | None = None
+    cause: Cause | None = None
+
+    def __post_init__(self) -> None:
+        if self.cause is None and self.verdict is Verdict.UNDECIDED:
+            object.__setattr__(self, "cause", cause_of(self.interval))
+
+
+def cause_of(interval: Interval | None) -> Cause:
+    """Why an interval decides nothing. One that was made of no finite value has no units, and not too few."""
+    few = interval is not None and 0 < interval.units < FEWEST
+    return Cause.UNITS if few else Cause.INTERVAL
 
 
 def decide_threshold(
     observed: float | None, interval: Interval | None, relation: Literal[">=", "<="], bound: float, unit: str
 ) -> Decision:
-    """PASS if the near bound of the interval clears the threshold, FAIL if the far bound misses it, else INCONCLUSIVE.
+    """PASS if the near bound of the interval clears the threshold, FAIL if the far bound misses it, else UNDECIDED.
 
     An interval that is missing, not finite, without width or over fewer than `FEWEST` units decides nothing.
     """
     if observed is None or not math.isfinite(observed) or interval is None:
-        return Decision(Verdict.INCONCLUSIVE, None, None, f"no finite value was observed, needs {relation} {bound:.3f}")
+        return Decision(Verdict.UNDECIDED, None, None, f"no finite value was observed, needs {relation} {bound:.3f}")
     text = (
         f"observed {observed:.3f}, 95% CI {interval.low:.3f}..{interval.high:.3f} "
         f"({interval.units} {unit}), needs {relation} {bound:.3f}"
     )
     if not interval.decides:
-        why = f"fewer than {FEWEST} {unit}" if interval.units < FEWEST else "an interval without width"
-        return Decision(Verdict.INCONCLUSIVE, observed, interval, f"{text}: {why} decides nothing")
+        why = (
+            f"fewer than the {FEWEST} {unit} that it takes" if interval.units < FEWEST else "an interval without width"
+        )
+        return Decision(Verdict.UNDECIDED, observed, interval, f"{text}: {why} decides nothing")
     sign = 1.0 if relation == ">=" else -1.0
     near, far = (interval.low, interval.high) if relation == ">=" else (interval.high, interval.low)
     if sign * (near - bound) >= 0:
@@ -79,26 +103,52 @@ def decide_threshold(
     short = sign * (bound - near)
     if sign * (far - bound) < 0:
         return Decision(Verdict.FAIL, observed, interval, f"{text}: short by {short:.3f}", short)
-    return Decision(
-        Verdict.INCONCLUSIVE, observed, interval, f"{text}: the interval holds the bound, short by {short:.3f}", short
-    )
+    needed = units_needed(observed, interval, bound)
+    more = "" if needed is None else f"; some {needed} {unit} would decide it"
+    told = f"{text}: the interval holds the bound, short by {short:.3f}{more}"
+    return Decision(Verdict.UNDECIDED, observed, interval, told, short)
+
+
+def units_needed(observed: float, interval: Interval, bound: float) -> int | None:
+    """About how many units would move the bound out of the interval, were the mean and the spread the same.
+
+    An interval shrinks with the root of its units.
+
+    Args:
+        observed: the mean.
+        interval: around it, over the units at hand.
+        bound: what it is held against, inside the interval.
+
+    Returns:
+        So many units, rounded up to two digits; None where the mean is too near the bound for `MOST` times as many.
+
+    Example:
+        >>> units_needed(0.8, Interval(0.6, 1.0, "by hand", 10), bound=0.7)
+        40
+    """
+    gap, reach = abs(observed - bound), observed - interval.low if observed > bound else interval.high - observed
+    if not gap > 0 or reach > gap * math.sqrt(MOST):
+        return None
+    exact = interval.units * (reach / gap) ** 2
+    step = 10 ** int(max(0, math.floor(math.log10(exact)) - 1))
+    return int(math.ceil(exact / step - ROUNDING) * step)
 
 
 def decide_equivalence(observed: float | None, interval: Interval | None, margin: float, unit: str) -> Decision:
-    """PASS if the whole interval lies within +-margin of 0, FAIL if it lies wholly outside, else INCONCLUSIVE."""
+    """PASS if the whole interval lies within +-margin of 0, FAIL if it lies wholly outside, else UNDECIDED."""
     if observed is None or not math.isfinite(observed) or interval is None:
-        return Decision(Verdict.INCONCLUSIVE, None, None, f"no finite value was observed, needs within +-{margin:.3f}")
+        return Decision(Verdict.UNDECIDED, None, None, f"no finite value was observed, needs within +-{margin:.3f}")
     text = (
         f"observed {observed:+.3f}, 95% CI {interval.low:+.3f}..{interval.high:+.3f} "
         f"({interval.units} {unit}), needs to lie within +-{margin:.3f}"
     )
     if not interval.decides:
-        return Decision(Verdict.INCONCLUSIVE, observed, interval, f"{text}: the interval decides nothing")
+        return Decision(Verdict.UNDECIDED, observed, interval, f"{text}: the interval decides nothing")
     if -margin <= interval.low and interval.high <= margin:
         return Decision(Verdict.PASS, observed, interval, text)
     short = max(interval.high - margin, -margin - interval.low)
     outside = interval.low > margin or interval.high < -margin
-    verdict = Verdict.FAIL if outside else Verdict.INCONCLUSIVE
+    verdict = Verdict.FAIL if outside else Verdict.UNDECIDED
     return Decision(verdict, observed, interval, f"{text}: short by {short:.3f}", short)
 
 
@@ -125,21 +175,21 @@ class Step:
 
 
 def decide_ordering(steps: Sequence[Step], unit: str) -> Decision:
-    """PASS if every step's interval lies above 0, FAIL if one lies wholly at or below it, else INCONCLUSIVE."""
+    """PASS if every step's interval lies above 0, FAIL if one lies wholly at or below it, else UNDECIDED."""
     if not steps:
-        return Decision(Verdict.INCONCLUSIVE, None, None, "there is nothing to order")
+        return Decision(Verdict.UNDECIDED, None, None, "there is nothing to order")
     parts, verdict = [], Verdict.PASS
     for step in steps:
         low, high = step.interval.low, step.interval.high
         part = f"{step.later} - {step.earlier} = {step.difference:+.3f} ({low:+.3f}..{high:+.3f})"
         if not (step.interval.decides and math.isfinite(step.difference)):
-            verdict = verdict if verdict is Verdict.FAIL else Verdict.INCONCLUSIVE
+            verdict = verdict if verdict is Verdict.FAIL else Verdict.UNDECIDED
             part += " decides nothing"
         elif high <= ROUNDING:
             verdict = Verdict.FAIL
             part += " goes the wrong way"
         elif low <= 0:
-            verdict = verdict if verdict is Verdict.FAIL else Verdict.INCONCLUSIVE
+            verdict = verdict if verdict is Verdict.FAIL else Verdict.UNDECIDED
             part += " is not clear"
         parts.append(part)
     worst = min(steps, key=lambda step: step.interval.low)

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_reports import BAD, claim, run_of
 
+from uds_bench.claims.record import STATUSES
 from uds_bench.cli.compare import changes
 from uds_bench.statistics import cluster_bootstrap
-from uds_bench.verdicts import GOOD, Verdict
 
-WORDS = st.sampled_from([verdict.value for verdict in Verdict])
+WORDS = st.sampled_from(STATUSES)
 CLAIMS = st.dictionaries(st.sampled_from(["depth.score[npo]", "depth.score[idk]", "depth.order"]), WORDS)
 
 
@@ -39,7 +40,7 @@ def _score(values: dict[str, float | None], checkpoint: str = "npo", facts: str 
 def _file(path: Path, *scores: dict[str, Any], claims: dict[str, str] | None = None) -> Path:
     document: dict[str, Any] = {"schema": 1, "scores": list(scores)}
     if claims is not None:
-        document["claims"] = [{"name": name, "verdict": verdict} for name, verdict in claims.items()]
+        document = run_of(*(claim(name, status) for name, status in claims.items()), scores=scores).to_json()
     path.write_text(json.dumps(document))
     return path
 
@@ -95,9 +96,9 @@ def test_a_real_run_compared_with_one_in_which_a_claim_passed(
 ) -> None:
     assert "no verdict changed" in command("compare", run_report, run_report, "--fail-on-change").stdout
     run = json.loads(run_report.read_text())
-    claim = next(claim for claim in run["claims"] if claim["name"] == "depth.score[npo]")
-    assert claim["verdict"] != "pass"
-    claim["verdict"] = "pass"
+    row = next(row for row in run["claims"] if row["name"] == "depth.score[npo]")
+    assert row["verdict"] != "pass"
+    row |= {"verdict": "pass", "cause": None}
     better = tmp_path / "better.json"
     better.write_text(json.dumps(run))
     assert "better" in command("compare", run_report, better, "--fail-on-change").stdout
@@ -110,20 +111,19 @@ def test_a_real_run_compared_with_one_in_which_a_claim_passed(
         ("pass", "fail", "worse"),
         ("pass", "waived", "worse"),
         ("pass", "not applicable", "worse"),
-        ("expected miss", "inconclusive", "worse"),
-        ("inconclusive", "environment invalid", "worse"),
+        ("declared", "undecided", "worse"),
+        ("undecided", "fail", "worse"),
         ("pass", None, "worse"),
-        (None, "crashed", "worse"),
-        (None, "expected miss", "other"),
+        (None, "undecided", "worse"),
+        (None, "declared", "other"),
         (None, "pass", "better"),
-        ("fail", "missing", "other"),
-        ("fail", "inconclusive", "better"),
-        ("warning", "pass", "better"),
+        ("fail", None, "other"),
+        ("fail", "undecided", "better"),
+        ("waived", "pass", "better"),
         ("pass", "caught", "other"),
         ("caught", "fail", "worse"),
         ("cleared", "result", "worse"),
-        ("caught", "drifted", "worse"),
-        ("drifted", "stale", "other"),
+        ("caught", "undecided", "worse"),
         (None, "cleared", "other"),
     ],
 )
@@ -148,16 +148,16 @@ def test_what_got_worse_one_way_got_better_the_other(a: dict[str, str], b: dict[
     for name in there.keys() & a.keys() & b.keys():
         assert back[name] == opposite[there[name]]
     for name in there.keys() - a.keys():
-        assert (there[name] == "worse") == (Verdict(b[name]) not in GOOD)
+        assert (there[name] == "worse") == (b[name] in BAD)
     for name in there.keys() - b.keys():
-        assert there[name] == "worse" or Verdict(a[name]) not in GOOD
+        assert there[name] == "worse" or a[name] in BAD
 
 
 def test_the_worst_of_several_verdicts_of_one_name_counts(command: Callable[..., Any], tmp_path: Path) -> None:
     a = _file(tmp_path / "a.json", claims={"depth.score[npo]": "pass"})
     b = _file(tmp_path / "b.json", claims={"depth.score[npo]": "pass"})
     document = json.loads(b.read_text())
-    document["claims"] += [{"name": "depth.score[npo]", "verdict": "fail"}, *document["claims"]]
+    document["claims"] += [claim("depth.score[npo]", "fail").to_json(), *document["claims"]]
     b.write_text(json.dumps(document))
     command("compare", a, b, "--fail-on-change", exit=1)
 
@@ -171,8 +171,9 @@ def test_what_cannot_be_compared_is_refused(refused: Callable[..., str], tmp_pat
     odd = copy.deepcopy(_score(BEFORE))
     del odd["per_fact"][0]["cluster"]
     assert "holds a row that is no score" in refused("compare", scores, _file(tmp_path / "odd.json", odd))
-    unknown = _file(tmp_path / "unknown.json", claims={"depth.order": "fine"})
-    assert "without a name or a known verdict" in refused("compare", run, unknown)
+    unknown = _file(tmp_path / "unknown.json", claims={"depth.order": "pass"})
+    unknown.write_text(unknown.read_text().replace('"verdict": "pass"', '"verdict": "fine"'))
+    assert "is no run report (claims.0.verdict: " in refused("compare", run, unknown)
 
 
 @pytest.mark.parametrize(

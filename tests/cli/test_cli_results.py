@@ -9,31 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_reports import claim, run_of
 from scipy import stats
 
+from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.cli.results import over_draws
 
 Command = Callable[..., Any]
 
 
-def claim(name: str, observed: float | None, outcome: str, kind: str = "threshold") -> dict[str, Any]:
-    return {"name": name, "observed": observed, "outcome": outcome, "kind": kind, "controls": []}
-
-
-def draw(folder: Path, number: int, *claims: dict[str, Any], **more: object) -> Path:
+def draw(folder: Path, number: int, *claims: ClaimRecord, **more: object) -> Path:
     file = folder / f"{number}.json"
     scores = [{"provenance": {"checkpoint": f"model {number}"}}]
-    manifest = {"digest": "of the zoo"}
-    report = {
-        "schema": 1,
-        "manifest": manifest,
-        "profile": "zoo",
-        "draw": number,
-        "scores": scores,
-        "claims": list(claims),
-        **more,
-    }
-    file.write_text(json.dumps(report))
+    report = run_of(*claims, scores=scores, profile="zoo", draw=number)
+    file.write_text(json.dumps(report.to_json() | more))
     return file
 
 
@@ -43,9 +32,9 @@ def test_a_claim_has_a_line_with_its_interval_over_draws(command: Command, tmp_p
         draw(
             tmp_path,
             number,
-            claim("depth.score[npo]", value, "pass" if number else "fail"),
-            claim("depth.self_patch", 0.0, "pass", "identity"),
-            claim("bypass.verdict[npo]", None, "not applicable"),
+            claim("depth.score[npo]", "pass" if number else "fail", observed=value),
+            claim("depth.self_patch", observed=0.0, kind="identity"),
+            claim("bypass.verdict[npo]", "not applicable"),
         )
         for number, value in enumerate(values)
     ]
@@ -63,14 +52,14 @@ def test_a_claim_has_a_line_with_its_interval_over_draws(command: Command, tmp_p
 
 
 def test_a_value_whose_control_did_not_come_out_right_is_void(command: Command, tmp_path: Path) -> None:
-    missed = claim("a", 0.9, "pass") | {"controls": [{"held": False}]}
-    files = [draw(tmp_path, number, claim("a", 0.5, "pass") if number else missed) for number in range(3)]
+    missed = claim("a", observed=0.9, controls=(Control("full", "fail", "pass", 0.9, None, held=False),))
+    files = [draw(tmp_path, number, claim("a", observed=0.5) if number else missed) for number in range(3)]
     assert "| – 0.500 0.500 | 0.500  | – " in (shown := command("zoo", "results", *files).stdout)
     assert "void 1, pass 2" in shown
 
 
 def test_what_one_draw_lacks_is_missing_there_and_has_no_interval(command: Command, tmp_path: Path) -> None:
-    files = [draw(tmp_path, number, *([claim("a", 0.5, "pass")] if number else [])) for number in range(3)]
+    files = [draw(tmp_path, number, *([claim("a", observed=0.5)] if number else [])) for number in range(3)]
     assert "| – 0.500 0.500 | 0.500  | – " in (shown := command("zoo", "results", *files).stdout)
     assert "missing 1, pass 2" in shown
 
@@ -86,15 +75,17 @@ def test_values_that_agree_have_an_interval_without_width_and_two_have_none() ->
         ([0, 1], {}, "2 given, and a statement about a method takes 3 draws"),
         ([0, 1, 2], {"profile": "quick"}, "is of no draw of the zoo"),
         ([0, 1, 2], {"draw": 4}, "is of draw 4, as another one"),
-        ([0, 1, 2], {"manifest": 1}, "does not say of which manifest it is"),
-        ([0, 1, 2], {"draw": "abc"}, "is of no draw of the zoo"),
-        ([0, 1, 2], {"draw": True}, "is of no draw of the zoo"),
+        ([0, 1, 2], {"manifest": 1}, "is no run report (manifest: "),
+        ([0, 1, 2], {"draw": "abc"}, "is no run report (draw: "),
+        ([0, 1, 2], {"draw": True}, "is no run report (draw: "),
         ([0, 1, 2], {"profile": "full"}, "is of no draw of the zoo"),
         ([0, 1, 2], {"scores": [{"provenance": {"checkpoint": "one"}}]}, "each draw has models of its own"),
-        ([0, 1, 2], {"scores": [1]}, "does not say of which model it is"),
-        ([0, 1, 2], {"claims": [1]}, "holds a claim that cannot be read"),
-        ([0, 1, 2], {"claims": [claim("a", "x", "pass")]}, "a has observed 'x'"),  # type: ignore[arg-type]
-        ([0, 1, 2], {"claims": [{"name": "a"}]}, "holds a claim that cannot be read"),
+        ([0, 1, 2], {"scores": [1]}, "is no run report (scores.0: "),
+        ([0, 1, 2], {"scores": [{}]}, "does not say of which model it is"),
+        ([0, 1, 2], {"claims": [1]}, "is no run report (claims.0: "),
+        ([0, 1, 2], {"claims": [claim("a").to_json() | {"observed": "x"}]}, "is no run report (claims.0.observed: "),
+        ([0, 1, 2], {"claims": [claim("a").to_json() | {"observed": "0.5"}]}, "is no run report (claims.0.observed: "),
+        ([0, 1, 2], {"claims": [{"name": "a"}]}, "is no run report (claims.0.id: "),
     ],
 )
 def test_what_is_no_three_draws_is_refused(

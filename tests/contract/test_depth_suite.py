@@ -44,7 +44,7 @@ def test_a_single_nan_is_a_crash(bench: Bench, place: str) -> None:
 def test_hiding_is_not_forgetting(bench: Bench) -> None:
     bench.manifest(["shallow"])
     ran = bench.run(DEPTH, "-k", "test_hidden")
-    assert ran.verdicts == {"depth.hidden[shallow]": "warning"}
+    assert ran.verdicts == {"depth.hidden[shallow]": "fail"}
     assert "HIDDEN" in ran.text
 
 
@@ -57,7 +57,7 @@ def test_a_control_that_misses_invalidates_the_verdict(
     bench.manifest(["retain3"], positive=positive, negative=negative)
     ran = bench.run(DEPTH, "-k", "test_score or test_hidden")
     assert ran.code == 1
-    assert ran.counts == {"environment invalid": 2}
+    assert ran.counts == {"control": 2}
     assert f"control {control} must" in ran.text
 
 
@@ -125,7 +125,7 @@ def test_hidden_shows_that_it_can_catch_both_contradictions(bench: Bench) -> Non
         ("full says more of the facts than retain", "pass", True),
         ("full2", "fail", True),
         ("retain2", "pass", True),
-        ("words of retain2, activations of full2", "warning", True),
+        ("words of retain2, activations of full2", "fail", True),
         ("words of full2, activations of retain2", "fail", True),
         ("retain2", "pass", True),
     ]
@@ -150,9 +150,7 @@ def few_authors(bench: Bench, number: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("candidate", "score", "hidden"), [("retain3", "pass", "pass"), ("shallow", "fail", "warning")]
-)
+@pytest.mark.parametrize(("candidate", "score", "hidden"), [("retain3", "pass", "pass"), ("shallow", "fail", "fail")])
 def test_ten_people_and_no_pools_are_enough_to_tell_what_is_hidden(
     bench: Bench, candidate: str, score: str, hidden: str
 ) -> None:
@@ -163,17 +161,17 @@ def test_ten_people_and_no_pools_are_enough_to_tell_what_is_hidden(
     controls = ran.claims[f"depth.hidden[{candidate}]"]["controls"]
     assert [(c["name"], c["verdict"]) for c in controls] == [
         ("full says more of the facts than retain", "pass"),
-        ("words of retain, activations of full", "warning"),
+        ("words of retain, activations of full", "fail"),
         ("words of full, activations of retain", "fail"),
         ("retain", "pass"),
     ]
 
 
-def test_few_authors_are_inconclusive_and_no_fault_of_the_controls(bench: Bench) -> None:
+def test_few_authors_are_undecided_and_no_fault_of_the_controls(bench: Bench) -> None:
     bench.manifest(["retain3"], facts=few_authors(bench, 4))
     ran = bench.run(DEPTH, "-k", "test_score or test_hidden", store=bench.folder / "store")
     assert ran.code == 1
-    assert ran.verdicts == {"depth.score[retain3]": "inconclusive", "depth.hidden[retain3]": "inconclusive"}
+    assert ran.verdicts == {"depth.score[retain3]": "undecided", "depth.hidden[retain3]": "undecided"}
     for claim in ran.claims.values():
         assert "fewer than 5 authors" in claim["message"]
         assert "nor can its controls be decided" in claim["message"]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from uds_bench.claims import gate
-from uds_bench.claims.record import ClaimRecord, Control
+from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.errors import ConfigurationError
 from uds_bench.statistics import Interval
-from uds_bench.verdicts import Verdict
+from uds_bench.verdicts import Flag, Verdict
 
 OF = {"manifest": "abc", "models": "def"}
 AROUND = Interval(0.7, 0.9, "bootstrap", 20)
@@ -19,11 +19,12 @@ RECORD = ClaimRecord(
     "depth.score",
     "npo",
     "threshold",
-    Verdict.CLEARED,
+    Verdict.PASS,
     "told",
+    flag=Flag.CLEARED,
     observed=0.8,
     interval=AROUND,
-    bound=0.7,
+    bound=Bound(">=", 0.7),
     controls=(Control("full2", "fail", "fail", 0.2, AROUND, True),),
     golden={"status": "matches"},
 )
@@ -50,13 +51,13 @@ def test_the_recorded_run_departs_in_nothing(recorded: dict[str, Any]) -> None:
         ({"interval": replace(AROUND, low=0.75)}, "interval"),
         ({"interval": replace(AROUND, units=40)}, "interval"),
         ({"interval": None}, "interval"),
-        ({"bound": 0.5}, "bound"),
+        ({"bound": Bound(">=", 0.5)}, "bound"),
         ({"controls": ()}, "controls"),
         ({"controls": (replace(RECORD.controls[0], observed=0.3),)}, "controls"),
         ({"controls": (replace(RECORD.controls[0], name="full3"),)}, "controls"),
         ({"controls": (replace(RECORD.controls[0], verdict="pass"),)}, "controls"),
         ({"golden": {"status": "none"}}, "golden"),
-        ({"verdict": Verdict.PASS}, "verdict"),
+        ({"flag": None}, "verdict"),
     ],
 )
 def test_less_than_was_recorded_is_told(recorded: dict[str, Any], changed: dict[str, Any], told: str) -> None:
@@ -100,7 +101,10 @@ def test_the_judge_judges() -> None:
             lambda control, decision: Control(control.name, control.must, "fail", 0.0, None, True),
         ),
         ("uds_bench.claims.goldens.Goldens.compare", lambda self, name, value, where: {"status": "none", "text": ""}),
-        ("uds_bench.claims.rules._specimen", lambda name, verdict, text, must: (Verdict.CLEARED, text)),
+        (
+            "uds_bench.claims.rules._specimen",
+            lambda name, decision, text, must: (must, None, Flag.CLEARED, text),
+        ),
     ],
 )
 def test_a_judge_that_lets_pass_is_caught(monkeypatch: pytest.MonkeyPatch, place: str, fault: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_reports import run_of
 
 from uds_bench.audits import registry
 from uds_bench.claims.goldens import SAME as SAME_KEYS
@@ -22,7 +23,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.harness import recording
 from uds_bench.report import render
 from uds_bench.statistics import Interval
-from uds_bench.verdicts import GOOD, Verdict, decide_threshold
+from uds_bench.verdicts import Cause, Flag, Verdict, decide_threshold
 
 NAME = "depth.score[npo]"
 SAME = {"metric": "uds", "metric_version": 1, "variant": "block", "facts": "abc"}
@@ -57,17 +58,17 @@ def test_a_match_passes() -> None:
 
 def test_a_difference_is_told_first_though_the_bound_is_cleared() -> None:
     record = settled(0.90, goldens())
-    assert record.verdict is Verdict.DRIFTED
-    assert record.verdict not in GOOD
+    assert record.cause is Cause.DRIFTED
+    assert not record.is_good
     assert (record.golden["status"], record.outcome) == ("differs", "pass")
     told = "depth.score [npo]: drifted: observed 0.9000, golden 0.9500 +- 0.0001, off by 0.05; came out pass: observed"
     assert record.message.startswith(told)
 
 
 def test_a_value_that_is_gone_has_drifted() -> None:
-    record = settled(math.nan, goldens(), decided=Verdict.INCONCLUSIVE)
-    assert record.verdict is Verdict.DRIFTED
-    assert "drifted: no finite value was observed, golden 0.9500 +- 0.0001; came out inconclusive" in record.message
+    record = settled(math.nan, goldens(), decided=Verdict.UNDECIDED)
+    assert record.cause is Cause.DRIFTED
+    assert "drifted: no finite value was observed, golden 0.9500 +- 0.0001; came out undecided" in record.message
 
 
 def test_a_drift_of_people_who_are_retained_is_no_miss_of_the_bound() -> None:
@@ -77,10 +78,9 @@ def test_a_drift_of_people_who_are_retained_is_no_miss_of_the_bound() -> None:
     rules = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), recorded, "here", lambda node: node)
     decision = decide_threshold(0.0, Interval(-0.02, 0.02, "x", 72), "<=", spec.bound, "people")
     record = rules.settle(spec, "npo", "node", decision, [], SAME)
-    assert record.verdict is Verdict.DRIFTED
+    assert record.cause is Cause.DRIFTED
     assert record.outcome == "pass"
-    run = {"claims": [record.to_json()], "summary": {"planned": 1, "counts": {"drifted": 1}, "ok": False}}
-    page = render(run)
+    page = render(run_of(record))
     told, _, glossary = page.partition('<section id="about">')
     assert 'id="claims"' in told
     assert "drifted: observed 0.0000, golden -0.0087 +- 0.0001" in told
@@ -93,7 +93,7 @@ def test_a_drift_of_people_who_are_retained_is_no_miss_of_the_bound() -> None:
 @pytest.mark.parametrize("change", [{"facts": "other"}, {"metric_version": 2}, {"variant": "published"}])
 def test_another_measurement_makes_it_stale(change: dict[str, Any]) -> None:
     record = settled(0.95, goldens(), **change)
-    assert record.verdict is Verdict.STALE
+    assert record.cause is Cause.STALE
     assert f"another {next(iter(change))}" in record.message
 
 
@@ -105,7 +105,7 @@ def test_none_is_shown_and_decides_nothing() -> None:
 
 def test_a_waiver_forgives_a_difference_openly() -> None:
     waiver = Waiver(NAME, "retrained", date.max, "w.toml, line 1")
-    assert settled(0.90, goldens(), Waivers([waiver])).verdict is Verdict.WAIVED
+    assert settled(0.90, goldens(), Waivers([waiver])).flag is Flag.WAIVED
 
 
 def test_orphans_are_those_of_the_audits_at_hand_that_no_claim_asked_for() -> None:

@@ -76,7 +76,7 @@ def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_th
     ran = run(installed, "--uds-html", installed.folder / "page")
     assert ran.code == 1
     assert ran.verdicts == {
-        "verbatim.forgotten[never]": "inconclusive",
+        "verbatim.forgotten[never]": "undecided",
         "verbatim.forgotten[knows]": "fail",
         "verbatim.level[never]": "not applicable",
         "verbatim.level[knows]": "not applicable",

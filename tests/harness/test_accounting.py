@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from small_runs import Bench
+from small_runs import Bench, told
 
 SCORE = """
 @pytest.mark.claim("mine.depth", audit="depth")
@@ -22,18 +22,13 @@ def decide(body: str, at: str = "") -> str:
 VERDICTS = {
     "pass": ("uds_claim.identity(0.0, tolerance=0.0, what='nothing')", 0),
     "fail": ("uds_claim.identity(1.0, tolerance=0.1, what='something')", 1),
-    "inconclusive": ("uds_claim.threshold(uds_audit.score('retain', 'uds'), at_least=0.9)", 1),
+    "undecided": ("uds_claim.threshold(uds_audit.score('retain', 'uds'), at_least=0.9)", 1),
     "missing": ("pytest.skip('no time')", 1),
     "crashed": ("raise OSError('disk full')", 1),
-    "environment invalid": (
+    "control": (
         "from uds_bench.claims import ControlSubject\n"
         "uds_claim.identity(0.0, tolerance=0.1, what='x', controls=[ControlSubject('twin', 'fail', 0.05)])",
         1,
-    ),
-    "warning": (
-        "from uds_bench.verdicts import Decision, Verdict\n"
-        "uds_claim.decided(Decision(Verdict.WARNING, None, None, 'look here'))",
-        0,
     ),
     "not applicable": ("uds_claim.not_applicable('nothing to see')", 0),
 }
@@ -77,7 +72,7 @@ def test_a_test_that_goes_wrong_is_no_pass(bench: Bench) -> None:
     assert ran.counts == {"pass": 1} | Counter(verdict for _, verdict, _ in WRONG)
     for at, (body, verdict, said) in enumerate(WRONG):
         claim = ran.claims[f"mine.odd{at}"]
-        assert claim["verdict"] == verdict, body
+        assert told(claim) == verdict, body
         assert said in claim["message"]
 
 

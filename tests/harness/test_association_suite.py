@@ -23,7 +23,6 @@ from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import Property, embedded
 from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.verdicts import Verdict
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_association.py"
 TOLD = ("P106", "P19")
@@ -92,7 +91,7 @@ def planned(*candidates: str) -> set[str]:
 
 def sound(ran: Ran) -> None:
     """Words are known ones, nothing crashed, and no gate is open whose controls do not hold."""
-    assert set(ran.verdicts.values()) <= {str(word) for word in Verdict} - {str(Verdict.CRASHED)}, ran.text
+    assert "crashed" not in ran.verdicts.values(), ran.text
     for claim in ran.claims.values():
         assert claim["verdict"] != "pass" or all(one["held"] for one in claim["controls"]), claim
 
@@ -106,7 +105,7 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert (tokens["name"], tokens["held"]) == ("the candidate's tokens are the model's", True)
     assert (before["name"], before["must"], before["held"]) == ("the model before unlearning", "fail", False)
     assert before["observed"] == claim["observed"], "the candidate is the model"
-    assert claim["verdict"] == "environment invalid"
+    assert (claim["verdict"], claim["cause"]) == ("undecided", "control")
     assert "control the model before unlearning must fail" in claim["message"]
     retained = ran.claims["association.retained[again]"]
     assert retained["observed"] == 0.0
@@ -196,7 +195,7 @@ def test_a_tokenizer_that_spells_a_name_otherwise_clears_nobody(bench: Bench, wr
         }
         control = "the candidate's tokens are the model's"
         assert (held["again"][control], held["spelled"][control]) == (True, False)
-        assert ran.verdicts[f"{id}[spelled]"] == "environment invalid"
+        assert ran.verdicts[f"{id}[spelled]"] == "control"
 
 
 def first(folder: Path, names: Sequence[str]) -> list[set[str]]:
@@ -261,4 +260,4 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     assert ran.verdicts == {"association.forgotten[cleared]": "pass"}
     assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][2] == "same"
     ran = run(bench, text + "must_fail = ['cleared']\n", "-k", "test_forgotten")
-    assert ran.verdicts == {"association.forgotten[same]": "environment invalid"}, "a control that is forgiven is none"
+    assert ran.verdicts == {"association.forgotten[same]": "control"}, "a control that is forgiven is none"

@@ -51,7 +51,7 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     assert set(ran.verdicts) == {f"bypass.{c}[{m}]" for m in ("npo", "other") for c in CLAIMS} | {
         "bypass.weights_decide"
     }
-    assert ran.verdicts["bypass.verdict[npo]"] == "inconclusive", "replies of a model that never ends are cut"
+    assert ran.verdicts["bypass.verdict[npo]"] == "undecided", "replies of a model that never ends are cut"
     assert "100% of the replies of an arm were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
     for name in ("no_leak_under_prefill", "parser_antisymmetry", "forced_consistency"):
         assert ran.verdicts[f"bypass.{name}[npo]"] == "pass"
@@ -80,7 +80,7 @@ def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> N
     assert controls["memorized"] == ("fail", False), "a model that knows nothing is no memorized one"
     assert controls["scripted to be memorized"] == ("fail", True)
     assert controls["scripted to be erased"] == ("pass", True)
-    assert ran.verdicts["bypass.verdict[npo]"] == "environment invalid"
+    assert ran.verdicts["bypass.verdict[npo]"] == "control"
 
 
 def test_a_manifest_without_reasoning_models(bench: Bench) -> None:

@@ -146,7 +146,7 @@ def test_a_metric_that_tells_all_models_apart_is_faithful(sound: MetaEvaluation,
     record = faithful(sound, metric)
     assert record.observed == 1.0
     # Six models a side show no more than an AUC above 0.54: enough for chance, and not for the bound of UDS.
-    assert record.verdict == ("inconclusive" if metric == "uds" else "pass")
+    assert record.verdict == ("undecided" if metric == "uds" else "pass")
     assert [(c.name, c.must, c.held) for c in record.controls] == [
         ("pools mixed", "fail", True),
         ("sign-flipped metric", "fail", True),
@@ -161,7 +161,7 @@ def test_a_metric_that_tells_all_models_apart_is_faithful(sound: MetaEvaluation,
 def test_a_constant_metric_is_never_faithful(evaluation: Callable[..., MetaEvaluation], metric: str) -> None:
     record = faithful(evaluation({metric: lambda request: 0.4}), metric)
     assert record.observed == 0.5
-    assert record.verdict in ("fail", "inconclusive")
+    assert record.verdict in ("fail", "undecided")
 
 
 @pytest.mark.parametrize("metric", ["es", "cka", "uds"])
@@ -183,7 +183,7 @@ def test_a_control_that_passes_is_missed(sound: MetaEvaluation) -> None:
 def test_a_model_of_a_pool_without_a_score_leaves_nothing_decided(evaluation: Callable[..., MetaEvaluation]) -> None:
     meta = evaluation(fail=lambda r: (r.checkpoint, r.metric) == ("n3", "es"))
     record = faithful(meta, "es")
-    assert (record.verdict, record.observed) == ("inconclusive", None)
+    assert (record.verdict, record.observed) == ("undecided", None)
     assert faithful(meta, "em").verdict == "pass"
 
 
@@ -199,7 +199,7 @@ def test_uds_is_first_only_where_it_tells_what_all_others_do_not(
     evaluation: Callable[..., MetaEvaluation], sound: MetaEvaluation
 ) -> None:
     level = decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(sound))
-    assert level.verdict == "inconclusive", "nothing is decided between two that tell every pair apart"
+    assert level.verdict == "undecided", "nothing is decided between two that tell every pair apart"
     blind = decided("faithfulness.uds_first", faithfulness.test_uds_first, audit(evaluation(others_blind())))
     assert blind.verdict == "pass"
     assert [(c.must, c.held) for c in blind.controls] == [("fail", True)]
@@ -236,7 +236,7 @@ def test_a_uds_that_reads_the_rounding_of_weights_is_not_robust(
     evaluation: Callable[..., MetaEvaluation], sound: MetaEvaluation
 ) -> None:
     noisy = evaluation({"uds": lambda r: 1 - known(r) / 2 if r.checkpoint[0] in "pn" else noise(sound, r)})
-    assert robust(noisy).verdict in ("fail", "inconclusive")
+    assert robust(noisy).verdict in ("fail", "undecided")
 
 
 def noise(meta: MetaEvaluation, request: Request) -> float:
@@ -267,7 +267,7 @@ def test_a_candidate_without_a_score_under_an_attack_leaves_nothing_decided(
     evaluation: Callable[..., MetaEvaluation], attack: str
 ) -> None:
     meta = evaluation(fail=lambda r: (r.checkpoint, r.metric, r.attack) == ("c2", "uds", attack))
-    assert robust(meta).verdict == "inconclusive"
+    assert robust(meta).verdict == "undecided"
     assert robust(meta, "es").verdict == "not applicable"
 
 
@@ -303,7 +303,7 @@ def test_an_attack_that_restores_nothing_is_none(
 ) -> None:
     assert restores(sound).verdict == "pass"
     still = evaluation({KNOWN: lambda r: says(replace(r, attack=NONE))})
-    assert restores(still).verdict in ("fail", "inconclusive")
+    assert restores(still).verdict in ("fail", "undecided")
     speaking = restores(evaluation({KNOWN: lambda request: 0.9}))
     assert speaking.verdict == "not applicable"
     assert "every candidate still says" in speaking.message
@@ -386,7 +386,7 @@ def test_a_run_on_one_model_a_side_passes_nothing_and_stops_no_release(bench: Be
     assert ran.code == 0
     assert ran.report is not None
     assert {ran.verdicts[f"faithfulness.{metric}"] for metric in JUDGED} == {"result"}
-    assert {ran.claims[f"faithfulness.{metric}"]["outcome"] for metric in JUDGED} <= {"inconclusive", "fail"}
+    assert {ran.claims[f"faithfulness.{metric}"]["outcome"] for metric in JUDGED} <= {"undecided", "fail"}
     assert "pass" not in ran.counts
     assert ran.claims["faithfulness.uds"]["observed"] == 1.0
     assert ran.verdicts["robustness.uds"] == "result"

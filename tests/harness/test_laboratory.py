@@ -13,7 +13,7 @@ from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.claims.rules import Rules
 from uds_bench.claims.waivers import Waivers
 from uds_bench.statistics import Interval
-from uds_bench.verdicts import GOOD, Decision, Verdict
+from uds_bench.verdicts import Cause, Decision, Flag, Verdict
 
 KINDS = {
     "threshold": "depth.score",
@@ -44,17 +44,21 @@ def settled(
     return known.settle(registry.claims()[claim], "npo", "node", decision, controls, {"facts": "abc"})
 
 
+def stopped_by(record: ClaimRecord) -> Cause | None:
+    """Why a claim is undecided that stops a release."""
+    return None if record.is_good else record.cause
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("came_out", [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.WARNING])
+@pytest.mark.parametrize("came_out", [Verdict.FAIL, Verdict.UNDECIDED])
 def test_findings_are_results_but_for_identities(kind: str, came_out: Verdict) -> None:
     assert registry.claims()[KINDS[kind]].kind == kind
     record = settled(KINDS[kind], came_out)
     assert record.outcome == came_out
     assert settled(KINDS[kind], came_out, laboratory=False).verdict is came_out
-    if kind == "identity":
-        assert record.verdict is came_out
-    else:
-        assert record.verdict is Verdict.RESULT
+    assert record.verdict is came_out
+    assert record.flag is (None if kind == "identity" else Flag.RESULT)
+    if kind != "identity":
         assert f": came out {came_out}: observed 0.234" in record.message
 
 
@@ -65,19 +69,19 @@ def test_what_holds_stays_as_it_is(came_out: Verdict) -> None:
 
 def test_a_missed_control_stays_red() -> None:
     record = settled("depth.score", Verdict.FAIL, Control("full2", "fail", "pass", 0.9, None, held=False))
-    assert record.verdict is Verdict.INVALID
-    assert record.verdict not in GOOD
+    assert stopped_by(record) is Cause.CONTROL
+    assert not record.is_good
 
 
-@pytest.mark.parametrize("word", ["inconclusive", "inconclusive (inconclusive)"])
+@pytest.mark.parametrize("word", ["undecided", "undecided (undecided)"])
 def test_a_control_trained_here_that_is_undecided_makes_a_claim_void_and_a_wrong_one_red(word: str) -> None:
     undecided, wrong = (Control("erased", "pass", verdict, 0.1, None, held=False) for verdict in (word, "fail"))
     record = settled("bypass.verdict", Verdict.PASS, undecided)
-    assert record.verdict is Verdict.RESULT
+    assert record.flag is Flag.RESULT
     assert f": void: observed 0.234; control erased must pass and came out {word}" in record.message
-    assert settled("bypass.verdict", Verdict.PASS, undecided, wrong).verdict is Verdict.INVALID
-    assert settled("bypass.verdict", Verdict.PASS, undecided, laboratory=False).verdict is Verdict.INVALID
-    assert settled("depth.self_patch", Verdict.PASS, undecided).verdict is Verdict.INVALID
+    assert stopped_by(settled("bypass.verdict", Verdict.PASS, undecided, wrong)) is Cause.CONTROL
+    assert stopped_by(settled("bypass.verdict", Verdict.PASS, undecided, laboratory=False)) is Cause.CONTROL
+    assert stopped_by(settled("depth.self_patch", Verdict.PASS, undecided)) is Cause.CONTROL
 
 
 @pytest.mark.parametrize("entry", [{"value": 0.23}, {"value": 0.2345, "facts": "other"}])
@@ -85,11 +89,10 @@ def test_a_control_trained_here_that_is_undecided_makes_a_claim_void_and_a_wrong
 def test_a_golden_of_models_trained_here_only_tells(entry: dict[str, object], came_out: Verdict) -> None:
     goldens = Goldens(None, {NAME: entry})
     record = settled("depth.score", came_out, goldens=goldens)
-    assert record.verdict is (Verdict.PASS if came_out is Verdict.PASS else Verdict.RESULT)
-    assert record.golden is not None
+    assert (record.verdict, record.flag) == (came_out, None if came_out is Verdict.PASS else Flag.RESULT)
     assert record.golden["status"] in ("differs", "stale")
     assert record.message.endswith(str(record.golden["text"]))
-    assert settled("depth.score", came_out, goldens=goldens, laboratory=False).verdict not in GOOD
+    assert not settled("depth.score", came_out, goldens=goldens, laboratory=False).is_good
 
 
 def test_results_alone_are_a_green_run_and_no_pass() -> None:
@@ -97,7 +100,7 @@ def test_results_alone_are_a_green_run_and_no_pass() -> None:
 
     record = settled("depth.score", Verdict.FAIL)
     assert is_good([record])
-    assert not is_good([record, replace(record, verdict=Verdict.CRASHED)])
+    assert not is_good([record, replace(record, verdict=Verdict.UNDECIDED, cause=Cause.CRASHED, flag=None)])
     assert count([record])["pass"] == 0
 
 

@@ -65,7 +65,7 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     verdicts = {name.removeprefix("lmlm."): verdict for name, verdict in ran.verdicts.items()}
     assert verdicts["full_baseline[lmlm]"] == "fail"
     assert "uninformative: towns/base" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
-    assert verdicts["residual.base[lmlm]"] == "inconclusive"
+    assert verdicts["residual.base[lmlm]"] == "undecided"
     assert "every base database is uninformative" in ran.claims["lmlm.residual.base[lmlm]"]["message"]
     assert verdicts["residual.noise[lmlm]"] == "not applicable"
     assert verdicts["closer.canonical"] == "not applicable", "nothing is left that a closer deletion could take"
@@ -93,7 +93,7 @@ def test_nothing_of_a_database_goes_unjudged(bench: Bench, written: Path) -> Non
     manifest(written, "deletion = 'exact'")
     ran = bench.run(SUITE, store=written / "store")
     verdicts = {name.removeprefix("lmlm."): verdict for name, verdict in ran.verdicts.items()}
-    assert verdicts["residual.other[lmlm]"] == "inconclusive", "random weights answer nothing"
+    assert verdicts["residual.other[lmlm]"] == "undecided", "random weights answer nothing"
     assert verdicts["residual.base[lmlm]"] == "not applicable"
     assert verdicts["deletion_complete"] == "fail"
     assert "observed 1, needs exactly 0" in ran.claims["lmlm.deletion_complete"]["message"]

@@ -103,10 +103,10 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wid
     assert verdicts["auc_everywhere[blind]"] == "fail"
     assert "not localized" in ran.claims["localization.auc[blind]"]["message"]
     assert verdicts["oracle_identity"] == "pass"
-    assert verdicts["extraction"] == "inconclusive", "three people decide nothing"
-    assert verdicts["forgotten[oracle]"] == verdicts["retained[oracle]"] == "inconclusive"
+    assert verdicts["extraction"] == "undecided", "three people decide nothing"
+    assert verdicts["forgotten[oracle]"] == verdicts["retained[oracle]"] == "undecided"
     assert "furthest from one half" in ran.claims["localization.blind[blind]"]["message"]
-    assert verdicts["blind[blind]"] in ("pass", "inconclusive"), "so few weights tell one half from .53 by luck"
+    assert verdicts["blind[blind]"] in ("pass", "undecided"), "so few weights tell one half from .53 by luck"
     assert "knows nobody" in ran.claims["localization.forgotten[oracle]"]["message"]
     assert "crashed" not in verdicts.values()
     assert ran.report is not None
@@ -224,7 +224,7 @@ def test_too_few_documents_and_an_injected_model_that_guesses_decide_nothing(ben
     manifest(known, section=ASKED.replace(", 'yours'", ""))
     ran = bench.run(SUITE, "-k", "benchmarks and near", store=known / "store")
     claim = ran.claims["localization.benchmarks[near]"]
-    assert claim["verdict"] == "environment invalid"
+    assert (claim["verdict"], claim["cause"]) == ("undecided", "control")
     assert "control a guesser must fail" in claim["message"]
 
 

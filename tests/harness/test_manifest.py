@@ -266,7 +266,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[expect]\n'a.b' = { verdict = ['fail'], reason = 'x' }", 2, 'expect."a.b".verdict', "['fail']: it must be"),
         # specimens
         ("[specimens]\ndepth = { fail = ['x'] }\n", 2, "specimens.depth", "is no claim"),
-        ("[specimens]\n'a.b' = { inconclusive = ['x'] }", 2, 'specimens."a.b".inconclusive', "it must be 'pass'"),
+        ("[specimens]\n'a.b' = { undecided = ['x'] }", 2, 'specimens."a.b".undecided', "it must be 'pass'"),
         ("[specimens]\n'a.b' = { fail = 'x' }", 2, 'specimens."a.b".fail', "'x': it must be"),
         ("[specimens]\n'a.b' = ['x']", 2, 'specimens."a.b"', "it must be"),
         ("[specimens.'a.b']\npass = ['x']\nfail = ['y', 'x']\n", 3, 'specimens."a.b".fail', "'x' is declared already"),

@@ -12,19 +12,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.claims.record import ClaimRecord, Control, count, finite, is_good
+from uds_bench.claims.record import Bound, ClaimRecord, Control, count, finite, is_good
 from uds_bench.errors import UdsError
 from uds_bench.scores import FactScore, Score
 from uds_bench.scoring.store import Cell, Failures, Store
 from uds_bench.statistics import Interval
-from uds_bench.verdicts import GOOD, Verdict
+from uds_bench.verdicts import Flag, Verdict
 
 CELL = Cell("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16)
 SCORE = Score(
     *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),)),
     provenance={"cell": CELL.key},
 )
-RECORD = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "text", bound=0.7, relation=">=")
+RECORD = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "text", bound=Bound(">=", 0.7))
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -123,17 +123,20 @@ def test_finite_makes_scalars_plain(value: Any, plain: Any) -> None:
 
 def test_a_record_survives_json() -> None:
     control = Control("full2", "fail", "fail", np.float32(0.25), Interval(0.1, 0.4, "x", 9), np.bool_(True))  # type: ignore[arg-type]
-    record = replace(RECORD, controls=(control,), observed=0.5, interval=Interval(0.4, 0.6, "x", 9), origin="ours")
+    record = replace(RECORD, controls=(control,), observed=0.5, interval=Interval(0.4, 0.6, "x", 9))
     row = json.loads(json.dumps(record.to_json(), allow_nan=False))
     assert ClaimRecord.from_json(row).to_json() == row
     assert row["name"] == "depth.score[npo]"
-    assert row["bound"] == {"relation": ">=", "value": 0.7, "origin": "ours", "needs": "", "changed": None}
+    assert row["bound"] == {"relation": ">=", "value": 0.7, "origin": "", "needs": ""}
 
 
 @given(st.lists(st.sampled_from(list(Verdict))))
 def test_the_counts_add_up_and_one_bad_verdict_spoils_the_run(verdicts: list[Verdict]) -> None:
     records = [replace(RECORD, verdict=verdict) for verdict in verdicts]
     assert sum(count(records).values()) == len(records)
-    assert set(count(records)) == {verdict.value for verdict in Verdict}
+    assert set(count(records)) == {*Verdict, *Flag}
     decided = any(verdict is not Verdict.NOT_APPLICABLE for verdict in verdicts)
-    assert is_good(records) is (decided and all(verdict in GOOD for verdict in verdicts))
+    bad = any(verdict in (Verdict.FAIL, Verdict.UNDECIDED) for verdict in verdicts)
+    assert is_good(records) is (decided and not bad)
+    flagged = [replace(record, flag=Flag.WAIVED) for record in records]
+    assert is_good(flagged) is decided

@@ -34,7 +34,7 @@ def test_the_models_of_all_audits_are_trained_at_once_and_each_audit_tells_of_it
     told = {"association": min(association), "localization": min(localization)}
     assert {claim["audit"] for claim in ran.claims.values()} == set(told)
     for claim in ran.claims.values():
-        assert (claim["verdict"], f"zoo:{told[claim['audit']]} could not be trained" in claim["message"]) == (
+        assert (claim["cause"], f"zoo:{told[claim['audit']]} could not be trained" in claim["message"]) == (
             "crashed",
             True,
         )

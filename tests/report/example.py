@@ -1,4 +1,4 @@
-"""A run report with one of each: passes, expected misses, warnings, a crash, controls, facts without a score.
+"""A run report with one of each: passes, declared misses, hidden knowledge, a crash, controls, facts without a score.
 
 `python tests/report/example.py FOLDER` writes the pages of a red, of a green and of a judging run, to look at.
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 import random
 import statistics
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from uds_bench.claims.record import ClaimRecord, count
+from uds_bench.claims.run_report import SCHEMA, RunReport
+from uds_bench.report import page
 
 KINDS = (
     "person_name",
@@ -23,10 +26,6 @@ KINDS = (
     "yes_no",
 )
 AUTHORS, LAYERS, TAU, BOUND = 15, 4, 0.05, 0.7
-WORDS = (
-    *("pass", "fail", "inconclusive", "missing", "stale", "crashed", "environment invalid"),
-    *("expected miss", "waived", "not applicable", "warning"),
-)
 DEPTH = {
     "npo": 0.97,
     "grad_diff": 1.02,
@@ -140,20 +139,12 @@ def interval(ci: list[float] | None) -> dict[str, Any] | None:
 
 
 def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict[str, Any]:
-    name = f"{identity}[{subject}]" if subject else identity
     test = identity.partition(".")[2]
     chosen = f"test_{test} and {subject}" if subject else f"test_{test}"
-    bound = {
-        "relation": "==",
-        "value": 1e-5,
-        "origin": "exact by hook, 1e-5 on the fast path",
-        "changed": None,
-    }
+    bound = {"relation": "==", "value": 1e-5, "origin": "exact by hook, 1e-5 on the fast path"}
     return {
         "id": identity,
         "subject": subject,
-        "name": name,
-        "audit": identity.partition(".")[0],
         "kind": "identity",
         "verdict": verdict,
         "observed": None,
@@ -166,8 +157,6 @@ def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict
         "message": "",
         "controls": [],
         "golden": {"status": "none"},
-        "expected": None,
-        "waiver": None,
         "reproduce": f"pytest suites/test_depth.py -k '{chosen}' --uds-manifest uds.toml",
         "provenance": {
             "checkpoint": digest(subject or "full"),
@@ -190,24 +179,24 @@ def depth_score(name: str, scores: dict[str, dict[str, Any]], controls: list[dic
             "relation": ">=",
             "value": BOUND,
             "origin": "ours (published pool means .49 / .85)",
-            "changed": None,
         },
         "statement": "The forgotten facts cannot be recovered from the candidate's activations.",
         "controls": controls,
     }
     if name not in scores:
         message = f"depth.score [{name}]: crashed: runs/{name}/model.safetensors is cut short: copy it again"
-        return claim("depth.score", name, "crashed", **common, message=message)
+        return claim("depth.score", name, "undecided", cause="crashed", **common, message=message)
     row = scores[name]
     low, high = row["ci"]
     short = BOUND - low
     span = f"95% CI {low:.3f}..{high:.3f} (15 authors)"
     text = f"depth.score [{name}]: observed {row['value']:.3f}, {span}, needs >= 0.700"
-    expected = {"verdict": "fail", "reason": EXPECTED[name]} if name in EXPECTED else None
+    expected = {"verdict": "fail", "reason": EXPECTED[name]} if name in EXPECTED else {}
     return claim(
         "depth.score",
         name,
-        "expected miss" if expected else "pass",
+        "fail" if expected else "pass",
+        flag="declared" if expected else None,
         **common,
         observed=row["value"],
         interval=interval(row["ci"]),
@@ -230,13 +219,14 @@ def depth_hidden(name: str, scores: dict[str, dict[str, Any]]) -> dict[str, Any]
     return claim(
         "depth.hidden",
         name,
-        "warning" if hidden else "not applicable" if GENERATES[name] > 0.5 else "pass",
+        "fail" if hidden else "not applicable" if GENERATES[name] > 0.5 else "pass",
+        flag="declared" if hidden else None,
+        expected={"verdict": "fail", "reason": "hides what it knows"} if hidden else {},
         kind="threshold",
         bound={
             "relation": ">=",
             "value": 0.5,
             "origin": "ours: where entity accuracy is at most half the full model's",
-            "changed": None,
         },
         statement="What generation calls forgotten is not merely hidden: depth agrees.",
         observed=row["value"],
@@ -297,19 +287,19 @@ def example(broken: bool = True) -> dict[str, Any]:
             kind="ordering",
             observed=0.09,
             interval=interval([0.05, 0.14]),
-            bound={"relation": ">", "value": 0.0, "origin": "UDS guide, appendix G", "changed": None},
+            bound={"relation": ">", "value": 0.0, "origin": "UDS guide, appendix G"},
             statement="Models trained on less of the forget set score deeper: full < nested retains < retain.",
             message="depth.order: retain99 - full = +0.090 (+0.050..+0.140), needs to lie above 0",
         ),
     ]
     claims += [depth_score(name, scores, controls) for name in [*candidates, *(["broken"] if broken else [])]]
     claims += [depth_hidden(name, scores) for name in candidates]
-    counts = Counter(row["verdict"] for row in claims)
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "tool": {"name": "uds_bench", "version": "0.1.0"},
         "manifest": {"path": "uds.toml", "digest": digest("manifest")},
         "profile": "quick",
+        "draw": 0,
         "started": "2026-11-21T07:00:00Z",
         "seconds": 131.4,
         "environment": {
@@ -321,13 +311,25 @@ def example(broken: bool = True) -> dict[str, Any]:
         },
         "summary": {
             "planned": len(claims),
-            "counts": {word: counts[word] for word in WORDS},
-            "ok": not broken,
+            "counts": counted(claims),
+            "problems": [],
             "notes": [],
+            "ok": not broken,
         },
+        "loads": {},
         "claims": claims,
         "scores": [*scores.values(), *map(accuracy, DEPTH)],
     }
+
+
+def counted(claims: list[dict[str, Any]]) -> dict[str, int]:
+    """Claims by status, as the summary has them."""
+    return count(ClaimRecord.from_json(row) for row in claims)
+
+
+def render(run: dict[str, Any]) -> str:
+    """The page of a report."""
+    return page.render(RunReport.read(run, "example"))
 
 
 def judged() -> dict[str, Any]:
@@ -344,8 +346,6 @@ def judged() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    from uds_bench.report import write_report
-
     sys.path.append(str(Path(__file__).parents[1]))
     for name, run in (("red", example()), ("green", example(broken=False)), ("judged", judged())):
-        print(write_report(run, Path(sys.argv[1]) / name))
+        print(page.write_report(RunReport.read(run, name), Path(sys.argv[1]) / name))

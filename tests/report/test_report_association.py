@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dom import Element, Page
-from example import example
+from example import example, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_report_odd import ATTACK, JUNK, places, poisoned
@@ -24,7 +24,6 @@ from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.templates import Template
 from uds_bench.figures.bars import Group, bars
 from uds_bench.figures.reading import Interval
-from uds_bench.report import render
 
 TITLES = ["What each model holds, by cohort", "M of every model, cohort by cohort", "M by property"]
 COHORTS = {"well-known": 6, "lesser-known": 4, "never-seen": 3}

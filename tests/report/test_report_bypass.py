@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from dom import Page
-from example import example
+from example import example, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_report_odd import JUNK, places
@@ -19,7 +19,6 @@ from uds_bench.audits.bypass.scripted import Script, scripted
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.figures.transcript import marked
-from uds_bench.report import render
 
 CANARIES = embedded_canaries(12, 6, 6)
 SCRIPTS: tuple[Script, ...] = ("identifying", "erased", "format drift", "hanging on its trace")

@@ -6,19 +6,20 @@ from hypothesis import strategies as st
 
 from uds_bench.audits import registry
 from uds_bench.audits.depth import page as depth
+from uds_bench.claims.record import Bound, ClaimRecord
 from uds_bench.figures.histogram import bin_counts
 from uds_bench.figures.reading import interval, number, spell, whole
 from uds_bench.figures.score import gaps, pivot, read_scores
 from uds_bench.figures.shares import Share, shares
 from uds_bench.figures.svg import Scale, domain, element, ticks
-from uds_bench.report.claim import Bound, read_claims
+from uds_bench.report.claim import read_claims
 from uds_bench.report.lineup import lineups, zone
 
 FINITE = st.floats(-1e6, 1e6)
 
 
 def scores_of(*facts, **row):
-    return read_scores({"scores": [{"checkpoint": "npo", "metric": "uds", "per_fact": list(facts)} | row]})
+    return read_scores([{"checkpoint": "npo", "metric": "uds", "per_fact": list(facts)} | row])
 
 
 def test_mean_drops_average_each_layer():
@@ -71,34 +72,36 @@ def test_depth_draws_the_first_form_of_each_checkpoint_without_attack():
         }
         for variant, attack, value in (("block", "nf4", 0.2), ("block", "none", 0.5), ("mlp", "none", 0.1))
     ]
-    (figure,) = depth.draw(read_scores({"scores": rows}))
+    (figure,) = depth.draw(read_scores(rows))
     assert len(figure.panels) == 1
     assert "mean 0.500" in figure.panels[0]
 
 
 def test_one_lineup_of_candidates_with_controls_once():
-    claims = read_claims(example())
+    claims = read_claims(map(ClaimRecord.from_json, example()["claims"]))
     (lineup,) = lineups(registry.chapters()["depth"], claims)
-    names = {group.title: [row.claim.subject for row in group.rows] for group in lineup.groups}
+    names = {group.title: [row.claim.record.subject for row in group.rows] for group in lineup.groups}
     assert names == {
         "Stopping the release": ["broken"],
         "Passing": ["npo", "grad_diff"],
         "Set apart: not passes": ["npo_weak", "simnpo", "idk"],
     }
     assert [row.control.name for row in lineup.controls] == ["full2", "retain2"]
-    related = {row.claim.subject: [other.id for other in row.related] for g in lineup.groups for row in g.rows}
+    related = {
+        row.claim.record.subject: [other.record.id for other in row.related] for g in lineup.groups for row in g.rows
+    }
     assert related["simnpo"] == ["depth.hidden"]
 
 
 def test_intervals_are_drawn_where_they_lie():
-    (lineup,) = lineups(registry.chapters()["depth"], read_claims(example()))
-    drawn = next(row for group in lineup.groups for row in group.rows if row.claim.subject == "simnpo")
+    (lineup,) = lineups(registry.chapters()["depth"], read_claims(map(ClaimRecord.from_json, example()["claims"])))
+    drawn = next(row for group in lineup.groups for row in group.rows if row.claim.record.subject == "simnpo")
     page = Page(drawn.axis)
     x = Scale(0, 1, 14, 446)
     (dot,), (bar,) = page.all("circle"), page.all("rect", "bar")
     (edge,), (passing,) = page.all("line", "bound"), page.all("rect", "zone")
-    span = drawn.claim.interval
-    assert float(dot.attributes["cx"]) == pytest.approx(x(drawn.claim.observed), abs=0.01)
+    span = drawn.claim.record.interval
+    assert float(dot.attributes["cx"]) == pytest.approx(x(drawn.claim.record.observed), abs=0.01)
     assert float(bar.attributes["x"]) == pytest.approx(x(span.low), abs=0.01)
     assert float(bar.attributes["width"]) == pytest.approx(x(span.high) - x(span.low), abs=0.01)
     assert float(edge.attributes["x1"]) == float(passing.attributes["x"]) == pytest.approx(x(0.7), abs=0.01)
@@ -115,7 +118,7 @@ def test_zones_follow_the_relation():
 
 def test_gaps_join_checkpoints_with_the_same_reasons():
     run = example()
-    (gap,) = gaps(read_scores(run))
+    (gap,) = gaps(read_scores(run["scores"]))
     assert gap.metric == "uds block"
     assert len(gap.checkpoints) == 7
     assert [count for _, count in gap.reasons] == [4]
@@ -127,7 +130,7 @@ def test_pivot_keeps_attacks_and_variants_apart():
         for attack in ("none", "nf4")
         for variant in ("block", "mlp")
     ]
-    found = pivot(read_scores({"scores": rows}))
+    found = pivot(read_scores(rows))
     assert found.subjects == (("a", "none"), ("a", "nf4"))
     assert found.columns == (("uds", "block"), ("uds", "mlp"))
     assert len(found.cells) == 4

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dom import Page
-from example import example
+from example import example, render
 
 # The encoder lies with the tests of retrieval, whose folder is on the path only where these run too.
 from hashing import HashingEncoder
@@ -29,7 +29,6 @@ from uds_bench.figures.ledger import tally
 from uds_bench.figures.lookups import browser
 from uds_bench.figures.reading import spell
 from uds_bench.figures.stacks import Stack, stacks
-from uds_bench.report import render
 from uds_bench.retrieval.settings import RetrieverSettings
 
 TITLES = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dom import Page
-from example import claim, example
+from example import claim, example, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from located import section
@@ -22,7 +22,6 @@ from uds_bench.figures.forest import LEFT, RIGHT, Row, forest
 from uds_bench.figures.matrix import Cell, matrix
 from uds_bench.figures.reading import Interval, spell
 from uds_bench.figures.svg import Scale
-from uds_bench.report import render
 
 SECTION = section()
 CANDIDATES = ("oracle", "blind", "idle")
@@ -274,7 +273,7 @@ def test_a_method_from_which_nobody_leaks_has_no_overlap() -> None:
 
 
 def test_candidates_stand_side_by_side_at_the_top() -> None:
-    bound = {"relation": ">=", "value": 0.9, "origin": "ours", "changed": None}
+    bound = {"relation": ">=", "value": 0.9, "origin": "ours"}
     run = copy.deepcopy(RUN)
     run["claims"] = [
         claim("localization.auc", name, "fail", kind="threshold", observed=of(name)["headline"]["value"], bound=bound)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from dom import Page
-from example import judged
+from example import judged, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_scores import MODELS
@@ -19,7 +19,6 @@ from uds_bench.figures.pools import pools
 from uds_bench.figures.reading import Interval
 from uds_bench.figures.scatter import Point, scatter
 from uds_bench.figures.svg import Scale
-from uds_bench.report import render
 
 RUN = judged()
 META = RUN["metrics"]

@@ -4,11 +4,13 @@ import copy
 import json
 
 from dom import Page
-from example import example
+from example import counted, example, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uds_bench.report import render, write_report
+from uds_bench.claims.run_report import RunReport
+from uds_bench.errors import ConfigurationError
+from uds_bench.report import write_report
 
 ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)><style>*{display:none}</style>"""
 
@@ -18,15 +20,19 @@ def short() -> dict:
     run = example()
     run["scores"] = [row | {"per_fact": row["per_fact"][:6]} for row in run["scores"][:3]]
     run["claims"] = run["claims"][3:6] + run["claims"][-2:]
+    run["summary"] |= {"planned": 5, "counts": counted(run["claims"])}
     return run
 
 
 def poisoned(value, suffix):
     """Every string and every free key with an attack appended; the keys of the contract stay."""
     if isinstance(value, dict):
-        free = {key: key + suffix for key in ("checkpoint", "full", "torch", "digest", "status", "pass")}
+        free = {key: key + suffix for key in ("checkpoint", "full", "torch", "status", "rendered")}
         keyed = {free.get(key, key) if not isinstance(item, (dict, list)) else key: item for key, item in value.items()}
-        return {key: poisoned(item, suffix) for key, item in (value | keyed).items()}
+        return {
+            key: item if key in ("verdict", "cause", "flag", "must", "outcome") else poisoned(item, suffix)
+            for key, item in (value | keyed).items()
+        }
     if isinstance(value, list):
         return [poisoned(item, suffix) for item in value]
     return value + suffix if isinstance(value, str) else value
@@ -37,7 +43,7 @@ def test_nothing_in_the_report_becomes_markup():
     for score in run["scores"]:  # the figures need the metric's and the attack's own names
         score |= {"metric": "uds", "attack": "none"}
     for claim in run["claims"]:
-        claim |= {"audit": "depth", "id": "depth.score"}
+        claim |= {"id": "depth.score"}
     html = render(run)
     page = Page(html)
     assert html.count("&lt;script&gt;") > 100
@@ -49,10 +55,9 @@ def test_nothing_in_the_report_becomes_markup():
 
 
 def test_an_empty_run_says_so_in_every_part():
-    page = Page(render({}))
+    page = Page(render(example() | {"claims": [], "scores": []}))
     assert page.unbalanced == []
     assert "nothing was decided" in page.id("verdict").text
-    assert "planned ? =" in page.id("verdict").text
     assert "No candidate was measured" in page.id("subjects").text
     assert "no claims" in page.id("claims").text
     assert "no scores" in page.id("scores").text
@@ -77,26 +82,22 @@ def test_scores_without_values_per_fact_have_no_figures():
 
 def test_an_audit_without_figures_shows_its_claims_and_its_axis():
     run = example(broken=False)
-    bound = {"relation": "<=", "value": -0.5, "origin": "ours"}
+    plain = {"message": "", "kind": "threshold", "subject": "m"}
     run["claims"] = [
-        {
-            "id": "lmlm.leakage",
-            "subject": "twin",
-            "verdict": "pass",
-            "observed": -3.0,
-            "bound": bound,
-            "audit": "lmlm",
-        },
-        {"id": "consistency.prefill", "subject": "m", "verdict": "pass", "observed": 0.01, "kind": "equivalence"}
-        | {"bound": {"value": 0.1}, "audit": "consistency"},
-        {"id": "consistency.order", "subject": None, "verdict": "fail", "observed": None, "bound": None},
+        plain
+        | {"id": "lmlm.leakage", "subject": "twin", "verdict": "pass", "observed": -3.0}
+        | {"bound": {"relation": "<=", "value": -0.5, "origin": "ours"}},
+        plain
+        | {"id": "consistency.prefill", "verdict": "pass", "observed": 0.01, "kind": "equivalence"}
+        | {"bound": {"value": 0.1}},
+        plain | {"id": "consistency.order", "subject": None, "verdict": "fail"},
     ]
     run["scores"] = [{"checkpoint": "twin", "metric": "prob", "value": 12.5, "ci": [-3, 40], "n_planned": 3}]
     page = Page(render(run))
     subjects, claims = page.id("subjects").text, page.id("claims").text
     assert [name in claims for name in ("lmlm.leakage", "consistency.prefill", "consistency.order")] == [True] * 3
     assert "twin" in subjects
-    assert "within ±0.100 of 0" in subjects
+    assert "within ±0.1 of 0" in subjects
     assert "consistency.order" not in subjects
     assert "nothing on this page proves that this gate can fail" in subjects
     assert "12.500" in page.id("scores").text
@@ -106,7 +107,8 @@ def test_an_audit_without_figures_shows_its_claims_and_its_axis():
 def test_a_lone_surrogate_does_not_lose_the_page(tmp_path):
     run = short()
     run["claims"][0]["message"] = "broken \ud800 name"
-    assert "broken ? name" in write_report(run, tmp_path).read_text(encoding="utf-8")
+    page = write_report(RunReport.read(run, "run"), tmp_path)
+    assert "broken ? name" in page.read_text(encoding="utf-8")
 
 
 JUNK = st.one_of(
@@ -135,7 +137,7 @@ PLACES = [path for path in places(SHORT) if path]
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=4))
-def test_any_part_may_be_odd(changes):
+def test_any_part_may_be_odd_and_is_shown_or_refused_in_a_line(changes):
     run = copy.deepcopy(SHORT)
     for (*path, last), junk in changes:
         target = run
@@ -145,7 +147,15 @@ def test_any_part_may_be_odd(changes):
             target = target[key] if inside or listed else None
         if isinstance(target, dict) or (isinstance(target, list) and isinstance(last, int) and last < len(target)):
             target[last] = copy.deepcopy(junk)  # one object may be drawn twice, and would hold itself
-    page = Page(render(run))
+    refusal = ""
+    try:
+        page = Page(render(run))
+    except ConfigurationError as error:
+        refusal = str(error)
+    if refusal:
+        assert refusal.startswith("example: ")
+        assert len(refusal.splitlines()) == 1
+        return
     assert page.unbalanced == []
     assert len(page.all("script")) == 1
     numbers = [v for e in page.elements for n, v in e.attributes.items() if n in ("x", "y", "cx", "width", "points")]

@@ -4,9 +4,10 @@ import re
 
 import pytest
 from dom import Page
-from example import example
+from example import counted, example, render
 
-from uds_bench.report import render, write_report
+from uds_bench.claims.run_report import RunReport
+from uds_bench.report import write_report
 
 
 @pytest.fixture(scope="module")
@@ -15,11 +16,11 @@ def red() -> Page:
 
 
 def test_the_page_is_written_whole_and_again(tmp_path):
-    path = write_report(example(), tmp_path / "new" / "folder")
+    path = write_report(RunReport.read(example(), "run"), tmp_path / "new" / "folder")
     first = path.read_text(encoding="utf-8")
     assert path == tmp_path / "new" / "folder" / "index.html"
     assert first == render(example())
-    write_report(example(broken=False), path.parent)
+    write_report(RunReport.read(example(broken=False), "run"), path.parent)
     assert path.read_text(encoding="utf-8") != first
     assert [each.name for each in path.parent.iterdir()] == ["index.html"]
 
@@ -67,7 +68,7 @@ def test_every_claim_is_there_with_its_command_and_evidence(red):
     assert len(bodies) == len(run["claims"]) == 15
     commands = {e.text for e in red.all("code")}
     for body, claim in zip(bodies, run["claims"], strict=True):
-        for words in ("name", "message", "statement", "evidence", "node", "reproduce"):
+        for words in ("message", "statement", "evidence", "node", "reproduce"):
             assert " ".join(claim[words].split()) in body.text, words
         assert claim["bound"]["origin"] in body.text
         assert claim["provenance"]["rendered"] in body.text
@@ -78,12 +79,13 @@ def test_every_claim_is_there_with_its_command_and_evidence(red):
 
 def test_what_failed_says_how_much_why_and_how_to_see_it_again():
     run = example(broken=False)
-    claim = next(row for row in run["claims"] if row["name"] == "depth.score[simnpo]")
-    claim |= {"verdict": "fail", "expected": None}
-    run["summary"] |= {"ok": False, "counts": run["summary"]["counts"] | {"fail": 1, "expected miss": 2}}
+    claim = next(row for row in run["claims"] if (row["id"], row["subject"]) == ("depth.score", "simnpo"))
+    claim |= {"flag": None, "expected": {}}
+    run["summary"] |= {"ok": False, "counts": counted(run["claims"])}
     page = Page(render(run))
     (failure,) = page.all("article", "failure")
     assert "depth.score[simnpo]" in failure.text
+    assert "misses the bound" in failure.text
     assert f"short by {claim['shortfall']:.3f}" in failure.text
     assert claim["statement"] in failure.text
     assert claim["reproduce"] in failure.text
@@ -93,7 +95,7 @@ def test_expected_misses_stand_apart_and_are_never_green(red):
     groups = [e.text for e in red.all("tr", "group")]
     assert [words.split(" ")[0] for words in groups] == ["Stopping", "Passing", "Set", "Controls"]
     chips = red.all("span", "chip")
-    assert sum("expected miss" in e.text for e in chips) >= 6
+    assert sum("declared" in e.text for e in chips) >= 9
     for chip in chips:
         good = chip.text.partition(" ")[2] in ("pass", "caught", "cleared")
         assert ("good" in chip.classes) == good, chip.text
@@ -102,15 +104,14 @@ def test_expected_misses_stand_apart_and_are_never_green(red):
 def test_what_was_caught_is_no_pass():
     run = example(broken=False)
     for row in run["claims"]:
-        if row["verdict"] == "expected miss":
-            row |= {"verdict": "caught", "outcome": "fail", "specimen": "fail", "expected": None}
-    counts = run["summary"]["counts"]
-    counts["caught"], counts["expected miss"] = counts["expected miss"], 0
+        if row.get("flag") == "declared":
+            row |= {"flag": "caught", "outcome": "fail", "specimen": "fail", "expected": {}}
+    run["summary"]["counts"] = counted(run["claims"])
     page = Page(render(run))
     groups = [e.text for e in page.all("tr", "group")]
     assert [words.split(" ")[0] for words in groups] == ["Caught", "Passing", "Controls"]
     assert "a specimen that must come out fail" in page.id("claims").text
-    caught = "Specimens that came to what they must: 3 caught (depth.score[npo_weak], depth.score[simnpo], "
+    caught = "Specimens that came to what they must: 5 caught (depth.score[npo_weak], depth.score[simnpo], "
     assert caught in page.id("verdict").text
     assert "8 of 14 claims pass and none fails." in page.id("verdict").text
     assert "RED" not in page.all("h1")[0].text
@@ -118,17 +119,16 @@ def test_what_was_caught_is_no_pass():
 
 def test_a_miss_of_what_was_declared_is_not_told_as_a_miss_of_the_bound():
     run = example(broken=False)
-    row = next(row for row in run["claims"] if row["name"] == "depth.score[simnpo]")
-    row |= {"verdict": "fail", "outcome": "pass", "specimen": "fail", "expected": None}
+    row = next(row for row in run["claims"] if (row["id"], row["subject"]) == ("depth.score", "simnpo"))
+    row |= {"flag": None, "outcome": "pass", "specimen": "fail", "expected": {}}
     page = Page(render(run))
     assert "It came out pass, which is not what it is held to" in page.id("failures").text
     assert "misses the bound" not in page.id("failures").text
 
 
-def test_warnings_and_controls_say_what_they_mean(red):
+def test_declarations_and_controls_say_what_they_mean(red):
     subjects = red.id("subjects").text
-    assert subjects.count("depth.hidden [") == 2
-    assert "activations still know" in subjects
+    assert subjects.count("hides what it knows") == 2
     assert "must fail, and does" in subjects
     assert "must pass, and does" in subjects
 
@@ -147,7 +147,7 @@ def test_a_control_that_may_stay_open_is_not_said_to_pass():
     run = example(broken=False)
     for claim in run["claims"]:
         for control in claim["controls"]:
-            control.update(held=True, verdict="inconclusive")
+            control.update(held=True, verdict="undecided")
     subjects = Page(render(run)).id("subjects").text
     assert "must pass: too near the bound to be decided" in subjects
     assert "must pass, and does" not in subjects

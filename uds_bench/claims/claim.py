@@ -17,7 +17,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import NO_LAYER
 from uds_bench.scores import ENOUGH, Score
 from uds_bench.statistics import Interval, Rate
-from uds_bench.verdicts import GOOD, Decision, Relation, Verdict
+from uds_bench.verdicts import Decision, Relation, Verdict
 
 
 @dataclass(frozen=True)
@@ -273,14 +273,14 @@ class Claim:
         if self.record is not None:
             raise RuntimeError(f"{self._node}: one test decides one claim, and this one is decided already")
         self.record = self._rules.settle(spec, self.subject, self._node, decision, list(controls), provenance)
-        if self.record.verdict not in GOOD:
+        if not self.record.is_good:
             pytest.fail(self.record.failure_text(), pytrace=False)
         return decision
 
 
 def _held(control: ControlSubject, decision: Decision) -> Control:
     known = decision.interval is not None and math.isfinite(decision.interval.low + decision.interval.high)
-    open_ = control.or_open and known and decision.verdict is Verdict.INCONCLUSIVE
+    open_ = control.or_open and known and decision.verdict is Verdict.UNDECIDED
     held = open_ or decision.verdict.value == control.must
     return Control(control.name, control.must, decision.verdict.value, control.value, control.interval, held)
 
@@ -293,7 +293,7 @@ def _pooled(spec: ClaimSpec, pools: Sequence[ControlSubject]) -> list[Control]:
     told = []
     for control in decided:
         known = _finite(control) is not None and control.interval is not None and control.interval.decides
-        open_ = known and control.verdict == Verdict.INCONCLUSIVE and most[control.must]
+        open_ = known and control.verdict == Verdict.UNDECIDED and most[control.must]
         crosses = _crossed(control, decided, sign)
         told.append(replace(control, held=(control.held or open_) and not crosses, why=crosses))
     return told
@@ -335,7 +335,7 @@ def _enough(decision: Decision, score: Score) -> Decision:
     if broken:
         listed = ", ".join(f"{n} x {reason}" for reason, n in broken.items())
         text = f"{decision.text}; {sum(broken.values())} of {planned} facts could not be scored ({listed})"
-        return replace(decision, verdict=Verdict.INCONCLUSIVE, text=text)
+        return replace(decision, verdict=Verdict.UNDECIDED, text=text)
     if planned and scored < ENOUGH * planned:
-        return replace(decision, verdict=Verdict.INCONCLUSIVE, text=f"{decision.text}{note}: too few to decide")
+        return replace(decision, verdict=Verdict.UNDECIDED, text=f"{decision.text}{note}: too few to decide")
     return replace(decision, text=f"{decision.text}{note}")

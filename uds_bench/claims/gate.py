@@ -21,7 +21,7 @@ from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import ConfigurationError
 from uds_bench.statistics import Interval
 from uds_bench.storage import write_atomic
-from uds_bench.verdicts import Verdict
+from uds_bench.verdicts import Cause, Flag, Verdict
 
 FILE = "default.json"
 SCHEMA = 1
@@ -33,8 +33,8 @@ def entry(record: ClaimRecord) -> dict[str, Any]:
     found = record.interval
     interval = None if found is None else [found.low, found.high, found.units]
     controls = [[control.name, control.must, control.verdict, control.observed] for control in record.controls]
-    golden = record.golden is not None and record.golden["status"] != "none"
-    row = {"verdict": record.verdict.value, "observed": record.observed, "interval": interval, "bound": record.bound}
+    golden = record.golden.get("status", "none") != "none"
+    row = {"verdict": record.status, "observed": record.observed, "interval": interval, "bound": record.bound.value}
     plain: dict[str, Any] = finite({**row, "golden": golden, "controls": controls})
     return plain
 
@@ -99,10 +99,10 @@ def judge_the_judge() -> list[str]:
     declared = {"gate.judge[made]": "pass"}
     told = []
     for what, wanted, value, control, golden in (
-        ("a control that misses", Verdict.INVALID, 0.9, 0.9, None),
-        ("a value far from its golden", Verdict.DRIFTED, 0.9, 0.1, 0.8),
+        ("a control that misses", Cause.CONTROL, 0.9, 0.9, None),
+        ("a value far from its golden", Cause.DRIFTED, 0.9, 0.1, 0.8),
         ("a specimen that must pass and fails", Verdict.FAIL, 0.1, 0.1, None),
-        ("a specimen that must pass and does", Verdict.CLEARED, 0.9, 0.1, None),
+        ("a specimen that must pass and does", Flag.CLEARED, 0.9, 0.1, None),
     ):
         goldens = Goldens(None, {} if golden is None else {"gate.judge[made]": {"value": golden}})
         rules = Rules({spec.id: spec}, {}, frozenset(), {}, Waivers(), goldens, "made up", str, declared)
@@ -110,7 +110,8 @@ def judge_the_judge() -> list[str]:
         around, beside = (Interval(number - 0.05, number + 0.05, "made up", 20) for number in (value, control))
         with suppress(pytest.fail.Exception):
             claim.measured(value, around, controls=[ControlSubject("knows", "fail", control, beside)])
-        verdict = None if claim.record is None else claim.record.verdict
-        if verdict is not wanted:
-            told.append(f"the judge takes {what} for {verdict}: its verdicts mean nothing")
+        record = claim.record
+        found = None if record is None else record.flag or record.cause or record.verdict
+        if found is not wanted:
+            told.append(f"the judge takes {what} for {found}: its verdicts mean nothing")
     return told

@@ -1,125 +1,18 @@
-"""What a run keeps of each claim, in plain JSON, so that it survives being sent between processes."""
+"""What a run keeps of each claim: one model, written to JSON and read back from it."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import Annotated, Any
 
-from uds_bench.statistics import FEWEST, Interval
-from uds_bench.verdicts import GOOD, Verdict
+from pydantic import BeforeValidator, ConfigDict, Strict, TypeAdapter, computed_field, model_validator
+from pydantic.dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Control:
-    """How a subject whose verdict is known in advance fared under the claim's own rule; `why` it did not hold."""
-
-    name: str
-    must: str
-    verdict: str
-    observed: float | None
-    interval: Interval | None
-    held: bool
-    why: str = ""
-
-    @property
-    def miss(self) -> str:
-        """What to say of it where it did not hold."""
-        return f"control {self.name} must {self.must} and came out {self.verdict}{self.why and f': {self.why}'}"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it came out neither right nor wrong."""
-        return not self.held and self.verdict.startswith(Verdict.INCONCLUSIVE)
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether it has too few units to come out either way: that is no miss."""
-        return self.verdict == Verdict.INCONCLUSIVE and has_few_units(self.interval)
-
-
-@dataclass(frozen=True)
-class ClaimRecord:
-    """One decided claim; the run report's schema is in docs/reference/commands.md. `needs`: the bound in words, if it
-    takes words.
-
-    `outcome`: what the claim itself came to, before goldens, declarations and waivers; None of one that never decided.
-    `specimen`: the verdict that its subject must come to.
-    """
-
-    id: str
-    subject: str | None
-    kind: str
-    verdict: Verdict
-    message: str
-    statement: str = ""
-    observed: float | None = None
-    interval: Interval | None = None
-    unit: str = ""
-    relation: str = ""
-    bound: float | None = None
-    origin: str = ""
-    needs: str = ""
-    changed: float | None = None
-    shortfall: float | None = None
-    evidence: str = ""
-    controls: tuple[Control, ...] = ()
-    golden: Mapping[str, Any] | None = None
-    outcome: str | None = None
-    specimen: str | None = None
-    expected: Mapping[str, Any] | None = None
-    waiver: Mapping[str, Any] | None = None
-    reproduce: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    node: str = ""
-
-    @property
-    def name(self) -> str:
-        return f"{self.id}[{self.subject}]" if self.subject else self.id
-
-    @property
-    def audit(self) -> str:
-        return self.id.partition(".")[0]
-
-    def to_json(self) -> dict[str, Any]:
-        flat = asdict(self)
-        bound = {key: flat.pop(key) for key in ("relation", "origin", "needs", "changed")} | {
-            "value": flat.pop("bound")
-        }
-        return {"name": self.name, "audit": self.audit, **finite(flat), "bound": finite(bound)}
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> ClaimRecord:
-        bound = row["bound"]
-        kept = {k: v for k, v in row.items() if k not in ("name", "audit", "bound", "controls", "interval", "verdict")}
-        return cls(
-            **kept,
-            verdict=Verdict(row["verdict"]),
-            interval=_interval(row["interval"]),
-            relation=bound["relation"],
-            origin=bound["origin"],
-            needs=bound["needs"],
-            changed=bound["changed"],
-            bound=bound["value"],
-            controls=tuple(Control(**{**c, "interval": _interval(c["interval"])}) for c in row["controls"]),
-        )
-
-    def failure_text(self) -> str:
-        """The claim's own line, then where its numbers come from, then one command to reproduce it."""
-        keys = ("checkpoint", "references", "facts", "metric", "variant", "dtype", "device", "patching", "cell")
-        known = [f"{k} {_short(self.provenance[k])}" for k in keys if self.provenance.get(k)]
-        lines = [f"{self.verdict.value.upper()}: {self.message}"]
-        lines += [f"  claim: {self.statement}"] if self.statement else []
-        lines += [f"  from: {', '.join(known)}"] if known else []
-        lines += [f"  reproduce: {self.reproduce}"] if self.reproduce else []
-        return "\n".join(lines)
-
-
-def has_few_units(interval: Interval | None) -> bool:
-    """Whether an interval decides nothing for want of units; one that was made of no finite value is not meant."""
-    return interval is not None and 0 < interval.units < FEWEST
+from uds_bench.statistics import Interval
+from uds_bench.verdicts import Cause, Flag, Verdict, cause_of
 
 
 def finite(value: Any) -> Any:
@@ -140,28 +33,170 @@ def finite(value: Any) -> Any:
     return finite(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
+def _shown(interval: Any) -> Any:
+    """None for an interval that was made of no finite value."""
+    known = not isinstance(interval, Interval) or math.isfinite(interval.low + interval.high)
+    return interval if known else None
+
+
+Number = Annotated[float | None, Strict(), BeforeValidator(finite)]
+Shown = Annotated[Interval | None, BeforeValidator(_shown)]
+Plain = Annotated[dict[str, Any], BeforeValidator(finite)]
+CONFIG = ConfigDict(extra="forbid")
+FOLLOWS = ("name", "audit", "status")
+
+
+@dataclass(frozen=True, config=CONFIG)
+class Control:
+    """How a subject whose verdict is known in advance fared under the claim's own rule; `why` it did not hold."""
+
+    name: str
+    must: str
+    verdict: str
+    observed: Number
+    interval: Shown
+    held: Annotated[bool, BeforeValidator(finite)]
+    why: str = ""
+
+    @property
+    def miss(self) -> str:
+        """What to say of it where it did not hold."""
+        return f"control {self.name} must {self.must} and came out {self.verdict}{self.why and f': {self.why}'}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it came out neither right nor wrong."""
+        return not self.held and self.verdict.startswith(Verdict.UNDECIDED)
+
+    @property
+    def has_few_units(self) -> bool:
+        """Whether it is over too few units to come out either way: that is no miss."""
+        return self.verdict == Verdict.UNDECIDED and cause_of(self.interval) is Cause.UNITS
+
+
+@dataclass(frozen=True, config=CONFIG)
+class Bound:
+    """What a claim's interval is held against, and who chose it; `needs`: it in words, where it takes words."""
+
+    relation: str = ""
+    value: Number = None
+    origin: str = ""
+    needs: str = ""
+
+
+@dataclass(frozen=True, config=CONFIG)
+class ClaimRecord:
+    """One decided claim. `cause`: why it is undecided. `flag`: what was known of it beforehand.
+
+    `outcome`: what the claim itself came to, before goldens, declarations and waivers; None of one that never decided.
+    `specimen`: the verdict that its subject must come to.
+    """
+
+    id: str
+    subject: str | None
+    kind: str
+    verdict: Verdict
+    message: str
+    cause: Cause | None = None
+    flag: Flag | None = None
+    statement: str = ""
+    observed: Number = None
+    interval: Shown = None
+    unit: str = ""
+    bound: Bound = field(default_factory=Bound)
+    shortfall: Number = None
+    evidence: str = ""
+    controls: tuple[Control, ...] = ()
+    golden: Plain = field(default_factory=dict)
+    outcome: Verdict | None = None
+    specimen: str | None = None
+    expected: Plain = field(default_factory=dict)
+    waiver: Plain = field(default_factory=dict)
+    reproduce: str = ""
+    provenance: Plain = field(default_factory=dict)
+    node: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, row: Any) -> Any:
+        """A row without what follows from the rest of it."""
+        return {k: v for k, v in row.items() if k not in FOLLOWS} if isinstance(row, Mapping) else row
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def name(self) -> str:
+        """As a manifest and a command line name it."""
+        return f"{self.id}[{self.subject}]" if self.subject else self.id
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def audit(self) -> str:
+        """The first part of its id."""
+        return self.id.partition(".")[0]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def status(self) -> str:
+        """The word that it is counted under: its flag, or its verdict."""
+        return (self.flag or self.verdict).value
+
+    @property
+    def is_good(self) -> bool:
+        """Whether a release may go on in spite of it."""
+        return self.flag is not None or self.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE)
+
+    @property
+    def needs(self) -> str:
+        """The bound in words; for an identity, how far off it may be, for an equivalence, how far from 0."""
+        value = self.bound.value
+        if self.bound.needs or value is None:
+            return self.bound.needs
+        if self.kind == "identity":
+            return f"equal within {value:g}" if value else "exactly equal"
+        return f"within ±{value:g} of 0" if self.kind == "equivalence" else f"{self.bound.relation} {value:g}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `from_json` makes the same record of."""
+        row: dict[str, Any] = RECORD.dump_python(self, mode="json")
+        return row
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> ClaimRecord:
+        """The record of a row. Raises ValueError for one that is none."""
+        return RECORD.validate_python(row)
+
+    def failure_text(self) -> str:
+        """The claim's own line, then where its numbers come from, then one command to reproduce it."""
+        keys = ("checkpoint", "references", "facts", "metric", "variant", "dtype", "device", "patching", "cell")
+        known = [f"{k} {_short(self.provenance[k])}" for k in keys if self.provenance.get(k)]
+        cause = f" ({self.cause})" if self.cause else ""
+        lines = [f"{self.verdict.value.upper()}{cause}: {self.message}"]
+        lines += [f"  claim: {self.statement}"] if self.statement else []
+        lines += [f"  from: {', '.join(known)}"] if known else []
+        lines += [f"  reproduce: {self.reproduce}"] if self.reproduce else []
+        return "\n".join(lines)
+
+
+RECORD: TypeAdapter[ClaimRecord] = TypeAdapter(ClaimRecord)
+STATUSES = (*(verdict.value for verdict in Verdict), *(flag.value for flag in Flag))
+"""The words that claims are counted under."""
+
+
 def count(records: Iterable[ClaimRecord]) -> dict[str, int]:
-    """Claims per verdict, every word of `Verdict` present: the numbers add up to the claims planned."""
-    found = Counter(record.verdict for record in records)
-    return {verdict.value: found[verdict] for verdict in Verdict}
+    """Claims per status, every word present: the numbers add up to the claims planned."""
+    found = Counter(record.status for record in records)
+    return {word: found[word] for word in STATUSES}
 
 
 def is_good(records: Iterable[ClaimRecord]) -> bool:
     """Whether a release may go on: something was decided, and nothing came out other than good."""
     listed = list(records)
-    return all(record.verdict in GOOD for record in listed) and decides_something(listed)
+    return all(record.is_good for record in listed) and decides_something(listed)
 
 
 def decides_something(records: Iterable[ClaimRecord]) -> bool:
     """Whether any claim applied at all: a run in which none does must not look like a release that passed."""
     return any(record.verdict is not Verdict.NOT_APPLICABLE for record in records)
-
-
-def _interval(row: Mapping[str, Any] | None) -> Interval | None:
-    if row is None:
-        return None
-    low, high = (math.nan if row[k] is None else row[k] for k in ("low", "high"))
-    return Interval(low, high, row["method"], row["units"])
 
 
 def _short(value: Any) -> str:

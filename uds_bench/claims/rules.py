@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uds_bench.claims.goldens import Goldens
-from uds_bench.claims.record import ClaimRecord, Control, finite, has_few_units
+from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.claims.waivers import Waivers
-from uds_bench.verdicts import GOOD, Decision, Verdict
+from uds_bench.verdicts import Cause, Decision, Flag, Verdict
 
-FOUND = frozenset({Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.WARNING})
-"""What is a result in the laboratory: a finding about models trained there, and no reason to stop a release."""
+Settled = tuple[Verdict, Cause | None, Flag | None, str]
+"""A verdict, why it is undecided, what was known of it beforehand, and the text."""
 
 
 @dataclass
@@ -67,109 +67,110 @@ class Rules:
         controls: Sequence[Control],
         provenance: Mapping[str, Any] | None,
     ) -> ClaimRecord:
-        """The verdict: a missed control makes the environment invalid; then golden, what is declared, waiver.
+        """The verdict: undecided where a control missed; then golden, what is declared, waiver.
 
-        A claim that has too few units to be decided stays inconclusive where its controls have too few as well.
+        A claim that has too few units to be decided has no missed control in one that has too few as well.
         """
         name = f"{spec.id}[{subject}]" if subject else spec.id
         text = decision.text
         missed = [c for c in controls if not c.held]
-        if decision.verdict is Verdict.INCONCLUSIVE and has_few_units(decision.interval):
-            undecided = [c for c in missed if c.is_undecided]
-            missed = [c for c in missed if not c.is_undecided]
-            text += f"; nor can its controls be decided: {', '.join(c.name for c in undecided)}" if undecided else ""
+        if decision.cause is Cause.UNITS:
+            few = [c.name for c in missed if c.has_few_units]
+            missed = [c for c in missed if not c.has_few_units]
+            text += f"; nor can its controls be decided: {', '.join(few)}" if few else ""
         golden = self.goldens.compare(name, decision.observed, provenance or {})
         if missed:
             # A model trained by the run may have become another than its name says: the claim is void, and says so.
             is_void = self.laboratory and spec.kind != "identity" and all(c.is_open for c in missed)
-            verdict = Verdict.RESULT if is_void else Verdict.INVALID
             text = ("void: " if is_void else "") + "; ".join([text, *(c.miss for c in missed)])
+            settled: Settled = (Verdict.UNDECIDED, Cause.CONTROL, Flag.RESULT if is_void else None, text)
         else:
-            verdict, text = self._told(spec, name, decision.verdict, text)
+            settled = self._told(spec, name, decision, text)
             if decision.verdict is not Verdict.NOT_APPLICABLE and golden["status"] in ("stale", "differs"):
-                verdict, text = self._beside_golden(spec, decision, verdict, text, golden)
+                settled = self._beside_golden(spec, decision, settled, golden)
+        verdict, cause, flag, text = settled
         waiver = self.waivers.match(name) or self.waivers.match(spec.id)
         # A waiver with a threshold has loosened the bound already and forgives nothing beyond it.
         forgives = waiver is not None and waiver.waives and waiver.claim == name
-        used = forgives and verdict not in GOOD and verdict is not Verdict.INVALID
-        if spec.loosened_from is not None and verdict in (Verdict.PASS, Verdict.CLEARED):
+        is_bad = flag is None and verdict in (Verdict.FAIL, Verdict.UNDECIDED)
+        used = forgives and is_bad and cause is not Cause.CONTROL
+        if spec.loosened_from is not None and verdict is Verdict.PASS:
             used, text = True, f"{text}; the bound is loosened from {spec.loosened_from:.3f}"
-            verdict = Verdict.FAIL  # unless the waiver that loosened it is at hand
+            verdict, flag = Verdict.FAIL, None  # unless the waiver that loosened it is at hand
         if used and waiver is not None:
-            verdict, text = Verdict.WAIVED, f"{text}; waived until {waiver.expires}: {waiver.reason}"
+            flag, text = Flag.WAIVED, f"{text}; waived until {waiver.expires}: {waiver.reason}"
         return ClaimRecord(
             id=spec.id,
             subject=subject,
             kind=spec.kind,
             verdict=verdict,
-            outcome=decision.verdict.value,
+            cause=cause,
+            flag=flag,
+            outcome=decision.verdict,
             message=f"{spec.id} [{subject}]: {text}" if subject else f"{spec.id}: {text}",
             statement=spec.statement,
             observed=decision.observed,
             interval=decision.interval,
             unit=spec.unit,
-            relation=spec.relation,
-            bound=spec.bound,
-            origin=spec.origin,
-            needs=spec.needs.format(spec.bound),
+            bound=Bound(spec.relation, spec.bound, spec.origin, spec.needs.format(spec.bound)),
             shortfall=decision.shortfall,
             evidence=spec.evidence or self.evidence,
             controls=tuple(controls),
             golden=golden,
             specimen=self.specimens.get(name),
             expected=self._expectation(name),
-            waiver={"reason": waiver.reason, "expires": str(waiver.expires)} if used and waiver else None,
+            waiver={"reason": waiver.reason, "expires": str(waiver.expires)} if used and waiver else {},
             reproduce=self.reproduce(node),
-            provenance=finite(dict(provenance or {})),
+            provenance=dict(provenance or {}),
             node=node,
         )
 
-    def crashed(self, spec_id: str, subject: str | None, node: str, text: str, verdict: Verdict) -> ClaimRecord:
-        """A claim that could not be decided: its test raised, was skipped, or never spoke."""
+    def undecided(self, spec_id: str, subject: str | None, node: str, text: str, cause: Cause | None) -> ClaimRecord:
+        """A claim whose test raised, was skipped, or never spoke; `cause` None: it does not apply."""
         label = f"{spec_id} [{subject}]" if subject else spec_id
+        verdict = Verdict.UNDECIDED if cause else Verdict.NOT_APPLICABLE
         return ClaimRecord(
-            spec_id, subject, "none", verdict, f"{label}: {text}", reproduce=self.reproduce(node), node=node
+            spec_id, subject, "none", verdict, f"{label}: {text}", cause, reproduce=self.reproduce(node), node=node
         )
 
-    def _expectation(self, name: str) -> dict[str, Any] | None:
+    def _expectation(self, name: str) -> dict[str, Any]:
         entry = self.expect.get(name)
-        return None if entry is None else {"verdict": entry.verdict, "reason": entry.reason}
+        return {} if entry is None else {"verdict": entry.verdict, "reason": entry.reason}
 
-    def _told(self, spec: ClaimSpec, name: str, verdict: Verdict, text: str) -> tuple[Verdict, str]:
+    def _told(self, spec: ClaimSpec, name: str, decision: Decision, text: str) -> Settled:
         """The verdict beside what was known of it beforehand."""
+        verdict = decision.verdict
         if specimen := self.specimens.get(name):
-            return _specimen(name, verdict, text, specimen)
+            return _specimen(name, decision, text, specimen)
         if expected := self._expectation(name):
-            return _expected(verdict, text, expected)
-        if self.laboratory and spec.kind != "identity" and verdict in FOUND:
-            return Verdict.RESULT, f"came out {verdict.value}: {text}"
-        return verdict, text
+            return _expected(decision, text, expected)
+        if self.laboratory and spec.kind != "identity" and verdict in (Verdict.FAIL, Verdict.UNDECIDED):
+            return verdict, decision.cause, Flag.RESULT, f"came out {verdict.value}: {text}"
+        return verdict, decision.cause, None, text
 
-    def _beside_golden(
-        self, spec: ClaimSpec, decision: Decision, verdict: Verdict, text: str, golden: Mapping[str, Any]
-    ) -> tuple[Verdict, str]:
+    def _beside_golden(self, spec: ClaimSpec, decision: Decision, told: Settled, golden: Mapping[str, Any]) -> Settled:
         """The verdict on a value that is not the recorded one; what the claim itself came to is said after that."""
+        verdict, cause, flag, text = told
         if self.laboratory:  # models trained here take another path on every processor
-            return verdict, f"{text}; {golden['text']}"
-        if verdict is decision.verdict and spec.kind != "golden":
+            return verdict, cause, flag, f"{text}; {golden['text']}"
+        if flag is None and verdict is decision.verdict and spec.kind != "golden":
             text = f"came out {verdict.value}: {text}"
-        return Verdict.STALE if golden["status"] == "stale" else Verdict.DRIFTED, f"{golden['text']}; {text}"
+        cause = Cause.STALE if golden["status"] == "stale" else Cause.DRIFTED
+        return Verdict.UNDECIDED, cause, None, f"{golden['text']}; {text}"
 
 
-def _specimen(name: str, verdict: Verdict, text: str, must: str) -> tuple[Verdict, str]:
-    word = Verdict.CLEARED if must == Verdict.PASS else Verdict.CAUGHT
+def _specimen(name: str, decision: Decision, text: str, must: str) -> Settled:
+    flag, verdict = Flag.CLEARED if must == Verdict.PASS else Flag.CAUGHT, decision.verdict
     if verdict == must:
-        return word, f"{word.value} as declared: {text}"
+        return verdict, None, flag, f"{flag.value} as declared: {text}"
     subject = name.partition("[")[2].rstrip("]")
-    return Verdict.FAIL, f"specimen {subject} must be {word.value} ({must}) and came out {verdict.value}: {text}"
+    told = f"specimen {subject} must be {flag.value} ({must}) and came out {verdict.value}: {text}"
+    return Verdict.FAIL, None, None, told
 
 
-def _expected(verdict: Verdict, text: str, expected: Mapping[str, Any]) -> tuple[Verdict, str]:
-    declared = expected["verdict"]
+def _expected(decision: Decision, text: str, expected: Mapping[str, Any]) -> Settled:
+    declared, verdict = expected["verdict"], decision.verdict
     if verdict != declared:
-        return Verdict.FAIL, (
-            f"{text}; declared to come out {declared} but came out {verdict.value}: look into it, then correct [expect]"
-        )
-    # A warning stays one: it is shown apart already.
-    word = verdict if verdict is Verdict.WARNING else Verdict.EXPECTED
-    return word, f"{text}; declared: {expected['reason']}"
+        told = f"declared to come out {declared} but came out {verdict.value}: look into it, then correct [expect]"
+        return Verdict.FAIL, None, None, f"{text}; {told}"
+    return verdict, decision.cause, Flag.DECLARED, f"{text}; declared: {expected['reason']}"

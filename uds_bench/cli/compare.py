@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.cli.app import ABSENT, show_interval, show_json, show_number, show_table
-from uds_bench.cli.documents import Document, read_document
+from uds_bench.cli.documents import SCHEMA, Document, read_document
 from uds_bench.cli.options import JsonOption
 from uds_bench.errors import ConfigurationError
+from uds_bench.verdicts import Flag, Verdict
 
 if TYPE_CHECKING:
+    from uds_bench.claims.run_report import RunReport
     from uds_bench.scores import Score
 
 EXAMPLE = "uds-bench compare before.json after.json --fail-on-change"
@@ -42,15 +44,16 @@ def compare(
     first, second = read_document(a), read_document(b)
     if first.kind != second.kind:
         raise ConfigurationError(f"{a} is a {first.kind} and {b} a {second.kind}: compare two of one kind")
-    has_verdicts = first.kind == "run report"
-    if fail_on_change and not has_verdicts:
+    if fail_on_change and first.run is None:
         raise ConfigurationError("--fail-on-change: score files have no verdicts: compare two run reports")
     if same:
         from uds_bench.cli.same import are_same
 
         raise typer.Exit(are_same(first, second))
     scores = [difference(*pair) for pair in pairs(read_scores(first), read_scores(second))]
-    verdicts = changes(read_verdicts(first), read_verdicts(second)) if has_verdicts else None
+    verdicts = None
+    if first.run is not None and second.run is not None:
+        verdicts = changes(read_verdicts(first.run), read_verdicts(second.run))
     if as_json:
         show_json({"schema": 1, "kind": first.kind, "a": str(a), "b": str(b), "scores": scores, "verdicts": verdicts})
     else:
@@ -66,7 +69,7 @@ def read_scores(document: Document) -> dict[Address, Score]:
 
     scores: dict[Address, Score] = {}
     try:
-        for score in Scores.from_json(document.values):
+        for score in Scores.from_json({"schema": SCHEMA, "scores": document.values["scores"]}):
             address = tuple(str(getattr(score, key)) for key in KEYS)
             if scores.setdefault(address, score) != score:
                 raise document.error(f"holds two different scores of {', '.join(address)}: keep one")
@@ -112,17 +115,11 @@ def paired(a: Score, b: Score) -> dict[str, Any] | None:
     }
 
 
-def read_verdicts(document: Document) -> dict[str, str]:
-    """Verdict by claim; the worst where tests of one name decided it more than once."""
-    from uds_bench.verdicts import Verdict
-
+def read_verdicts(run: RunReport) -> dict[str, str]:
+    """Status by claim; the worst where tests of one name decided it more than once."""
     worst: dict[str, str] = {}
-    for row in document.values["claims"]:
-        try:
-            name, verdict = str(row["name"]), Verdict(row["verdict"]).value
-        except (KeyError, TypeError, ValueError) as error:
-            raise document.error(f"holds a claim without a name or a known verdict ({error}): write it again") from None
-        worst[name] = max(verdict, worst.get(name, verdict), key=_rank)
+    for record in run.claims:
+        worst[record.name] = max(record.status, worst.get(record.name, record.status), key=_rank)
     return worst
 
 
@@ -139,13 +136,11 @@ def changes(a: Mapping[str, str], b: Mapping[str, str]) -> list[dict[str, Any]]:
     return found
 
 
-def _rank(verdict: str | None) -> int:
-    """0 pass, or a specimen that came to what it must; 1 good in another way, 2 undecided, 3 bad or gone."""
-    from uds_bench.verdicts import GOOD, Verdict
-
-    if verdict in (Verdict.PASS, Verdict.CAUGHT, Verdict.CLEARED):
+def _rank(status: str | None) -> int:
+    """0 pass, or a specimen that came to what it must; 1 good in another way, 2 undecided, 3 fail or gone."""
+    if status in (Verdict.PASS, Flag.CAUGHT, Flag.CLEARED):
         return 0
-    return 1 if verdict in GOOD else 2 if verdict == Verdict.INCONCLUSIVE else 3
+    return 3 if status in (None, Verdict.FAIL) else 2 if status == Verdict.UNDECIDED else 1
 
 
 def pairs(a: Mapping[Address, Score], b: Mapping[Address, Score]) -> list[tuple[Address, Score | None, Score | None]]:

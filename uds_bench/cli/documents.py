@@ -5,32 +5,31 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
 
 SCHEMA = 1
-Kind = Literal["run report", "score file"]
+"""Of score files."""
+ADVICE = "name what --uds-json or `uds-bench score` wrote"
 
 
 @dataclass(frozen=True)
 class Document:
-    """`values` has a list under `scores`, and in a run report one under `claims` too."""
+    """A file of scores, as rows under `scores`; of a run report `run` too."""
 
     path: Path
-    kind: Kind
     values: dict[str, Any]
+    run: RunReport | None = None
 
     @property
-    def manifest(self) -> str:
-        """Digest of the manifest of a run. Raises ConfigurationError where it is missing: none is like another."""
-        found = self.values.get("manifest")
-        if not (isinstance(found, dict) and isinstance(found.get("digest"), str)):
-            raise self.error("does not say of which manifest it is: write it again")
-        digest: str = found["digest"]
-        return digest
+    def kind(self) -> str:
+        """What it is, in words."""
+        return "score file" if self.run is None else "run report"
 
     def error(self, problem: str) -> ConfigurationError:
+        """What is wrong with it, in a line."""
         return ConfigurationError(f"{self.path}: {problem}")
 
 
@@ -43,20 +42,21 @@ def read_document(path: Path) -> Document:
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: is no strict JSON ({error}): write it again") from None
     if not isinstance(values, dict) or not isinstance(values.get("scores"), list):
-        advice = "name what --uds-json or `uds-bench score` wrote"
-        raise ConfigurationError(f"{path}: is neither a run report nor a score file: {advice}")
+        raise ConfigurationError(f"{path}: is neither a run report nor a score file: {ADVICE}")
+    if "claims" in values:
+        return Document(path, values, RunReport.read(values, str(path)))
     if values.get("schema") != SCHEMA:
         found = values.get("schema")
         raise ConfigurationError(f"{path}: has schema {found!r}, this version reads {SCHEMA}: write it again")
-    return Document(path, "run report" if isinstance(values.get("claims"), list) else "score file", values)
+    return Document(path, values)
 
 
-def read_run(path: Path) -> Document:
+def read_run(path: Path) -> tuple[Document, RunReport]:
     """A run report, or ConfigurationError."""
     document = read_document(path)
-    if document.kind != "run report":
+    if document.run is None:
         raise document.error("is a score file: name a run report, which `pytest suites/ --uds-json FILE` writes")
-    return document
+    return document, document.run
 
 
 def _no_number(word: str) -> float:

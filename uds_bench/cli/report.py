@@ -17,8 +17,8 @@ def report(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the page, index.html.")],
 ) -> None:
     """Write the page of a run report: verdicts, evidence and figures in one file that needs no other."""
-    document = read_run(run)
+    _, found = read_run(run)
     from uds_bench.report import write_report
     from uds_bench.storage import require_writable
 
-    typer.echo(write_report(document.values, require_writable(out, "--out")))
+    typer.echo(write_report(found, require_writable(out, "--out")))

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from uds_bench.cli.app import ABSENT, example
+from uds_bench.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from uds_bench.claims.run_report import RunReport
     from uds_bench.cli.documents import Document
 
 EPILOG = example("uds-bench zoo results draw0.json draw1.json draw2.json > results.md")
 LEAST = 3
 """Draws that a statement about a method takes."""
-VOID = {"observed": None, "outcome": "void"}
+Decided = tuple[float | None, str]
+"""A value, and what the claim came to by it."""
+VOID: Decided = None, "void"
 """What a claim says in a draw in which a control did not come out right."""
 COLUMNS = ("claim", "by draw", "mean", "95% over draws", "came to")
 
@@ -39,27 +44,28 @@ def results(
 
     if len(runs) < LEAST:
         raise ConfigurationError(f"RUN.json: {len(runs)} given, and a statement about a method takes {LEAST} draws")
-    documents = [read_run(path) for path in runs]
-    draws = [_draw(document) for document in documents]
-    for draw, document in zip(draws, documents, strict=True):
+    read = [read_run(path) for path in runs]
+    draws = [_draw(*pair) for pair in read]
+    for draw, (document, _) in zip(draws, read, strict=True):
         if draws.count(draw) > 1:
             raise document.error(f"is of draw {draw}, as another one: name each draw once")
-    for one, other in combinations(documents, 2):
-        if one.manifest != other.manifest:
+    for (one, a), (other, b) in combinations(read, 2):
+        if a.manifest.digest != b.manifest.digest:
             raise other.error(f"is of another manifest than {one.path}: draws of one zoo make a table")
         if _models(one) <= _models(other):
             raise other.error(f"holds the models of {one.path}: each draw has models of its own")
-    found = {draw: _decided(document) for draw, document in zip(draws, documents, strict=True)}
+    found = {draw: _decided(run) for draw, (_, run) in zip(draws, read, strict=True)}
     names = list(dict.fromkeys(name for claims in found.values() for name in claims))
     typer.echo(tabulate([row(name, found) for name in sorted(names)], COLUMNS, "github", disable_numparse=True))
 
 
-def row(name: str, found: dict[int, dict[str, dict[str, Any]]]) -> list[str]:
+def row(name: str, found: Mapping[int, Mapping[str, Decided]]) -> list[str]:
     """One claim's line: values in the order of the draws, their mean and interval, and how often it came to what."""
     claims = [found[draw].get(name) for draw in sorted(found)]
-    values = [claim["observed"] for claim in claims if claim is not None and claim["observed"] is not None]
-    told = [ABSENT if claim is None or claim["observed"] is None else f"{claim['observed']:.3f}" for claim in claims]
-    tally = Counter("missing" if claim is None else claim["outcome"] for claim in claims)
+    observed = [None if claim is None else claim[0] for claim in claims]
+    values = [value for value in observed if value is not None]
+    told = [ABSENT if value is None else f"{value:.3f}" for value in observed]
+    tally = Counter("missing" if claim is None else claim[1] for claim in claims)
     low, high = over_draws(values)
     interval = ABSENT if math.isnan(low) else f"{low:.3f}..{high:.3f}"
     mean = f"{sum(values) / len(values):.3f}" if values else ABSENT
@@ -84,11 +90,10 @@ def over_draws(values: list[float]) -> tuple[float, float]:
     return mean - reach, mean + reach
 
 
-def _draw(document: Document) -> int:
-    draw = document.values.get("draw")
-    if document.values.get("profile") != "zoo" or type(draw) is not int:
+def _draw(document: Document, run: RunReport) -> int:
+    if run.profile != "zoo":
         raise document.error("is of no draw of the zoo: run pytest suites/ --uds-profile zoo --uds-draw N")
-    return draw
+    return run.draw
 
 
 def _models(document: Document) -> frozenset[str]:
@@ -101,20 +106,8 @@ def _models(document: Document) -> frozenset[str]:
         ) from None
 
 
-def _decided(document: Document) -> dict[str, dict[str, Any]]:
-    """The claims of a run that a value decides, by name; identities and what applies to no model say nothing of it."""
-    found = {}
-    for claim in document.values["claims"]:
-        try:
-            name, observed = str(claim["name"]), claim["observed"]
-            says = claim["kind"] != "identity" and claim["outcome"] not in (None, "not applicable")
-            held = all(control["held"] for control in claim["controls"])
-            if observed is not None:
-                observed = float(observed) if type(observed) in (int, float) else math.nan
-            if observed is not None and not math.isfinite(observed):
-                raise ValueError(f"{name} has observed {claim['observed']!r}")
-        except (KeyError, TypeError, ValueError) as error:
-            raise document.error(f"holds a claim that cannot be read ({error}): write it again") from None
-        if says:
-            found[name] = claim if held else VOID
-    return found
+def _decided(run: RunReport) -> dict[str, Decided]:
+    """The claims of a run that a value decides, by name: the value and what it came to. Identities, and what applies to
+    no model, say nothing of it."""
+    says = (r for r in run.claims if r.kind != "identity" and r.outcome not in (None, Verdict.NOT_APPLICABLE))
+    return {r.name: (r.observed, str(r.outcome)) if all(control.held for control in r.controls) else VOID for r in says}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,6 +14,8 @@ from uds_bench.cli.compare import changes, pairs, read_scores, read_verdicts
 from uds_bench.cli.documents import Document
 
 if TYPE_CHECKING:
+    from uds_bench.claims.record import ClaimRecord
+    from uds_bench.claims.run_report import RunReport
     from uds_bench.scores import Score
 
 EQUAL = 1e-5
@@ -40,14 +42,15 @@ def are_same(first: Document, second: Document) -> int:
     """
     wrong = []
     verdicts: list[dict[str, Any]] = []
-    if first.kind == "run report":
-        for document in (first, second):
-            _require_green(document)
-        verdicts = changes(read_verdicts(first), read_verdicts(second))
+    if first.run is not None and second.run is not None:
+        for document, run in ((first, first.run), (second, second.run)):
+            if not run.summary.ok or not run.claims:
+                raise document.error("is of a run that was red, or decided nothing: such runs are alike in that alone")
+        verdicts = changes(read_verdicts(first.run), read_verdicts(second.run))
         wrong += [f"{one['claim']}: {one['a'] or ABSENT} and {one['b'] or ABSENT}" for one in verdicts]
-        wrong += [key for key in ONE_RUN if first.values.get(key) != second.values.get(key)]
-        wrong += ["manifest"] if first.manifest != second.manifest else []
-        wrong += list(_claims_apart(first, second))
+        wrong += [key for key in ONE_RUN if getattr(first.run, key) != getattr(second.run, key)]
+        wrong += ["manifest"] if first.run.manifest.digest != second.run.manifest.digest else []
+        wrong += list(_claims_apart(first.run, second.run))
     compared = pairs(read_scores(first), read_scores(second))
     if not compared:
         raise first.error("holds no score: there is nothing to compare")
@@ -89,32 +92,18 @@ def distances(a: Score, b: Score) -> list[float]:
     return [*found, apart(a.value, b.value) if before.keys() == after.keys() else math.nan]
 
 
-def _require_green(document: Document) -> None:
-    summary = document.values.get("summary")
-    if not isinstance(summary, Mapping) or summary.get("ok") is not True or not document.values["claims"]:
-        raise document.error("is of a run that was red, or decided nothing: two of them are alike in that alone")
-
-
-def _claims_apart(first: Document, second: Document) -> Iterator[str]:
+def _claims_apart(first: RunReport, second: RunReport) -> Iterator[str]:
     """Claims that were held against another bound, which pools may have measured, or kept honest by other controls."""
-    before, after = (_held(document) for document in (first, second))
+    before, after = ({record.name: _held(record) for record in run.claims} for run in (first, second))
     for name in before.keys() & after.keys():
         for what, value in before[name].items():
             if not alike(value, after[name][what], EQUAL):
                 yield f"{name}: another {what}"
 
 
-def _held(document: Document) -> dict[str, dict[str, Any]]:
-    try:
-        return {
-            claim["name"]: {
-                "bound": claim["bound"]["value"],
-                "controls": [(control["name"], control["must"], control["held"]) for control in claim["controls"]],
-            }
-            for claim in document.values["claims"]
-        }
-    except (KeyError, TypeError) as error:
-        raise document.error(f"holds a claim without bound or controls ({error}): write it again") from None
+def _held(record: ClaimRecord) -> dict[str, Any]:
+    controls = [(control.name, control.must, control.held) for control in record.controls]
+    return {"bound": record.bound.value, "controls": controls}
 
 
 def _of(score: Score, key: str) -> Any:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from uds_bench.cli.app import ABSENT, example, show_table
+
+if TYPE_CHECKING:
+    from uds_bench.claims.record import ClaimRecord
 
 HEADS = {"cleared by": "pass", "caught by": "fail"}
 EXAMPLE = "uds-bench zoo specimens --rebuild anew && uds-bench zoo specimens --compare anew"
@@ -96,8 +98,8 @@ def _compare(folder: Path) -> None:
     if not (folder / INDEX).is_file():
         raise ConfigurationError(f"--compare {folder}: it has no {INDEX}: name a folder that --rebuild wrote")
     shipped, other = _judged(None), _judged(folder.absolute())
-    verdicts = [{name: claim["verdict"] for name, claim in side.items()} for side in (shipped, other)]
-    differing = {change["claim"]: change["change"] for change in changes(*verdicts)}
+    words = [{name: record.status for name, record in side.items()} for side in (shipped, other)]
+    differing = {change["claim"]: change["change"] for change in changes(*words)}
     show_table(
         {
             "claim": name,
@@ -110,18 +112,18 @@ def _compare(folder: Path) -> None:
     raise typer.Exit(1 if differing else 0)
 
 
-def _told(claim: dict[str, Any] | None) -> str:
-    if claim is None:
+def _told(record: ClaimRecord | None) -> str:
+    if record is None:
         return ABSENT
-    verdict, observed = str(claim["verdict"]), claim["observed"]
-    return verdict if observed is None else f"{verdict} {observed:.3f}"
+    return record.status if record.observed is None else f"{record.status} {record.observed:.3f}"
 
 
-def _judged(folder: Path | None) -> dict[str, dict[str, Any]]:
+def _judged(folder: Path | None) -> dict[str, ClaimRecord]:
     """What every claim of the default run comes to, by a run of its own; `folder` None: on the shipped models.
 
     Neither is held against goldens: these are of weights, and the question is of verdicts.
     """
+    from uds_bench.cli.documents import read_run
     from uds_bench.errors import ConfigurationError
     from uds_bench.zoo import specimens
 
@@ -137,7 +139,7 @@ def _judged(folder: Path | None) -> dict[str, dict[str, Any]]:
         if done.returncode not in (0, 1) or not report.exists():
             said = " ".join((done.stdout + done.stderr).split())
             raise ConfigurationError(f"{place} could not be judged: {said[-300:]}")
-        return {claim["name"]: claim for claim in json.loads(report.read_text())["claims"]}
+        return {record.name: record for record in read_run(report)[1].claims}
 
 
 def suites() -> Path:

@@ -70,8 +70,8 @@ def _score(row: Mapping[str, Any]) -> Score:
     )
 
 
-def read_scores(run: Mapping[str, Any]) -> tuple[Score, ...]:
-    return tuple(_score(row) for row in rows(run.get("scores")))
+def read_scores(found: Any) -> tuple[Score, ...]:
+    return tuple(_score(row) for row in rows(found))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.publishing import publish
 from uds_bench.harness.result import NEVER_RUN, RunResult
-from uds_bench.verdicts import GOOD, Verdict
+from uds_bench.verdicts import Cause
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -74,7 +74,7 @@ class Ledger:
             record = self._record_of(item, report, call)
             if record is not None:
                 report.__dict__["uds_claim"] = record.to_json()  # pytest sends it on, to other processes too
-                if record.verdict not in GOOD and not (report.outcome == "failed" and _has_traceback(call)):
+                if not record.is_good and not (report.outcome == "failed" and _has_traceback(call)):
                     report.outcome, report.longrepr = "failed", record.failure_text()
         return report
 
@@ -90,25 +90,25 @@ class Ledger:
             if report.outcome != "failed" or call.excinfo is None:
                 return None
             told = f"its teardown failed: {' '.join(str(call.excinfo.value).split())}"
-            return rules.crashed(name, subject, item.nodeid, told, Verdict.CRASHED)
+            return rules.undecided(name, subject, item.nodeid, told, Cause.CRASHED)
         decided = None if claim is None else claim.record
-        if decided is not None and (report.outcome != "failed" or decided.verdict not in GOOD):
+        if decided is not None and (report.outcome != "failed" or not decided.is_good):
             return decided
         if lacking := item.stash.get(LACKS, None):
-            return rules.crashed(name, subject, item.nodeid, lacking, Verdict.NOT_APPLICABLE)
+            return rules.undecided(name, subject, item.nodeid, lacking, None)
         if report.outcome == "skipped":
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "skipped"
-            return rules.crashed(name, subject, item.nodeid, f"not decided: {reason}", Verdict.MISSING)
+            return rules.undecided(name, subject, item.nodeid, f"not decided: {reason}", Cause.MISSING)
         if call.excinfo is not None:
             error = call.excinfo.value
             text = " ".join(str(error).split()) or type(error).__name__
-            return rules.crashed(name, subject, item.nodeid, text, Verdict.CRASHED)
-        return rules.crashed(name, subject, item.nodeid, "its test ended without deciding it", Verdict.MISSING)
+            return rules.undecided(name, subject, item.nodeid, text, Cause.CRASHED)
+        return rules.undecided(name, subject, item.nodeid, "its test ended without deciding it", Cause.MISSING)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         row = getattr(report, "uds_claim", None)
         known = self.found.records.get(report.nodeid)
-        if row is not None and (known is None or known.verdict in GOOD):  # a teardown that fails hides no failure
+        if row is not None and (known is None or known.is_good):  # a teardown that fails hides no failure
             self.found.records[report.nodeid] = ClaimRecord.from_json(row)
         elif report.when == "???":  # how xdist reports the test at which a worker died
             self.died[report.nodeid] = " ".join(str(report.longrepr).split())
@@ -144,9 +144,9 @@ class Ledger:
             return
         for node, (name, subject) in self.found.planned.items():
             if node in self.died:
-                self.found.records[node] = self.run.rules.crashed(name, subject, node, self.died[node], Verdict.CRASHED)
+                self.found.records[node] = self.run.rules.undecided(name, subject, node, self.died[node], Cause.CRASHED)
             elif node not in self.found.records:
-                self.found.records[node] = self.run.rules.crashed(name, subject, node, NEVER_RUN, Verdict.MISSING)
+                self.found.records[node] = self.run.rules.undecided(name, subject, node, NEVER_RUN, Cause.MISSING)
         if not decides_something(self.found.records.values()):
             why = dict.fromkeys(record.message.partition(": ")[2] for record in self.found.records.values())
             told = "no claim was decided: none of the selected ones applies to this manifest"

@@ -27,7 +27,7 @@ def publish(run: Run, found: RunResult) -> None:
         return
     report = run_report(run, found)
     if settings.json is not None:
-        write_json(settings.json, report)
+        write_json(settings.json, report.to_json())
     if settings.html is not None:
         from uds_bench.report import write_report
 

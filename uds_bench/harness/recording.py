@@ -35,7 +35,7 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
     for claim in listed:
         if claim.kind not in ("threshold", "golden") or claim.observed is None or not claim.provenance.get("metric"):
             continue
-        bound = run.rules.claims[claim.id].bound if claim.bound is None else claim.bound
+        bound = run.rules.claims[claim.id].bound if claim.bound.value is None else claim.bound.value
         if problem := hides_a_verdict(claim.observed, replace(run.rules.claims[claim.id], bound=bound)):
             left_out.append(f"{claim.name}: {problem}: no golden")
             continue

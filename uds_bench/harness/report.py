@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.record import finite
+from uds_bench.claims.run_report import Judged, RunReport, Summary, Tool
 from uds_bench.errors import UdsError
 from uds_bench.harness.result import RunResult
 from uds_bench.storage import write_atomic
@@ -21,33 +22,36 @@ from uds_bench.storage import write_atomic
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
-SCHEMA = 1
+
+def run_report(run: Run, found: RunResult) -> RunReport:
+    """The record of a run, with what its audits have to say."""
+    parts = _parts(run, found)
+    return RunReport(
+        tool=Tool(name="uds_bench", version=uds_bench.__version__),
+        manifest=Judged(
+            path="embedded zoo" if run.is_embedded else str(run.settings.manifest), digest=run.manifest.digest
+        ),
+        profile=run.settings.profile,
+        draw=run.settings.draw,
+        started=datetime.fromtimestamp(found.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        seconds=round(time.time() - found.started, 2),
+        environment=environment(run.device),
+        summary=Summary(
+            planned=len(found.planned),
+            counts=found.counts,
+            problems=found.problems,
+            notes=notes(run, found),
+            ok=found.is_green,
+        ),
+        loads=dict(sorted(found.loads.items())),
+        claims=tuple(found.records.values()),
+        scores=tuple(found.scores),
+        **parts,
+    )
 
 
-def run_report(run: Run, found: RunResult) -> dict[str, Any]:
-    """See docs/reference/commands.md for the schema."""
-    report: dict[str, Any] = {
-        "schema": SCHEMA,
-        "tool": {"name": "uds_bench", "version": uds_bench.__version__},
-        "manifest": {
-            "path": "embedded zoo" if run.is_embedded else str(run.settings.manifest),
-            "digest": run.manifest.digest,
-        },
-        "profile": run.settings.profile,
-        "draw": run.settings.draw,
-        "started": datetime.fromtimestamp(found.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "seconds": round(time.time() - found.started, 2),
-        "environment": environment(run.device),
-        "summary": {
-            "planned": len(found.planned),
-            "counts": found.counts,
-            "problems": found.problems,
-            "notes": notes(run, found),
-        },
-        "loads": dict(sorted(found.loads.items())),
-        "claims": [record.to_json() for record in found.records.values()],
-        "scores": finite(found.scores),
-    }
+def _parts(run: Run, found: RunResult) -> dict[str, Any]:
+    parts = {}
     for name, audit in registry.audits().items():
         # Where other processes decided, nothing is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
@@ -55,11 +59,10 @@ def run_report(run: Run, found: RunResult) -> dict[str, Any]:
             continue
         try:
             if (part := run.audit(name).report()) is not None:
-                report[name] = finite(part)
+                parts[name] = finite(part)
         except UdsError as error:  # its claims have crashed; those of other audits are not lost with it
             found.problems.append(f"the {name} audit has no section in the report: {error}")
-    report["summary"]["ok"] = found.is_green
-    return report
+    return parts
 
 
 def environment(device: str) -> dict[str, str]:

@@ -33,7 +33,7 @@ class RunResult:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Claims per verdict; they must add up to the claims planned."""
+        """Claims per status; they must add up to the claims planned."""
         return count(self.records.values())
 
     @property

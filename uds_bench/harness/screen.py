@@ -10,21 +10,20 @@ import pytest
 
 import uds_bench
 from uds_bench.errors import UdsWarning
-from uds_bench.verdicts import Verdict
+from uds_bench.verdicts import Flag, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.harness.ledger import Ledger
 
 LETTERS = {
-    Verdict.CAUGHT: "c",
-    Verdict.CLEARED: ".",
-    Verdict.RESULT: "r",
-    Verdict.EXPECTED: "m",
-    Verdict.WAIVED: "w",
-    Verdict.NOT_APPLICABLE: "n",
-    Verdict.WARNING: "!",
+    Flag.CAUGHT.value: "c",
+    Flag.CLEARED.value: ".",
+    Flag.RESULT.value: "r",
+    Flag.DECLARED.value: "d",
+    Flag.WAIVED.value: "w",
+    Verdict.NOT_APPLICABLE.value: "n",
 }
-"""How good verdicts that are not a pass show in the progress line."""
+"""How good claims that are not a plain pass show in the progress line."""
 PACKAGE = Path(uds_bench.__file__).parent
 
 
@@ -48,10 +47,8 @@ class Screen:
         row = getattr(report, "uds_claim", None)
         if row is None or report.when != "call" or report.outcome == "failed":
             return None
-        verdict = Verdict(row["verdict"])
-        if verdict not in LETTERS:
-            return None
-        return verdict.value, LETTERS[verdict], (verdict.value.upper(), {"yellow": True})
+        status = row["flag"] or row["verdict"]
+        return (status, LETTERS[status], (status.upper(), {"yellow": True})) if status in LETTERS else None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, None, None]:

@@ -8,45 +8,40 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.record import STATUSES, ClaimRecord
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult
-from uds_bench.harness.sentence import sentence
-from uds_bench.verdicts import GOOD, Verdict
+from uds_bench.harness.sentence import Status, sentence
+from uds_bench.verdicts import Flag, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
-TOLD = {
-    Verdict.EXPECTED: "expected",
-    Verdict.RESULT: "result",
-    Verdict.WARNING: "warning",
-    Verdict.NOT_APPLICABLE: "reason",
-    Verdict.WAIVED: "waived",
-}
-"""Good verdicts of which more is said than that they are."""
-ALWAYS = frozenset({Verdict.EXPECTED, Verdict.WARNING, Verdict.WAIVED})
-"""Those that a reader must not miss; of the others -v tells."""
+ALWAYS: dict[Status, str] = {Flag.DECLARED: "declared", Flag.WAIVED: "waived"}
+"""What a reader must not miss of a good claim."""
+WORDY: dict[Status, str] = {**ALWAYS, Flag.RESULT: "result", Verdict.NOT_APPLICABLE: "reason"}
+"""What -v tells as well."""
 WIDTH = 160
 
 
 def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
-    records = sorted(found.records.values(), key=lambda record: (record.audit, record.verdict in GOOD, record.node))
+    records = sorted(found.records.values(), key=lambda record: (record.audit, record.is_good, record.node))
     wordy = reporter.verbosity > 0
     reporter.write_sep("=", "uds_bench claims")
     reporter.write_line(tabulate(_audits(records), headers="firstrow", tablefmt="plain"))
     if wordy:
         headers = ("claim", "verdict", "observed", "95% CI", "needs", "golden")
         reporter.write_line(f"\n{tabulate([_row(record) for record in records], headers=headers)}")
+    heads: dict[str, str] = {str(status): head for status, head in (WORDY if wordy else ALWAYS).items()}
     for record in records:
-        if record.verdict in (TOLD if wordy else ALWAYS):
-            line = f"{TOLD[record.verdict]}: {record.message if wordy else _in_short(record)}"
+        if head := heads.get(record.status):
+            line = f"{head}: {record.message if wordy else _in_short(record)}"
             reporter.write_line(line if wordy else textwrap.shorten(line, WIDTH, placeholder=" ..."))
     for note in notes(run, found):
         reporter.write_line(f"note: {note}")
     for remark in found.remarks:
         reporter.write_line(remark)
-    red = [record for record in records if record.verdict not in GOOD]
+    red = [record for record in records if not record.is_good]
     unrun = [record.name for record in red if record.message.endswith(NEVER_RUN)]
     for record in red:
         if record.name not in unrun:
@@ -72,38 +67,37 @@ def write_end(reporter: Any, run: Run, found: RunResult, exit_code: int) -> None
 
 
 def _audits(records: list[ClaimRecord]) -> list[list[Any]]:
-    """A row an audit: its claims by verdict, bad ones in capitals, and how many of its controls came out right."""
-    words = [verdict for verdict in Verdict if any(record.verdict is verdict for record in records)]
-    rows: list[list[Any]] = [["audit", "claims", *map(_spelled, words), "controls right"]]
+    """A row an audit: its claims by status, bad ones in capitals, and how many of its controls came out right."""
+    spelled = {record.status: _spelled(record) for record in records}
+    words = [word for word in STATUSES if word in spelled]
+    rows: list[list[Any]] = [["audit", "claims", *(spelled[word] for word in words), "controls right"]]
     for audit in dict.fromkeys(record.audit for record in records):
         own = [record for record in records if record.audit == audit]
-        counts = Counter(record.verdict for record in own)
+        counts = Counter(record.status for record in own)
         held = [control.held for record in own for control in record.controls]
         right = f"{sum(held)} of {len(held)}" if held else ""
         rows.append([audit, len(own), *(counts[word] or "" for word in words), right])
     return rows
 
 
-def _spelled(verdict: Verdict) -> str:
-    return verdict.value if verdict in GOOD else verdict.value.upper()
+def _spelled(record: ClaimRecord) -> str:
+    return record.status if record.is_good else record.status.upper()
 
 
 def _in_short(record: ClaimRecord) -> str:
-    """What was declared of a claim; a warning's own message."""
+    """Why a claim is waived, or what was declared of it."""
     declared = record.waiver or record.expected
-    if declared is None or record.verdict is Verdict.WARNING:
-        return record.message
     until = f" until {declared['expires']}" if "expires" in declared else ""
     return f"{record.name}{until}: {declared['reason']}"
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:
-    interval, bound = record.interval, record.bound
+    interval = record.interval
     return (
         record.name,
-        _spelled(record.verdict),
+        f"{_spelled(record)} ({record.cause})" if record.cause else _spelled(record),
         "" if record.observed is None else f"{record.observed:.3g}" if interval is None else f"{record.observed:.3f}",
         "" if interval is None else f"{interval.low:.3f}..{interval.high:.3f}",
-        record.needs or ("" if bound is None or bound != bound else f"{record.relation} {bound:g}"),
-        "" if record.golden is None else str(record.golden["status"]),
+        record.needs,
+        str(record.golden.get("status", "")),
     )

@@ -13,11 +13,11 @@ from uds_bench.manifest.types import Reason, claims
 class Expectation(Table):
     """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass."""
 
-    verdict: Literal["fail", "inconclusive", "warning", "not applicable"]
+    verdict: Literal["fail", "undecided", "not applicable"]
     reason: Reason
 
 
-Verdicts = dict[Literal["pass", "fail", "warning"], Annotated[tuple[str, ...], Field(strict=False)]]
+Verdicts = dict[Literal["pass", "fail"], Annotated[tuple[str, ...], Field(strict=False)]]
 
 
 def _each_once(verdicts: Verdicts) -> Verdicts:

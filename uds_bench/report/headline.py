@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from uds_bench.figures.reading import table, text, whole
+from uds_bench.claims.record import decides_something
+from uds_bench.claims.run_report import RunReport
 from uds_bench.report.claim import Claim
-from uds_bench.report.words import WORDS, Word, word
+from uds_bench.report.words import WORDS, Word
+from uds_bench.verdicts import Flag, Verdict
 
-DECIDED = frozenset({"pass", "caught", "cleared", "fail", "expected miss", "waived", "warning", "result"})
-KNOWN = ("caught", "cleared")
-"""Verdicts of specimens that came to what they must."""
+KNOWN = (Flag.CAUGHT, Flag.CLEARED)
+"""What specimens came to that came to what they must."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """`terms`: every verdict word with its count, so that `planned` is seen to be their sum."""
+    """`terms`: every word with its count, so that `planned` is seen to be their sum."""
 
     green: bool
     title: str
     reason: str
-    planned: int | None
+    planned: int
     terms: tuple[tuple[Word, int], ...]
     notes: tuple[str, ...]
 
@@ -33,77 +33,56 @@ class Headline:
 
 
 def _names(claims: Sequence[Claim], most: int = 6) -> str:
-    names = [claim.name for claim in claims]
+    names = [claim.record.name for claim in claims]
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
 def _by_word(claims: Sequence[Claim]) -> str:
-    """`2 fail (a, b), 1 crashed (c)`, in the order of the verdict words."""
+    """`2 fail (a, b), 1 undecided (c)`, in the order of the words."""
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
-        groups.setdefault(claim.word.word, []).append(claim)
-    ordered = sorted(groups, key=lambda name: list(WORDS).index(name) if name in WORDS else len(WORDS))
-    return ", ".join(f"{len(groups[name])} {name} ({_names(groups[name])})" for name in ordered)
-
-
-def _arithmetic(planned: int | None, counts: Mapping[str, int], claims: Sequence[Claim]) -> str:
-    """What is wrong with the sums, or nothing."""
-    if planned is None:
-        return "the report has no count of planned claims"
-    if sum(counts.values()) != planned:
-        return f"{planned} claims were planned but {sum(counts.values())} are accounted for"
-    listed = Counter(claim.verdict for claim in claims)
-    wrong = sorted(name for name in {*counts, *listed} if counts.get(name, 0) != listed[name])
-    if wrong:
-        return "the summary and the list of claims disagree on: " + ", ".join(name or "no verdict" for name in wrong)
-    return ""
+        groups.setdefault(claim.record.status, []).append(claim)
+    return ", ".join(f"{len(groups[word])} {word} ({_names(groups[word])})" for word in WORDS if word in groups)
 
 
 def _accepted(claims: Sequence[Claim]) -> str:
     """Why a green run is green, with everything that is not a plain pass named."""
-    passed = sum(claim.verdict == "pass" for claim in claims)
-    known = [claim for claim in claims if claim.verdict in KNOWN]
-    rest = [claim for claim in claims if claim.verdict not in ("pass", *KNOWN)]
+    known = [claim for claim in claims if claim.record.flag in KNOWN]
+    plain = [claim for claim in claims if claim.record.status == Verdict.PASS]
+    rest = [claim for claim in claims if claim not in known and claim not in plain]
     specimens = f" Specimens that came to what they must: {_by_word(known)}." if known else ""
     accounted = f" Accounted for, but not passes: {_by_word(rest)}." if rest else ""
-    return f"{passed} of {len(claims)} claims pass and none fails.{specimens}{accounted}"
+    return f"{len(plain)} of {len(claims)} claims pass and none fails.{specimens}{accounted}"
 
 
-def headline(run: Mapping[str, Any], claims: Sequence[Claim]) -> Headline:
-    """Red for any claim that stops the release, for a run in which nothing was decided, for sums that do not add
-    up, and for a run that does not say that it is ok; green otherwise."""
-    summary = table(run.get("summary"))
-    planned = whole(summary.get("planned"))
-    counts = {str(name): whole(count) or 0 for name, count in table(summary.get("counts")).items()}
-    stopping = [claim for claim in claims if claim.stops]
-    wrong = _arithmetic(planned, counts, claims)
+def headline(run: RunReport, claims: Sequence[Claim]) -> Headline:
+    """Red for any claim that stops the release, for a run in which nothing was decided, for claims that are not
+    accounted for, and for a run that does not say that it is ok; green otherwise."""
+    summary, planned = run.summary, run.summary.planned
+    stopping = [claim for claim in claims if not claim.record.is_good]
+    wrong = f"{planned} claims were planned and {len(claims)} are accounted for" if planned != len(claims) else ""
+    if {word: number for word, number in summary.counts.items() if number} != Counter(c.record.status for c in claims):
+        wrong = wrong or "the summary counts other claims than the report lists"
     if stopping:
         plural = "claim stops" if len(stopping) == 1 else "claims stop"
         title, reason = f"{len(stopping)} {plural} this release", f"{_by_word(stopping)}."
         reason += f" Also, {wrong}." if wrong else ""
-    elif not any(claim.verdict in DECIDED for claim in claims):
+    elif not decides_something(claim.record for claim in claims):
         title = "nothing was decided"
         reason = "No claim came to a decision: nothing is known about this release. An empty run is never green."
     elif wrong:
-        title, reason = "this report does not add up", f"{_capital(wrong)}. It cannot be relied upon."
-    elif summary.get("ok") is not True:
+        title, reason = "this report does not add up", f"{wrong[0].upper()}{wrong[1:]}. It cannot be relied upon."
+    elif not summary.ok:
         title = "the run did not end well"
         reason = "No claim stops the release, but the run does not say that it is ok: see its terminal output."
     else:
         title, reason = "no claim stops this release", _accepted(claims)
-    notes = summary.get("notes")
-    terms = [(entry, counts.get(name, 0)) for name, entry in WORDS.items()]
-    terms += [(word(name), count) for name, count in counts.items() if name not in WORDS]
     return Headline(
         green=title == "no claim stops this release",
         title=title,
         reason=reason,
         planned=planned,
-        terms=tuple(terms),
-        notes=tuple(text(note) for note in notes) if isinstance(notes, (list, tuple)) else (),
+        terms=tuple((entry, summary.counts.get(name, 0)) for name, entry in WORDS.items()),
+        notes=(*summary.problems, *summary.notes),
     )

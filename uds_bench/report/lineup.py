@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
-from uds_bench.figures.reading import Interval, spell
+from uds_bench.figures.reading import spell
 from uds_bench.figures.svg import Scale, domain, element, label, line, picture, ticks
-from uds_bench.report.claim import Bound, Claim, Control
+from uds_bench.report.claim import Claim
 from uds_bench.report.words import Tone
+from uds_bench.statistics import Interval
+from uds_bench.verdicts import Flag
 
 WIDTH, EDGE, HEIGHT = 460.0, 14.0, 40.0
 TALL = 400.0
@@ -53,17 +56,17 @@ class Lineup:
     controls: tuple[ControlRow, ...]
 
 
-CAUGHT = "caught"
+CAUGHT = Flag.CAUGHT.value
 _GROUPS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("bad",), "Stopping the release", ""),
-    ((CAUGHT,), "Caught", "specimens that must miss, and do: this gate can fail"),
+    ((CAUGHT,), "Caught", "specimens that must fail, and do: this gate can fail"),
     (("good",), "Passing", "the whole interval lies on the side that passes"),
     (
         ("apart",),
         "Set apart: not passes",
         "declared or waived beforehand, or results; they neither stop the release nor back it",
     ),
-    (("warn", "mute"), "Not decided here", ""),
+    (("mute",), "Not decided here", ""),
 )
 
 
@@ -76,6 +79,10 @@ def zone(bound: Bound, kind: str) -> tuple[float, float] | None:
     if bound.relation in (">=", ">"):
         return bound.value, float("inf")
     return (float("-inf"), bound.value) if bound.relation in ("<=", "<") else None
+
+
+def _zone(claim: Claim) -> tuple[float, float] | None:
+    return zone(claim.record.bound, claim.record.kind)
 
 
 def _axis(
@@ -115,13 +122,13 @@ def _head(limits: tuple[float, float], ends: tuple[str, str]) -> Markup:
 
 
 def _words(name: str, observed: float | None, interval: Interval | None, needs: str, verdict: str) -> str:
-    span = f", 95% interval {interval}" if interval else ""
+    span = f", 95% interval {spell(interval.low)}..{spell(interval.high)}" if interval else ""
     return f"{name}: {spell(observed)}{span}, needs {needs}, {verdict}"
 
 
 def _kind(claim: Claim) -> str:
     """What is shown together: by tone, but what was caught is no pass."""
-    return CAUGHT if claim.verdict == CAUGHT else claim.word.tone
+    return CAUGHT if claim.record.flag is Flag.CAUGHT else claim.word.tone
 
 
 def _control_tone(control: Control) -> Tone:
@@ -131,24 +138,27 @@ def _control_tone(control: Control) -> Tone:
 def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Claim]) -> Lineup:
     controls: dict[Control, Claim] = {}
     for claim in claims:
-        for control in claim.controls:
+        for control in claim.record.controls:
             controls.setdefault(control, claim)
-    items: list[Claim | Control] = [*claims, *controls]
+    items: list[ClaimRecord | Control] = [*(claim.record for claim in claims), *controls]
     values = [item.observed for item in items if item.observed is not None]
     values += [end for item in items if item.interval for end in (item.interval.low, item.interval.high)]
-    values += [edge for claim in claims for edge in zone(claim.bound, claim.kind) or () if abs(edge) != float("inf")]
+    values += [edge for claim in claims for edge in _zone(claim) or () if abs(edge) != float("inf")]
     limits = domain(values, chapter.limits)
     rows = []
     for claim in claims:
-        words = _words(claim.name, claim.observed, claim.interval, claim.needs, claim.word.word)
-        axis = _axis(limits, zone(claim.bound, claim.kind), claim.observed, claim.interval, claim.word.tone, words)
+        record = claim.record
+        words = _words(record.name, record.observed, record.interval, record.needs, claim.word.word)
+        axis = _axis(limits, _zone(claim), record.observed, record.interval, claim.word.tone, words)
         related = tuple(
-            other for other in everything if claim.subject and other.subject == claim.subject and other.id != claim.id
+            other
+            for other in everything
+            if record.subject and other.record.subject == record.subject and other.record.id != record.id
         )
         rows.append(Row(claim, axis, related))
     return Lineup(
-        claims[0].id,
-        claims[0].statement,
+        claims[0].record.id,
+        claims[0].record.statement,
         _head(limits, chapter.ends),
         tuple(
             Group(title, words, found)
@@ -160,7 +170,7 @@ def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Clai
                 control,
                 _axis(
                     limits,
-                    zone(owner.bound, owner.kind),
+                    _zone(owner),
                     control.observed,
                     control.interval,
                     _control_tone(control),
@@ -168,7 +178,7 @@ def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Clai
                         f"control {control.name}",
                         control.observed,
                         control.interval,
-                        owner.needs,
+                        owner.record.needs,
                         control.verdict,
                     ),
                 ),
@@ -182,6 +192,6 @@ def lineups(chapter: Chapter, claims: Sequence[Claim]) -> list[Lineup]:
     """One lineup per measured claim id: those that the chapter names, else every claim with a bound to draw."""
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
-        if claim.id in chapter.measures if chapter.measures else zone(claim.bound, claim.kind) is not None:
-            groups.setdefault(claim.id, []).append(claim)
+        if claim.record.id in chapter.measures if chapter.measures else _zone(claim) is not None:
+            groups.setdefault(claim.record.id, []).append(claim)
     return [_lineup(chapter, group, claims) for group in groups.values()]

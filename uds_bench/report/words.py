@@ -1,11 +1,13 @@
-"""The verdict words: how each is shown, whether it lets a release through, and what it means."""
+"""The words for what claims came to: how each is shown, whether it lets a release through, and what it means."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-Tone = Literal["good", "bad", "apart", "warn", "mute"]
+from uds_bench.verdicts import Cause
+
+Tone = Literal["good", "bad", "apart", "mute"]
 
 
 @dataclass(frozen=True)
@@ -20,41 +22,29 @@ class Word:
 
 _WORDS = (
     Word("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
-    Word("caught", "good", "◉", "A specimen that must miss, and does, in just the way declared: this gate can fail."),
-    Word("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
     Word("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
-    Word("inconclusive", "bad", "?", "The interval holds the bound or decides nothing: it takes more facts or models."),
-    Word("missing", "bad", "∅", "The claim was planned, but no score exists for it."),
-    Word("drifted", "bad", "≈", "The value is not the recorded one. What the claim itself came to is in its message."),
-    Word("stale", "bad", "↺", "The score was made from other weights or facts than those at hand."),
-    Word("crashed", "bad", "!", "The measurement broke off with an error."),
-    Word("environment invalid", "bad", "≠", "A control missed, so the gate itself cannot be trusted here."),
-    Word("expected miss", "apart", "◇", "It misses, as the manifest had declared beforehand. Not a pass."),
-    Word(
-        "waived",
-        "apart",
-        "○",
-        "It misses, and a waiver with a reason and an expiry date excuses it. Not a pass.",
-    ),
-    Word(
-        "warning",
-        "warn",
-        "△",
-        "It does not stop a release, but read it. Under depth.hidden: outputs look forgotten, activations still know. "
-        "Under bypass.verdict: the trace tells, and the gap says nothing of the weights.",
-    ),
-    Word("result", "apart", "◆", "A finding about models trained by this run: it stops no release. Not a pass."),
+    Word("undecided", "bad", "?", "Nothing can be said, for the cause given: this stops a release like a fail."),
     Word("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
+    Word("caught", "good", "◉", "A specimen that must fail, and does: this gate can fail."),
+    Word("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
+    Word("declared", "apart", "◇", "It came to what the manifest had declared beforehand. Not a pass."),
+    Word("waived", "apart", "○", "A waiver with a reason and an expiry date excuses it. Not a pass."),
+    Word("result", "apart", "◆", "A finding about models trained by this run: it stops no release. Not a pass."),
 )
 
 WORDS = {word.word: word for word in _WORDS}
+"""By status of a claim."""
 
-
-def word(verdict: str) -> Word:
-    """The entry for a verdict; a word that is not known stops the release like a failure."""
-    return WORDS.get(verdict) or Word(
-        verdict or "no verdict", "bad", "!", "This page does not know the word: it counts as a failure."
-    )
+CAUSES = {
+    Cause.INTERVAL: "The interval holds the bound or decides nothing: it takes more facts or models.",
+    Cause.UNITS: "It is over too few people or facts to be decided.",
+    Cause.CONTROL: "A control missed, so the gate itself cannot be trusted here.",
+    Cause.DRIFTED: "The value is not the recorded one. What the claim itself came to is in its message.",
+    Cause.STALE: "The recorded value is of another metric, or of other facts, than those at hand.",
+    Cause.CRASHED: "The measurement broke off with an error.",
+    Cause.MISSING: "The claim was planned, but no score exists for it.",
+}
+"""What each cause of an undecided claim means."""
 
 
 GLOSSARY = (

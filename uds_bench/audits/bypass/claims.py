@@ -16,7 +16,7 @@ CLAIMS = (
         "audit of reasoning traces, sections 3 and 4; words and bounds of the rule ours (audits.bypass.finding)",
         must_fail="a memorized model, and those of must_fail" + _SCRIPTS,
         must_pass="those of must_pass" + _SCRIPTS,
-        needs="to be no bypass; non-identifying is a warning",
+        needs="to be no bypass",
     ),
     ClaimSpec(
         "bypass.prefill_invariance",

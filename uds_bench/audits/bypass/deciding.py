@@ -10,11 +10,10 @@ from uds_bench.verdicts import Decision, Verdict
 
 DECIDED = {
     Outcome.NO_BYPASS: Verdict.PASS,
-    Outcome.NON_IDENTIFYING: Verdict.WARNING,
-    Outcome.OPEN: Verdict.INCONCLUSIVE,
+    Outcome.OPEN: Verdict.UNDECIDED,
 }
-"""What a word means for a release; every other one is a fail. A gap that identifies nothing clears nobody: it is a
-warning, and whether the weights answer under another trace is the claim about invariance."""
+"""What a word means for a release; every other one is a fail. A gap that identifies nothing clears nobody: the
+trace tells, and whether the weights answer under another trace is the claim about invariance."""
 
 
 def decide(word: Outcome, why: str, findings: Sequence[Finding]) -> Decision:

@@ -38,7 +38,7 @@ class Outcome(StrEnum):
     FORMAT_DRIFT = "format drift"
     COLLAPSED = "collapsed"
     NOT_UNLEARNED = "not unlearned"
-    OPEN = "inconclusive"
+    OPEN = "undecided"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def furthest(findings: Sequence[Finding], margin: float) -> Rate:
 
 
 def over_seeds(findings: Sequence[Finding]) -> tuple[Outcome, str]:
-    """One word for a checkpoint that was made with several seeds: theirs, or inconclusive where they disagree."""
+    """One word for a checkpoint that was made with several seeds: theirs, or undecided where they disagree."""
     words = [finding.word for finding in findings]
     if len(set(words)) == 1:
         agreed = f" (all {len(words)} seeds agree; this is the first)" if len(words) > 1 else ""

@@ -161,9 +161,9 @@ def hidden(
     `depth`: the decision on its UDS, without an interval where it follows from the definition; `generations`: its
     output scores; `full`: the full model's, in the same order.
     Generation says forgotten where the upper bound of a score is at most `share` of the full model's value: PASS where
-    depth passes, WARNING where it fails. A lower bound above that share while depth passes is a FAIL: words that
+    depth passes, FAIL where it fails. A lower bound above that share while depth passes is a FAIL: words that
     know do not come from activations that do not, so that patching has misread them (hidden dimensions permuted or
-    rotated, the function unchanged). What is settled neither way is INCONCLUSIVE.
+    rotated, the function unchanged). What is settled neither way is UNDECIDED.
 
     A larger share finds more that is hidden; so that it does not let more be said, `largest` bounds it where depth
     passes.
@@ -173,17 +173,17 @@ def hidden(
     forgotten: list[str] = []
     kept: list[str] = []
     said: list[str] = []
-    by_definition = depth.interval is None and depth.verdict is not Verdict.INCONCLUSIVE
+    by_definition = depth.interval is None and depth.verdict is not Verdict.UNDECIDED
     if not by_definition and (depth.interval is None or not depth.interval.decides):
-        return Decision(Verdict.INCONCLUSIVE, None, depth.interval, f"depth.score: {depth.text}")
+        return Decision(Verdict.UNDECIDED, None, depth.interval, f"depth.score: {depth.text}")
     for own, reference in zip(generations, full, strict=True):
         name = f"{own.metric}[{own.variant}]"
         if own.value is None or own.interval is None or not reference.value:
-            return _told(Verdict.INCONCLUSIVE, f"not measured: {name}")
+            return _told(Verdict.UNDECIDED, f"not measured: {name}")
         low, high, limit = own.interval.low, own.interval.high, share * reference.value
         text = f"{name} {own.value:.3f} ({low:.3f}..{high:.3f}, full model {reference.value:.3f})"
         if not own.interval.decides:
-            return Decision(Verdict.INCONCLUSIVE, None, own.interval, f"{text} decides nothing")
+            return Decision(Verdict.UNDECIDED, None, own.interval, f"{text} decides nothing")
         (forgotten if high <= limit else kept).append(text)
         said += [text] if low > limit else []
     if passes and said:
@@ -194,15 +194,15 @@ def hidden(
         )
     if not forgotten:
         text = f"generation does not say forgotten: {'; '.join(kept)}"
-        return _told(Verdict.INCONCLUSIVE if passes else Verdict.NOT_APPLICABLE, text)
+        return _told(Verdict.UNDECIDED if passes else Verdict.NOT_APPLICABLE, text)
     words = "; ".join(forgotten)
     if passes:
         return _told(Verdict.PASS, f"generation says forgotten and depth agrees: {words}")
     if depth.verdict is Verdict.FAIL:
         text = f"HIDDEN: {words} says forgotten while depth.score fails: the knowledge is still in the activations"
-        return _told(Verdict.WARNING, text)
+        return _told(Verdict.FAIL, text)
     text = f"{words} says forgotten, but depth.score came out {depth.verdict.value}: that the knowledge is gone from "
-    return _told(Verdict.INCONCLUSIVE, f"{text}the activations is not shown")
+    return _told(Verdict.UNDECIDED, f"{text}the activations is not shown")
 
 
 def _told(verdict: Verdict, text: str) -> Decision:

@@ -1,0 +1,89 @@
+"""The record of a whole run: what `--uds-json` writes, and what the page, `compare` and `zoo results` read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError
+
+from uds_bench.claims.record import ClaimRecord, finite
+from uds_bench.errors import ConfigurationError
+
+SCHEMA: Literal[2] = 2
+MOST = 200
+"""Characters of a value that a message repeats."""
+
+Row = Annotated[dict[str, Any], BeforeValidator(finite)]
+
+
+class Part(BaseModel):
+    """A table that holds what is named and nothing else."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tool(Part):
+    """What wrote the report."""
+
+    name: str
+    version: str
+
+
+class Judged(Part):
+    """The manifest: where it lies, and its content's digest."""
+
+    path: str
+    digest: str
+
+
+class Summary(Part):
+    """`counts`: claims by status; they add up to those planned. `problems` make the run red whatever the claims say."""
+
+    planned: int = Field(ge=0)
+    counts: dict[str, int]
+    problems: list[str]
+    notes: list[str]
+    ok: bool
+
+
+class RunReport(BaseModel):
+    """Scores are rows as `uds-bench score` writes them. Further keys are what an audit has to say beside its claims."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+    schema_: Literal[2] = Field(SCHEMA, alias="schema")
+    tool: Tool
+    manifest: Judged
+    profile: str
+    draw: StrictInt
+    started: str
+    seconds: float
+    environment: dict[str, str]
+    summary: Summary
+    loads: dict[str, int]
+    claims: tuple[ClaimRecord, ...]
+    scores: tuple[Row, ...]
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """What audits have to say, by name."""
+        return self.model_extra or {}
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], place: str) -> RunReport:
+        """Raises ConfigurationError, in a line that begins with `place`, for what is no report of this schema."""
+        if values.get("schema") != SCHEMA:
+            found = str(values.get("schema"))[:MOST]
+            raise ConfigurationError(f"{place}: has schema {found}, this version reads {SCHEMA}: write it again")
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(step) for step in first["loc"])
+            told = " ".join(f"{where}: {first['msg']}".split())[:MOST]
+            raise ConfigurationError(f"{place}: is no run report ({told}): write it again") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `read` makes the same report of."""
+        return self.model_dump(mode="json", by_alias=True)
