@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError
 
 from uds_bench.claims.record import ClaimRecord, finite
 from uds_bench.errors import ConfigurationError
@@ -58,7 +58,7 @@ class RunReport(BaseModel):
     profile: str
     draw: StrictInt
     started: str
-    seconds: float
+    seconds: FiniteFloat
     environment: dict[str, str]
     summary: Summary
     loads: dict[str, int]

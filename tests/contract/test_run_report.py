@@ -1,0 +1,50 @@
+"""The record of a run: what it writes it reads back, by a published schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from made_reports import claim, run_of
+
+from uds_bench.claims.record import STATUSES
+from uds_bench.claims.run_report import RunReport
+from uds_bench.errors import ConfigurationError
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "run_report.schema.json"
+
+
+def test_it_is_read_back_as_it_was_written() -> None:
+    report = run_of(*(claim(f"depth.c{at}[m]", status) for at, status in enumerate(STATUSES)), bypass={"models": []})
+    row = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert RunReport.read(row, "run.json") == report
+    assert report.parts == {"bypass": {"models": []}}
+    assert [one["status"] for one in row["claims"]] == list(STATUSES)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"schema": 1}, "run.json: has schema 1, this version reads 2: write it again"),
+        ({"schema": "x" * 9999}, "this version reads 2: write it again"),
+        ({"claims": [{"id": "a"}]}, "run.json: is no run report (claims.0.subject: Field required): write it again"),
+        ({"claims": [claim("a").to_json() | {"verdict": "fine"}]}, "is no run report (claims.0.verdict: "),
+        ({"claims": [claim("a").to_json() | {"flag": "odd"}]}, "is no run report (claims.0.flag: "),
+        ({"claims": [claim("a").to_json() | {"observed": True}]}, "is no run report (claims.0.observed: "),
+        ({"claims": [claim("a").to_json() | {"more": 1}]}, "is no run report (claims.0.more: "),
+        ({"summary": {"planned": -1}}, "is no run report (summary.planned: "),
+        ({"manifest": None}, "is no run report (manifest: "),
+        ({"seconds": float("nan")}, "is no run report (seconds: "),
+    ],
+)
+def test_what_is_no_report_is_one_line(change: dict[str, object], told: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        RunReport.read(run_of(claim("a")).to_json() | change, "run.json")
+    assert told in str(raised.value)
+    assert len(str(raised.value)) < 400
+
+
+def test_the_published_schema_is_that_of_the_record() -> None:
+    schema = RunReport.model_json_schema(mode="serialization")
+    assert json.loads(PUBLISHED.read_text()) == schema, f"write it anew: {json.dumps(schema, indent=1)}"
