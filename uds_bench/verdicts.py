@@ -92,9 +92,7 @@ def decide_threshold(
         f"({interval.units} {unit}), needs {relation} {bound:.3f}"
     )
     if not interval.decides:
-        why = (
-            f"fewer than the {FEWEST} {unit} that it takes" if interval.units < FEWEST else "an interval without width"
-        )
+        why = f"fewer than {FEWEST} {unit}" if interval.units < FEWEST else "an interval without width"
         return Decision(Verdict.UNDECIDED, observed, interval, f"{text}: {why} decides nothing")
     sign = 1.0 if relation == ">=" else -1.0
     near, far = (interval.low, interval.high) if relation == ">=" else (interval.high, interval.low)

@@ -83,14 +83,26 @@ def test_table_has_a_row_a_checkpoint_and_a_column_a_metric(
 def test_shipped_models_are_there_to_be_scored(command: Callable[..., Any]) -> None:
     document = json.loads(command("plan", "--json").stdout)
     assert document["counts"] == {"stored": 0, "missing": len(document["cells"]), "not built": 0, "unusable": 0}
-    assert document["cells"]
+    audits = {cell["audit"] for cell in document["cells"]}
+    assert audits == {"depth", "association", "bypass", "lmlm", "localization"}
+    chosen = json.loads(command("plan", "--audits", "bypass, lmlm", "--json").stdout)["cells"]
+    assert chosen == [cell for cell in document["cells"] if cell["audit"] in ("lmlm", "bypass")]
+    by_metric = json.loads(command("plan", "--metrics", "uds", "--json").stdout)["cells"]
+    assert {(cell["audit"], cell["metric"]) for cell in by_metric} == {("depth", "uds")}
+
+
+def test_an_audit_that_the_manifest_does_not_speak_of_is_refused(
+    refused: Callable[..., str], saved_release: Path
+) -> None:
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--audits", "lmlm")
+    assert "--audits: there is no 'lmlm': choose from depth" in refused(*words)
 
 
 def test_embedded_models_are_not_trained(command: Callable[..., Any], private_cache: Path) -> None:
     document = json.loads(command("plan", "--manifest", embedded_manifest("zoo"), "--json").stdout)
     assert document["counts"] == {"stored": 0, "missing": 0, "not built": len(document["cells"]), "unusable": 0}
     assert document["cells"]
-    assert not private_cache.exists()
+    assert not (private_cache / "zoo").exists()
 
 
 def test_unusable_checkpoints_are_told_with_the_reason(

@@ -2,9 +2,11 @@
 
 import json
 import os
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_runs import DEPTH, Bench, Ran
@@ -103,6 +105,32 @@ def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
     ran = run(installed)
     assert ran.code == 4
     assert "passages.jsonl, line 1: is no passage (KeyError('text')): write id and text" in ran.text
+
+
+def test_it_is_planned_and_scored_by_the_command_line(installed: Bench) -> None:
+    place, store = manifest(installed, never="retain3"), installed.folder / "store"
+
+    def told(*words: str | Path) -> dict[str, Any]:
+        program = [sys.executable, "-c", "from uds_bench.cli import main; main()"]
+        done = subprocess.run([*program, *words, "--manifest", place, "--store", store], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if "--json" in words else {}
+
+    names = ["full", "retain", "never"]
+    before = told("plan", "--json")["cells"]
+    assert sorted(cell["checkpoint"] for cell in before) == sorted(names)
+    assert {(cell["audit"], cell["metric"], cell["status"]) for cell in before} == {("verbatim", "verbmem", "missing")}
+    told("score", "--out", installed.folder / "scores.json")
+    assert {cell["status"] for cell in told("plan", "--json")["cells"]} == {"stored"}
+    rows = json.loads((installed.folder / "scores.json").read_text())["scores"]
+    assert sorted(row["checkpoint"] for row in rows) == sorted(names)
+    assert run(installed).report["loads"] == {}, "pytest finds all of it"  # type: ignore[index]
+
+
+def test_init_writes_its_part_of_a_manifest(installed: Bench) -> None:
+    program = [sys.executable, "-c", "from uds_bench.cli import main; main()"]
+    subprocess.run([*program, "init", installed.folder / "new"], check=True, capture_output=True)
+    assert "#[verbatim]\n" in (installed.folder / "new" / "uds.toml").read_text()
 
 
 def test_without_its_package_its_section_is_unknown(bench: Bench) -> None:

@@ -401,7 +401,7 @@ def test_valid_manifests_come_back_as_written(folder: Path, names: list[str], da
         ("forget = 3", "forget = 4"),
         ('quantization = "nf4", ', ""),
         ('"depth.score" = 0.8', '"depth.score" = 0.81'),
-        ('verdict = "fail"', 'verdict = "warning"'),
+        ('verdict = "fail"', 'verdict = "undecided"'),
         ("nf4 = {}", ""),
         (
             'retain99 = "zoo:retain99", retain95 = "./runs/npo2"',

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -104,6 +105,7 @@ class Audit:
       checkpoints that the selected tests need, by default those of their subjects. `audit.notes(session)`, where
       it is there: what a reader of the verdicts should know.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
+    - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
 
     `uses`: audits whose scores its claims read.
     """
@@ -130,6 +132,11 @@ class Audit:
             return ()
         found: Sequence[Chapter] = self.module("page").CHAPTERS
         return found
+
+    def template(self) -> str:
+        """Its part of a manifest to fill in; "" where it has none."""
+        file = files(self.package) / "manifest.toml"
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
 
     def needed(self, session: Session) -> list[str]:
         """The checkpoints that the selected tests need; none where they speak of nobody."""

@@ -12,7 +12,6 @@ from uds_bench.cli.app import ABSENT, show_interval, show_json, show_number, sho
 from uds_bench.cli.documents import SCHEMA, Document, read_document
 from uds_bench.cli.options import JsonOption
 from uds_bench.errors import ConfigurationError
-from uds_bench.verdicts import Flag, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
@@ -138,6 +137,8 @@ def changes(a: Mapping[str, str], b: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def _rank(status: str | None) -> int:
     """0 pass, or a specimen that came to what it must; 1 good in another way, 2 undecided, 3 fail or gone."""
+    from uds_bench.verdicts import Flag, Verdict
+
     if status in (Verdict.PASS, Flag.CAUGHT, Flag.CLEARED):
         return 0
     return 3 if status in (None, Verdict.FAIL) else 2 if status == Verdict.UNDECIDED else 1

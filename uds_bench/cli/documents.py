@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from uds_bench.claims.run_report import RunReport
 
 SCHEMA = 1
 """Of score files."""
@@ -44,6 +46,8 @@ def read_document(path: Path) -> Document:
     if not isinstance(values, dict) or not isinstance(values.get("scores"), list):
         raise ConfigurationError(f"{path}: is neither a run report nor a score file: {ADVICE}")
     if "claims" in values:
+        from uds_bench.claims.run_report import RunReport
+
         return Document(path, values, RunReport.read(values, str(path)))
     if values.get("schema") != SCHEMA:
         found = values.get("schema")

@@ -35,5 +35,11 @@ def init(
 
 
 def template(name: str) -> bytes:
-    """A file as `init` writes it."""
-    return (resources.files("uds_bench.cli") / "templates" / name).read_bytes()
+    """A file as `init` writes it. Each audit has its part of the manifest; one without a table of its own comes first."""
+    from uds_bench.audits import registry
+
+    written = (resources.files("uds_bench.cli") / "templates" / name).read_text(encoding="utf-8")
+    kinds = {name: kind for name, audit in registry.audits().items() if (kind := audit.section()) is not None}
+    ordered = sorted(kinds, key=lambda name: not kinds[name].INLINE)
+    parts = filter(None, (registry.audits()[name].template() for name in ordered))
+    return written.replace("# {audits}\n", "\n".join(parts)).encode()

@@ -19,8 +19,52 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.facts.fact import Split
+    from uds_bench.manifest.manifest import Manifest
     from uds_bench.scoring.metrics import MetricRunner
     from uds_bench.scoring.runner import Request
+
+
+AUDIT = "depth"
+"""Whose scores are chosen by metric, attack and variant."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a command line speaks of. `job`: the scores by metric, where any are wanted; `audits`: the others."""
+
+    manifest: Manifest
+    job: Job | None
+    audits: list[str]
+    store: Path
+    device: str
+
+
+def read_scope(
+    manifest: Path | None,
+    metrics: str,
+    attacks: str,
+    variants: bool,
+    checkpoints: str,
+    audits: str,
+    store: Path | None,
+    device: str,
+) -> Scope:
+    """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used.
+
+    Who names metrics or checkpoints, and no audit, means scores by metric alone.
+    """
+    from uds_bench.cli.session import spoken_of
+    from uds_bench.harness.manifest import embedded_manifest, load_manifest
+    from uds_bench.storage import default_cache
+
+    found = load_manifest(manifest or embedded_manifest("quick"))
+    spoken = spoken_of(found)
+    by_metric = bool(metrics or checkpoints) and not audits
+    # Of a manifest that says nothing to any audit, the message is the job's.
+    names = [AUDIT] if by_metric or not spoken else chosen(audits, spoken, "--audits")
+    place, where = store or default_cache() / "store", resolve_device(device, "--device")
+    job = read_job(found, metrics, attacks, variants, checkpoints, place, where) if AUDIT in names else None
+    return Scope(found, job, [name for name in names if name != AUDIT], place, where)
 
 
 @dataclass(frozen=True)
@@ -70,25 +114,17 @@ class Job:
 
 
 def read_job(
-    manifest: Path | None,
-    metrics: str,
-    attacks: str,
-    variants: bool,
-    checkpoints: str,
-    store: Path | None,
-    device: str,
+    manifest: Manifest, metrics: str, attacks: str, variants: bool, checkpoints: str, store: Path, device: str
 ) -> Job:
-    """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used."""
+    """The scores by metric. Raises ConfigurationError for a name that is not known, or references that are missing."""
     from uds_bench.attacks import NONE
     from uds_bench.audits.depth.audit import NAME
     from uds_bench.audits.depth.audit import read as read_facts
     from uds_bench.audits.depth.section import Depth
-    from uds_bench.harness.manifest import embedded_manifest, load_manifest
     from uds_bench.metrics import METRICS
     from uds_bench.scoring.runner import Request
-    from uds_bench.storage import default_cache
 
-    section = load_manifest(manifest or embedded_manifest("quick")).require(Depth, NAME)
+    section = manifest.require(Depth, NAME)
     facts = read_facts(section)
     asked = chosen(metrics, METRICS, "--metrics")
     left_out = {} if metrics else {name: why for name in asked if (why := _lacking(METRICS[name].splits, facts))}
@@ -105,8 +141,7 @@ def read_job(
         for name in section.checkpoints()
         if name in names
     }
-    place = store or default_cache() / "store"
-    return Job(section, facts, requests, place, resolve_device(device, "--device"), left_out)
+    return Job(section, facts, requests, store, device, left_out)
 
 
 def _lacking(splits: Iterable[Split], facts: FactSet) -> str:

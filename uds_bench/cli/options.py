@@ -29,6 +29,10 @@ StoreOption = Annotated[
 DeviceOption = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run; auto: CUDA where present.")
 ]
+AuditsOption = Annotated[
+    str,
+    typer.Option("--audits", metavar="A,B", help="Audits by name (default: all that the manifest says something to)."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 
 

@@ -1,4 +1,5 @@
-"""`uds-bench plan`: which scores are stored, and which a run would have to compute. No model is loaded."""
+"""`uds-bench plan`: which scores of which audits are stored, and which a run would have to compute. No model is
+loaded."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from uds_bench.cli.app import show_json, show_table
-from uds_bench.cli.job import Job, read_job
+from uds_bench.cli.job import AUDIT, Job, Scope, read_scope
 from uds_bench.cli.options import (
     AttacksOption,
+    AuditsOption,
     CheckpointsOption,
     DeviceOption,
     JsonOption,
@@ -36,6 +38,7 @@ def plan(
     attacks: AttacksOption = "none",
     variants: VariantsOption = False,
     checkpoints: CheckpointsOption = "",
+    audits: AuditsOption = "",
     store: StoreOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
@@ -45,17 +48,19 @@ def plan(
     Reads weights for their digests only and loads no model. "not built": an embedded model is still to be
     trained. Exits 1 if a checkpoint is unusable, and says why.
     """
-    job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
-    tell_left_out(job.left_out)
-    cells = survey(job)
+    scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
+    cells = survey_audits(scope)
+    if scope.job is not None:
+        tell_left_out(scope.job.left_out)
+        cells = survey(scope.job) + cells
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
     if as_json:
-        show_json({"schema": 1, "store": str(job.store), "device": job.device, "counts": counts, "cells": cells})
+        show_json({"schema": 1, "store": str(scope.store), "device": scope.device, "counts": counts, "cells": cells})
     else:
         _show(cells)
         said = ", ".join(f"{count} {status}" for status, count in counts.items())
-        typer.echo(f"\n{len(cells)} scores: {said}\nstore: {job.store}, device: {job.device}")
+        typer.echo(f"\n{len(cells)} scores: {said}\nstore: {scope.store}, device: {scope.device}")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
     raise typer.Exit(1 if counts[UNUSABLE] else 0)
@@ -82,7 +87,43 @@ def survey(job: Job) -> list[dict[str, str | None]]:
                 except UdsError as error:
                     status, reason = UNUSABLE, " ".join(str(error).split())
             address: dict[str, str | None] = {"checkpoint": name, "attack": request.attack, "metric": request.metric}
+            address |= {"audit": AUDIT}
             cells.append(address | {"variant": request.variant, "status": status, "reason": reason})
+    return cells
+
+
+def survey_audits(scope: Scope) -> list[dict[str, str | None]]:
+    """The same of the audits that score models of their own."""
+    from uds_bench.cli.session import CommandSession, is_unbuilt
+    from uds_bench.errors import UdsError
+
+    session, cells = CommandSession(scope.manifest, scope.store, scope.device), []
+    for audit in scope.audits:
+        specs = session.specs(audit)
+        unbuilt = any(is_unbuilt(spec) for spec in specs.values())
+
+        def cell(name: str, metric: str, status: str, reason: str | None, of: str = audit) -> dict[str, str | None]:
+            address = {"audit": of, "checkpoint": name, "attack": "none", "metric": metric, "variant": "default"}
+            return address | {"status": status, "reason": reason}
+
+        try:
+            planned = session.planned(audit)
+        except UdsError as error:
+            # An audit may read what stands beside a model that is still to be trained.
+            status, reason = (UNBUILT, None) if unbuilt else (UNUSABLE, " ".join(str(error).split()))
+            cells += [cell(name, audit, status, reason) for name in specs]
+            continue
+        for runner, requests in planned:
+            for request in requests:
+                status, reason = MISSING, None
+                if is_unbuilt(runner.spec(request.checkpoint)):
+                    status = UNBUILT
+                else:
+                    try:
+                        status = MISSING if runner.stored(request) is None else STORED
+                    except UdsError as error:
+                        status, reason = UNUSABLE, " ".join(str(error).split())
+                cells.append(cell(request.checkpoint, runner.evaluator.measure.name, status, reason))
     return cells
 
 
@@ -105,6 +146,14 @@ def _built(job: Job) -> tuple[dict[str, CheckpointSpec], set[str]]:
 
 
 def _show(cells: list[dict[str, str | None]]) -> None:
+    """A table an audit."""
+    for at, audit in enumerate(dict.fromkeys(cell["audit"] for cell in cells)):
+        if at:
+            typer.echo()
+        _show_audit([cell for cell in cells if cell["audit"] == audit])
+
+
+def _show_audit(cells: list[dict[str, str | None]]) -> None:
     """A row a checkpoint, a column a metric; the variant is named where there are several."""
     several = len({(cell["metric"], cell["variant"]) for cell in cells}) > len({cell["metric"] for cell in cells})
     rows: dict[str, dict[str, str]] = {}

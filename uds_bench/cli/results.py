@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.cli.app import ABSENT, example
-from uds_bench.verdicts import Verdict
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
@@ -109,5 +108,7 @@ def _models(document: Document) -> frozenset[str]:
 def _decided(run: RunReport) -> dict[str, Decided]:
     """The claims of a run that a value decides, by name: the value and what it came to. Identities, and what applies to
     no model, say nothing of it."""
+    from uds_bench.verdicts import Verdict
+
     says = (r for r in run.claims if r.kind != "identity" and r.outcome not in (None, Verdict.NOT_APPLICABLE))
     return {r.name: (r.observed, str(r.outcome)) if all(control.held for control in r.controls) else VOID for r in says}

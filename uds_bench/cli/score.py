@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.cli.app import show_interval, show_number, show_table
-from uds_bench.cli.job import Job, read_job
+from uds_bench.cli.job import Job, Scope, read_scope
 from uds_bench.cli.options import (
     AttacksOption,
+    AuditsOption,
     CheckpointsOption,
     DeviceOption,
     ManifestOption,
@@ -22,6 +23,8 @@ from uds_bench.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from uds_bench.scores import Score, Scores
     from uds_bench.scoring.metrics import MetricRunner
     from uds_bench.scoring.runner import Request
@@ -36,6 +39,7 @@ def score(
     attacks: AttacksOption = "none",
     variants: VariantsOption = False,
     checkpoints: CheckpointsOption = "",
+    audits: AuditsOption = "",
     store: StoreOption = None,
     device: DeviceOption = "auto",
 ) -> None:
@@ -50,17 +54,22 @@ def score(
     from uds_bench.zoo.ready import require_folders
 
     require_file(out, "--out")
-    job = read_job(manifest, metrics, attacks, variants, checkpoints, store, device)
-    require_folders(job.store, job.section.checkpoints(), "--store")
-    tell_left_out(job.left_out)
+    scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
+    require_folders(scope.store, dict(scope.manifest.checkpoints()), "--store")
     console = Console(stderr=True)
-    found, errors = compute(job, job.engine(job.trained_specs(console), console))
-    scores = Scores(found)
+    found: list[Score] = []
+    errors: list[dict[str, str]] = []
+    if (job := scope.job) is not None:
+        tell_left_out(job.left_out)
+        found, errors = compute(job, job.engine(job.trained_specs(console), console))
+    more, failed = compute_audits(scope, console)
+    scores, known = Scores([*found, *more]), len(found) - len(errors) + len(more)
+    errors += failed
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
     for name, message in dict.fromkeys((error["checkpoint"], error["message"]) for error in errors):
         typer.echo(f"uds-bench: could not score {name}: {message}", err=True)
-    typer.echo(f"{len(scores) - len(errors)} scores written to {out}, {len(errors)} could not be computed", err=True)
+    typer.echo(f"{known} scores written to {out}, {len(errors)} could not be computed", err=True)
     raise typer.Exit(1 if errors else 0)
 
 
@@ -81,6 +90,36 @@ def compute(job: Job, engine: MetricRunner) -> tuple[list[Score], list[dict[str,
             address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
             errors.append(address | {"message": message})
             scores.append(unscored(**address, facts=engine.facts.split("forget"), reason=message))
+    return scores, errors
+
+
+def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
+    """The scores of the audits of models of their own, and what could not be had of them."""
+    from uds_bench.audits.api import plain
+    from uds_bench.cli.session import CommandSession
+    from uds_bench.errors import UdsError
+    from uds_bench.progress import hush
+
+    hush()
+    session = CommandSession(scope.manifest, scope.store, scope.device, console)
+    scores: list[Score] = []
+    errors: list[dict[str, str]] = []
+
+    def lost(error: UdsError, audit: str, checkpoint: str = "") -> None:
+        errors.append({"audit": audit, "checkpoint": checkpoint or audit, "message": " ".join(str(error).split())})
+
+    for audit in scope.audits:
+        try:
+            planned = session.planned(audit)
+        except UdsError as error:
+            lost(error, audit)
+            continue
+        for runner, requests in planned:
+            for request in requests:
+                try:
+                    scores.append(plain(runner.score(request, requests)))
+                except UdsError as error:
+                    lost(error, audit, request.checkpoint)
     return scores, errors
 
 

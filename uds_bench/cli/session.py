@@ -1,0 +1,128 @@
+"""A run without pytest: what a manifest's audits would score, for `plan` and `score`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.manifest.manifest import Manifest
+    from uds_bench.scoring.runner import Request, ScoreRunner
+    from uds_bench.scoring.store import Store
+    from uds_bench.scoring.workers import Crew
+
+
+class CommandSession:
+    """The `Session` of all that a manifest says: every model that it judges is a subject.
+
+    `console` shows how far it is; without one nothing is computed, so that embedded models are not trained.
+    """
+
+    def __init__(self, manifest: Manifest, store: Path, device: str, console: Console | None = None) -> None:
+        self.manifest, self.device, self._place, self._console = manifest, device, store, console
+        self._data: dict[str, Any] = {}
+        self._opened: dict[str, Any] = {}
+
+    @cached_property
+    def crew(self) -> Crew:
+        """The processes that score."""
+        from uds_bench.scoring.workers import Crew
+
+        console = self._console
+        return Crew(self.device, None if console is None else lambda: nullcontext(console))
+
+    def subjects(self, audit: str) -> list[str]:
+        """See `Session`."""
+        from uds_bench.audits import registry
+
+        kind = registry.audits()[audit].section()
+        return [] if kind is None else self.manifest.of(kind).judged()
+
+    def marks(self, name: str) -> list[Any]:
+        """See `Session`: there is no test, and none is marked."""
+        return []
+
+    def data(self, audit: str) -> Any:
+        """See `Session`."""
+        from uds_bench.audits import registry
+
+        if audit not in self._data:
+            kind = registry.audits()[audit].section()
+            assert kind is not None
+            self._data[audit] = registry.audits()[audit].read(self.manifest.require(kind, audit))
+        return self._data[audit]
+
+    def audit(self, name: str) -> Any:
+        """See `Session`."""
+        from uds_bench.audits import registry
+
+        if name not in self._opened:
+            self._opened[name] = registry.audits()[name].open(self)
+        return self._opened[name]
+
+    def ready(self, specs: Mapping[str, CheckpointSpec], names: Iterable[str]) -> dict[str, CheckpointSpec]:
+        """See `Session`. Without a console an embedded model that is not trained yet stays as it is named."""
+        from uds_bench.storage import default_cache
+        from uds_bench.zoo.ready import resolve_zoo
+
+        if self._console is not None:
+            return resolve_zoo(specs, names, default_cache(), self._console)
+        trained = {name: spec for name in specs if (spec := _trained(specs[name])) is not None}
+        return resolve_zoo(specs, [n for n in names if not is_unbuilt(specs[n])], default_cache()) | trained
+
+    def store(self, specs: Mapping[str, CheckpointSpec]) -> Store:
+        """See `Session`."""
+        from uds_bench.scoring.store import Store
+        from uds_bench.zoo.ready import require_folders
+
+        return Store(self._place if self._console is None else require_folders(self._place, specs, "--store"))
+
+    def planned(self, audit: str) -> list[tuple[ScoreRunner, list[Request]]]:
+        """An audit's runners with what most of its claims ask of them. Raises UdsError where it cannot be opened."""
+        return [(runner, list(requests)) for runner, requests in self.audit(audit).planned() if requests]
+
+    def specs(self, audit: str) -> dict[str, CheckpointSpec]:
+        """The checkpoints that an audit needs, embedded ones by their folder where they are there."""
+        from uds_bench.audits import registry
+
+        kind = registry.audits()[audit].section()
+        section = None if kind is None else self.manifest.of(kind)
+        if section is None:
+            return {}
+        found = self.ready(section.checkpoints(), names := section.needed(section.judged()))
+        return {name: found[name] for name in names}
+
+
+def spoken_of(manifest: Manifest) -> list[str]:
+    """The audits that a manifest says something to, each section once."""
+    from uds_bench.audits import registry
+
+    found: dict[Any, str] = {}
+    for name, audit in registry.audits().items():
+        kind = audit.section()
+        if kind is not None and manifest.of(kind) != kind():
+            found.setdefault(kind, name)
+    return list(found.values())
+
+
+def is_unbuilt(spec: CheckpointSpec) -> bool:
+    """Whether it is an embedded model that would have to be trained."""
+    from uds_bench.checkpoints.embedded import SCHEME
+
+    return spec.model.startswith(SCHEME)
+
+
+def _trained(spec: CheckpointSpec) -> CheckpointSpec | None:
+    from uds_bench.checkpoints.embedded import plain
+    from uds_bench.storage import default_cache
+    from uds_bench.zoo import cache
+
+    folder = cache.folder(default_cache(), plain(spec.model)) if is_unbuilt(spec) else None
+    return replace(spec, model=str(folder)) if folder is not None and cache.is_whole(folder) else None
