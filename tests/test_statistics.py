@@ -20,7 +20,6 @@ from uds_bench.statistics import (
     cluster_bootstrap,
     harmonic_mean,
     paired_bootstrap,
-    wilson,
 )
 
 SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12)
@@ -270,27 +269,6 @@ def test_a_wider_level_is_a_wider_interval(seed: int) -> None:
 
 
 # ---- Wilson
-
-
-@given(st.integers(1, 400), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
-def test_wilson_is_that_of_scipy(units: int, data: st.DataObject, level: float) -> None:
-    successes = data.draw(st.integers(0, units))
-    expected = stats.binomtest(successes, units).proportion_ci(level, method="wilson")
-    assert bounds(wilson(successes, units, level)) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-@given(st.integers(1, 400), st.data())
-def test_wilson_holds_the_proportion_and_mirrors(units: int, data: st.DataObject) -> None:
-    successes = data.draw(st.integers(0, units))
-    interval, mirrored = wilson(successes, units), wilson(units - successes, units)
-    assert 0 <= interval.low <= successes / units + 1e-12
-    assert successes / units - 1e-12 <= interval.high <= 1
-    assert bounds(mirrored) == pytest.approx((1 - interval.high, 1 - interval.low), abs=1e-12)
-
-
-@pytest.mark.parametrize(("successes", "units"), [(0, 0), (-1, 5), (6, 5), (1, -1), (math.nan, 5)])
-def test_wilson_of_no_proportion(successes: float, units: int) -> None:
-    assert not wilson(successes, units).decides
 
 
 # ---- harmonic mean

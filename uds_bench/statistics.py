@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -160,17 +159,6 @@ def mean(values: Iterable[float]) -> float:
     """NaN where there is none."""
     listed = list(values)
     return math.fsum(listed) / len(listed) if listed else math.nan
-
-
-def wilson(successes: float, units: int, level: float = LEVEL) -> Interval:
-    """Wilson score interval of a proportion over independent units."""
-    if units <= 0 or not 0 <= successes <= units:
-        return Interval(math.nan, math.nan, "no units", 0)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    p, z2 = successes / units, z * z
-    centre = (p + z2 / (2 * units)) / (1 + z2 / units)
-    half = z * math.sqrt(p * (1 - p) / units + z2 / (4 * units * units)) / (1 + z2 / units)
-    return Interval(max(0.0, centre - half), min(1.0, centre + half), "Wilson", units)
 
 
 def auc(positive: ArrayLike, negative: ArrayLike) -> float:

@@ -60,11 +60,7 @@ def test_one_saturated_s_makes_privacy_nought() -> None:
     assert mia == aggregates.privacy(mia) == aggregates.privacy(mia, 0.9) == 0
 
 
-def test_utility_is_of_nine_and_relative_to_full() -> None:
-    nine = {f"u{i}": 0.5 for i in range(9)}
-    assert aggregates.model_utility(nine) == pytest.approx(0.5)
-    with pytest.raises(ValueError, match="nine"):
-        aggregates.model_utility({"u0": 0.5})
+def test_utility_is_relative_to_full() -> None:
     assert aggregates.utility(0.5, 1.0) == pytest.approx(2 / 3)
     assert aggregates.relative_utility(0.4, 0.5) == pytest.approx(0.8)
     assert aggregates.relative_utility(0.6, 0.5) == 1

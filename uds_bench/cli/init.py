@@ -35,7 +35,7 @@ def init(
 
 
 def template(name: str) -> bytes:
-    """A file as `init` writes it. Each audit has its part of the manifest; one without a table of its own comes first."""
+    """A file as `init` writes it: each audit has its part of the manifest, and those without a table come first."""
     from uds_bench.audits import registry
 
     written = (resources.files("uds_bench.cli") / "templates" / name).read_text(encoding="utf-8")

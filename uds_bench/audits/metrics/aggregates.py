@@ -34,13 +34,6 @@ def privacy(mia: float, uds: float | None = None) -> float:
     return _hm(mia) if uds is None else _hm(mia, uds)
 
 
-def model_utility(nine: Mapping[str, float]) -> float:
-    """HM of nine: Prob, ROUGE and Truth Ratio on retain, real authors and world facts. ValueError for another count."""
-    if len(nine) != 9:
-        raise ValueError(f"model utility is of nine scores, and there are {len(nine)}: {', '.join(nine)}")
-    return _hm(*nine.values())
-
-
 def utility(model: float, fluency: float) -> float:
     """HM(model utility, fluency)."""
     return _hm(model, fluency)
