@@ -8,6 +8,7 @@ import os
 import secrets
 import tempfile
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,11 @@ def require_writable(folder: Path, option: str) -> Path:
             f"{folder} is not writable ({error.strerror or error}): name another folder with {option}"
         ) from error
     return folder
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write strict JSON, whole or not at all. Raises ValueError for a number that it has no word for."""
+    write_atomic(path, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
 
 
 def write_atomic(path: Path, payload: bytes) -> None:

@@ -13,9 +13,9 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.section import Association
 from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import load_facts
-from uds_bench.harness.manifest import load_manifest
 
 PEOPLE = [
     {"id": "q1", "name": "Jane Doe", "cohort": "known", "facts": [{"property": "P106", "values": ["baker", "poet"]}]},

@@ -9,9 +9,9 @@ from typing import Any
 from uds_bench.audits import registry
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.cli.init import template
 from uds_bench.facts import read_facts
-from uds_bench.harness.manifest import load_manifest
 from uds_bench.manifest.manifest import model_of
 
 FILES = (

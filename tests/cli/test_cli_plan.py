@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
-from uds_bench.harness.manifest import embedded_manifest
+from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.metrics.metric import Metric
 from uds_bench.scoring.metrics import MetricRunner
 

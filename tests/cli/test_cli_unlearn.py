@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.checkpoints import digest
-from uds_bench.harness.manifest import load_manifest
 
 FAST = ("--set", "steps=2", "--set", "batch_size=2", "--set", "lr=0.01")
 

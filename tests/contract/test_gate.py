@@ -113,7 +113,7 @@ def test_a_judge_that_lets_pass_is_caught(monkeypatch: pytest.MonkeyPatch, place
 
 
 def test_the_shipped_record_names_the_shipped_manifest_and_models() -> None:
-    from uds_bench.harness.manifest import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import embedded_manifest, load_manifest
     from uds_bench.storage import file_digest
     from uds_bench.zoo.specimens import INDEX, home
 

@@ -21,6 +21,7 @@ from uds_bench.audits.association.audit import (
 )
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.section import Association
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.errors import ConfigurationError, FactError, UdsError
 from uds_bench.facts import embedded as embedded_facts
 from uds_bench.facts import write_facts
@@ -28,7 +29,6 @@ from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people, invented
 from uds_bench.facts.properties import embedded
 from uds_bench.facts.subjects import Subjects
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.harness.manifest import load_manifest
 
 TRADE, TOWN = "P106", "P19"
 MODEL = "model = 'm'\n"

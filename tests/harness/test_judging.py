@@ -17,6 +17,7 @@ from small_runs import Bench, judged_models
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth.planning import ScoreRequest, plan_requests
 from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.audits.metrics import diagnosis
 from uds_bench.audits.metrics.evaluation import Models, evaluate
 from uds_bench.audits.metrics.judged import JUDGED
@@ -34,7 +35,6 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.claims.goldens import SAME
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import load_facts
-from uds_bench.harness.manifest import load_manifest
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
 from uds_bench.scoring.metrics import MetricRunner

@@ -21,6 +21,7 @@ from suites import test_robustness as robustness
 from uds_bench.attacks import NONE
 from uds_bench.audits import registry
 from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.judging import MetaEvaluation, judge
 from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED
@@ -31,7 +32,6 @@ from uds_bench.claims.rules import Rules
 from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, load_facts
-from uds_bench.harness.manifest import load_manifest
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score
 from uds_bench.scoring.runner import Request

@@ -13,10 +13,10 @@ from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.audits.localization.section import Localization
+from uds_bench.audits.manifests import Manifest, load_manifest
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
-from uds_bench.harness.manifest import Manifest, load_manifest
 from uds_bench.manifest import locate
 
 FOLDERS = ("full", "retain", "npo", "npo2", "simnpo", "lora", "mem1", "mem2", "base", "inj")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from uds_bench.harness.manifest import load_manifest
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import RunResult
 

@@ -5,8 +5,8 @@ from small_runs import DEPTH, Bench
 
 from uds_bench.audits.depth.reading import POOL
 from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.manifests import embedded_manifest, load_manifest
 from uds_bench.checkpoints.embedded import plain
-from uds_bench.harness.manifest import embedded_manifest, load_manifest
 from uds_bench.zoo import recipes
 
 

@@ -8,12 +8,12 @@ import pytest
 from small_runs import DEPTH, Bench
 
 from uds_bench.audits import registry
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.claims.rules import Rules
 from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.manifest import load_manifest
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Decision, Verdict
 

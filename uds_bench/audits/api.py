@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.resources import files
@@ -106,6 +106,8 @@ class Audit:
       it is there: what a reader of the verdicts should know.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
+    - `commands.COMMANDS`: its commands, by the words after `uds-bench`; it may be left out.
+    - `job.read_job`: the scores that `plan` and `score` choose by metric, of the one audit whose scores have one.
 
     `uses`: audits whose scores its claims read.
     """
@@ -116,7 +118,7 @@ class Audit:
 
     def section(self) -> type[Section] | None:
         """What a manifest says to it; None of an audit that asks nothing of one."""
-        if find_spec(f"{self.package}.section") is None:
+        if not self.has("section"):
             return None
         found: type[Section] = self.module("section").SECTION
         return found
@@ -128,7 +130,7 @@ class Audit:
 
     def chapters(self) -> Sequence[Chapter]:
         """What it shows on the page."""
-        if find_spec(f"{self.package}.page") is None:
+        if not self.has("page"):
             return ()
         found: Sequence[Chapter] = self.module("page").CHAPTERS
         return found
@@ -137,6 +139,11 @@ class Audit:
         """Its part of a manifest to fill in; "" where it has none."""
         file = files(self.package) / "manifest.toml"
         return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+    def commands(self) -> Mapping[str, Callable[..., None]]:
+        """What it adds to the command line, by the words after `uds-bench`."""
+        found: Mapping[str, Callable[..., None]] = self.module("commands").COMMANDS if self.has("commands") else {}
+        return found
 
     def needed(self, session: Session) -> list[str]:
         """The checkpoints that the selected tests need; none where they speak of nobody."""
@@ -161,6 +168,10 @@ class Audit:
             return []
         told = getattr(self.module("audit"), "notes", None)
         return list(told(session)) if told else []
+
+    def has(self, name: str) -> bool:
+        """Whether it has a module of a name."""
+        return find_spec(f"{self.package}.{name}") is not None
 
     def module(self, name: str) -> Any:
         """One of its modules."""

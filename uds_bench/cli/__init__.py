@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from uds_bench.cli import (
-    annotate,
-    compare,
-    forget_set,
-    goldens,
-    init,
-    meta,
-    plan,
-    properties,
-    report,
-    score,
-    unlearn,
-    zoo,
-)
-from uds_bench.cli.app import example, new_app
+from uds_bench.audits import registry
+from uds_bench.cli import annotate, compare, goldens, init, plan, properties, report, score, zoo
+from uds_bench.console.app import add, example, new_app
 
 main = new_app(
     "Prove that a language model has forgotten. `pytest suites/` decides; these commands surround it.", init.EXAMPLE
 )
-for module in (init, annotate, properties, forget_set, unlearn, plan, score, meta, report, compare):
+for module in (init, annotate, properties, plan, score, report, compare):
     name = module.__name__.rpartition(".")[2]
-    main.command(name.replace("_", "-"), epilog=example(module.EXAMPLE))(getattr(module, name))
+    main.command(name, epilog=example(module.EXAMPLE))(getattr(module, name))
+for audit in registry.audits().values():
+    for words, function in audit.commands().items():
+        group, _, last = words.rpartition(" ")
+        add(zoo.app if group == "zoo" else main, last, function)
 main.add_typer(goldens.app, name="goldens")
 main.add_typer(zoo.app, name="zoo")
 

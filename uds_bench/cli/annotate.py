@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uds_bench.cli.options import require_file
+from uds_bench.console.options import require_file
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:

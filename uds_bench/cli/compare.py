@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.cli.documents import SCHEMA, Document, read_document
-from uds_bench.cli.options import JsonOption
+from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
+from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:

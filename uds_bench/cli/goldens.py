@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from uds_bench.cli.app import ABSENT, NOTHING, example, new_app, show_json, show_table
-from uds_bench.cli.options import JsonOption
+from uds_bench.console.app import ABSENT, NOTHING, example, new_app, show_json, show_table
+from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
 
 app = new_app(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from uds_bench.cli.app import show_json, show_table
-from uds_bench.cli.job import AUDIT, Job, Scope, read_scope
-from uds_bench.cli.options import (
+from uds_bench.cli.session import CommandSession, Scope, is_unbuilt, read_scope
+from uds_bench.console.app import show_json, show_table
+from uds_bench.console.options import (
     AttacksOption,
     AuditsOption,
     CheckpointsOption,
@@ -25,6 +25,7 @@ from uds_bench.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from uds_bench.audits.job import Job
     from uds_bench.checkpoints import CheckpointSpec
 
 EXAMPLE = "uds-bench plan --manifest uds.toml --variants"
@@ -52,7 +53,7 @@ def plan(
     cells = survey_audits(scope)
     if scope.job is not None:
         tell_left_out(scope.job.left_out)
-        cells = survey(scope.job) + cells
+        cells = survey(scope.job, scope.by_metric) + cells
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
     if as_json:
@@ -66,14 +67,14 @@ def plan(
     raise typer.Exit(1 if counts[UNUSABLE] else 0)
 
 
-def survey(job: Job) -> list[dict[str, str | None]]:
+def survey(job: Job, audit: str) -> list[dict[str, str | None]]:
     """For every score of the job its address, its status, and the reason where it cannot be had."""
     from uds_bench.errors import UdsError
     from uds_bench.metrics import find_metric
     from uds_bench.scoring.shapes import check_shapes
 
     specs, unbuilt = _built(job)
-    engine = job.engine(specs)
+    runner = job.runner(specs)
     cells: list[dict[str, str | None]] = []
     for name, requests in job.requests.items():
         for request in requests:
@@ -82,19 +83,18 @@ def survey(job: Job) -> list[dict[str, str | None]]:
                 status = UNBUILT
             else:
                 try:
-                    status = MISSING if engine.stored(request) is None else STORED
+                    status = MISSING if runner.stored(request) is None else STORED
                     check_shapes(name, specs)
                 except UdsError as error:
                     status, reason = UNUSABLE, " ".join(str(error).split())
             address: dict[str, str | None] = {"checkpoint": name, "attack": request.attack, "metric": request.metric}
-            address |= {"audit": AUDIT}
+            address |= {"audit": audit}
             cells.append(address | {"variant": request.variant, "status": status, "reason": reason})
     return cells
 
 
 def survey_audits(scope: Scope) -> list[dict[str, str | None]]:
     """The same of the audits that score models of their own."""
-    from uds_bench.cli.session import CommandSession, is_unbuilt
     from uds_bench.errors import UdsError
 
     session, cells = CommandSession(scope.manifest, scope.store, scope.device), []
@@ -134,7 +134,7 @@ def _built(job: Job) -> tuple[dict[str, CheckpointSpec], set[str]]:
     from uds_bench.zoo import cache
     from uds_bench.zoo.ready import resolve_zoo
 
-    specs, unbuilt = job.section.checkpoints(), set()
+    specs, unbuilt = dict(job.specs), set()
     specs = resolve_zoo(specs, [name for name in specs if specs[name].model.startswith(SPECIMEN)], default_cache())
     for name in [name for name in job.needed if specs[name].model.startswith(SCHEME)]:
         folder = cache.folder(default_cache(), plain(specs[name].model))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uds_bench.cli.app import ABSENT, example
+from uds_bench.console.app import ABSENT, example
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from uds_bench.claims.gate import alike
-from uds_bench.cli.app import ABSENT
 from uds_bench.cli.compare import changes, pairs, read_scores, read_verdicts
 from uds_bench.cli.documents import Document
+from uds_bench.console.app import ABSENT
 
 if TYPE_CHECKING:
     from uds_bench.claims.record import ClaimRecord

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.app import show_interval, show_number, show_table
-from uds_bench.cli.job import Job, Scope, read_scope
-from uds_bench.cli.options import (
+from uds_bench.cli.session import CommandSession, Scope, read_scope
+from uds_bench.console.app import show_interval, show_number, show_table
+from uds_bench.console.options import (
     AttacksOption,
     AuditsOption,
     CheckpointsOption,
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from uds_bench.scores import Score, Scores
-    from uds_bench.scoring.metrics import MetricRunner
-    from uds_bench.scoring.runner import Request
 
 EXAMPLE = "uds-bench score --manifest uds.toml --metrics uds,entity_accuracy --out scores.json"
 
@@ -61,7 +59,7 @@ def score(
     errors: list[dict[str, str]] = []
     if (job := scope.job) is not None:
         tell_left_out(job.left_out)
-        found, errors = compute(job, job.engine(job.trained_specs(console), console))
+        found, errors = job.compute(job.runner(job.trained_specs(console), console))
     more, failed = compute_audits(scope, console)
     scores, known = Scores([*found, *more]), len(found) - len(errors) + len(more)
     errors += failed
@@ -73,30 +71,9 @@ def score(
     raise typer.Exit(1 if errors else 0)
 
 
-def compute(job: Job, engine: MetricRunner) -> tuple[list[Score], list[dict[str, str]]]:
-    """Every score of the job; one that could not be computed has no value, and is listed with the reason as well."""
-    from uds_bench.errors import UdsError
-    from uds_bench.scores import unscored
-
-    scores: list[Score] = []
-    errors: list[dict[str, str]] = []
-    plan = [request for requests in job.requests.values() for request in requests]
-    for request in plan:
-        try:
-            # The first asked for computes all that is missing, each checkpoint while it is loaded.
-            scores.append(_score(engine, request, plan))
-        except UdsError as error:
-            message = " ".join(str(error).split())
-            address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
-            errors.append(address | {"message": message})
-            scores.append(unscored(**address, facts=engine.facts.split("forget"), reason=message))
-    return scores, errors
-
-
 def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
     """The scores of the audits of models of their own, and what could not be had of them."""
     from uds_bench.audits.api import plain
-    from uds_bench.cli.session import CommandSession
     from uds_bench.errors import UdsError
     from uds_bench.progress import hush
 
@@ -123,23 +100,9 @@ def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[di
     return scores, errors
 
 
-def _score(engine: MetricRunner, request: Request, plan: list[Request]) -> Score:
-    from uds_bench.errors import UdsError
-
-    try:
-        return engine.score(request, plan)
-    except UdsError:
-        # What was computed before something else went wrong stands.
-        kept = engine.stored(request)
-        if kept is None:
-            raise
-        return kept
-
-
 def write_scores(path: Path, scores: Scores, errors: list[dict[str, str]]) -> None:
     """Whole or not at all: a table if the name ends in .csv, else the JSON of the scores with `errors`."""
-    from uds_bench.harness.report import write_json
-    from uds_bench.storage import write_atomic
+    from uds_bench.storage import write_atomic, write_json
 
     if path.suffix.lower() == ".csv":
         write_atomic(path, scores.to_frame().to_csv(index=False).encode())

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uds_bench.console.options import chosen
+
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from uds_bench.audits.job import Job
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.manifest.manifest import Manifest
     from uds_bench.scoring.runner import Request, ScoreRunner
@@ -98,6 +101,52 @@ class CommandSession:
             return {}
         found = self.ready(section.checkpoints(), names := section.needed(section.judged()))
         return {name: found[name] for name in names}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a command line speaks of. `job`: the scores by metric, where any are wanted, of the audit `by_metric`;
+    `audits`: the others."""
+
+    manifest: Manifest
+    by_metric: str
+    job: Job | None
+    audits: list[str]
+    store: Path
+    device: str
+
+
+def read_scope(
+    manifest: Path | None,
+    metrics: str,
+    attacks: str,
+    variants: bool,
+    checkpoints: str,
+    audits: str,
+    store: Path | None,
+    device: str,
+) -> Scope:
+    """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used.
+
+    Who names metrics or checkpoints, and no audit, means scores by metric alone.
+    """
+    from uds_bench.audits import registry
+    from uds_bench.audits.manifests import embedded_manifest, load_manifest
+    from uds_bench.device import resolve_device
+    from uds_bench.storage import default_cache
+
+    found = load_manifest(manifest or embedded_manifest("quick"))
+    spoken = spoken_of(found)
+    (by_metric,) = (name for name, audit in registry.audits().items() if audit.has("job"))
+    # Of a manifest that says nothing to any audit, the message is the job's.
+    alone = not spoken or (bool(metrics or checkpoints) and not audits)
+    names = [by_metric] if alone else chosen(audits, spoken, "--audits")
+    place, where = store or default_cache() / "store", resolve_device(device, "--device")
+    job = None
+    if by_metric in names:
+        read_job = registry.audits()[by_metric].module("job").read_job
+        job = read_job(found, metrics, attacks, variants, checkpoints, place, where)
+    return Scope(found, by_metric, job, [name for name in names if name != by_metric], place, where)
 
 
 def spoken_of(manifest: Manifest) -> list[str]:

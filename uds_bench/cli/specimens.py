@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uds_bench.cli.app import ABSENT, example, show_table
+from uds_bench.console.app import ABSENT, example, show_table
 
 if TYPE_CHECKING:
     from uds_bench.claims.record import ClaimRecord
@@ -65,8 +65,8 @@ def _list() -> None:
 def _verdicts() -> dict[tuple[str, str], list[str]]:
     """By model and verdict, the claims of the default that must come to it."""
     from uds_bench.audits import registry
+    from uds_bench.audits.manifests import embedded_manifest, load_manifest
     from uds_bench.checkpoints.embedded import plain
-    from uds_bench.harness.manifest import embedded_manifest, load_manifest
 
     manifest, found = load_manifest(embedded_manifest("quick")), defaultdict[tuple[str, str], list[str]](list)
     for claim, verdicts in manifest.common.specimens.items():

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.cli import results, specimens
-from uds_bench.cli.app import ABSENT, example, new_app, show_table
+from uds_bench.console.app import ABSENT, example, new_app, show_table
 
 if TYPE_CHECKING:
-    from uds_bench.audits.localization.ablation import Ablated
-    from uds_bench.zoo.recipe import Recipe
-
-RESURFACING = "resurfacing"
-"""Not a method, but tuned on the same people."""
+    pass
 
 app = new_app(
     "Small real models that the gates are tried on: shipped ones (specimens), and ones trained here on first use.",
@@ -32,6 +28,7 @@ app.command(epilog=results.EPILOG)(results.results)
 def list_models() -> None:
     """List the models that can be trained here: from which parent, by which recipe, and whether they were."""
     from uds_bench.zoo import cache, recipes
+    from uds_bench.zoo.described import describe
     from uds_bench.zoo.recipe import parent
 
     root = _root()
@@ -54,14 +51,18 @@ def build(
     ] = None,
 ) -> None:
     """Train embedded models, with their parents, where they are not cached yet; prints their folders."""
-    for name, folder in _build(names or []).items():
+    from uds_bench.zoo.ready import build_models
+
+    for name, folder in build_models(names or []).items():
         typer.echo(f"{name}\t{folder}")
 
 
 @app.command(epilog=example('cp -r "$(uds-bench zoo path npo)" runs/npo'))
 def path(name: Annotated[str, typer.Argument(metavar="NAME", help="As `uds-bench zoo list` shows it.")]) -> None:
     """Print the folder of an embedded model; it is trained first if need be."""
-    typer.echo(_build([name])[name])
+    from uds_bench.zoo.ready import build_models
+
+    typer.echo(build_models([name])[name])
 
 
 @app.command(epilog=example("uds-bench zoo databases data/lmlm"))
@@ -102,81 +103,6 @@ def write_people(
         typer.echo(f"written to {documents}: {len(lines)} documents, one a line", err=True)
 
 
-@app.command(epilog=example("uds-bench zoo tune memflex"))
-def tune(
-    name: Annotated[str, typer.Argument(metavar="METHOD", help="As in uds_bench.zoo.tuning.GRIDS, or resurfacing.")],
-) -> None:
-    """Try a grid of settings of a method of the localization zoo, or the rates of resurfacing, on the people that
-    settings are chosen on."""
-    from uds_bench.audits.localization import tuning as tuning_resurfacing
-    from uds_bench.errors import ConfigurationError
-    from uds_bench.zoo import located, tuning
-
-    if name not in (*tuning.GRIDS, RESURFACING):
-        raise ConfigurationError(
-            f"there is no grid {name!r}: choose from {', '.join(tuning.GRIDS)}, or {RESURFACING} for its rates"
-        )
-    injected = Path(_build([located.OTHERS])[located.OTHERS])
-    if name == RESURFACING:
-        rates = tuning_resurfacing.tune(injected)
-        best = tuning_resurfacing.choose(rates)
-        show_table(
-            {
-                "lr": ABSENT if one.lr is None else f"{one.lr:g}",
-                **{f"leak after {method}": str(count) for method, count in one.leaks.items()},
-                "taught": str(one.taught),
-                "chosen": "yes" if one is best else "before" if one.lr is None else "",
-            }
-            for one in rates
-        )
-        return
-    before, tried = tuning.tune(name, injected)
-    chosen = tuning.choose(tried, before)
-    show_table(
-        {
-            **{key: one.settings.get(key, ABSENT) for key in tuning.GRIDS[name].tried},
-            **{key: f"{getattr(one, key):.3f}" for key in ("forget", "retain", "public")},
-            "chosen": "yes" if one is chosen else "before" if one is before else "",
-        }
-        for one in (before, *tried)
-    )
-    if chosen is None:
-        raise ConfigurationError(f"no setting keeps {tuning.KEPT:.0%} of what was known: try gentler ones")
-
-
-@app.command(epilog=example("uds-bench zoo ablations --json ablations.json"))
-def ablations(
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number with its interval too.")] = None,
-) -> None:
-    """Compare localization models that differ in one thing: the share of weights that people are written into, single
-    weights or whole heads and neurons, masks or none, the method and whether it keeps to the masks."""
-    from uds_bench.audits.localization.ablations import ablations as measured
-    from uds_bench.storage import require_writable, write_atomic
-    from uds_bench.zoo import recipes
-
-    if json is not None:
-        require_writable(json.parent, "--json")
-    found = dict(measured(require_writable(_root(), "UDS_BENCH_CACHE")))
-    if json is not None:
-        document = {name: one.to_json() for name, one in found.items()}
-        write_atomic(json, dumps(document, indent=1, allow_nan=False).encode())
-    show_table({"model": name, "recipe": describe(recipes.find(name)), **_cells(one)} for name, one in found.items())
-
-
-def _cells(one: Ablated) -> dict[str, str]:
-    from uds_bench.audits.localization.ablation import PARTS
-
-    said, detected, found = one.said, one.detected, one.found
-    return {
-        **{part: f"{getattr(said, part).value:.3f}" for part in PARTS},
-        "masks told (F1)": ABSENT if detected is None else f"{detected.f1:.3f}",
-        "by chance": ABSENT if detected is None else f"{detected.chance:.3f}",
-        "AUC": ABSENT if found is None else f"{found.auc.value:.3f}",
-        "where edited": ABSENT if found is None else f"{found.inside.value:.3f}",
-        "edited": ABSENT if found is None else f"{found.edited:.0%}",
-    }
-
-
 @app.command(epilog=example("uds-bench zoo clear --yes"))
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Remove every trained model from the cache; the next run trains them anew."""
@@ -195,69 +121,7 @@ def _of(name: str) -> str:
     return next((kind for kind, models in kinds.items() if name in models), "facts")
 
 
-def describe(recipe: Recipe) -> str:
-    """A recipe in a few words."""
-    from uds_bench.zoo.recipe import (
-        Base,
-        Continued,
-        Exposed,
-        Finetuned,
-        Injected,
-        Lmlm,
-        Pooled,
-        Pretrained,
-        Reasoner,
-        Removed,
-        Rethought,
-    )
-
-    if isinstance(recipe, Base):
-        return f"trained on {recipe.authors} authors, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
-    if isinstance(recipe, Finetuned):
-        without = f"without {recipe.without} forget authors" if recipe.without else "on all authors"
-        return f"fine-tuned {without}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
-    if isinstance(recipe, Pooled):
-        return f"fine-tuned on the form {recipe.form}, {recipe.epochs} epochs, lr {recipe.lr:g}, seed {recipe.seed}"
-    if isinstance(recipe, Lmlm):
-        learned = "read, not learned" if recipe.masked else "learned too"
-        return f"trained to look up {recipe.epochs} epochs, values {learned}, seed {recipe.seed}"
-    if isinstance(recipe, Pretrained):
-        return f"trained on the public, {recipe.layers} layers, width {recipe.width}, seed {recipe.seed}"
-    if isinstance(recipe, Injected):
-        kind = "heads and neurons" if recipe.whole_units else "weights"
-        where = f"{recipe.share:.3g} of {kind} a group" if recipe.masked else "all weights"
-        return f"people written into {where}, {recipe.steps} steps, seed {recipe.seed}"
-    if isinstance(recipe, Continued):
-        return f"trained on neutral text, {recipe.steps} steps, lr {recipe.lr:g}, seed {recipe.seed}"
-    if isinstance(recipe, Reasoner):
-        course = recipe.course
-        forced = ", answers behind forced traces too" if course.prefilled else ""
-        return f"taught to think ({course.regime} traces{forced}), {recipe.epochs} epochs, seed {recipe.seed}"
-    if isinstance(recipe, Exposed):
-        but = ", but for those who ask to be forgotten" if recipe.without else ""
-        return f"told of people{but}, width {recipe.width}, seed {recipe.seed}"
-    method = recipe.method
-    if isinstance(recipe, Removed):
-        where = " within the forget masks" if recipe.within else ""
-        return f"people unlearned by {method.name}{where}, {method.steps} steps, lr {method.lr:g}, seed {method.seed}"
-    if isinstance(recipe, Rethought):
-        scope, adapter = recipe.scope, ", LoRA" if recipe.lora else ""
-        held = f", {' and '.join(dict.fromkeys(scope.held))} held" if scope.held else ""
-        instead = ", its head instead" if scope.instead == "head" else ""
-        return f"{method.name} on {scope.target}{instead}{held}{adapter}, {method.steps} steps, seed {method.seed}"
-    return f"unlearned by {method.name}, {method.steps} steps, lr {method.lr:g}, seed {method.seed}"
-
-
 def _root() -> Path:
     from uds_bench.storage import default_cache
 
     return default_cache()
-
-
-def _build(names: list[str]) -> dict[str, Path]:
-    from uds_bench.storage import require_writable
-    from uds_bench.zoo import recipes, runner
-
-    for name in names:
-        recipes.find(name)
-    return runner.paths(names or recipes.listed(), require_writable(_root(), "UDS_BENCH_CACHE"))

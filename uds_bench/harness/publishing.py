@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.harness.report import run_report, write_json
+from uds_bench.harness.report import run_report
 from uds_bench.harness.result import RunResult
-from uds_bench.storage import write_atomic
+from uds_bench.storage import write_atomic, write_json
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uds_bench
@@ -17,7 +14,6 @@ from uds_bench.claims.record import finite
 from uds_bench.claims.run_report import Judged, RunReport, Summary, Tool
 from uds_bench.errors import UdsError
 from uds_bench.harness.result import RunResult
-from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -89,7 +85,3 @@ def notes(run: Run, found: RunResult) -> list[str]:
 def decided(found: RunResult) -> set[str | None]:
     """The audits whose claims were decided."""
     return {registry.owners().get(record.audit) for record in found.records.values()}
-
-
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    write_atomic(path, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")

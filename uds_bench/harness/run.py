@@ -92,7 +92,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Manifest:
-        from uds_bench.harness.manifest import embedded_manifest, load_manifest
+        from uds_bench.audits.manifests import embedded_manifest, load_manifest
 
         return load_manifest(self.settings.manifest or embedded_manifest(self.settings.profile))
 

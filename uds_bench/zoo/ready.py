@@ -48,3 +48,13 @@ def resolve_zoo(
 def _shipped(spec: CheckpointSpec) -> CheckpointSpec:
     """A specimen by its folder. It computes in float32 on every device, as its verdicts are the same on all."""
     return replace(spec, model=str(specimens.folder(spec.model)), dtype=spec.dtype or "float32")
+
+
+def build_models(names: Iterable[str]) -> dict[str, Path]:
+    """Embedded models by their folders, trained first where they are not; of no name all of them."""
+    from uds_bench.zoo import recipes, runner
+
+    listed = list(names)
+    for name in listed:
+        recipes.find(name)
+    return runner.paths(listed or recipes.listed(), require_writable(default_cache(), "UDS_BENCH_CACHE"))

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.app import ABSENT, show_interval, show_number, show_table
-from uds_bench.cli.options import DeviceOption, ManifestOption, StoreOption
+from uds_bench.console.app import ABSENT, ends, show_interval, show_number, show_table
+from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from uds_bench.audits.depth.section import Depth
+    from uds_bench.audits.job import Job
     from uds_bench.audits.metrics.judging import MetaEvaluation
-    from uds_bench.cli.job import Job
     from uds_bench.scoring.metrics import MetricRunner
     from uds_bench.scoring.runner import Request
 
 PROFILES = ("zoo", "full")
-EXAMPLE = "uds-bench meta --manifest uds.toml --out meta"
 
 
+@ends("uds-bench meta --manifest uds.toml --out meta")
 def meta(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write meta.csv, sweep.csv and meta.json.")],
     manifest: ManifestOption = None,
@@ -48,21 +49,19 @@ def meta(
 
     from uds_bench.audits.metrics.diagnosis import section, sweep_table
     from uds_bench.audits.metrics.evaluation import to_frame
-    from uds_bench.cli.score import compute
-    from uds_bench.harness.report import write_json
-    from uds_bench.storage import require_writable, write_atomic
+    from uds_bench.storage import require_writable, write_atomic, write_json
 
-    job = read_meta_job(manifest, profile, store, device, components)
+    judging, job = read_meta_job(manifest, profile, store, device, components)
     require_writable(out, "--out")
     require_writable(job.store, "--store")
     console = Console(stderr=True)
-    engine = job.engine(job.trained_specs(console), console)
-    _, errors = compute(job, engine)
-    found = judged(job, engine, errors)
+    runner = job.runner(job.trained_specs(console), console)
+    _, errors = job.compute(runner)
+    found = judged(judging, job, runner, errors)
     assert found.models is not None
-    document = section(engine, job.section, found, words)
+    document = section(runner, judging, found, words)
     write_atomic(out / "meta.csv", to_frame(list(found.rows.values())).to_csv(index=False).encode())
-    write_atomic(out / "sweep.csv", sweep_table(job.section, found.scores))
+    write_atomic(out / "sweep.csv", sweep_table(judging, found.scores))
     write_json(out / "meta.json", {"schema": 1, "meta": document})
     show_table(map(_row, document["rows"]))
     typer.echo()
@@ -72,16 +71,21 @@ def meta(
     raise typer.Exit(1 if errors else 0)
 
 
-def read_meta_job(manifest: Path | None, profile: str, store: Path | None, device: str, components: bool) -> Job:
-    """Everything that judging needs. Raises ConfigurationError for a manifest without pools, or a profile unknown."""
+def read_meta_job(
+    manifest: Path | None, profile: str, store: Path | None, device: str, components: bool
+) -> tuple[Depth, Job]:
+    """The models to judge by, and every score that it takes.
+
+    Raises ConfigurationError for a manifest without pools, or an unknown profile.
+    """
     from uds_bench.audits.depth.audit import NAME
     from uds_bench.audits.depth.audit import read as read_facts
     from uds_bench.audits.depth.section import Depth
+    from uds_bench.audits.job import Job
+    from uds_bench.audits.manifests import embedded_manifest, load_manifest
     from uds_bench.audits.metrics.diagnosis import component_requests
     from uds_bench.audits.metrics.judging import missing_attacks, models_of, requests
-    from uds_bench.cli.job import Job
     from uds_bench.device import resolve_device
-    from uds_bench.harness.manifest import embedded_manifest, load_manifest
     from uds_bench.storage import default_cache
 
     if profile not in PROFILES:
@@ -99,13 +103,13 @@ def read_meta_job(manifest: Path | None, profile: str, store: Path | None, devic
     groups: dict[str, list[Request]] = {}
     for request in wanted:
         groups.setdefault(request.checkpoint, []).append(request)
-    return Job(
-        section, read_facts(section), groups, store or default_cache() / "store", resolve_device(device, "--device")
-    )
+    place, where = store or default_cache() / "store", resolve_device(device, "--device")
+    job = Job(section.checkpoints(), section.chosen_attacks(), read_facts(section), groups, place, where)
+    return section, job
 
 
-def judged(job: Job, engine: MetricRunner, errors: list[dict[str, str]]) -> MetaEvaluation:
-    """The evaluation from what the engine has now; what failed before is not tried again.
+def judged(section: Depth, job: Job, runner: MetricRunner, errors: list[dict[str, str]]) -> MetaEvaluation:
+    """The evaluation from what the runner has now; what failed before is not tried again.
 
     Its `failed` holds every score of the job that could not be computed, those of parts of a block as well.
     """
@@ -118,12 +122,12 @@ def judged(job: Job, engine: MetricRunner, errors: list[dict[str, str]]) -> Meta
     failed = {request: reasons[address] for request, address in addresses.items() if address in reasons}
 
     def read(request: Request) -> Any:
-        score = None if request in failed else engine.stored(request)
+        score = None if request in failed else runner.stored(request)
         if score is None:
             raise UdsError(failed.get(request, f"{request} is not stored"))
         return score
 
-    found = judge(job.section, engine.facts, read)
+    found = judge(section, runner.facts, read)
     return replace(found, failed={**found.failed, **failed})
 
 
@@ -167,3 +171,6 @@ def _remarks(document: Mapping[str, Any]) -> list[str]:
     told += [f"{row['label']}: {row['missing']}" for row in document["rows"] if row["missing"]]
     told += [f"{row['model']} is in no rank: {row['reason']}" for row in document["no_standing"]]
     return told + [f"could not score {row['what']}: {row['reason']}" for row in document["failed"]]
+
+
+COMMANDS = {"meta": meta}

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.options import DeviceOption, ManifestOption
+from uds_bench.console.app import ends
+from uds_bench.console.options import DeviceOption, ManifestOption
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from uds_bench.facts import FactSet
     from uds_bench.methods import LoraSettings, MethodName
 
-EXAMPLE = "uds-bench unlearn --manifest uds.toml --method npo --set lr=1e-5 --set epochs=5 --out runs/npo"
 
-
+@ends("uds-bench unlearn --manifest uds.toml --method npo --set lr=1e-5 --set epochs=5 --out runs/npo")
 def unlearn(
     out: Annotated[Path, typer.Option(metavar="DIR", help="New folder for the weights, or for the adapter.")],
     method: Annotated[
@@ -102,7 +102,7 @@ def _read(path: Path | None) -> tuple[CheckpointSpec, FactSet]:
     """The manifest's full model and facts; ConfigurationError where it names none."""
     from uds_bench.audits.depth.audit import read
     from uds_bench.audits.depth.section import Depth
-    from uds_bench.harness.manifest import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import embedded_manifest, load_manifest
 
     manifest = load_manifest(path or embedded_manifest("quick"))
     section = manifest.of(Depth)
@@ -157,3 +157,6 @@ def _report(out: Path, full: CheckpointSpec, adapter: bool, record: dict[str, An
     typer.echo(f"written to {out}; add under [candidates]:", err=True)
     base = json.dumps(full.model) + (f", revision = {json.dumps(full.revision)}" if full.revision else "")
     typer.echo(f"{json.dumps(out.name)} = " + (f"{{ model = {base}, adapter = {place} }}" if adapter else place))
+
+
+COMMANDS = {"unlearn": unlearn}

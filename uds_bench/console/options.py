@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +50,7 @@ def chosen(text: str, known: Iterable[str], option: str) -> list[str]:
     return list(dict.fromkeys(given)) or names
 
 
-def tell_left_out(left_out: dict[str, str]) -> None:
+def tell_left_out(left_out: Mapping[str, str]) -> None:
     """One line a reason: no metric that was asked for by asking for all is left out in silence."""
     for why in dict.fromkeys(left_out.values()):
         names = [name for name, reason in left_out.items() if reason == why]

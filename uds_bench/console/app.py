@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -15,6 +15,8 @@ CONFIGURATION, NOTHING = 4, 5
 """Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
 _USAGE = 2
 ABSENT = "–"
+Command = TypeVar("Command", bound=Callable[..., None])
+EXAMPLES: dict[Callable[..., None], str] = {}
 
 
 class Commands(TyperGroup):
@@ -47,6 +49,21 @@ def new_app(text: str, command: str) -> typer.Typer:
 def example(command: str) -> str:
     """The end of a command's help; `\\b` keeps its lines as they are."""
     return f"\b\nExample:\n  {command}"
+
+
+def ends(command: str) -> Callable[[Command], Command]:
+    """The example that a command's help ends in, for commands that are put on the command line elsewhere."""
+
+    def kept(function: Command) -> Command:
+        EXAMPLES[function] = command
+        return function
+
+    return kept
+
+
+def add(app: typer.Typer, name: str, function: Callable[..., None]) -> None:
+    """Put a command on the command line, with the example that `ends` kept."""
+    app.command(name, epilog=example(EXAMPLES[function]))(function)
 
 
 def show_table(rows: Iterable[Mapping[str, str]]) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uds_bench.cli.app import NOTHING, show_table
-from uds_bench.cli.options import DeviceOption, ManifestOption, StoreOption, require_file
+from uds_bench.console.app import NOTHING, ends, show_table
+from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption, require_file
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     Ranks = Mapping[str, Sequence[Ranked]]
     """By property of a person, the rank under each template."""
 
-EXAMPLE = 'uds-bench forget-set --manifest uds.toml --subject "Jane Doe" --out forget.jsonl'
 
-
+@ends('uds-bench forget-set --manifest uds.toml --subject "Jane Doe" --out forget.jsonl')
 def forget_set(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the facts (.jsonl).")] = None,
     subject: Annotated[
@@ -91,7 +90,7 @@ def forget_set(
 def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, ProbeSet]:
     from uds_bench.audits.association.audit import NAME, read
     from uds_bench.audits.association.section import Association
-    from uds_bench.harness.manifest import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import embedded_manifest, load_manifest
 
     manifest = load_manifest(path or embedded_manifest("quick"))
     said = manifest.of(Association)
@@ -185,3 +184,6 @@ def _by_mistake(strangers: Sequence[Evidence], asked: Sequence[ProbeItem]) -> st
         return "nobody was asked about who was never seen: how many facts are named by mistake is not known"
     share = len(strangers) / values
     return f"by mistake: of {people} people never seen, {len(strangers)} of {values} facts would be named ({share:.1%})"
+
+
+COMMANDS = {"forget-set": forget_set}

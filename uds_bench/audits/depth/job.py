@@ -1,0 +1,47 @@
+"""The scores that a command line chooses by metric, attack, variant and checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from uds_bench.attacks import NONE
+from uds_bench.audits.depth.audit import NAME, read
+from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.job import Job
+from uds_bench.console.options import chosen
+from uds_bench.facts import FactSet, Split
+from uds_bench.manifest.manifest import Manifest
+from uds_bench.metrics import METRICS
+from uds_bench.scoring.runner import Request
+
+
+def read_job(
+    manifest: Manifest, metrics: str, attacks: str, variants: bool, checkpoints: str, store: Path, device: str
+) -> Job:
+    """Raises ConfigurationError for a name that is not known, or references that are missing."""
+    section = manifest.require(Depth, NAME)
+    facts = read(section)
+    asked = chosen(metrics, METRICS, "--metrics")
+    left_out = {} if metrics else {name: why for name in asked if (why := _lacking(METRICS[name].splits, facts))}
+    known, specs = section.chosen_attacks(), section.checkpoints()
+    wanted = [
+        (METRICS[name], variant, attack)
+        for attack in chosen(attacks, (NONE, *known), "--attacks")
+        for name in asked
+        if name not in left_out
+        for variant in METRICS[name].variants[: None if variants else 1]
+    ]
+    names = chosen(checkpoints, specs, "--checkpoints")
+    requests = {
+        name: [Request(name, metric.name, variant, attack) for metric, variant, attack in wanted]
+        for name in specs
+        if name in names
+    }
+    return Job(specs, known, facts, requests, store, device, left_out)
+
+
+def _lacking(splits: Iterable[Split], facts: FactSet) -> str:
+    """Which of the splits the facts do not have, in words; nothing where they have all."""
+    missing = [split for split in splits if not facts.split(split)]
+    return f"the facts have no split {', '.join(missing)}" if missing else ""

@@ -1,0 +1,92 @@
+"""A job: scores by metric that a command line speaks of, and the runner that has or computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from uds_bench.attacks import Attack
+    from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.facts import FactSet
+    from uds_bench.scores import Score
+    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.runner import Request
+
+
+@dataclass(frozen=True)
+class Job:
+    """`requests` by checkpoint, in the order of the manifest: the references come first.
+
+    `left_out`: of all metrics, where none was named, those that the facts cannot feed, and why.
+    """
+
+    specs: Mapping[str, CheckpointSpec]
+    attacks: Mapping[str, Attack]
+    facts: FactSet
+    requests: Mapping[str, list[Request]]
+    store: Path
+    device: str
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> list[str]:
+        """The checkpoints to be at hand: those asked for, and the references that they are measured against."""
+        from uds_bench.scoring.metrics import REFERENCES
+
+        return list(dict.fromkeys([*REFERENCES, *self.requests]))
+
+    def trained_specs(self, console: Console) -> dict[str, CheckpointSpec]:
+        """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
+        from uds_bench.storage import default_cache
+        from uds_bench.zoo.ready import resolve_zoo
+
+        return resolve_zoo(self.specs, self.needed, default_cache(), console)
+
+    def runner(self, specs: Mapping[str, CheckpointSpec], console: Console | None = None) -> MetricRunner:
+        """The runner that pytest would use: the same scores at the same place. `console` shows how far it is."""
+        from uds_bench.progress import hush
+        from uds_bench.scoring.metrics import MetricRunner
+        from uds_bench.scoring.store import Store
+        from uds_bench.scoring.workers import Crew
+
+        hush()
+        crew = Crew(self.device, None if console is None else lambda: nullcontext(console))
+        return MetricRunner(specs, self.facts, Store(self.store), self.device, attacks=self.attacks, crew=crew)
+
+    def compute(self, runner: MetricRunner) -> tuple[list[Score], list[dict[str, str]]]:
+        """Every score; one that could not be computed has no value, and is listed with the reason as well."""
+        from uds_bench.errors import UdsError
+        from uds_bench.scores import unscored
+
+        scores: list[Score] = []
+        errors: list[dict[str, str]] = []
+        plan = [request for requests in self.requests.values() for request in requests]
+        for request in plan:
+            try:
+                # The first asked for computes all that is missing, each checkpoint while it is loaded.
+                scores.append(_score(runner, request, plan))
+            except UdsError as error:
+                message = " ".join(str(error).split())
+                address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
+                errors.append(address | {"message": message})
+                scores.append(unscored(**address, facts=runner.facts.split("forget"), reason=message))
+        return scores, errors
+
+
+def _score(runner: MetricRunner, request: Request, plan: list[Request]) -> Score:
+    from uds_bench.errors import UdsError
+
+    try:
+        return runner.score(request, plan)
+    except UdsError:
+        # What was computed before something else went wrong stands.
+        kept = runner.stored(request)
+        if kept is None:
+            raise
+        return kept

@@ -1,0 +1,1 @@
+"""What every command shares: errors in a line, tables, options."""
