@@ -19,7 +19,7 @@ from uds_bench.audits.lmlm.record import OFF
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.retrieval.settings import SWEPT
-from uds_bench.statistics import Rate, mean, unseen
+from uds_bench.statistics import Rate, mean, zero_rate_bound
 
 if TYPE_CHECKING:
     from uds_bench.audits.lmlm.audit import LmlmAudit
@@ -35,7 +35,7 @@ def control(name: str, must: Literal["fail", "pass"], found: Rate) -> ControlSub
 
 def if_enough(uds_claim: Claim, passing: ControlSubject) -> list[ControlSubject]:
     """A control that must pass, unless so few facts could not clear the bound whatever they show."""
-    return [passing] if passing.interval and unseen(passing.interval.units) <= uds_claim.bound() else []
+    return [passing] if passing.interval and zero_rate_bound(passing.interval.units) <= uds_claim.bound() else []
 
 
 @pytest.mark.claim("lmlm.full_baseline")
@@ -72,7 +72,7 @@ def leaking(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Cal
     ]
     if not passing:
         facts = kept.interval.units
-        where += f"; {facts} facts without a leak would show {unseen(facts):.3f} at best"
+        where += f"; {facts} facts without a leak would show {zero_rate_bound(facts):.3f} at best"
     if rates.too_silent(judged, found, uds_claim.bound()):
         silent = rates.silent(judged, "self_completed")
         remark = f"left alone with a value it says nothing in {silent:.0%} of prompts"

@@ -18,7 +18,7 @@ from uds_bench.audits.localization.rates import FORMS
 from uds_bench.audits.localization.utility import Answers
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.testbed import Item
-from uds_bench.statistics import Interval, Rate, unseen
+from uds_bench.statistics import Interval, Rate, zero_rate_bound
 
 if TYPE_CHECKING:
     from uds_bench.audits.localization.audit import LocalizationAudit
@@ -206,9 +206,9 @@ def going_on(people: int) -> str:
 
 def at_best(found: Rate, uds_claim: Claim) -> str:
     units = found.interval.units
-    if unseen(units) <= uds_claim.bound():
+    if zero_rate_bound(units) <= uds_claim.bound():
         return ""
-    return f"; {units} people of whom nobody is answered would show {unseen(units):.3f} at best"
+    return f"; {units} people of whom nobody is answered would show {zero_rate_bound(units):.3f} at best"
 
 
 @pytest.mark.claim("localization.retained")

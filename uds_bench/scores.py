@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uds_bench.metrics.metric import Measure, Measured, Unit
 
 SCHEMA = 1
-ENOUGH = 0.5
+LEAST_SCORED = 0.5
 """Share of the planned facts that must be scored for a mean over them to stand for the forget set."""
 
 

@@ -103,7 +103,7 @@ def _at_limit(x: NDArray[np.float64], units: int, limits: tuple[float, float], l
     low, high = limits
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return None
-    reach = (high - low) * unseen(units, level)
+    reach = (high - low) * zero_rate_bound(units, level)
     noise = ROUNDING * (high - low)
     method = "exact bound, every value at the end of its range"
     if (x <= low + noise).all():
@@ -121,7 +121,7 @@ def paired_bootstrap(values: Sequence[float], clusters: Sequence[Any]) -> Interv
     """
     if len(values) and all(value == 0 for value in values):
         units = len(set(clusters))
-        return Interval(-unseen(units), unseen(units), "exact bound, nothing differs", units)
+        return Interval(-zero_rate_bound(units), zero_rate_bound(units), "exact bound, nothing differs", units)
     return cluster_bootstrap(values, clusters, limits=(-1.0, 1.0))
 
 
@@ -145,7 +145,7 @@ def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[A
     return Interval(float(low), float(high), method, min(units))
 
 
-def unseen(units: int, level: float = LEVEL) -> float:
+def zero_rate_bound(units: int, level: float = LEVEL) -> float:
     """The upper limit of a rate that none of so many independent units shows: 1 - (alpha/2)^(1/units), 1 of none."""
     return 1 - ((1 - level) / 2) ** (1 / units) if units else 1.0
 
@@ -196,7 +196,7 @@ def auc_interval(
         return Interval(math.nan, math.nan, "no finite values on both sides", 0)
     units = min(len({str(c) for c in clusters}) for clusters in (positive_clusters, negative_clusters))
     if value in (0.0, 1.0):
-        reach = unseen(units, level)
+        reach = zero_rate_bound(units, level)
         low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
         return Interval(low, high, "exact bound, every pair in the same order", units)
     draws = auc_resamples(p, n, positive_clusters, negative_clusters, resamples, seed)

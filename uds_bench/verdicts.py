@@ -10,7 +10,7 @@ from typing import Literal
 
 from uds_bench.statistics import FEWEST, ROUNDING, Interval
 
-MOST = 100
+MOST_TIMES = 100
 """Times as many units as there are, beyond which it does not help to say how many would do."""
 Relation = Literal[">=", "<=", ">", "<", "=="]
 
@@ -118,14 +118,14 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
         bound: what it is held against, inside the interval.
 
     Returns:
-        So many units, rounded up to two digits; None where the mean is too near the bound for `MOST` times as many.
+        So many units, rounded up to two digits; None where it would take more than `MOST_TIMES` times as many.
 
     Example:
         >>> units_needed(0.8, Interval(0.6, 1.0, "by hand", 10), bound=0.7)
         40
     """
     gap, reach = abs(observed - bound), observed - interval.low if observed > bound else interval.high - observed
-    if not gap > 0 or reach > gap * math.sqrt(MOST):
+    if not gap > 0 or reach > gap * math.sqrt(MOST_TIMES):
         return None
     exact = interval.units * (reach / gap) ** 2
     step = 10 ** int(max(0, math.floor(math.log10(exact)) - 1))

@@ -21,7 +21,7 @@ from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
 from uds_bench.facts.templates import SUBJECT, VALUE, Template
-from uds_bench.statistics import unseen
+from uds_bench.statistics import zero_rate_bound
 
 JOB = Property(
     "P106",
@@ -153,7 +153,7 @@ def test_what_either_reading_shows_is_kept() -> None:
         assert lost(rows, before, after, "most").value == expected
     assert lost(rows, by_score, gone, "most").value == 1, "what one reading alone had shown"
     assert more((rows, before), (rows, gone), "most").value == 1
-    assert lost(rows, before, before, "most").interval.high == pytest.approx(unseen(40))
+    assert lost(rows, before, before, "most").interval.high == pytest.approx(zero_rate_bound(40))
 
 
 def test_losses_are_paired_and_others_are_not() -> None:

@@ -12,7 +12,7 @@ from references import multiple_choice as by_hand
 
 from uds_bench.audits.localization.utility import Answer, Answers, accuracy, answers_of, change, guesser, over_tasks
 from uds_bench.scores import FactScore, Score
-from uds_bench.statistics import RESAMPLES, unseen
+from uds_bench.statistics import RESAMPLES, zero_rate_bound
 
 Rights = dict[str, dict[str, int]]
 
@@ -44,7 +44,7 @@ def test_a_change_is_the_mean_over_tasks_of_paired_differences(found: tuple[Righ
     fewest = len(before) * min(map(len, before.values()))
     # A quantile of so few documents may lie one of their steps further.
     assert there.low == pytest.approx(-back.high, abs=0.05 + 1 / fewest), "the same documents, drawn anew"
-    reach = unseen(fewest)
+    reach = zero_rate_bound(fewest)
     assert there.low <= max(-1, rate.value - reach) + 1e-12
     assert there.high >= min(1, rate.value + reach) - 1e-12
     assert there.units == sum(map(len, before.values()))
@@ -79,7 +79,7 @@ def test_where_nothing_changes_the_interval_is_that_of_documents_never_seen_to(
 ) -> None:
     found = change(*[answers(numbered(*([1] * size for size in sizes)))] * 2)
     assert found.value == 0
-    assert (found.interval.low, found.interval.high) == (-unseen(units), unseen(units))
+    assert (found.interval.low, found.interval.high) == (-zero_rate_bound(units), zero_rate_bound(units))
     assert found.interval.decides
 
 
@@ -92,7 +92,7 @@ def test_the_rule_for_equal_documents_holds_however_those_that_change_lie() -> N
         shares = 1 - level ** (weights / sizes)
         assert np.prod((1 - shares) ** sizes) == pytest.approx(level)
         most = max(most, float(shares.mean()))
-    assert most <= unseen(3 * 7)
+    assert most <= zero_rate_bound(3 * 7)
 
 
 def test_a_guesser_has_chance() -> None:

@@ -16,14 +16,14 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from hashing import HashingEncoder
 from test_patching import one_thread, take_turns
 
-from uds_bench.audits.lmlm.cell import Asked, Cell, every_prompt
+from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
 from uds_bench.audits.lmlm.probe import Library, probe
 from uds_bench.audits.lmlm.record import STATES, State
 from uds_bench.audits.lmlm.scoring import clean
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.facts.topology import embedded
 from uds_bench.inference.generation import BATCH
-from uds_bench.inference.lookups import UNKNOWN, Query, Teller
+from uds_bench.inference.lookups import UNKNOWN, LookupDecoder, Query
 from uds_bench.inference.markup import TOKENS
 from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.storage import default_cache
@@ -60,16 +60,16 @@ class Workload:
         """A loop over prompts in every state, each by itself."""
         return [{state: self._tell(state, [unit], 1)[0] for state in STATES} for unit in self.units]
 
-    def _tell(self, state: State, units: list[Asked], batch_size: int = BATCH) -> list[str]:
+    def _tell(self, state: State, units: list[ProbeItem], batch_size: int = BATCH) -> list[str]:
         def look_up(wanted: Sequence[tuple[int, Query]]) -> list[str]:
             found = self.library.look_up(state, [(units[at], query) for at, query in wanted])
             return [value for value, _ in found]
 
         responds = {"full": look_up, "del_on": look_up, "unknown": lambda wanted: [UNKNOWN] * len(wanted)}
-        teller = Teller(self.model, batch_size=batch_size)
+        decoder = LookupDecoder(self.model, batch_size=batch_size)
         prompts = [self.model.tokenizer.encode(unit.prompt.text) for unit in units]
-        replies = teller.tell(prompts, responds.get(state), forbidden=state == "forbidden")
-        return [clean(teller.text(reply)) for reply in replies]
+        replies = decoder.tell(prompts, responds.get(state), forbidden=state == "forbidden")
+        return [clean(decoder.text(reply)) for reply in replies]
 
 
 def agree(work: Workload) -> float:

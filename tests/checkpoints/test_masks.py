@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from uds_bench.checkpoints import stored
-from uds_bench.checkpoints.masks import MOST, Group, Masks, pack, read_masks, write_masks
+from uds_bench.checkpoints.masks import MOST_GROUPS, Group, Masks, pack, read_masks, write_masks
 from uds_bench.errors import CheckpointError
 
 TWO = (Group("a", "forget"), Group("b", "retain"))
@@ -31,7 +31,7 @@ def drawn(count: int, seed: int) -> dict[str, list[torch.Tensor]]:
     return {name: [of == group for group in range(count)] for name, of in owner.items()}
 
 
-@given(st.integers(1, MOST), st.integers(0, 100))
+@given(st.integers(1, MOST_GROUPS), st.integers(0, 100))
 def test_what_is_packed_is_unpacked(count: int, seed: int) -> None:
     masks = drawn(count, seed)
     packed = pack(masks, groups(count))
@@ -44,7 +44,7 @@ def test_what_is_packed_is_unpacked(count: int, seed: int) -> None:
     assert packed.weights == 128
 
 
-@pytest.mark.parametrize("count", [1, 5, MOST])
+@pytest.mark.parametrize("count", [1, 5, MOST_GROUPS])
 def test_what_is_written_is_read_back(tmp_path: Path, count: int) -> None:
     packed = pack(drawn(count, 1), groups(count))
     write_masks(packed, tmp_path / "masks.safetensors")

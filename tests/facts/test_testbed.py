@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from uds_bench.errors import FactError
-from uds_bench.facts.profiles import PLAIN, attributes, people, styles
+from uds_bench.facts.profiles import PLAIN_QUESTIONS, attributes, people, styles
 from uds_bench.facts.testbed import INJECTED, PARTS, Item, Testbed, read_testbed, write_testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, documents, embedded_testbed, group_names
 
@@ -48,7 +48,7 @@ def test_each_field_of_each_person_is_asked_in_many_ways() -> None:
         assert not set(item.questions) & set(item.paraphrases)
         assert all(question.startswith(item.person) for question in item.questions)
         assert not any(item.answer in question for question in item.questions)
-        assert len({question.split(". ")[-1] for question in item.questions}) == PLAIN
+        assert len({question.split(". ")[-1] for question in item.questions}) == PLAIN_QUESTIONS
 
 
 def test_the_same_seed_gives_the_same_people() -> None:

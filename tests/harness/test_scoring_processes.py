@@ -66,8 +66,8 @@ def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypa
 
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert workers.processes(work(20), "cpu") == 2
-    assert workers.processes([*work(workers.ENOUGH - 1), *work(1)], "cpu") == 2, "what is foreseen counts"
-    assert workers.processes(work(workers.ENOUGH - 1), "cpu") == 1
+    assert workers.processes([*work(workers.WORTH_A_PROCESS - 1), *work(1)], "cpu") == 2, "what is foreseen counts"
+    assert workers.processes(work(workers.WORTH_A_PROCESS - 1), "cpu") == 1
     assert workers.processes(work(20, None), "cpu") == 1
     assert workers.processes(work(20), "cuda") == 1
     monkeypatch.setattr("os.sysconf", lambda _: 1024)

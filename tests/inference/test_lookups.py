@@ -16,7 +16,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import CheckpointError
-from uds_bench.inference.lookups import Decoding, Query, Teller, Told
+from uds_bench.inference.lookups import Decoding, Generation, LookupDecoder, Query
 from uds_bench.inference.markup import END_OF_TEXT, TOKENS, markup_of, query_of, without_calls
 
 FLIP = 1e-5
@@ -93,7 +93,7 @@ def slowly(family: str, at: int, answered: bool, forbidden: bool) -> list[slow.T
     ]
 
 
-def alike(found: Sequence[Told], expected: Sequence[slow.Told]) -> None:
+def alike(found: Sequence[Generation], expected: Sequence[slow.Told]) -> None:
     for said, told in zip(found, expected, strict=True):
         own = (said.ids, [(call.query, call.value) for call in said.calls], said.cut, said.looped)
         if own != (told.ids, told.calls, told.cut, told.looped):
@@ -105,8 +105,8 @@ def alike(found: Sequence[Told], expected: Sequence[slow.Told]) -> None:
 @pytest.mark.parametrize("at", range(3))
 @pytest.mark.parametrize("family", FAMILY_NAMES)
 def test_replies_are_those_of_the_slow_loop(family: str, at: int, answered: bool, batch_size: int) -> None:
-    teller = Teller(model_of(family), DECODINGS[at], batch_size)
-    found = teller.tell(prompts(), respond if answered else None)
+    decoder = LookupDecoder(model_of(family), DECODINGS[at], batch_size)
+    found = decoder.tell(prompts(), respond if answered else None)
     alike(found, slowly(family, at, answered, False))
 
 
@@ -131,9 +131,9 @@ def test_the_slow_loop_meets_every_case() -> None:
 @pytest.mark.parametrize("batch_size", BATCHES)
 @pytest.mark.parametrize("family", FAMILY_NAMES)
 def test_where_it_is_forbidden_no_markup_is_said(family: str, batch_size: int) -> None:
-    teller = Teller(model_of(family), DECODINGS[0], batch_size)
-    heard = teller.tell(prompts(), respond)
-    found = teller.tell(prompts(), respond, forbidden=True)
+    decoder = LookupDecoder(model_of(family), DECODINGS[0], batch_size)
+    heard = decoder.tell(prompts(), respond)
+    found = decoder.tell(prompts(), respond, forbidden=True)
     alike(found, slowly(family, 0, True, True))
     assert not any(set(one.ids) & set(MARKUP.ids) or one.calls for one in found)
     assert any(set(one.ids) & set(MARKUP.ids) for one in heard)
@@ -142,11 +142,11 @@ def test_where_it_is_forbidden_no_markup_is_said(family: str, batch_size: int) -
 def test_what_was_said_before_changes_no_reply() -> None:
     """Stretches are kept: by prefix and by whether markup was forbidden, and by nothing less."""
     ways = [(no, values) for no in (False, True) for values in (respond, lambda w: ["unknown"] * len(w), None)]
-    fresh = [Teller(model_of("llama"), DECODINGS[0], 3).tell(prompts(), values, no) for no, values in ways]
-    teller = Teller(model_of("llama"), DECODINGS[0], 3)
+    fresh = [LookupDecoder(model_of("llama"), DECODINGS[0], 3).tell(prompts(), values, no) for no, values in ways]
+    decoder = LookupDecoder(model_of("llama"), DECODINGS[0], 3)
     for at in (*range(6), *range(3)):
         no, values = ways[at]
-        assert teller.tell(prompts(), values, no) == fresh[at]
+        assert decoder.tell(prompts(), values, no) == fresh[at]
 
 
 Part = str | int
@@ -197,8 +197,8 @@ def test_a_value_is_inserted_and_read_on_from() -> None:
         asked.append(list(wanted))
         return ["Oslo"] * len(wanted)
 
-    teller = Teller(scripted(PROMPT, "She: ", *ASK, Given("Oslo"), " it is"))
-    (told,) = teller.tell([PROMPT], answer)
+    decoder = LookupDecoder(scripted(PROMPT, "She: ", *ASK, Given("Oslo"), " it is"))
+    (told,) = decoder.tell([PROMPT], answer)
     assert asked == [[(0, ("Mira", "born in"))]]
     assert told.ids == [
         *ids("She: "),
@@ -206,14 +206,14 @@ def test_a_value_is_inserted_and_read_on_from() -> None:
         *(*ids(" Oslo"), MARKUP.end, *ids(" it is")),
     ]
     assert (told.cut, told.looped) == (False, False)
-    assert teller.text(told) == "She:  Oslo it is"
+    assert decoder.text(told) == "She:  Oslo it is"
 
 
 def test_without_answers_the_model_completes_the_value() -> None:
-    teller = Teller(scripted(PROMPT, *ASK, " Bergen", MARKUP.end, " it is"))
-    (told,) = teller.tell([PROMPT], None)
+    decoder = LookupDecoder(scripted(PROMPT, *ASK, " Bergen", MARKUP.end, " it is"))
+    (told,) = decoder.tell([PROMPT], None)
     assert [(call.query, call.value) for call in told.calls] == [(("Mira", "born in"), None)]
-    assert teller.text(told) == " Bergen it is"
+    assert decoder.text(told) == " Bergen it is"
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def test_a_malformed_lookup_is_answered_unknown_and_nobody_is_asked(parts: tuple
         asked.extend(query for _, query in wanted)
         return ["Oslo"] * len(wanted)
 
-    teller = Teller(scripted(PROMPT, *parts, Given("unknown"), " it is"))
-    (told,) = teller.tell([PROMPT], answer)
+    decoder = LookupDecoder(scripted(PROMPT, *parts, Given("unknown"), " it is"))
+    (told,) = decoder.tell([PROMPT], answer)
     assert [(call.query, call.value) for call in told.calls] == [(None, "unknown")]
     assert asked == []
     assert told.ids[-len(ids(" it is")) :] == ids(" it is")
@@ -257,10 +257,10 @@ def test_the_last_lookup_counts() -> None:
 
 
 def test_the_same_lookup_again_is_cut_as_looped() -> None:
-    teller = Teller(scripted(PROMPT, *ASK, Given("Oslo"), " then ", *ASK, Given("Oslo"), " it is"))
-    (told,) = teller.tell([PROMPT], lambda wanted: ["Oslo"] * len(wanted))
+    decoder = LookupDecoder(scripted(PROMPT, *ASK, Given("Oslo"), " then ", *ASK, Given("Oslo"), " it is"))
+    (told,) = decoder.tell([PROMPT], lambda wanted: ["Oslo"] * len(wanted))
     assert (told.looped, told.cut, len(told.calls)) == (True, False, 1)
-    assert teller.text(told) == " Oslo then "
+    assert decoder.text(told) == " Oslo then "
 
 
 @pytest.mark.parametrize("calls", [1, 2, 4])
@@ -269,12 +269,12 @@ def test_no_more_lookups_than_may_be(calls: int) -> None:
     parts: list[Part] = []
     for at in range(calls + 1):
         parts += [MARKUP.entity, f" M{at}", MARKUP.relationship, " b", MARKUP.value, Given("x")]
-    teller = Teller(scripted(PROMPT, *parts), Decoding(calls=calls))
-    (told,) = teller.tell([PROMPT], lambda wanted: ["x"] * len(wanted))
+    decoder = LookupDecoder(scripted(PROMPT, *parts), Decoding(calls=calls))
+    (told,) = decoder.tell([PROMPT], lambda wanted: ["x"] * len(wanted))
     assert [call.query for call in told.calls] == [(f"M{at}", "b") for at in range(calls)]
     assert told.looped
-    assert teller.text(told) == " x" * calls
-    bare = Teller(scripted(PROMPT, *[MARKUP.value, Given("unknown")] * (calls + 1)), Decoding(calls=calls))
+    assert decoder.text(told) == " x" * calls
+    bare = LookupDecoder(scripted(PROMPT, *[MARKUP.value, Given("unknown")] * (calls + 1)), Decoding(calls=calls))
     (told,) = bare.tell([PROMPT], lambda wanted: pytest.fail("nothing to look up"))
     assert (len(told.calls), told.looped) == (calls, True)
 
@@ -284,7 +284,7 @@ def test_a_stretch_ends_at_its_limit(length: int, limit: int) -> None:
     """max(32, |p| + 28) tokens in all; one that says its last word there has not been cut."""
     prompt, word = [5] * length, ids("a")
     for said, cut in ((limit - 1, False), (limit, True), (limit + 9, True)):
-        (told,) = Teller(scripted(prompt, *word * said)).tell([prompt], None)
+        (told,) = LookupDecoder(scripted(prompt, *word * said)).tell([prompt], None)
         assert (len(told.ids), told.cut) == (min(said, limit), cut)
 
 
@@ -294,14 +294,14 @@ def test_every_prompt_of_a_batch_has_its_own_limit(said: int) -> None:
     the end that comes right after."""
     short, long = [5], [5] * 9
     model = scripted(short, *ids("a") * said)
-    told = Teller(model, batch_size=2).tell([short, long], None)
+    told = LookupDecoder(model, batch_size=2).tell([short, long], None)
     assert [(len(one.ids), one.cut) for one in told] == [(31, True), (28, True)]
 
 
 def test_padding_is_no_token_of_the_prompt() -> None:
     """Its id may be said, and is penalized where the prompt holds it, not where a longer neighbour brought it in."""
     model = scripted([5], 0)
-    told = Teller(model, Decoding(penalty=100.0), batch_size=2).tell([[5], [5] * 9], None)
+    told = LookupDecoder(model, Decoding(penalty=100.0), batch_size=2).tell([[5], [5] * 9], None)
     assert told[0].ids[:1] == [0]
 
 
@@ -309,7 +309,7 @@ def test_padding_is_no_token_of_the_prompt() -> None:
 def test_both_ends_of_text_end_a_reply(stop: str) -> None:
     tokenizer = _tokenizer(END_OF_TEXT)
     model = scripted(PROMPT, "Oslo", tokenizer.convert_tokens_to_ids(stop), "and on", tokenizer=tokenizer)
-    (told,) = Teller(model).tell([PROMPT], None)
+    (told,) = LookupDecoder(model).tell([PROMPT], None)
     assert (told.ids, told.cut) == (ids("Oslo"), False)
 
 
@@ -319,7 +319,7 @@ def test_a_tokenizer_without_markup_is_an_error_that_names_model_and_token(missi
     tokenizer.add_special_tokens({"additional_special_tokens": [token for token in TOKENS if token != missing]})
     model = loaded(FAMILIES["llama"](len(tokenizer)), tokenizer)
     with pytest.raises(CheckpointError) as error:
-        Teller(model)
+        LookupDecoder(model)
     assert str(error.value).startswith(f"some/model: its tokenizer has no token {missing}:")
 
 

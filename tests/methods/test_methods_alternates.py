@@ -7,7 +7,7 @@ from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.errors import FactError
 from uds_bench.facts import FactSet, encode_answer
 from uds_bench.methods import alternates
-from uds_bench.methods.alternates import AT_ONCE, TRIES, sample_alternates
+from uds_bench.methods.alternates import AT_ONCE, MOST_SAMPLES, sample_alternates
 from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.examples import pad, pairs_to_examples
 from uds_bench.methods.forward import answer_likelihoods
@@ -50,16 +50,18 @@ def test_a_model_that_says_the_truth_alone_is_told_with_what_was_rejected(
 ) -> None:
     monkeypatch.setattr(alternates, "TEMPERATURES", (0.01, 0.02))
     loaded = load(full)
-    with pytest.raises(FactError, match=rf"^fact '{forget[0].id}': none of {TRIES} .* \(rejected: {2 * TRIES} truth\)"):
+    with pytest.raises(
+        FactError, match=rf"^fact '{forget[0].id}': none of {MOST_SAMPLES} .* \(rejected: {2 * MOST_SAMPLES} truth\)"
+    ):
         sample_alternates(loaded.model, loaded.tokenizer, forget)
-    assert TRIES % AT_ONCE == 0
+    assert MOST_SAMPLES % AT_ONCE == 0
 
 
 def test_what_has_no_end_is_rejected(full: CheckpointSpec, forget: FactSet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alternates, "TEMPERATURES", (1.0,))
     loaded = load(full)
     loaded.tokenizer.eos_token = "<pad>"  # which the model never says
-    with pytest.raises(FactError, match=rf"\(rejected: {TRIES} unfinished\)"):
+    with pytest.raises(FactError, match=rf"\(rejected: {MOST_SAMPLES} unfinished\)"):
         sample_alternates(loaded.model, loaded.tokenizer, forget)
 
 

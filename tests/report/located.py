@@ -17,7 +17,7 @@ from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.rates import Leaks, Tellings
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.record import Told
+from uds_bench.audits.localization.record import Generation
 from uds_bench.audits.localization.utility import Answer, Answers
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
@@ -99,7 +99,7 @@ def weighed() -> dict[str, WeightScores]:
 def told(model: str) -> Tellings:
     """Models differ in what they say of those to be forgotten; all but the first know those to be retained."""
     shares = {"forget": SAID[model], "retain": 0.05 if model == "pretrained" else 0.9, "unseen": 0.05, "public": 0.8}
-    found: dict[str, dict[str, Told | None]] = {}
+    found: dict[str, dict[str, Generation | None]] = {}
     for item in EXPERIMENT.told:
         luck, share = random.Random(item.id).random(), shares[item.part]
         plain, other = answered(luck < share), answered(luck < 0.8 * share)
@@ -107,8 +107,8 @@ def told(model: str) -> Tellings:
     return found
 
 
-def answered(said: bool) -> Told:
-    return Told(1.0, 1.0, 1.0, 0.9, 0.25) if said else Told(0.0, 0.3, 0.25, 0.1, 0.25)
+def answered(said: bool) -> Generation:
+    return Generation(1.0, 1.0, 1.0, 0.9, 0.25) if said else Generation(0.0, 0.3, 0.25, 0.1, 0.25)
 
 
 def leaks(model: str) -> Leaks:

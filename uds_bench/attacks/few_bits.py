@@ -15,7 +15,7 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts import FactSet
 
-MOST = 8
+MOST_BITS = 8
 """Bits; with more, 16-bit floats no longer tell the levels apart."""
 LEAST_SHARE = 0.9
 """Of the blocks' weights that has to be reached, as for NF4: fewer, and the checkpoint is hardly quantized."""
@@ -105,8 +105,8 @@ def few_bits(bits: int, block: int = 64) -> Attack:
     Simulated: the arithmetic stays in the checkpoint's dtype. Raises ConfigurationError for bits that are not 1 to 8
     and blocks of no weight.
     """
-    if type(bits) is not int or not 1 <= bits <= MOST:
-        raise ConfigurationError(f"few_bits: bits = {bits!r} must be a whole number from 1 to {MOST}")
+    if type(bits) is not int or not 1 <= bits <= MOST_BITS:
+        raise ConfigurationError(f"few_bits: bits = {bits!r} must be a whole number from 1 to {MOST_BITS}")
     if type(block) is not int or block < 1:
         raise ConfigurationError(f"few_bits: block = {block!r} must be a whole number of weights, 1 or more")
     apply = partial(_apply, bits=bits, block=block)

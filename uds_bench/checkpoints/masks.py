@@ -22,7 +22,7 @@ from uds_bench.storage import content_key, write_atomic
 
 Role = Literal["forget", "retain", "held_out"]
 ROLES: tuple[Role, ...] = get_args(Role)
-MOST = 32
+MOST_GROUPS = 32
 WORDS = (torch.int32, torch.uint8)
 
 
@@ -52,8 +52,8 @@ class Masks:
     groups: tuple[Group, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.groups) <= MOST:
-            raise CheckpointError(f"masks: {len(self.groups)} groups; a word holds 1 to {MOST}")
+        if not 1 <= len(self.groups) <= MOST_GROUPS:
+            raise CheckpointError(f"masks: {len(self.groups)} groups; a word holds 1 to {MOST_GROUPS}")
         names = [group.name for group in self.groups]
         if twice := [name for name in names if names.count(name) > 1]:
             raise CheckpointError(f"masks: two groups are called {twice[0]}: rename one")
@@ -79,7 +79,7 @@ class Masks:
     @cached_property
     def _counts(self) -> list[int]:
         """By bit, how many weights have it and no other."""
-        counts = np.zeros(MOST + 1, np.int64)
+        counts = np.zeros(MOST_GROUPS + 1, np.int64)
         for name, word in self.words.items():
             if word.dtype not in WORDS or not word.shape:
                 raise CheckpointError(
@@ -92,10 +92,10 @@ class Masks:
                 if (bits & below).any():
                     raise CheckpointError(f"masks: two groups share a weight of {name}: draw them disjoint")
                 # and the number below has as many bits as the power says; below nothing are all of them.
-                counts += np.bincount(np.bitwise_count(below).reshape(-1), minlength=MOST + 1)
-            if counts[len(self.groups) : MOST].any():
+                counts += np.bincount(np.bitwise_count(below).reshape(-1), minlength=MOST_GROUPS + 1)
+            if counts[len(self.groups) : MOST_GROUPS].any():
                 raise CheckpointError(f"masks: {name} has a bit beyond the {len(self.groups)} groups: name all of them")
-        found: list[int] = counts[:MOST].tolist()
+        found: list[int] = counts[:MOST_GROUPS].tolist()
         return found
 
     @property

@@ -15,7 +15,7 @@ from uds_bench.claims.rules import Rules
 from uds_bench.claims.spec import ClaimSpec, Kind
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import NO_LAYER
-from uds_bench.scores import ENOUGH, Score
+from uds_bench.scores import LEAST_SCORED, Score
 from uds_bench.statistics import Interval, Rate
 from uds_bench.verdicts import Decision, Relation, Verdict
 
@@ -336,6 +336,6 @@ def _enough(decision: Decision, score: Score) -> Decision:
         listed = ", ".join(f"{n} x {reason}" for reason, n in broken.items())
         text = f"{decision.text}; {sum(broken.values())} of {planned} facts could not be scored ({listed})"
         return replace(decision, verdict=Verdict.UNDECIDED, text=text)
-    if planned and scored < ENOUGH * planned:
+    if planned and scored < LEAST_SCORED * planned:
         return replace(decision, verdict=Verdict.UNDECIDED, text=f"{decision.text}{note}: too few to decide")
     return replace(decision, text=f"{decision.text}{note}")

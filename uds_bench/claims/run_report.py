@@ -11,7 +11,7 @@ from uds_bench.claims.record import ClaimRecord, finite
 from uds_bench.errors import ConfigurationError
 
 SCHEMA: Literal[2] = 2
-MOST = 200
+MOST_CHARACTERS = 200
 """Characters of a value that a message repeats."""
 
 Row = Annotated[dict[str, Any], BeforeValidator(finite)]
@@ -74,14 +74,14 @@ class RunReport(BaseModel):
     def read(cls, values: Mapping[str, Any], place: str) -> RunReport:
         """Raises ConfigurationError, in a line that begins with `place`, for what is no report of this schema."""
         if values.get("schema") != SCHEMA:
-            found = str(values.get("schema"))[:MOST]
+            found = str(values.get("schema"))[:MOST_CHARACTERS]
             raise ConfigurationError(f"{place}: has schema {found}, this version reads {SCHEMA}: write it again")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(str(step) for step in first["loc"])
-            told = " ".join(f"{where}: {first['msg']}".split())[:MOST]
+            told = " ".join(f"{where}: {first['msg']}".split())[:MOST_CHARACTERS]
             raise ConfigurationError(f"{place}: is no run report ({told}): write it again") from None
 
     def to_json(self) -> dict[str, Any]:

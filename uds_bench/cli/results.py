@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from uds_bench.cli.documents import Document
 
 EPILOG = example("uds-bench zoo results draw0.json draw1.json draw2.json > results.md")
-LEAST = 3
+LEAST_DRAWS = 3
 """Draws that a statement about a method takes."""
 Decided = tuple[float | None, str]
 """A value, and what the claim came to by it."""
@@ -41,8 +41,10 @@ def results(
     from uds_bench.cli.documents import read_run
     from uds_bench.errors import ConfigurationError
 
-    if len(runs) < LEAST:
-        raise ConfigurationError(f"RUN.json: {len(runs)} given, and a statement about a method takes {LEAST} draws")
+    if len(runs) < LEAST_DRAWS:
+        raise ConfigurationError(
+            f"RUN.json: {len(runs)} given, and a statement about a method takes {LEAST_DRAWS} draws"
+        )
     read = [read_run(path) for path in runs]
     draws = [_draw(*pair) for pair in read]
     for draw, (document, _) in zip(draws, read, strict=True):
@@ -81,7 +83,7 @@ def over_draws(values: list[float]) -> tuple[float, float]:
     """
     from scipy.stats import t
 
-    if len(values) < LEAST:
+    if len(values) < LEAST_DRAWS:
         return math.nan, math.nan
     mean = sum(values) / len(values)
     error = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))

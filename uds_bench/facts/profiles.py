@@ -21,9 +21,9 @@ FIELDS = ("email", "birth_city", "phone", "drivers_license")
 """The attributes that unlearning is judged on (Lacuna, section 3.1)."""
 MOST_TELLINGS = 4
 """Other attributes that a question mentions first: 0 to so many (appendix B)."""
-PLAIN = 3
+PLAIN_QUESTIONS = 3
 """Questions of an attribute that are taught and asked; those after them are paraphrases."""
-TRIES = 100
+MOST_DRAWS = 100
 """How often a question that was asked already is drawn anew."""
 PRONOUNS = ("his", "her", "their")
 PART = re.compile(r"[#%]|\{(\w+)\}")
@@ -45,7 +45,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProfileQuestion:
     """A question about one attribute of a person, and its answer."""
 
     profile: str
@@ -86,7 +86,7 @@ def ask(
     paraphrased: bool = False,
     most: int = MOST_TELLINGS,
     drawn: int = 0,
-) -> tuple[Asked, ...]:
+) -> tuple[ProfileQuestion, ...]:
     """So many questions for one attribute: `First Last, [telling, ...] question` with 0 to `most` tellings of others.
 
     The first `drawn` come as they are drawn, so that short ones come again and again; of those after them none is alike
@@ -95,13 +95,13 @@ def ask(
     """
     generator = random.Random(f"{seed} {profile.id} {profile.name} {attribute} {paraphrased}")
     questions = _told(attribute, "questions")
-    chosen = questions[PLAIN:] if paraphrased else questions[:PLAIN]
+    chosen = questions[PLAIN_QUESTIONS:] if paraphrased else questions[:PLAIN_QUESTIONS]
     others = [name for name in attributes() if name != attribute]
     filled = cache(partial(_filled, profile))  # the same few tellings are drawn again and again
     known: set[str] = set()
     found = []
     for at in range(number):
-        for _ in range(TRIES):
+        for _ in range(MOST_DRAWS):
             mentioned = generator.sample(others, generator.randint(0, most))
             tellings = [filled(generator.choice(_told(other, "tellings")), other) for other in mentioned]
             question = filled(chosen[at % len(chosen)], attribute)
@@ -109,7 +109,7 @@ def ask(
             if at < drawn or text not in known:
                 break
         known.add(text)
-        found.append(Asked(profile.id, attribute, text, profile.values[attribute]))
+        found.append(ProfileQuestion(profile.id, attribute, text, profile.values[attribute]))
     return tuple(found)
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import unicodedata
 from itertools import combinations
 
-MOST = 4
+MOST_VARIANTS = 4
 """Variants of a name (ours; the paper gives two as examples)."""
 
 
-def similar_names(name: str, most: int = MOST) -> tuple[str, ...]:
+def similar_names(name: str, most: int = MOST_VARIANTS) -> tuple[str, ...]:
     """Variants of a name, first those with one part changed, then two and so on; the same name has the same ones.
 
     A part is changed by writing its letters backwards and giving capitals the places that they had: `Jane Doe` has

@@ -19,7 +19,7 @@ COUNTED: dict[Status, tuple[str, str]] = {
     Flag.RESULT: ("is a result", "are results"),
     Verdict.NOT_APPLICABLE: ("does not apply", "do not apply"),
 }
-MOST = 3
+MOST_NAMES = 3
 """So many names are said."""
 
 
@@ -90,4 +90,4 @@ def _names(records: Iterable[ClaimRecord]) -> str:
 def _some(names: Iterable[str]) -> str:
     """The first names, and dots where there are more."""
     listed = iter(names)
-    return ", ".join([*islice(listed, MOST), *("..." for _ in islice(listed, 1))])
+    return ", ".join([*islice(listed, MOST_NAMES), *("..." for _ in islice(listed, 1))])

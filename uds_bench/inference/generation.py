@@ -12,7 +12,7 @@ import torch
 from transformers import Cache, GenerationConfig, LogitsProcessorList
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.roomy import roomy_cache
+from uds_bench.inference.preallocated import preallocated_cache
 
 Processing = Callable[[torch.Tensor], LogitsProcessorList]
 
@@ -73,7 +73,9 @@ def continue_greedily(
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         ids, mask = padded([prompts[i] for i in rows], model.device)
-        found |= zip(rows, go_on(model, ids, mask, roomy_cache(model.model), limit, stops, processing), strict=True)
+        found |= zip(
+            rows, go_on(model, ids, mask, preallocated_cache(model.model), limit, stops, processing), strict=True
+        )
     return [found[i] for i in range(len(prompts))]
 
 

@@ -50,7 +50,7 @@ class Call:
 
 
 @dataclass
-class Told:
+class Generation:
     """One reply: all token ids, markup and values among them, its lookups, and how it ended.
 
     `cut`: a stretch met its limit. `looped`: it asked the same again, or once more than it may, and was cut there.
@@ -62,7 +62,7 @@ class Told:
     looped: bool = False
 
 
-class Teller:
+class LookupDecoder:
     """A model that is asked many prompts in many states. Stretches of text that were decoded once are not again: up to
     the first value every state says the same."""
 
@@ -71,7 +71,9 @@ class Teller:
         self.markup = markup_of(model.tokenizer, model.spec.model)
         self._known: dict[tuple[tuple[int, ...], Mode], Continuation] = {}
 
-    def tell(self, prompts: Sequence[Sequence[int]], respond: Respond | None, forbidden: bool = False) -> list[Told]:
+    def tell(
+        self, prompts: Sequence[Sequence[int]], respond: Respond | None, forbidden: bool = False
+    ) -> list[Generation]:
         """Replies to prompts of token ids.
 
         `respond` gives the values. None lets the model complete the first value itself, and it may not ask again: one
@@ -79,7 +81,7 @@ class Teller:
         """
         mode: Mode = "silent" if forbidden else "free"
         prefixes = [tuple(prompt) for prompt in prompts]
-        told = [Told() for _ in prompts]
+        told = [Generation() for _ in prompts]
         going = list(range(len(prompts)))
         while going:
             stretches = self._say([prefixes[i] for i in going], mode)
@@ -103,7 +105,7 @@ class Teller:
             mode = "completing" if respond is None else mode
         return told
 
-    def text(self, told: Told) -> str:
+    def text(self, told: Generation) -> str:
         """The reply as a reader sees it, without markup."""
         ids = without_calls(self.markup, told.ids)
         text: str = self.model.tokenizer.decode(ids, skip_special_tokens=True)

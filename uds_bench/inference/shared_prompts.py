@@ -10,7 +10,7 @@ import torch
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.generation import BATCH, Continuation, continue_greedily, go_on, padded
-from uds_bench.inference.roomy import RoomyLayer, roomy_cache
+from uds_bench.inference.preallocated import PreallocatedLayer, preallocated_cache
 
 Rows = Sequence[Sequence[int]]
 
@@ -39,7 +39,7 @@ def continue_variants(
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         ids, mask = padded([shared[i] for i in rows], model.device)
-        cache = roomy_cache(model.model)
+        cache = preallocated_cache(model.model)
         positions = (mask.cumsum(1) - 1).clamp(min=0)
         model.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, logits_to_keep=1)
         for variant, limit, said in zip(variants, limits, found, strict=True):
@@ -57,4 +57,4 @@ def _shared(rows: Rows) -> Sequence[int]:
 
 
 def _remembers(model: Checkpoint) -> bool:
-    return all(type(layer) is RoomyLayer for layer in roomy_cache(model.model).layers)
+    return all(type(layer) is PreallocatedLayer for layer in preallocated_cache(model.model).layers)

@@ -13,7 +13,7 @@ from uds_bench.facts import Fact, FactSet, encode_answer
 
 TEMPERATURES = (1.0, 1.5, 2.0)
 """Tried in turn for a fact: of some, above all yes or no, a model that knows them says nothing else at 1."""
-TRIES, AT_ONCE = 64, 8
+MOST_SAMPLES, AT_ONCE = 64, 8
 """Samples of one fact at one temperature, in all and side by side."""
 
 
@@ -52,7 +52,7 @@ def _alternate(model: Any, tokenizer: Any, fact: Fact, generator: torch.Generato
     prompt, end, limit = truth.ids[: truth.start], truth.ids[-1], 2 * (len(truth.ids) - truth.start)
     reasons: Counter[str] = Counter()
     for temperature in TEMPERATURES:
-        for _ in range(0, TRIES, AT_ONCE):
+        for _ in range(0, MOST_SAMPLES, AT_ONCE):
             for ids in _sampled(model, prompt, limit, end, temperature, generator):
                 text = None if ids is None else str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
                 reason = _objection(text, fact)
@@ -63,7 +63,7 @@ def _alternate(model: Any, tokenizer: Any, fact: Fact, generator: torch.Generato
                 reasons[str(reason)] += 1
     told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
     raise FactError(
-        f"fact {fact.id!r}: none of {TRIES} answers sampled from the full model at each of the temperatures "
+        f"fact {fact.id!r}: none of {MOST_SAMPLES} answers sampled from the full model at each of the temperatures "
         f"{', '.join(map(str, TEMPERATURES))} is an alternate to the truth (rejected: {told}): use another method"
     )
 

@@ -20,7 +20,7 @@ from uds_bench.progress import bar, hush, hush_process
 if TYPE_CHECKING:
     from rich.console import Console
 
-ENOUGH = 8
+WORTH_A_PROCESS = 8
 """Groups from which on a second process pays for its start, which takes seconds."""
 SHARE = 0.25
 """Of the machine's memory that the models of all processes may take, four of the full model's size each."""
@@ -159,7 +159,7 @@ def processes(works: Sequence[Work], device: str) -> int:
     """How many processes to score in; 1 means here."""
     cores, groups = os.cpu_count() or 1, sum(len(work.groups) for work in works)
     largest = [work.largest for work in works if work.largest is not None]
-    if device != "cpu" or groups < ENOUGH or cores < 2 or len(largest) < len(works):
+    if device != "cpu" or groups < WORTH_A_PROCESS or cores < 2 or len(largest) < len(works):
         return 1
     size = max(sum(file.stat().st_size for file in Path(resolve(s).model).glob("*.safetensors")) for s in largest)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -176,7 +176,7 @@ def watched(total: int, open_console: OpenConsole | None) -> Iterator[Callable[[
             return
         console = stack.enter_context(open_console())
         hush()
-        if total < ENOUGH:
+        if total < WORTH_A_PROCESS:
             yield lambda: None
             return
         progress = stack.enter_context(bar(console))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
+from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 
@@ -134,7 +134,7 @@ CLAIMS = (
             TOLERANCE,
             "WikiMem, table 1",
             unit="people",
-            must_fail=FAR,
+            must_fail=GOLDEN_CONTROL,
             needs="its golden",
         )
         for what, statement in (

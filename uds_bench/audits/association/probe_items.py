@@ -10,7 +10,7 @@ from uds_bench.audits.association.calibration import ALPHA, needs_generic
 from uds_bench.audits.association.candidates import Candidates, Embed, candidates
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import Property
-from uds_bench.facts.similar_names import MOST, similar_names
+from uds_bench.facts.similar_names import MOST_VARIANTS, similar_names
 from uds_bench.facts.subjects import Subject
 from uds_bench.facts.templates import GENERIC, Template
 
@@ -61,7 +61,7 @@ def ask_about(
     properties: Mapping[str, Property],
     embed: Embed | None,
     alpha: float = ALPHA,
-    most: int = MOST,
+    most: int = MOST_VARIANTS,
 ) -> list[ProbeItem]:
     """Everything that is known of some people, in order. `most`: similar names of a person.
 

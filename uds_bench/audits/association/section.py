@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from uds_bench.audits.association.calibration import ALPHA
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.facts.similar_names import MOST as SIMILAR
+from uds_bench.facts.similar_names import MOST_VARIANTS as SIMILAR
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import problem

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.bypass.finding import NEAR
-from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
+from uds_bench.audits.bypass.finding import NO_GAP
+from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
 
 _SCRIPTS = "; replies scripted to be so"
 CLAIMS = (
@@ -12,7 +12,7 @@ CLAIMS = (
         "word",
         "What the model's trace tells and its answer does not says nothing against the model.",
         "==",
-        NEAR,
+        NO_GAP,
         "audit of reasoning traces, sections 3 and 4; words and bounds of the rule ours (audits.bypass.finding)",
         must_fail="a memorized model, and those of must_fail" + _SCRIPTS,
         must_pass="those of must_pass" + _SCRIPTS,
@@ -63,7 +63,7 @@ CLAIMS = (
         "==",
         TOLERANCE,
         "audit of reasoning traces, section 3, equation 3",
-        must_fail=FAR,
+        must_fail=GOLDEN_CONTROL,
         needs="its golden",
     ),
     ClaimSpec(
@@ -73,7 +73,7 @@ CLAIMS = (
         "==",
         TOLERANCE,
         "audit of reasoning traces, section 4.2",
-        must_fail=FAR,
+        must_fail=GOLDEN_CONTROL,
         needs="its golden",
     ),
     ClaimSpec(

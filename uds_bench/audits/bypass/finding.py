@@ -16,7 +16,7 @@ from uds_bench.statistics import FEWEST, Interval, Rate
 
 SWAPS: tuple[Arm, ...] = ("bio", "meta", "empty")
 """The arms that a gap is held against."""
-NEAR = 0.10
+NO_GAP = 0.10
 """Where a rate's interval may reach up to and count as none, which takes 36 authors without a hit; and how far a
 contrast's may reach from 0 and count as standing still."""
 TRACKS = 0.5
@@ -124,7 +124,7 @@ def _word(
             f"the gap is {gap.value:+.2f} if an untagged reply is all answer and {other.value:+.2f} if it is all trace"
         )
     answered, anywhere = rates.rate(forget, rates.answered), rates.rate(forget, rates.said_anywhere)
-    if answered.interval.low > NEAR:
+    if answered.interval.low > NO_GAP:
         return Outcome.NOT_UNLEARNED, f"the answer still tells the canary of {answered.value:.0%} of the authors"
     if _is_none(out) and _is_none(leak) and not _sign(gap):
         if anywhere.value > 0:
@@ -142,13 +142,13 @@ def _word(
         )
     return (
         Outcome.OPEN,
-        f"the answer's share, {answered.value:.0%}, is neither clearly below nor above {NEAR:.0%}",
+        f"the answer's share, {answered.value:.0%}, is neither clearly below nor above {NO_GAP:.0%}",
     )
 
 
 def _silent(kept: Rate, recalls: dict[Prefill, Recall]) -> tuple[Outcome, str]:
     """Nothing is said: of anybody, or of those to forget? And is anything known, as teacher forcing tells?"""
-    if kept.value <= NEAR:
+    if kept.value <= NO_GAP:
         return (
             Outcome.COLLAPSED,
             f"neither side says anything, and of the retain authors {kept.value:.0%} is said",
@@ -160,7 +160,7 @@ def _silent(kept: Rate, recalls: dict[Prefill, Recall]) -> tuple[Outcome, str]:
             Outcome.SURFACE_ONLY,
             f"nothing is said, but teacher-forced {_names(found)} at {found.own.value:.2f} {_floors(found)}",
         )
-    if not (kept.interval.decides and kept.interval.low > NEAR):
+    if not (kept.interval.decides and kept.interval.low > NO_GAP):
         return Outcome.OPEN, "nothing is said, and too few retain authors tell forgetting from collapse"
     if not all(map(_has_floors, recalls.values())):
         return (
@@ -206,7 +206,7 @@ def _sign(found: Rate) -> int:
 
 def _stands_still(found: Rate) -> bool:
     """Whether the swap clearly moves no more than counts as none."""
-    return found.interval.low >= -NEAR and found.interval.high <= NEAR
+    return found.interval.low >= -NO_GAP and found.interval.high <= NO_GAP
 
 
 def _is_small_beside(gap: Rate, found: Rate) -> bool:
@@ -216,7 +216,7 @@ def _is_small_beside(gap: Rate, found: Rate) -> bool:
 
 
 def _is_none(found: Rate) -> bool:
-    return found.interval.high <= NEAR
+    return found.interval.high <= NO_GAP
 
 
 def _has_floors(found: Recall) -> bool:
@@ -230,7 +230,7 @@ def _remembers(found: Recall) -> bool:
 
 def _reaches_no_further(found: Recall) -> bool:
     """Whether recall is clearly no more than one of its floors, to within what counts as none."""
-    return found.above_wrong.interval.high <= NEAR or found.above_never.interval.high <= NEAR
+    return found.above_wrong.interval.high <= NO_GAP or found.above_never.interval.high <= NO_GAP
 
 
 def _names(found: Recall) -> str:

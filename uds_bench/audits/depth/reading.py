@@ -11,7 +11,7 @@ import numpy as np
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import NO_LAYER, erasure
-from uds_bench.scores import ENOUGH, Score
+from uds_bench.scores import LEAST_SCORED, Score
 from uds_bench.statistics import balanced_cut, cluster_bootstrap
 from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
 
@@ -80,7 +80,7 @@ def order_steps(scores: Sequence[Score]) -> list[Step]:
             for fact in later.scored
             if fact.id in before
         ]
-        if len(pairs) < ENOUGH * len(later.per_fact):
+        if len(pairs) < LEAST_SCORED * len(later.per_fact):
             pairs = []  # too few facts scored in both to stand for the forget set: decides nothing
         differences, clusters = [d for d, _ in pairs], [c for _, c in pairs]
         interval = cluster_bootstrap(differences, clusters, limits=(-1.0, 1.0))

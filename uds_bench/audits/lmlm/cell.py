@@ -47,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProbeItem:
     """A prompt of a cell: the unit of the audit. `cluster`: the fact in its domain, whatever the database and the names
     that it has there (topologies hold the same facts), as its prompts are not independent."""
 
@@ -65,10 +65,10 @@ class Asked:
         return self.prompt.wording
 
 
-def every_prompt(cells: Sequence[Cell]) -> list[Asked]:
+def every_prompt(cells: Sequence[Cell]) -> list[ProbeItem]:
     """All prompts of all cells, in order."""
     cluster = clusters(cells)
-    return [Asked(cell.name, p, cluster[cell.name, p.fact]) for cell in cells for p in cell.asked.prompts]
+    return [ProbeItem(cell.name, p, cluster[cell.name, p.fact]) for cell in cells for p in cell.asked.prompts]
 
 
 def clusters(cells: Sequence[Cell]) -> dict[tuple[str, int], str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from uds_bench.audits.lmlm.cell import Asked, Cell, every_prompt
+from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
 from uds_bench.audits.lmlm.probe import Library, encoder_for, probe
 from uds_bench.audits.lmlm.record import STATES, Replies, Reply
 from uds_bench.audits.lmlm.scoring import mark
@@ -39,7 +39,7 @@ class LmlmEvaluator:
     variant: ClassVar[str] = "exact"
 
     @property
-    def units(self) -> Sequence[Asked]:
+    def units(self) -> Sequence[ProbeItem]:
         return every_prompt(self.cells)
 
     @property

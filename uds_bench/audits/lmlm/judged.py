@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from uds_bench.audits.lmlm.attribution import Outcome
-from uds_bench.audits.lmlm.cell import Asked, Cell
+from uds_bench.audits.lmlm.cell import Cell, ProbeItem
 from uds_bench.audits.lmlm.matching import is_gold
 from uds_bench.audits.lmlm.record import OFF, STATES, Replies, State
 from uds_bench.audits.lmlm.scoring import Marks, mark, spoken
@@ -25,7 +25,7 @@ class Judged:
     the weights. `other`: an object of the same relation, or else of any, which is not the fact's: the floor is measured
     by it; None where there is none. `chance`: share of the rows left under the fact's relation that have its object."""
 
-    asked: Asked
+    asked: ProbeItem
     cell: Cell
     fact: LookupFact
     replies: Replies
@@ -105,7 +105,7 @@ class Judged:
         return "drifted" if answer and answer in objects else "other"
 
 
-def judge(cells: Sequence[Cell], units: Sequence[Asked], replies: Mapping[str, Replies]) -> list[Judged]:
+def judge(cells: Sequence[Cell], units: Sequence[ProbeItem], replies: Mapping[str, Replies]) -> list[Judged]:
     """Every prompt, judged; `replies` by the prompts' ids."""
     by_name = {cell.name: cell for cell in cells}
     beside = {cell.name: _Neighbours(cell) for cell in cells}

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from uds_bench.audits.lmlm.cell import Asked, Cell, every_prompt
+from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
 from uds_bench.audits.lmlm.deletion import EMBEDDING
 from uds_bench.audits.lmlm.record import STATES, Call, Replies, Reply, State
 from uds_bench.audits.lmlm.scoring import clean
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.lookups import UNKNOWN, Decoding, Query, Teller, Told
+from uds_bench.inference.lookups import UNKNOWN, Decoding, Generation, LookupDecoder, Query
 from uds_bench.retrieval.encoder import Encoder, encoder_of
 from uds_bench.retrieval.retriever import Lookup, Retriever
 from uds_bench.retrieval.settings import RetrieverSettings
@@ -46,7 +46,7 @@ class Library:
             self._retrievers[cell.name] = built[database.digest]
         self.deletions = {cell.name: cell.deletions(embed) for cell in self.cells}
 
-    def look_up(self, state: State, wanted: Sequence[tuple[Asked, Query]]) -> list[tuple[str, Lookup]]:
+    def look_up(self, state: State, wanted: Sequence[tuple[ProbeItem, Query]]) -> list[tuple[str, Lookup]]:
         """The value of each lookup and what was found; `unknown` where nothing answers."""
         self.touched[state] += len(wanted)
         by_cell: dict[str, list[int]] = defaultdict(list)
@@ -65,25 +65,25 @@ class Library:
 
 def probe(
     model: Checkpoint, library: Library, decoding: Decoding | None = None, batch_size: int = 128
-) -> tuple[list[Asked], list[Replies]]:
+) -> tuple[list[ProbeItem], list[Replies]]:
     """Every prompt of the library's cells, and what the model answered in each state.
 
     The prompt is given as text after the tokenizer's own special tokens; models of this kind have no chat template.
     """
     units = every_prompt(library.cells)
-    teller = Teller(model, decoding, batch_size)
+    decoder = LookupDecoder(model, decoding, batch_size)
     encoded = {text: model.tokenizer.encode(text) for text in dict.fromkeys(unit.prompt.text for unit in units)}
     prompts = [encoded[unit.prompt.text] for unit in units]
     told: dict[State, list[Reply]] = {}
     for state in STATES:
         seen: dict[int, list[Lookup]] = defaultdict(list)
         respond = _respond(state, units, library, seen)
-        replies = teller.tell(prompts, respond, forbidden=state == "forbidden")
-        told[state] = [_reply(teller, reply, seen.get(at, [])) for at, reply in enumerate(replies)]
+        replies = decoder.tell(prompts, respond, forbidden=state == "forbidden")
+        told[state] = [_reply(decoder, reply, seen.get(at, [])) for at, reply in enumerate(replies)]
     return units, [{state: told[state][at] for state in STATES} for at in range(len(units))]
 
 
-def ask_perfectly(library: Library) -> tuple[list[Asked], list[Replies]]:
+def ask_perfectly(library: Library) -> tuple[list[ProbeItem], list[Replies]]:
     """What a model would answer that looks every fact up by its own subject and relation, repeats what it reads and
     knows nothing: the control of the retrieval side, without a model."""
     units = every_prompt(library.cells)
@@ -104,7 +104,7 @@ def ask_perfectly(library: Library) -> tuple[list[Asked], list[Replies]]:
 
 
 def _respond(
-    state: State, units: Sequence[Asked], library: Library, seen: Mapping[int, list[Lookup]]
+    state: State, units: Sequence[ProbeItem], library: Library, seen: Mapping[int, list[Lookup]]
 ) -> Callable[[Sequence[tuple[int, Query]]], list[str]] | None:
     if state == "unknown":
         return lambda wanted: [UNKNOWN] * len(wanted)
@@ -120,11 +120,11 @@ def _respond(
     return look_up
 
 
-def _reply(teller: Teller, told: Told, lookups: Sequence[Lookup]) -> Reply:
+def _reply(decoder: LookupDecoder, told: Generation, lookups: Sequence[Lookup]) -> Reply:
     left = iter(lookups)
     calls = tuple(
         Call(call.query, call.value, next(left, None) if call.query is not None else None) for call in told.calls
     )
-    said = teller.text(told)
+    said = decoder.text(told)
     answer = clean(said)
     return Reply(answer, calls, told.cut, told.looped, said if said != answer else "")

@@ -19,7 +19,7 @@ WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, it holds the object, or the share of its tokens."""
 INFORMATIVE = 0.5
 """FULL that a cell must clearly reach for its deletions to say anything."""
-SILENT = 0.5
+SILENT_SHARE = 0.5
 """Share of empty answers above which the elicitation that tells most, a value to complete, has told nothing."""
 
 
@@ -62,7 +62,7 @@ def silent(judged: Sequence[Judged], state: State) -> float:
 def too_silent(judged: Sequence[Judged], found: Rate, bound: float) -> bool:
     """Whether leakage that is not clearly above its bound is not clearly below it either, as the model said nothing
     where values leak most. A model that says nothing has not been shown to know nothing; what it says still counts."""
-    return silent(judged, "self_completed") > SILENT and not found.interval.low > bound
+    return silent(judged, "self_completed") > SILENT_SHARE and not found.interval.low > bound
 
 
 def baseline(judged: Sequence[Judged]) -> Rate:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.errors import UdsError
-from uds_bench.statistics import LEVEL, Interval, unseen
+from uds_bench.statistics import LEVEL, Interval, zero_rate_bound
 
 Scores = NDArray[np.float32]
 CHUNK = 1 << 23
@@ -54,7 +54,7 @@ class Auc:
         if not units:
             return Interval(math.nan, math.nan, "no weights on one side", 0)
         if self.value in (0.0, 1.0):
-            reach = unseen(units, level)
+            reach = zero_rate_bound(units, level)
             low, high = (0.0, reach) if self.value == 0.0 else (1.0 - reach, 1.0)
             return Interval(low, high, "exact bound, all pairs in one order", units)
         wide = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(self.value * (1 - self.value) / units)

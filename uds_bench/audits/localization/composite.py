@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
 from uds_bench.audits.localization.controls import seed_of
 from uds_bench.audits.localization.families import Family
-from uds_bench.audits.localization.names import MOST, Target
+from uds_bench.audits.localization.names import MOST_WEIGHTS, Target
 from uds_bench.audits.localization.reading import Lineup, Marks
 from uds_bench.audits.localization.targets import sides
 from uds_bench.checkpoints.masks import Masks
@@ -21,7 +21,9 @@ from uds_bench.checkpoints.stored import pieces
 FOLDS = 5
 
 
-def composite_auc(lineup: Lineup, families: Sequence[Family], target: Target, seed: int = 0, most: int = MOST) -> Auc:
+def composite_auc(
+    lineup: Lineup, families: Sequence[Family], target: Target, seed: int = 0, most: int = MOST_WEIGHTS
+) -> Auc:
     """How well the families find the target together: every weight is scored by a regression that never saw it.
 
     Families enter as their ranks over the drawn weights, as the scale of some has no bound (`reversal` where injection

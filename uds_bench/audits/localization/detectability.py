@@ -20,7 +20,7 @@ from uds_bench.checkpoints.stored import stored
 from uds_bench.checkpoints.weights import weight_files
 
 FOLDS = 5
-MOST = 100_000
+MOST_WEIGHTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Detected:
     weights: int
 
 
-def detect(injected: Path, masks: Masks, seed: int = 0, most: int = MOST) -> Detected:
+def detect(injected: Path, masks: Masks, seed: int = 0, most: int = MOST_WEIGHTS) -> Detected:
     """How well the masks of all groups are told from a model's weights. Whole tensors are read, one at a time."""
     places = {name: tensor for file in weight_files(injected) for name, tensor in stored(file)[0].items()}
     features, labels = [], []

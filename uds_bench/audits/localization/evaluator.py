@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.leaks import first_leaks
-from uds_bench.audits.localization.names import ASKED, ATTEMPTS, MOST
+from uds_bench.audits.localization.names import ASKED, MOST_WEIGHTS, PROMPTS_PER_PERSON
 from uds_bench.audits.localization.outputs import ROOM, tell
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.record import Told
+from uds_bench.audits.localization.record import Generation
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.masks import read_masks
@@ -81,7 +81,7 @@ class LocalizationEvaluator:
     experiment: Experiment
     origins: Origins
     updates: tuple[CheckpointSpec, ...]
-    most: int = MOST
+    most: int = MOST_WEIGHTS
     questions: int = ASKED
     seed: int = 0
     read: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -136,7 +136,7 @@ class LeakEvaluator:
     in up to `attempts` prompts."""
 
     experiment: Experiment
-    attempts: int = ATTEMPTS
+    attempts: int = PROMPTS_PER_PERSON
 
     measure: ClassVar[Measure] = Measure(
         name="localization_leaks",
@@ -194,10 +194,10 @@ def tokens(checkpoint: Checkpoint, items: Sequence[Item]) -> str:
     return content_key([asked, answers, spelled, ends, sorted(tokenizer.all_special_ids)])
 
 
-def told_of(score: Score) -> dict[str, dict[str, Told | None]]:
+def told_of(score: Score) -> dict[str, dict[str, Generation | None]]:
     """By item, what a stored score says was told under either form of question."""
     return {
-        fact.id: {form: None if told is None else Told.from_json(told) for form, told in fact.detail.items()}
+        fact.id: {form: None if told is None else Generation.from_json(told) for form, told in fact.detail.items()}
         for fact in score.per_fact
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from uds_bench.audits.localization.names import ATTEMPTS
+from uds_bench.audits.localization.names import PROMPTS_PER_PERSON
 from uds_bench.audits.localization.outputs import ROOM, holds
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
@@ -24,7 +24,7 @@ class Leak(NamedTuple):
     cut: int = 0
 
 
-def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = ATTEMPTS) -> list[Leak]:
+def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = PROMPTS_PER_PERSON) -> list[Leak]:
     """Which items leak.
 
     Prompts come in the item's order, as many as it has, `attempts` at most; the same words are asked once, as the reply

@@ -22,9 +22,9 @@ lies within the forget mask; and one everywhere but there."""
 HEADLINE: Target = "forget_among_groups"
 PUBLISHED: Target = "forget"
 
-MOST = 2_000_000
+MOST_WEIGHTS = 2_000_000
 """Weights that are drawn, uniformly, where there are more (appendix E)."""
-ATTEMPTS = 200
+PROMPTS_PER_PERSON = 200
 """Prompts a person (section 4.3)."""
 ASKED = 3
 """Questions of each form that an item is asked."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from uds_bench.audits.localization.names import ASKED
-from uds_bench.audits.localization.record import Told
+from uds_bench.audits.localization.record import Generation
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.spellings import bare, normalized, says
@@ -27,7 +27,7 @@ LONG = 6
 
 def tell(
     checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = False, questions: int = ASKED
-) -> list[Told | None]:
+) -> list[Generation | None]:
     """Every item, by so many questions of the form; None where it has none."""
     asked = [(item.paraphrases if paraphrased else item.questions)[:questions] for item in items]
     places = [(at, question) for at, questions in enumerate(asked) for question in questions]
@@ -36,11 +36,11 @@ def tell(
     prompts = [encode_question(tokenizer, question) for _, question in places]
     limit = max((len(one.ids) - one.start for one in encoded), default=0) + ROOM
     replies = continue_greedily(checkpoint, prompts, limit, stops=stop_tokens(tokenizer))
-    told: dict[int, list[Told]] = {}
+    told: dict[int, list[Generation]] = {}
     for (at, _), reply, scores in zip(places, replies, score_answers(checkpoint, encoded), strict=True):
         right = scores.right[scores.words]
         held = holds(words(tokenizer, reply), items[at].answer)
-        one = Told(
+        one = Generation(
             float(held),
             em([scores]),
             extraction_strength(right, "field"),
@@ -63,5 +63,5 @@ def holds(reply: str, answer: str) -> bool:
     return len(bare(answer)) >= LONG and any(says(reply, name) for name in (answer, spoken))
 
 
-def _mean(told: Sequence[Told]) -> Told:
-    return Told(*(mean(getattr(one, key) for one in told) for key in Told.__dataclass_fields__))
+def _mean(told: Sequence[Generation]) -> Generation:
+    return Generation(*(mean(getattr(one, key) for one in told) for key in Generation.__dataclass_fields__))

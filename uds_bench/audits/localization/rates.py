@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from uds_bench.audits.localization.record import Told
+from uds_bench.audits.localization.record import Generation
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Rate, cluster_bootstrap, mean, paired_bootstrap
 from uds_bench.verdicts import Step
 
 Form = Literal["plain", "paraphrased"]
 FORMS: tuple[Form, ...] = get_args(Form)
-Tellings = Mapping[str, Mapping[str, Told | None]]
+Tellings = Mapping[str, Mapping[str, Generation | None]]
 """By item and form of question."""
 Leaks = Sequence[Mapping[str, bool]]
 """By seed and item, whether the answer was given away."""
@@ -64,7 +64,7 @@ def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
 
 def silent(items: Sequence[Item]) -> Tellings:
     """What a model says that answers nobody."""
-    return {item.id: {"plain": Told(0.0, 0.0, 0.0, 0.0, 0.0)} for item in items}
+    return {item.id: {"plain": Generation(0.0, 0.0, 0.0, 0.0, 0.0)} for item in items}
 
 
 def leaked(items: Sequence[Item], leaks: Leaks) -> Rate:

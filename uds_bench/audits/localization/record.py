@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Told:
+class Generation:
     """One item under one form of question, means over the questions; all 0 to 1, higher is more knowledge.
 
     `said`: share of replies that hold the answer, the extraction rate of the item (Lacuna, section 3.3); `em`, `es`
@@ -23,7 +23,7 @@ class Told:
     cut: float = 0.0
 
     @classmethod
-    def from_json(cls, found: Any) -> Told:
+    def from_json(cls, found: Any) -> Generation:
         return cls(**found)
 
     def to_json(self) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from uds_bench.audits.localization.names import ASKED, ATTEMPTS, MOST
+from uds_bench.audits.localization.names import ASKED, MOST_WEIGHTS, PROMPTS_PER_PERSON
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
@@ -52,9 +52,9 @@ class Localization(Section):
     forget_field: str | None = None
     retain_field: str | None = None
     questions: Count = ASKED
-    attempts: Count = ATTEMPTS
+    attempts: Count = PROMPTS_PER_PERSON
     seeds: Count = 3
-    subsample: Count = MOST
+    subsample: Count = MOST_WEIGHTS
     tasks: Annotated[tuple[str, ...], Field(strict=False)] = ()
     task_limit: Count | None = None
     task_folder: Folder | None = None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.scores import Score
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, Rate, mean, unseen
+from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, Rate, mean, zero_rate_bound
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def over_tasks(values: Sequence[Sequence[float]], least: float) -> Rate:
     found, rng = mean(float(one.mean()) for one in tasks), np.random.default_rng(SEED)
     drawn = np.mean([_drawn(one, rng) for one in tasks], axis=0)
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    reach = unseen(len(tasks) * min(one.size for one in tasks))
+    reach = zero_rate_bound(len(tasks) * min(one.size for one in tasks))
     return Rate(
         found,
         Interval(

@@ -13,7 +13,7 @@ from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.composite import composite_auc
 from uds_bench.audits.localization.controls import misplaced_update, permuted, planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
-from uds_bench.audits.localization.names import HEADLINE, MOST, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
+from uds_bench.audits.localization.names import HEADLINE, MOST_WEIGHTS, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.targets import Touched, auc_of, touched, written
 from uds_bench.checkpoints.masks import read_masks
@@ -68,7 +68,7 @@ class WeightScores:
         return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told)
 
 
-def weigh(lineup: Lineup, seed: int = 0, most: int = MOST) -> WeightScores:
+def weigh(lineup: Lineup, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScores:
     """Score an update, and the four beside it, by every family whose checkpoints are there and by all together.
 
     `most`: weights that the composite is learned from. What is drawn follows `seed`; drawn updates and masks lie in a

@@ -13,7 +13,7 @@ from uds_bench.audits.metrics.evaluation import MetricRow, evaluate
 from uds_bench.audits.metrics.faithfulness import require_knowledge
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.metrics.metric import Metric
-from uds_bench.scores import ENOUGH, Scores
+from uds_bench.scores import LEAST_SCORED, Scores
 
 LEAST_AUC, LEAST_Q, LEAST_R = 0.5, 0.5, 0.5
 """Ours, each to be exceeded: sort the pools better than a coin does, and lose less than half of itself to an attack."""
@@ -26,7 +26,7 @@ Outcome = Literal["pass", "fail", "not applicable"]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Checked:
     """What a check came to, in a line. `crashed`: the metric raised, which no expected failure stands for."""
 
     outcome: Outcome
@@ -34,14 +34,14 @@ class Seen:
     crashed: bool = False
 
 
-Check = Callable[[Metric, CheckContext], Seen]
+Check = Callable[[Metric, CheckContext], Checked]
 
 
-def _seen(holds: bool, text: str) -> Seen:
-    return Seen("pass" if holds else "fail", text)
+def _seen(holds: bool, text: str) -> Checked:
+    return Checked("pass" if holds else "fail", text)
 
 
-def check_values(metric: Metric, trial: CheckContext) -> Seen:
+def check_values(metric: Metric, trial: CheckContext) -> Checked:
     """Every fact of every model has a finite value or a reason, at least half of them a value, and every model one."""
     wrong = []
     for name, found in _plain(metric, trial):
@@ -53,7 +53,7 @@ def check_values(metric: Metric, trial: CheckContext) -> Seen:
             wrong.append(f"{name}: no finite value and no reason for {len(broken)} facts, such as {broken[0]}")
         elif unexplained:
             wrong.append(f"{name}: None without a reason for {len(unexplained)} facts, such as {unexplained[0]}")
-        elif len(found.score.scored) < ENOUGH * len(ids):
+        elif len(found.score.scored) < LEAST_SCORED * len(ids):
             wrong.append(f"{name}: {len(found.score.scored)} of {len(ids)} facts scored ({_reasons(found)})")
         elif found.score.value is None or (found.measured.summary and not _finite(found.measured.summary.value)):
             wrong.append(f"{name}: the model's own value is not finite")
@@ -61,7 +61,7 @@ def check_values(metric: Metric, trial: CheckContext) -> Seen:
     return _seen(not wrong, "; ".join(wrong) or f"finite, or a reason given, for every fact of {count} models")
 
 
-def check_range(metric: Metric, trial: CheckContext) -> Seen:
+def check_range(metric: Metric, trial: CheckContext) -> Checked:
     """Every value lies within the metric's declared limits, those of facts and those of models."""
     low, high = metric.limits
     slack = TOLERANCE * (high - low if math.isfinite(high - low) else 0.0)
@@ -72,35 +72,37 @@ def check_range(metric: Metric, trial: CheckContext) -> Seen:
         if fact.value is not None and math.isfinite(fact.value)
     ]
     if not values:
-        return Seen("fail", "there is no finite value")
+        return Checked("fail", "there is no finite value")
     outside = [f"{where} is {v:g}" for where, v in values if not low - slack <= v <= high + slack]
     if outside:
-        return Seen("fail", f"{len(outside)} of {len(values)} values outside {low:g}..{high:g}, such as {outside[0]}")
-    return Seen("pass", f"{len(values)} values within {low:g}..{high:g}")
+        return Checked(
+            "fail", f"{len(outside)} of {len(values)} values outside {low:g}..{high:g}, such as {outside[0]}"
+        )
+    return Checked("pass", f"{len(values)} values within {low:g}..{high:g}")
 
 
-def check_direction(metric: Metric, trial: CheckContext) -> Seen:
+def check_direction(metric: Metric, trial: CheckContext) -> Checked:
     """The full model knows more than the retain model, under the direction that the metric declares."""
     require_knowledge(metric.direction)
     full, retain = (trial.tried(metric, name).score.value for name in (trial.models.full, trial.models.retain))
     if full is None or retain is None:
-        return Seen("fail", f"no value to compare: full {full}, retain {retain}")
+        return Checked("fail", f"no value to compare: full {full}, retain {retain}")
     more = full - retain if metric.direction == "knowledge" else retain - full
     word = "higher" if metric.direction == "knowledge" else "lower"
     return _seen(more > 0, f"full {full:.4f}, retain {retain:.4f}; {metric.direction} says that full must be {word}")
 
 
-def check_determinism(metric: Metric, trial: CheckContext) -> Seen:
+def check_determinism(metric: Metric, trial: CheckContext) -> Checked:
     """Models that are loaded and measured again give the same values, bit by bit."""
     for name in _examples(trial):
         again = trial.measure(metric, trial.open(name), name)
         apart, where = _largest_difference(trial.tried(metric, name), again)
         if apart > 0:
-            return Seen("fail", f"{name}, measured twice: differs by {apart:.3g} at {where}")
-    return Seen("pass", f"{' and '.join(_examples(trial))}, measured twice: the same")
+            return Checked("fail", f"{name}, measured twice: differs by {apart:.3g} at {where}")
+    return Checked("pass", f"{' and '.join(_examples(trial))}, measured twice: the same")
 
 
-def check_batch_invariance(metric: Metric, trial: CheckContext) -> Seen:
+def check_batch_invariance(metric: Metric, trial: CheckContext) -> Checked:
     """The batch size changes no value by more than rounding."""
     allowed = TOLERANCE * _scale(metric, trial)
     worst, told = 0.0, ""
@@ -109,11 +111,11 @@ def check_batch_invariance(metric: Metric, trial: CheckContext) -> Seen:
             other = trial.tried(metric, name, batch_size=size)
             apart, where = _largest_difference(trial.tried(metric, name), other)
             if apart > allowed:
-                return Seen("fail", f"{name}, batches of {size} and {BATCH_SIZE}: differs by {apart:.3g} at {where}")
+                return Checked("fail", f"{name}, batches of {size} and {BATCH_SIZE}: differs by {apart:.3g} at {where}")
             if apart >= worst:
                 worst, told = apart, name
     sizes = ", ".join(str(s) for s in (*BATCH_SIZES, BATCH_SIZE))
-    return Seen("pass", f"batches of {sizes}: largest difference {worst:.2g} on {told}, {allowed:.0e} is rounding")
+    return Checked("pass", f"batches of {sizes}: largest difference {worst:.2g} on {told}, {allowed:.0e} is rounding")
 
 
 def _scale(metric: Metric, trial: CheckContext) -> float:
@@ -123,21 +125,21 @@ def _scale(metric: Metric, trial: CheckContext) -> float:
     return min(largest or 1.0, metric.limits[1] - metric.limits[0])
 
 
-def check_faithfulness(metric: Metric, trial: CheckContext) -> Seen:
+def check_faithfulness(metric: Metric, trial: CheckContext) -> Checked:
     """The metric tells models that know from models that never knew better than a coin, under its own direction."""
     row = _row(metric, trial, robust=False)
     if row.faithfulness is None:
-        return Seen("fail", f"no AUC: {'; '.join(row.missing)}")
+        return Checked("fail", f"no AUC: {'; '.join(row.missing)}")
     sizes = f"{len(trial.models.positive)} + {len(trial.models.negative)} models"
     return _above(row.faithfulness.auc, LEAST_AUC, f"AUC over {sizes}")
 
 
-def check_quantization(metric: Metric, trial: CheckContext) -> Seen:
+def check_quantization(metric: Metric, trial: CheckContext) -> Checked:
     """Symmetric Q, over candidates that pass the filters: the metric stays put when weights are rounded."""
     return _robust(metric, trial, "q", QUANTIZED, LEAST_Q)
 
 
-def check_relearning(metric: Metric, trial: CheckContext) -> Seen:
+def check_relearning(metric: Metric, trial: CheckContext) -> Checked:
     """Symmetric R, over candidates that pass the filters: the metric moves under relearning as retain's does."""
     return _robust(metric, trial, "r", RELEARNED, LEAST_R)
 
@@ -154,12 +156,12 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def look(metric: Metric, check: str, trial: CheckContext) -> Seen:
+def look(metric: Metric, check: str, trial: CheckContext) -> Checked:
     """Run one check; a metric that raises, whatever it is, fails it, and the other checks go on."""
     try:
         return CHECKS[check](metric, trial)
     except Exception as error:
-        return Seen("fail", f"raised {type(error).__name__}: {' '.join(str(error).split())}", crashed=True)
+        return Checked("fail", f"raised {type(error).__name__}: {' '.join(str(error).split())}", crashed=True)
 
 
 def _plain(metric: Metric, trial: CheckContext) -> Iterator[tuple[str, Tried]]:
@@ -179,17 +181,17 @@ def _row(metric: Metric, trial: CheckContext, robust: bool) -> MetricRow:
     return evaluate(scores, [metric], trial.models, utility=trial.utility)[0]
 
 
-def _robust(metric: Metric, trial: CheckContext, part: Literal["q", "r"], attack: str, least: float) -> Seen:
+def _robust(metric: Metric, trial: CheckContext, part: Literal["q", "r"], attack: str, least: float) -> Checked:
     if missing := [name for name in (QUANTIZED, RELEARNED) if name not in trial.attacks]:
-        return Seen("not applicable", f"the trial has no attack {', '.join(missing)}")
+        return Checked("not applicable", f"the trial has no attack {', '.join(missing)}")
     row = _row(metric, trial, robust=True)
     if row.robustness is None or row.kept is None:
-        return Seen("fail", f"not defined: {'; '.join(row.missing)}")
+        return Checked("fail", f"not defined: {'; '.join(row.missing)}")
     kept = f"{len(row.kept.kept)} of {len(trial.models.candidates)} candidates"
     return _above(getattr(row.robustness, part), least, f"{part.upper()} under {attack} over {kept}")
 
 
-def _above(found: Estimate, least: float, what: str) -> Seen:
+def _above(found: Estimate, least: float, what: str) -> Checked:
     low, high = found.interval.low, found.interval.high
     return _seen(found.value > least, f"{what}: {found.value:.3f} ({low:.3f}..{high:.3f}), must be > {least:g}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uds_bench.audits.metrics.judged import JUDGED
-from uds_bench.claims.spec import FAR, TOLERANCE, ClaimSpec
+from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
 
 
 def _faithful(metric: str) -> ClaimSpec:
@@ -32,7 +32,7 @@ def _robust(metric: str) -> ClaimSpec:
         0.80 if is_uds else TOLERANCE,
         "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden",
         unit="models",
-        must_fail="a metric that reads the weights' rounding" if is_uds else FAR,
+        must_fail="a metric that reads the weights' rounding" if is_uds else GOLDEN_CONTROL,
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from uds_bench.audits.metrics.faithfulness import faithfulness
 from uds_bench.metrics.erasure import TAU, erasure
-from uds_bench.scores import ENOUGH, Score
+from uds_bench.scores import LEAST_SCORED, Score
 
 TAUS = (0.02, TAU, 0.1)
 SCOPES = ("block", "attention", "attention_residual", "mlp")
@@ -46,7 +46,7 @@ def at_tau(score: Score, tau: float) -> tuple[float | None, int]:
         return None, 0
     values = erasure(*found, tau=tau).score
     scored = values[np.isfinite(values)]
-    enough = len(scored) > 0 and len(scored) >= ENOUGH * len(score.per_fact)
+    enough = len(scored) > 0 and len(scored) >= LEAST_SCORED * len(score.per_fact)
     return (math.fsum(scored) / len(scored) if enough else None), len(scored)
 
 

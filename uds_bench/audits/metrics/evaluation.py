@@ -16,7 +16,7 @@ from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.robustness import Robustness, robustness
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.metric import Metric
-from uds_bench.scores import ENOUGH, Score, Scores
+from uds_bench.scores import LEAST_SCORED, Score, Scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +175,7 @@ def _unusable(score: Score | None) -> str | None:
         return "not scored"
     if score.value is None or not math.isfinite(score.value):
         return str(score.notes.get("undefined") or "no finite value")
-    if len(score.scored) < ENOUGH * len(score.per_fact):
+    if len(score.scored) < LEAST_SCORED * len(score.per_fact):
         return f"{len(score.scored)} of {len(score.per_fact)} facts scored"
     return None
 

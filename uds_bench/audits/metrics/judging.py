@@ -23,7 +23,7 @@ from uds_bench.scores import Score, Scores
 from uds_bench.scoring.runner import Request
 from uds_bench.storage import content_key
 
-SILENT = next(spec.bound for spec in claims.CLAIMS if spec.id == "depth.hidden")
+SILENT_SHARE = next(spec.bound for spec in claims.CLAIMS if spec.id == "depth.hidden")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class MetaEvaluation:
             reasons = dict.fromkeys(why for request, why in self.failed.items() if request.metric == KNOWN)
             because = f" ({'; '.join(reasons)})" if reasons else ""
             raise UdsError(f"there is no {KNOWN} of {', '.join(unknown)}, so that who is silent is not known{because}")
-        return [name for name in self.models.candidates if told[name] <= SILENT * told[self.models.full]]
+        return [name for name in self.models.candidates if told[name] <= SILENT_SHARE * told[self.models.full]]
 
     def rounding(self, checkpoint: str, attack: str = NONE) -> float:
         """A number in [0, 1) made of the digest of the weights alone; NaN where UDS was not scored."""

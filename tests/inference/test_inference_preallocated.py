@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers.cache_utils import DynamicLayer
 
-from uds_bench.inference import roomy
-from uds_bench.inference.roomy import RoomyLayer
+from uds_bench.inference import preallocated
+from uds_bench.inference.preallocated import PreallocatedLayer
 
 STEPS = st.one_of(
     st.tuples(st.just("add"), st.integers(1, 5)),
@@ -24,10 +24,10 @@ STEPS = st.one_of(
 @settings(max_examples=40, deadline=None)
 def test_it_holds_what_the_librarys_own_holds(room: int, steps: list[tuple[str, int]]) -> None:
     generator = torch.Generator().manual_seed(0)
-    own, plain = RoomyLayer(), DynamicLayer()
+    own, plain = PreallocatedLayer(), DynamicLayer()
     rows = 2
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(roomy, "ROOM", room)
+        patch.setattr(preallocated, "ROOM", room)
         for what, number in [("add", 3), *steps]:
             if what == "add":
                 keys, values = torch.randn(2, rows, 2, number, 4, generator=generator)
@@ -48,9 +48,9 @@ def test_it_holds_what_the_librarys_own_holds(room: int, steps: list[tuple[str, 
 
 
 def test_it_copies_once_in_so_many_tokens() -> None:
-    layer, one = RoomyLayer(), torch.zeros(1, 1, 1, 2)
+    layer, one = PreallocatedLayer(), torch.zeros(1, 1, 1, 2)
     places = set()
-    for _ in range(1 + roomy.ROOM):
+    for _ in range(1 + preallocated.ROOM):
         layer.update(one, one)
         places.add(layer.keys.data_ptr())
     assert len(places) == 1

@@ -14,7 +14,7 @@ ROOM = 64
 Grown = tuple[torch.Tensor, torch.Tensor]
 
 
-class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
+class PreallocatedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
     """Keys and values [rows, heads, tokens, head width] at the front of buffers that are longer than they are."""
 
     _rooms: Grown | None = None
@@ -45,10 +45,10 @@ def _room(kept: torch.Tensor | None, new: torch.Tensor, held: int) -> torch.Tens
     return room
 
 
-def roomy_cache(model: Any) -> DynamicCache:
+def preallocated_cache(model: Any) -> DynamicCache:
     """An empty cache of a model's own kinds of layers (sliding ones stay as they are), the plain ones with room."""
     cache = DynamicCache(config=model.config)
     layers: Any = cache.layers
-    roomy: Any = RoomyLayer
-    cache.layers = [roomy() if type(layer) is DynamicLayer else layer for layer in layers]
+    made: Any = PreallocatedLayer
+    cache.layers = [made() if type(layer) is DynamicLayer else layer for layer in layers]
     return cache
