@@ -1,6 +1,7 @@
 """--uds-json FILE: the run report, strict JSON, with everything that a reader needs."""
 
 import json
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,16 @@ def test_the_scores_are_there_fact_by_fact(bench: Bench) -> None:
     assert row["n_planned"] == len(row["per_fact"]) == row["n_scored"] + row["n_invalid"] == 24
     assert row["ci"][0] <= row["value"] <= row["ci"][1]
     assert row["value"] == pytest.approx(sum(f["value"] for f in row["per_fact"]) / 24)
+
+
+def test_a_junit_file_has_what_each_claim_came_to(bench: Bench) -> None:
+    bench.manifest(["copy"])
+    ran = bench.run(DEPTH, "-k", "test_score", "--junitxml", bench.folder / "junit.xml")
+    (case,) = ElementTree.parse(bench.folder / "junit.xml").iter("testcase")
+    claim = ran.claims["depth.score[copy]"]
+    told = {one.get("name"): one.get("value") for one in case.iter("property")}
+    assert told == {f"uds_{key}": str(claim[key]) for key in ("name", "status", "verdict", "observed", "message")}
+    assert told["uds_verdict"] == "fail"
 
 
 def test_values_that_are_not_finite_are_null(bench: Bench) -> None:

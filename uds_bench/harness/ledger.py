@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 
+JUNIT = ("name", "status", "verdict", "cause", "observed", "message")
+"""What a JUnit file has of a claim, as properties of its test."""
+
+
 class Ledger:
     """Lives in every process; the one without workers above it adds up and reports."""
 
@@ -73,7 +77,8 @@ class Ledger:
         if decides_claim(item):
             record = self._record_of(item, report, call)
             if record is not None:
-                report.__dict__["uds_claim"] = record.to_json()  # pytest sends it on, to other processes too
+                report.__dict__["uds_claim"] = row = record.to_json()  # pytest sends it on, to other processes too
+                item.user_properties += [(f"uds_{key}", row[key]) for key in JUNIT if row[key] is not None]
                 if not record.is_good and not (report.outcome == "failed" and _has_traceback(call)):
                     report.outcome, report.longrepr = "failed", record.failure_text()
         return report
