@@ -12,7 +12,7 @@ from small_runs import Bench
 from uds_bench.attacks import find_attack
 from uds_bench.audits.metrics import (
     CheckContext,
-    Checked,
+    CheckResult,
     Models,
     check_metric,
     conformance,
@@ -45,7 +45,7 @@ def small_trial(models: Path) -> CheckContext:
     )
 
 
-def failed(results: list[Checked]) -> set[str]:
+def failed(results: list[CheckResult]) -> set[str]:
     assert [result.check for result in results] == list(CHECKS)
     assert all(result.text for result in results)
     return {result.check for result in results if result.outcome == "fail"}
