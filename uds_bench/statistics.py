@@ -89,8 +89,27 @@ def cluster_bootstrap(
     means = sums[draws].sum(1) / counts[draws].sum(1)
     if np.ptp(means) <= ROUNDING_ERROR * np.abs(x).max():
         means = np.full(1, x.mean())  # equal but for the order of summing: no spread
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), f"percentile bootstrap over clusters, B={resamples}, seed {seed}", units)
+    return between_percentiles(means, f"percentile bootstrap over clusters, B={resamples}, seed {seed}", units, level)
+
+
+def between_percentiles(draws: ArrayLike, method: str, units: int, level: float = LEVEL) -> Interval:
+    """The interval that holds the middle of a statistic's resamples.
+
+    Args:
+        draws: [resamples], the statistic of each, finite.
+        method: how they were drawn, in words.
+        units: how many were drawn from.
+        level: share of the resamples inside.
+
+    Returns:
+        The two percentiles, half of the rest below and half above.
+
+    Example:
+        >>> between_percentiles(range(101), "by hand", units=10, level=0.9)
+        Interval(low=5.0, high=95.0, method='by hand', units=10)
+    """
+    low, high = np.quantile(np.asarray(draws, dtype=float), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), method, units)
 
 
 @lru_cache(maxsize=1)
@@ -140,9 +159,8 @@ def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[A
         drawn = rng.integers(0, len(places), size=(RESAMPLES, len(places)))
         means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
         units.append(len(places))
-    low, high = np.quantile(means[0] - means[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     method = f"percentile bootstrap, sides apart, B={RESAMPLES}, seed {SEED}"
-    return Interval(float(low), float(high), method, min(units))
+    return between_percentiles(means[0] - means[1], method, min(units))
 
 
 def zero_rate_bound(units: int, level: float = LEVEL) -> float:
@@ -200,9 +218,8 @@ def auc_interval(
         low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
         return Interval(low, high, "exact bound, every pair in the same order", units)
     draws = auc_resamples(p, n, positive_clusters, negative_clusters, resamples, seed)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     method = f"percentile bootstrap over clusters of both sides, B={resamples}, seed {seed}"
-    return Interval(float(low), float(high), method, units)
+    return between_percentiles(draws, method, units, level)
 
 
 def auc_resamples(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, drawn
+from uds_bench.statistics import RESAMPLES, SEED, Interval, between_percentiles, drawn
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,4 @@ def percentile_interval(values: Array, units: int) -> Interval:
     """The interval between the percentiles of a value's resamples; no bounds where a resample is undefined."""
     if not len(values) or not np.isfinite(values).all():
         return Interval(math.nan, math.nan, "undefined in some resamples", units)
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    method = f"percentile bootstrap over clusters, B={len(values)}, seed {SEED}"
-    return Interval(float(low), float(high), method, units)
+    return between_percentiles(values, f"percentile bootstrap over clusters, B={len(values)}, seed {SEED}", units)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.scores import Score
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, Rate, mean, zero_rate_bound
+from uds_bench.statistics import RESAMPLES, SEED, Interval, Rate, between_percentiles, mean, zero_rate_bound
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,11 @@ def over_tasks(values: Sequence[Sequence[float]], least: float) -> Rate:
         return Rate(math.nan, Interval(math.nan, math.nan, "no finite values", 0))
     found, rng = mean(float(one.mean()) for one in tasks), np.random.default_rng(SEED)
     drawn = np.mean([_drawn(one, rng) for one in tasks], axis=0)
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    method, units = f"percentile bootstrap within tasks, B={RESAMPLES}, seed {SEED}", sum(one.size for one in tasks)
+    interval = between_percentiles(drawn, method, units)
     reach = zero_rate_bound(len(tasks) * min(one.size for one in tasks))
-    return Rate(
-        found,
-        Interval(
-            max(least, min(float(low), found - reach)),
-            min(1.0, max(float(high), found + reach)),
-            f"percentile bootstrap within tasks, B={RESAMPLES}, seed {SEED}",
-            sum(one.size for one in tasks),
-        ),
-    )
+    low, high = max(least, min(interval.low, found - reach)), min(1.0, max(interval.high, found + reach))
+    return Rate(found, replace(interval, low=low, high=high))
 
 
 def _drawn(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.audits.metrics.faithfulness import Faithfulness
-from uds_bench.statistics import LEVEL, RESAMPLES, SEED, Interval, cluster_bootstrap
+from uds_bench.statistics import RESAMPLES, SEED, Interval, between_percentiles, cluster_bootstrap
 from uds_bench.verdicts import Step
 
 METHOD = f"paired percentile bootstrap over models, B={RESAMPLES}, seed {SEED}"
@@ -56,5 +56,4 @@ def _resampled(found: Faithfulness) -> NDArray[np.float64]:
 
 
 def _interval(differences: NDArray[np.float64], found: Faithfulness) -> Interval:
-    low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(low), float(high), METHOD, min(len(found.positive), len(found.negative)))
+    return between_percentiles(differences, METHOD, min(len(found.positive), len(found.negative)))

@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.audits.metrics.faithfulness import require_knowledge
 from uds_bench.metrics.metric import Direction
-from uds_bench.statistics import RESAMPLES, SEED, Interval
+from uds_bench.statistics import RESAMPLES, SEED, Interval, between_percentiles
 
 
 def regained(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
@@ -48,10 +48,8 @@ def _interval(x: NDArray[np.float64], y: NDArray[np.float64], level: float) -> I
     draws = np.random.default_rng(SEED).integers(0, x.size, size=(RESAMPLES, x.size))
     # A resample in which one side is constant shows no relation: 0, which never helps a claim that there is one.
     found = np.nan_to_num(_spearman(x[draws], y[draws]), nan=0.0)
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(
-        float(low), float(high), f"percentile bootstrap over models, B={RESAMPLES}, seed {SEED}", int(x.size)
-    )
+    method = f"percentile bootstrap over models, B={RESAMPLES}, seed {SEED}"
+    return between_percentiles(found, method, int(x.size), level)
 
 
 def _spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
