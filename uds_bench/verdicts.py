@@ -151,7 +151,7 @@ def decide_equivalence(observed: float | None, interval: Interval | None, margin
 
 
 def decide_identity(observed: float | None, expected: float, tolerance: float, what: str) -> Decision:
-    """PASS if |observed - expected| <= tolerance, exactly where that is 0; a value that is not finite FAILs."""
+    """PASS if `abs(observed - expected) <= tolerance`, exactly where that is 0; a value that is not finite FAILs."""
     if observed is None or not math.isfinite(observed):
         return Decision(Verdict.FAIL, None, None, f"{what}: no finite value was observed")
     gap = abs(observed - expected)

@@ -176,7 +176,7 @@ class Claim:
         remark: str = "",
         provenance: Any = None,
     ) -> Decision:
-        """An exact statement: |observed - expected| <= tolerance."""
+        """An exact statement: `abs(observed - expected) <= tolerance`."""
         spec = replace(self._spec(id, "identity", None, None, what), bound=tolerance)
         decision = _remarked(verdicts.decide_identity(observed, expected, tolerance, what), remark)
         decided = [_held(c, verdicts.decide_identity(c.value, expected, tolerance, c.name)) for c in controls]

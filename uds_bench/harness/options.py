@@ -16,7 +16,7 @@ Profile = Literal["quick", "zoo", "full"]
 RECORDED: Profile = "quick"
 """The profile that goldens are of: what is judged over models depends on which models they are."""
 
-_OPTIONS: tuple[tuple[str, str, str], ...] = (
+OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("manifest", "FILE", "manifest of the checkpoints to judge (default: the shipped models)"),
     (
         "profile",
@@ -50,7 +50,7 @@ class Settings:
 
 def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("uds", "uds_bench: proving that a language model has forgotten")
-    for name, metavar, text in _OPTIONS:
+    for name, metavar, text in OPTIONS:
         group.addoption(f"--uds-{name}", metavar=metavar, default=None, help=text)
         parser.addini(f"uds_{name}", f"default of --uds-{name}", default="")
     group.addoption("--uds-record", metavar="REASON", default=None, help="record goldens, saying why")
@@ -61,7 +61,7 @@ def read_settings(config: pytest.Config) -> Settings:
     """The options of this run. Raises ConfigurationError with one line for a value that cannot be used."""
     from uds_bench.storage import default_cache, require_writable
 
-    values = {name: _value(config, name) for name, _, _ in _OPTIONS}
+    values = {name: _value(config, name) for name, _, _ in OPTIONS}
     profile, draw = _profile(values["profile"]), _draw(values["draw"])
     if draw and profile == RECORDED and not values["manifest"]:
         raise ConfigurationError("--uds-draw: shipped models have no draws: add --uds-profile zoo")
