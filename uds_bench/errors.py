@@ -13,6 +13,10 @@ class CheckpointError(UdsError):
     """A checkpoint that cannot be loaded, read or compared with the full model."""
 
 
+class ExtraError(UdsError):
+    """A package that only some runs need is not installed; the claims that need it are undecided, others are not."""
+
+
 class FactError(UdsError):
     """A fact, or a source of facts, that cannot be used."""
 

@@ -20,7 +20,7 @@ from task_files import documents, write_group, write_task
 from uds_bench.audits.localization import tasks, utility
 from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
 
@@ -265,5 +265,5 @@ def test_the_tasks_of_lacuna_are_known_without_reading_every_file() -> None:
 
 def test_without_the_package_the_line_says_how_to_install_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lm_eval", None)
-    with pytest.raises(ConfigurationError, match=r'cannot be imported .*: pip install "uds-bench\[lm-eval\]"'):
+    with pytest.raises(ExtraError, match=r"needs lm_eval, which is missing: pip install 'uds-bench\[lm-eval\]'$"):
         tasks.require(["mine"], folder)

@@ -17,6 +17,7 @@ from uds_bench.checkpoints.source import one_line, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import check_finite, finite, weight_files
 from uds_bench.errors import CheckpointError
+from uds_bench.extras import require
 
 PLACEHOLDERS = frozenset({"<image_soft_token>"})
 """Tokens without an embedding, which no text becomes: Gemma 3's text models keep it for images."""
@@ -91,6 +92,7 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     dtype = getattr(torch, dtype_name(spec, device))
     options: dict[str, Any] = {}
     if spec.quantization:
+        require(f"{spec.quantization} of {spec.model}", "bitsandbytes")
         for path in files:  # NF4 would hide a NaN in its codes
             check_finite(path)
         from uds_bench.checkpoints.quantization import (

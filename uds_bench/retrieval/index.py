@@ -6,6 +6,7 @@ import re
 from typing import Any, cast
 
 from uds_bench.errors import ConfigurationError
+from uds_bench.extras import require
 from uds_bench.retrieval.encoder import Vectors
 
 PARAMETER = re.compile(r"(\w+)\s*=\s*(\d+(?:\.\d+)?)")
@@ -17,6 +18,7 @@ def index_of(vectors: Vectors, name: str) -> Any:
     `name`: a factory name and, after a semicolon, FAISS search parameters: `IVF4096,SQ8; nprobe=32`. Raises
     ConfigurationError where either is none of FAISS's, does not fit the width, or needs more rows to be trained on.
     """
+    require("a dense retriever", "faiss")
     import faiss  # takes a second to import
 
     factory, _, search = name.partition(";")

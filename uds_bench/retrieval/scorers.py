@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from uds_bench.extras import require
 from uds_bench.retrieval.encoder import Encoder
 from uds_bench.retrieval.index import index_of
 from uds_bench.retrieval.settings import RetrieverSettings
@@ -60,6 +61,7 @@ class Sparse:
             self._vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
             self._matrix = self._vectorizer.fit_transform(self._texts)
         else:
+            require("a bm25 retriever", "bm25s")
             import bm25s
 
             self._bm25 = bm25s.BM25()

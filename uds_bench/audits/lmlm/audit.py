@@ -16,6 +16,7 @@ from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.extras import LMLM, require
 from uds_bench.retrieval.settings import SWEPT, RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner
@@ -133,7 +134,8 @@ def _swept(settings: RetrieverSettings, name: str | None) -> RetrieverSettings:
 
 
 def read(section: Lmlm) -> tuple[Cell, ...]:
-    """The databases with their prompts."""
+    """The databases with their prompts. Raises ExtraError before any model is loaded."""
+    require("the lmlm audit", *LMLM)
     return cells_of(section)
 
 

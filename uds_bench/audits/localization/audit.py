@@ -224,7 +224,7 @@ def _least(found: Rate) -> float:
 
 
 def require_tasks(section: Localization) -> None:
-    """Raises ConfigurationError, in a line, where the manifest names benchmarks that cannot be asked."""
+    """Raises UdsError, in a line, where the manifest names benchmarks that cannot be asked."""
     if section.tasks:
         tasks.require(section.tasks, _task_folder(section))
 

@@ -22,18 +22,18 @@ import torch
 
 from uds_bench.checkpoints.source import one_line
 from uds_bench.errors import ConfigurationError
+from uds_bench.extras import require as require_extra
 from uds_bench.statistics import SEED
 from uds_bench.storage import content_key, file_digest
 
 KIND, RIGHT = "multiple_choice", "acc"
 """What a task puts out, and the metric that says of each of its documents whether it was answered rightly."""
-EXTRA = 'pip install "uds-bench[lm-eval]"'
 Tasks = Mapping[str, Mapping[str, Any]]
 """By name as it was asked for, the tasks that count under it, by their own."""
 
 
 def require(names: Sequence[str], folder: Path | None = None) -> None:
-    """Raises ConfigurationError, in a line, where the package is missing, and for a name that is no task, or one of a
+    """Raises ExtraError where the package is missing, and ConfigurationError for a name that is no task, or one of a
     task that does not choose among answers. Documents are not loaded."""
     _catalogue(names, folder)
 
@@ -87,15 +87,13 @@ def alone() -> Iterator[None]:
 
 def _catalogue(names: Sequence[str], folder: Path | None) -> Any:
     """A TaskManager that knows the names, all of them checked."""
-    try:
-        from lm_eval import tasks
-    except ImportError as error:
-        raise ConfigurationError(
-            f"tasks = {list(names)} are run by lm-evaluation-harness, which cannot be imported ({one_line(error)}): "
-            f"{EXTRA}, or remove tasks"
-        ) from error
+    require_extra(f"[localization] tasks = {list(names)}", "lm_eval")
+    from lm_eval import tasks
+
     if not hasattr(tasks.TaskManager, "load"):
-        raise ConfigurationError(f"lm-evaluation-harness {version('lm_eval')} is too old to run tasks: {EXTRA}")
+        raise ConfigurationError(
+            f"lm-evaluation-harness {version('lm_eval')} is too old to run tasks: pip install 'uds-bench[lm-eval]'"
+        )
     state = tuple((str(file), file.stat().st_mtime_ns) for file in _own_files(folder))
     return _checked(tuple(names), folder, state)
 
