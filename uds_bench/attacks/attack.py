@@ -21,7 +21,7 @@ class Attack:
     """`apply(spec, device, facts)` loads the checkpoint and changes it; `facts`: the forget split.
 
     `settings` are all that the change depends on; `version` rises when its code changes what comes out.
-    `source`: paper and section.
+    `source`: paper and section. `needs`: packages of an extra without which it cannot be made.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Attack:
     source: str
     apply: Callable[[CheckpointSpec, str, FactSet], Checkpoint]
     settings: dict[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

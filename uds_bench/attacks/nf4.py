@@ -20,4 +20,4 @@ def _apply(spec: CheckpointSpec, device: str, facts: FactSet) -> Checkpoint:
 
 def nf4() -> Attack:
     """NF4 with double quantization (UDS guide, section 4.1); it has no settings."""
-    return Attack("nf4", 1, "UDS guide, section 4.1", _apply)
+    return Attack("nf4", 1, "UDS guide, section 4.1", _apply, needs=("bitsandbytes",))

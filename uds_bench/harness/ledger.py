@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from uds_bench.claims.record import ClaimRecord, decides_something, finite
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.publishing import publish
@@ -107,7 +107,8 @@ class Ledger:
         if call.excinfo is not None:
             error = call.excinfo.value
             text = " ".join(str(error).split()) or type(error).__name__
-            return rules.undecided(name, subject, item.nodeid, text, Cause.CRASHED)
+            cause = Cause.MISSING if isinstance(error, ExtraError) else Cause.CRASHED
+            return rules.undecided(name, subject, item.nodeid, text, cause)
         return rules.undecided(name, subject, item.nodeid, "its test ended without deciding it", Cause.MISSING)
 
     def pytest_runtest_logreport(self, report: Any) -> None:

@@ -16,6 +16,7 @@ from filelock import FileLock
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
+from uds_bench.extras import require
 from uds_bench.facts import FactSet
 from uds_bench.scores import Score, summarise
 from uds_bench.scoring.evaluator import Evaluator
@@ -82,6 +83,7 @@ class ScoreRunner:
         """The score wanted. If it is not stored, everything in `plan` that is missing is computed with it."""
         found = self.stored(request)
         if found is None:
+            self._require_extras(request)
             self._raise_if(request)
             with FileLock(self.store.lock):
                 self._crew.score(self.work([request, *plan]))
@@ -250,6 +252,13 @@ class ScoreRunner:
         )
         self.store.write(cell, score)
         self._scores[cell] = score
+
+    def _require_extras(self, request: Request) -> None:
+        """Raises ExtraError here, in the process whose claim it leaves undecided, and before anything is loaded."""
+        if request.attack != NONE:
+            require(f"the attack {request.attack}", *self.attack(request.attack).needs)
+        if quantization := self.spec(request.checkpoint).quantization:
+            require(f"{request.checkpoint}, in {quantization},", "bitsandbytes")
 
     def _raise_if(self, request: Request) -> None:
         """Raise what was met before: by the request itself, or by loading what it is about."""

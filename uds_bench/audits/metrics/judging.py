@@ -16,7 +16,7 @@ from uds_bench.audits.metrics.evaluation import MetricRow, Models, evaluate
 from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED, UTILITY
 from uds_bench.claims.goldens import SAME
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
@@ -100,6 +100,8 @@ def judge(section: Depth, facts: FactSet, score: Callable[[Request], Score]) -> 
     for request in requests(models, robust=not missing):
         try:
             found.append(score(request))
+        except ExtraError:  # it is asked for, and one command mends it: nothing is judged without it
+            raise
         except UdsError as error:
             failed[request] = str(error)
     scores = Scores(found)
