@@ -1,4 +1,4 @@
-"""Packages of the extras that are missing: claims that need one are undecided and say what to install, no others are."""
+"""Packages of extras that are missing: the claims that need them are undecided and say so, and no others are."""
 
 from __future__ import annotations
 
