@@ -265,7 +265,7 @@ def test_tasks_that_cannot_be_asked_are_one_line_before_anything_is_loaded(bench
         patch.setitem(sys.modules, "lm_eval", None)
         ran = bench.run(SUITE, store=known / "store")
     assert ran.code == 1
-    assert {claim["verdict"] for claim in ran.claims.values()} == {"inconclusive"}
+    assert {claim["verdict"] for claim in ran.claims.values()} == {"undecided"}
     assert "pip install 'uds-bench[lm-eval]'" in ran.text
     assert ran.report is not None
     assert ran.report["loads"] == {}
