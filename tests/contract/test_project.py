@@ -1,0 +1,45 @@
+"""The project's face: one version, workflows that name environments there are, an alias that brings this project."""
+
+import configparser
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import uds_bench
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def project(place: Path) -> dict:
+    return tomllib.loads((place / "pyproject.toml").read_text())["project"]
+
+
+def test_there_is_one_version() -> None:
+    alias = project(ROOT / "packaging" / "pytest-uds-bench")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"]
+    assert {project(ROOT)["version"], alias["version"], cited} == {uds_bench.__version__}
+    assert alias["dependencies"] == [f"uds-bench=={uds_bench.__version__}"]
+    assert alias["name"].startswith("pytest-")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_name_environments_that_there_are(workflow: Path) -> None:
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / "tox.ini")
+    known = {section.removeprefix("testenv:") for section in tox.sections() if section.startswith("testenv:")}
+    for job in yaml.safe_load(workflow.read_text())["jobs"].values():
+        named = set(job.get("strategy", {}).get("matrix", {}).get("env", []))
+        for step in job["steps"]:
+            named |= set(re.findall(r"tox -e (\w+)", step.get("run", "")))
+        assert named <= known
+
+
+def test_what_is_published_is_there() -> None:
+    matrix = yaml.safe_load((ROOT / ".github" / "workflows" / "publish.yml").read_text())
+    for place in matrix["jobs"]["publish"]["strategy"]["matrix"]["project"]:
+        assert project(ROOT / place)
+    assert {"Homepage", "Documentation", "Issues", "Changelog"} <= set(project(ROOT)["urls"])
