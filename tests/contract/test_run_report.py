@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from made_reports import claim, run_of
 
-from uds_bench.claims.record import STATUSES
+from uds_bench.claims.record import STATUSES, ClaimRecord, Control
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
+from uds_bench.statistics import Interval
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "run_report.schema.json"
 
@@ -31,7 +35,7 @@ def test_it_is_read_back_as_it_was_written() -> None:
         ({"claims": [{"id": "a"}]}, "run.json: is no run report (claims.0.subject: Field required): write it again"),
         ({"claims": [claim("a").to_json() | {"verdict": "fine"}]}, "is no run report (claims.0.verdict: "),
         ({"claims": [claim("a").to_json() | {"flag": "odd"}]}, "is no run report (claims.0.flag: "),
-        ({"claims": [claim("a").to_json() | {"observed": True}]}, "is no run report (claims.0.observed: "),
+        ({"claims": [claim("a").to_json() | {"observed": "0.5"}]}, "is no run report (claims.0.observed: "),
         ({"claims": [claim("a").to_json() | {"more": 1}]}, "is no run report (claims.0.more: "),
         ({"summary": {"planned": -1}}, "is no run report (summary.planned: "),
         ({"manifest": None}, "is no run report (manifest: "),
@@ -43,6 +47,17 @@ def test_what_is_no_report_is_one_line(change: dict[str, object], told: str) -> 
         RunReport.read(run_of(claim("a")).to_json() | change, "run.json")
     assert told in str(raised.value)
     assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5), torch.tensor(0.5), np.array(0.5), np.float16(0.5)])
+def test_numbers_of_a_tests_own_kind_are_kept_as_plain_ones(value: Any) -> None:
+    around = Interval(value, np.float32(0.75), "bootstrap", np.int64(9))  # type: ignore[arg-type]
+    control = Control("full", "fail", "fail", value, around, np.bool_(True))  # type: ignore[arg-type]
+    record = claim("a", observed=value, interval=around, controls=(control,), shortfall=value, provenance={"n": value})
+    row = json.loads(json.dumps(record.to_json(), allow_nan=False))
+    assert row["observed"] == row["interval"]["low"] == row["controls"][0]["observed"] == row["provenance"]["n"] == 0.5
+    assert ClaimRecord.from_json(row) == record
+    assert [claim("a", observed=odd).observed for odd in (True, np.int64(3), float("nan"))] == [1.0, 3.0, None]
 
 
 def test_the_published_schema_is_that_of_the_record() -> None:

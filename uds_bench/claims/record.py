@@ -34,12 +34,20 @@ def finite(value: Any) -> Any:
 
 
 def _shown(interval: Any) -> Any:
-    """None for an interval that was made of no finite value."""
-    known = not isinstance(interval, Interval) or math.isfinite(interval.low + interval.high)
-    return interval if known else None
+    """Plain numbers; None for an interval that was made of no finite value."""
+    if not isinstance(interval, Interval):
+        return interval
+    known = math.isfinite(interval.low + interval.high)
+    return Interval(float(interval.low), float(interval.high), interval.method, int(interval.units)) if known else None
 
 
-Number = Annotated[float | None, Strict(), BeforeValidator(finite)]
+def _number(value: Any) -> Any:
+    """A float of any scalar, also of a test's own kind; text stays text, and is refused."""
+    plain = finite(value)
+    return float(plain) if isinstance(plain, int) else plain
+
+
+Number = Annotated[float | None, Strict(), BeforeValidator(_number)]
 Shown = Annotated[Interval | None, BeforeValidator(_shown)]
 Plain = Annotated[dict[str, Any], BeforeValidator(finite)]
 CONFIG = ConfigDict(extra="forbid")
