@@ -36,6 +36,7 @@ class Interval:
 
     @property
     def width(self) -> float:
+        """High minus low, in the unit of what it bounds."""
         return self.high - self.low
 
     @property
@@ -52,7 +53,18 @@ class Rate:
     interval: Interval
 
     def less(self, by: float) -> Rate:
-        """The same above another mark than 0."""
+        """The same above another mark than 0.
+
+        Args:
+            by: What is taken off the value and both bounds, in their unit.
+
+        Returns:
+            A rate as wide as this one.
+
+        Example:
+            >>> Rate(0.75, Interval(0.5, 1.0, "by hand", 8)).less(0.25)
+            Rate(value=0.5, interval=Interval(low=0.25, high=0.75, method='by hand', units=8))
+        """
         interval = replace(self.interval, low=self.interval.low - by, high=self.interval.high - by)
         return Rate(self.value - by, interval)
 
@@ -73,9 +85,32 @@ def cluster_bootstrap(
 ) -> Interval:
     """Percentile bootstrap interval of the mean over facts, resampling clusters (authors, subjects) with replacement.
 
-    `limits` is the metric's range. Where every value sits on one of its ends the bootstrap has no width and would
-    decide anything; the exact bound for a mean in that range takes its place: were the mean further than
-    1 - (alpha/2)^(1/clusters) of the range away, so many clusters at the end would be less likely than alpha/2.
+    Where every value sits on one end of `limits` the bootstrap has no width and would decide anything; the exact bound
+    for a mean in that range takes its place: were the mean further than 1 - (alpha/2)^(1/clusters) of the range away,
+    so many clusters at the end would be less likely than alpha/2.
+
+    Args:
+        values: One number a fact, [facts].
+        clusters: What each fact belongs to, [facts].
+        limits: The metric's range; None for one without ends.
+        level: Share of intervals that are to hold the mean, 0 to 1.
+        resamples: How often clusters are drawn.
+        seed: Of the draws.
+
+    Returns:
+        Bounds in the unit of the values, over as many units as there are clusters; NaN over none where there is no
+        value, one is not finite, or the clusters are of other facts.
+
+    Source: Efron, 1979; the bound by inverting the binomial test.
+
+    Example:
+        Of two clusters one draw in four holds the first alone, and one the second:
+
+        >>> found = cluster_bootstrap([0.0, 0.0, 1.0], ["a", "a", "b"])
+        >>> found.low, found.high, found.units
+        (0.0, 1.0, 2)
+        >>> round(cluster_bootstrap([0.0] * 10, range(10), limits=(0.0, 1.0)).high, 4)  # 1 - 0.025 ** 0.1
+        0.3085
     """
     x = np.asarray(values, dtype=float)
     if x.size == 0 or x.size != len(clusters) or not np.isfinite(x).all():
@@ -137,6 +172,18 @@ def paired_bootstrap(values: Sequence[float], clusters: Sequence[Any]) -> Interv
 
     Where nothing differs it has no width; the exact bound takes its place: were the share of clusters that differ above
     1 - (alpha/2)^(1/clusters), so many without one would be less likely than alpha/2.
+
+    Args:
+        values: One difference a fact, [facts], second model less first.
+        clusters: What each fact belongs to, [facts].
+
+    Returns:
+        Bounds of the mean difference, -1 to 1 at `LEVEL`; above 0 is more of the second. NaN without a finite value.
+
+    Example:
+        >>> found = paired_bootstrap([0.0] * 10, range(10))
+        >>> round(found.low, 4), round(found.high, 4)
+        (-0.3085, 0.3085)
     """
     if len(values) and all(value == 0 for value in values):
         units = len(set(clusters))
@@ -148,6 +195,19 @@ def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[A
     """Interval of mean(first) - mean(second), each a list of (cluster, value), whose clusters are drawn apart.
 
     A cluster that stands on both sides is drawn as two, which widens the interval where both rise and fall with it.
+
+    Args:
+        first: Cluster and value of each fact of one side, [facts].
+        second: The same of the other side, [others].
+
+    Returns:
+        Bounds in the unit of the values; above 0 is more on the first side; `units` of the side with fewer clusters.
+        NaN over none where a side is empty.
+
+    Example:
+        >>> found = apart_bootstrap([("a", 0.75), ("b", 0.75)], [("c", 0.25)])
+        >>> found.low, found.high, found.units
+        (0.5, 0.5, 1)
     """
     if not first or not second:
         return Interval(math.nan, math.nan, "nothing on one side", 0)
@@ -164,23 +224,76 @@ def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[A
 
 
 def zero_rate_bound(units: int, level: float = LEVEL) -> float:
-    """The upper limit of a rate that none of so many independent units shows: 1 - (alpha/2)^(1/units), 1 of none."""
+    """The upper limit of a rate that none of so many independent units shows: 1 - (alpha/2)^(1/units).
+
+    Args:
+        units: How many were looked at.
+        level: Share of intervals that are to hold the rate, 0 to 1; alpha is 1 - level.
+
+    Returns:
+        A share, 0 to 1, lower the more were looked at; 1 of none.
+
+    Source: Clopper and Pearson, 1934, for no success.
+
+    Example:
+        >>> zero_rate_bound(1), zero_rate_bound(0)  # one unit: 1 - 0.025
+        (0.975, 1.0)
+    """
     return 1 - ((1 - level) / 2) ** (1 / units) if units else 1.0
 
 
 def finite_or_none(value: float) -> float | None:
-    """None for NaN and infinity, which strict JSON has no word for."""
+    """None for NaN and infinity, which strict JSON has no word for.
+
+    Args:
+        value: Any number.
+
+    Returns:
+        The number itself, or None.
+
+    Example:
+        >>> [finite_or_none(value) for value in (0.5, math.nan, -math.inf)]
+        [0.5, None, None]
+    """
     return value if math.isfinite(value) else None
 
 
 def mean(values: Iterable[float]) -> float:
-    """NaN where there is none."""
+    """The arithmetic mean, whatever the order of what it is of.
+
+    Args:
+        values: Numbers, [units].
+
+    Returns:
+        A number between the smallest and the largest; NaN where there is none.
+
+    Example:
+        >>> mean([0.0, 0.5, 1.0]), mean([])
+        (0.5, nan)
+    """
     listed = list(values)
     return math.fsum(listed) / len(listed) if listed else math.nan
 
 
 def auc(positive: ArrayLike, negative: ArrayLike) -> float:
-    """Exact P(positive > negative) + P(tie)/2, in [0, 1]; NaN where either side is empty or not finite."""
+    """Exact P(positive > negative) + P(tie)/2, over all pairs.
+
+    Args:
+        positive: Scores of the side that should lie above, [positives], any unit.
+        negative: Scores of the other side, [negatives], the same unit.
+
+    Returns:
+        0 to 1; 1 where all positives lie above, 0.5 where scores say nothing. NaN where either side is empty or not
+        finite.
+
+    Source: Lacuna, section 4.2; Mann and Whitney, 1947.
+
+    Example:
+        Of four pairs three are won and one is tied, (3 + 1/2) / 4:
+
+        >>> auc([2, 3], [1, 2])
+        0.875
+    """
     p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
     if not p.size or not n.size or not (np.isfinite(p).all() and np.isfinite(n).all()):
         return math.nan
@@ -206,7 +319,24 @@ def auc_interval(
     clusters of the smaller side and pair each with another of the larger one: these m pairs are independent, and
     were the AUC a, a fact of one drawn against a fact of the other would be in order with probability a. All m in
     order, so all the more all facts in order, then has a probability of at most a^m: an AUC below (alpha/2)^(1/m) is
-    refuted. No closer bound holds whatever the scores are distributed like. `units` is m.
+    refuted. No closer bound holds whatever the scores are distributed like.
+
+    Args:
+        positive: Scores of the side that should lie above, [positives].
+        negative: Scores of the other side, [negatives].
+        positive_clusters: What each positive belongs to, [positives].
+        negative_clusters: What each negative belongs to, [negatives].
+        level: Share of intervals that are to hold the AUC, 0 to 1.
+        resamples: How often clusters are drawn.
+        seed: Of the draws.
+
+    Returns:
+        Bounds within 0 to 1; `units` is m. NaN over none where there is no AUC or the clusters are of other facts.
+
+    Example:
+        >>> found = auc_interval([6, 7, 8, 9], [1, 2, 3, 4], "abcd", "efgh")
+        >>> round(found.low, 4), found.high  # 0.025 ** (1 / 4)
+        (0.3976, 1.0)
     """
     p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
     value = auc(p, n)
@@ -230,10 +360,27 @@ def auc_resamples(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> NDArray[np.float64]:
-    """[resamples] exact AUCs, the clusters of each side drawn with replacement.
+    """The exact AUC of every resample, the clusters of each side drawn with replacement.
 
     The same clusters and seed give the same draws whatever the values: two models on the same facts are compared draw
     by draw. A cluster that stands on both sides is drawn apart on each.
+
+    Args:
+        positive: Scores of the side that should lie above, [positives].
+        negative: Scores of the other side, [negatives].
+        positive_clusters: What each positive belongs to, [positives].
+        negative_clusters: What each negative belongs to, [negatives].
+        resamples: How often clusters are drawn.
+        seed: Of the draws.
+
+    Returns:
+        [resamples] AUCs, 0 to 1.
+
+    Example:
+        One cluster a side is drawn as it is, and leaves the AUC as it is:
+
+        >>> auc_resamples([2, 3], [1, 2], "aa", "bb", resamples=3).tolist()
+        [0.875, 0.875, 0.875]
     """
     wins, sizes = _wins(positive, negative, positive_clusters, negative_clusters)
     first, second = drawn(wins.shape, resamples, seed)
@@ -244,7 +391,20 @@ def auc_resamples(
 
 @lru_cache(maxsize=8)
 def drawn(units: tuple[int, ...], resamples: int, seed: int) -> list[NDArray[np.float64]]:
-    """How often each unit of each side is drawn, [resamples, units] a side; the same arrays every time, to be read."""
+    """How often each unit of each side is drawn; the same arrays every time, to be read.
+
+    Args:
+        units: How many units each side has.
+        resamples: How often they are drawn.
+        seed: Of the draws, which the sides share.
+
+    Returns:
+        [resamples, units] counts a side; a row adds up to the side's units.
+
+    Example:
+        >>> [side.sum(1).tolist() for side in drawn((2, 3), 4, 0)]
+        [[2.0, 2.0, 2.0, 2.0], [3.0, 3.0, 3.0, 3.0]]
+    """
     rng = np.random.default_rng(seed)
     draws = [rng.multinomial(k, np.full(k, 1 / k), size=resamples).astype(float) for k in units]
     for side in draws:
@@ -268,7 +428,22 @@ def _wins(
 
 
 def harmonic_mean(*values: float) -> float:
-    """HM of non-negative numbers; 0 if any is 0; NaN if any is NaN or negative, or if there is none."""
+    """Harmonic mean of non-negative numbers: the count over the sum of reciprocals.
+
+    Args:
+        values: Numbers, 0 and above, of one unit.
+
+    Returns:
+        At most the arithmetic mean; 0 if any is 0; NaN if any is NaN or negative, or if there is none.
+
+    Source: UDS guide, sections 4.1 and 6.1.
+
+    Example:
+        >>> harmonic_mean(1.0, 0.5, 0.5)  # 3 / (1 + 2 + 2)
+        0.6
+        >>> harmonic_mean(1.0, 0.0)
+        0.0
+    """
     if not values or any(math.isnan(v) or v < 0 for v in values):
         return math.nan
     return 0.0 if 0 in values else len(values) / sum(1 / v for v in values)
@@ -277,7 +452,19 @@ def harmonic_mean(*values: float) -> float:
 def balanced_cut(low: ArrayLike, high: ArrayLike) -> float:
     """The cut with the best balanced accuracy between a pool that should lie below it and one that should not.
 
-    Among equally good cuts, the middle of the widest gap. NaN where a pool is empty or not finite.
+    Args:
+        low: Values that should lie below, [models], any unit.
+        high: Values that should lie at the cut or above, [others], the same unit.
+
+    Returns:
+        A number in the unit of the values: among equally good cuts, the middle of the widest gap. NaN where a pool is
+        empty or not finite.
+
+    Example:
+        Any cut between 2 and 4 parts these pools; the middle of that gap is 3:
+
+        >>> balanced_cut([1, 2], [4, 5])
+        3.0
     """
     a, b = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     if not a.size or not b.size or not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -295,13 +482,32 @@ def balanced_cut(low: ArrayLike, high: ArrayLike) -> float:
 
 
 EXACT_UP_TO = 25
-"""Discordant pairs up to which McNemar's test is exact (LMLM audit, section 5.3)."""
+"""Discordant pairs up to which McNemar's test is exact (LMLM audit, appendix D.1)."""
 
 
 def mcnemar(b: int, c: int) -> tuple[str, float | None, float]:
     """McNemar's test of paired outcomes from their discordant counts: which test, its statistic and its p-value.
 
     Exact two-sided binomial up to `EXACT_UP_TO` discordant pairs, else chi-squared with continuity correction.
+
+    Args:
+        b: Pairs in which the first outcome alone holds.
+        c: Pairs in which the second alone does.
+
+    Returns:
+        The test's name; its statistic, 0 and above, None of the exact test; its p-value, 0 to 1, lower is more
+        evidence that the two differ, 1 without a discordant pair.
+
+    Raises:
+        ValueError: A count is negative.
+
+    Source: LMLM audit, appendix D.1.
+
+    Example:
+        >>> mcnemar(4, 0)  # 2 * 0.5 ** 4
+        ('exact binomial', None, 0.125)
+        >>> mcnemar(30, 10)[1]  # (20 - 1) ** 2 / 40
+        9.025
     """
     from scipy.stats import binomtest, chi2
 
