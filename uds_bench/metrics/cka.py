@@ -29,12 +29,29 @@ Groups = NDArray[np.intp]
 
 
 def weighted_cka(x: Array, y: Array, groups: Groups, weights: Array) -> Array:
-    """Linear CKA of x with y for every row of weights: [rows], 0 to 1, 1 for equal geometry; NaN without variance.
+    """Linear CKA of x with y for every row of weights: how alike the geometry of the same tokens is in two models.
 
-    `x`, `y`: [tokens, width], the same tokens in two models; `groups`: [tokens], what each token belongs to, 0, 1, ...
-    without a gap; `weights`: [rows, groups], how often each group is counted. With centred linear kernels K and L,
-    CKA(x, y) = HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L)); it ignores rotations and scale of either side.
+    With centred linear kernels K and L, CKA(x, y) = HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L)); it ignores rotations and
+    scale of either side.
+
+    Args:
+        x: States in one model, [tokens, width], any unit.
+        y: The same tokens in the other, [tokens, its width].
+        groups: What each token belongs to, [tokens]: 0, 1, ... without a gap.
+        weights: How often each group is counted, [rows, groups].
+
+    Returns:
+        [rows], 0 to 1, 1 for equal geometry; NaN where either side does not vary.
+
     Source: Kornblith et al., 2019, section 3.
+
+    Example:
+        Turned round and doubled, the same geometry; across, the centred kernels are orthogonal:
+
+        >>> x, groups = np.array([[1.0], [-1.0], [0.0], [0.0]]), np.arange(4)
+        >>> across = np.array([[0.0], [0.0], [1.0], [-1.0]])
+        >>> [float(weighted_cka(x, y, groups, np.ones((1, 4)))[0]) for y in (-2 * x, across)]
+        [1.0, 0.0]
     """
     order = np.argsort(groups, kind="stable")
     groups = groups[order]
@@ -78,7 +95,7 @@ def _hsic(one: _Kernel, other: _Kernel, groups: Groups, weights: Array) -> Array
 
 
 def _cubic(a: Array, b: Array, groups: Groups, weights: Array) -> Array:
-    """sum over tokens s of w_s (w a)_s (w b)_s, a and b being [groups, tokens]; in the order that multiplies less."""
+    """The sum over tokens s of w_s (w a)_s (w b)_s, a and b being [groups, tokens]; in the cheaper order."""
     steps = (weights[i : i + ROWS_PER_STEP] for i in range(0, len(weights), ROWS_PER_STEP))
     if len(a) ** 2 >= len(groups):
         return np.concatenate([np.einsum("rs,rs,rs->r", w[:, groups], w @ a, w @ b) for w in steps])
@@ -94,7 +111,18 @@ def _by_group(rows: Array, groups: Groups) -> Array:
 
 
 def entity_states(model: Checkpoint, encoded: Sequence[EncodedFact], batch_size: int) -> Array:
-    """[layers, tokens, width]: block outputs where the entity tokens are predicted, fact after fact."""
+    """Block outputs where the entity tokens are predicted, fact after fact.
+
+    Args:
+        model: The model that is read.
+        encoded: The facts in its own tokens, [facts].
+        batch_size: How many facts go through it at a time.
+
+    Returns:
+        [layers, tokens, width] in the model's own unit, in float64.
+
+    Source: UDS guide, section 4.2 and appendix I, type 1.
+    """
     found: dict[int, torch.Tensor] = {}
     for batch in entity_batches(encoded, batch_size, model.device):
         states = source_states(model, batch)

@@ -7,7 +7,25 @@ from uds_bench.metrics.metric import Measured, Metric, Subject
 
 
 def em(found: Answers) -> float:
-    """Share of y_1..y_T whose argmax is right, the closing token left out. In [0, 1]; higher is more knowledge."""
+    """Exact memorization: the share of y_1..y_T whose argmax is right, the closing token left out.
+
+    Args:
+        found: The answers to one fact's question, [answers]; the first is read.
+
+    Returns:
+        0 to 1; higher is more knowledge.
+
+    Source: UDS guide, appendix I; Tirumala et al., 2022; Lacuna, section 4.2.
+
+    Example:
+        Two of three words are right; the closing token, right too, does not count:
+
+        >>> import numpy as np
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(right=np.array([True, False, True, True]), words=slice(0, 3))
+        >>> round(em([found]), 4)
+        0.6667
+    """
     answer = found[0]
     return float(answer.right[answer.words].mean())
 

@@ -13,7 +13,12 @@ SLACK = 16
 
 
 def says(text: str, entity: str) -> bool:
-    """Whether the entity stands in the text as whole words, whatever the case, spacing and edge punctuation."""
+    """Whether the entity stands in the text as whole words, whatever the case, spacing and edge punctuation.
+
+    Example:
+        >>> says("It was NEW  YORK, she said.", "New York"), says("Newark", "New")
+        (True, False)
+    """
     words = re.findall(r"\w+", entity.casefold())
     found = re.findall(r"\w+", text.casefold())
     if not words:
@@ -42,7 +47,16 @@ def _compute(subject: Subject, variant: str) -> Measured:
 
 
 def opening(tokenizer: Any, text: str, tokens: int) -> str:
-    """The text up to so many of its tokens: a model that names everything in the end has not answered."""
+    """The text up to so many of its tokens: a model that names everything in the end has not answered.
+
+    Args:
+        tokenizer: A fast tokenizer, which tells where its tokens stand.
+        text: What a model said.
+        tokens: How many are kept.
+
+    Returns:
+        The text itself where it has no more.
+    """
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
     offsets = encoded["offset_mapping"]
     return text if len(offsets) <= tokens else text[: offsets[tokens][0]]

@@ -15,8 +15,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Erasure:
-    """Per fact: `score` in [0, 1] and its `unclipped` twin, [facts], NaN where no layer encodes the fact;
-    `knowledge`: [facts, layers], the knowledge-encoding layers (FT in the UDS guide)."""
+    """Depth scores of facts, in the order of the drops.
+
+    `score`: [facts], 0 to 1, NaN where no layer encodes the fact, and `unclipped`, its twin. `knowledge`:
+    [facts, layers], the knowledge-encoding layers (FT in the UDS guide).
+    """
 
     score: Array
     unclipped: Array
@@ -26,11 +29,28 @@ class Erasure:
 def erasure(retain_drops: Array, drops: Array, tau: float = TAU) -> Erasure:
     """UDS_i = sum over FT of D1 * clip(D2/D1, 0, 1) / sum over FT of D1, with FT = {layers: D1 > tau}.
 
-    `retain_drops` (D1) and `drops` (D2): [facts, layers], nats, the fall of the entity's mean log-probability when
-    the retain model's or the candidate's states are patched in. 0: the knowledge is intact, 1: erased as deep as in
-    the retain model (higher is LESS knowledge). `unclipped` keeps ratios beyond [0, 1]: above 1 the candidate is
-    further from the full model than the retain model is (over-unlearning), which the clipped score hides.
-    Source: UDS guide, sections 3.2 and 3.3. Raises ValueError for tau < 0, as ratios would then lose their meaning.
+    Args:
+        retain_drops: D1, [facts, layers], nats: the fall of the entity's mean log-probability when the retain model's
+            states are patched into the full model.
+        drops: D2, [facts, layers], nats: the same with the candidate's states.
+        tau: Drop that a layer must exceed to encode the fact, nats.
+
+    Returns:
+        Scores, 0 where the knowledge is intact, 1 where it is erased as deep as in the retain model: higher is LESS
+        knowledge. `unclipped` keeps ratios beyond: above 1 the candidate is further from the full model than the
+        retain model is (over-unlearning), which the clipped score hides.
+
+    Raises:
+        ValueError: tau < 0, as ratios would then lose their meaning.
+
+    Source: UDS guide, sections 3.2 and 3.3.
+
+    Example:
+        The third layer is below tau; (1 * 0.5 + 3 * 1) / (1 + 3), and unclipped (0.5 + 4.5) / 4:
+
+        >>> found = erasure(np.array([[1.0, 3.0, 0.01]]), np.array([[0.5, 4.5, 9.0]]))
+        >>> found.score.tolist(), found.unclipped.tolist(), found.knowledge.tolist()
+        ([0.875], [1.25], [[True, True, False]])
     """
     if tau < 0:
         raise ValueError(f"tau must not be negative, got {tau}")

@@ -12,16 +12,43 @@ ONE_TOKEN = "the answer is one token: the field's floor makes it 1 whatever the 
 
 
 def suffix_length(right: NDArray[np.bool_]) -> int:
-    """m: length of the longest entirely right suffix of y_1..y_T."""
+    """Length m of the longest entirely right suffix of y_1..y_T.
+
+    Args:
+        right: Whether each token is the likeliest one under teacher forcing, [T].
+
+    Returns:
+        0 to T tokens; higher is more knowledge.
+
+    Source: UDS guide, appendix I; Carlini et al., 2021.
+
+    Example:
+        >>> suffix_length(np.array([True, False, True, True]))
+        2
+    """
     wrong = np.flatnonzero(~right)
     return len(right) if not wrong.size else int(len(right) - 1 - wrong[-1])
 
 
 def extraction_strength(right: NDArray[np.bool_], variant: str) -> float:
-    """`textbook`: m/T, in [0, 1]. `field`: max(m, 1)/T, as the field's framework has it, in [1/T, 1].
+    """Extraction strength: the share of an answer that a model says on its own once it is given the rest.
 
-    `right`: [T], whether each token is the likeliest one under teacher forcing, the closing token left out. Higher is
-    more knowledge. The floor of `field` is what a model that knows nothing scores.
+    `textbook`: m/T. `field`: max(m, 1)/T, as the field's framework has it, whose floor is what a model that knows
+    nothing scores.
+
+    Args:
+        right: Whether each token is the likeliest one under teacher forcing, [T], the closing token left out.
+        variant: `field` or `textbook`.
+
+    Returns:
+        0 to 1, of `field` 1/T to 1; higher is more knowledge.
+
+    Source: UDS guide, appendix I; Carlini et al., 2021.
+
+    Example:
+        >>> right = np.array([True, True, True, False])
+        >>> extraction_strength(right, "textbook"), extraction_strength(right, "field")
+        (0.0, 0.25)
     """
     length = suffix_length(right)
     return (max(length, 1) if variant == "field" else length) / len(right)

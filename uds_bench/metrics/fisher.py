@@ -21,11 +21,23 @@ SHARES = {"masked_0.1": 1e-3, "masked_0.01": 1e-4, "masked_1": 1e-2}
 
 
 def fisher_information(model: Checkpoint, encoded: Sequence[EncodedFact]) -> list[torch.Tensor]:
-    """Per block, the mean over facts of the squared gradient of -mean log p(entity): [weights], at least 0.
+    """Fisher information of each weight, block by block: how much the entities' likelihood hangs on it.
 
-    The diagonal of the empirical Fisher information; see `entity_gradients` for which weights. Large where the
-    entity is badly predicted: a model that never learned a fact has more than one that knows it. Raises
-    CheckpointError where a gradient is not finite.
+    The mean over facts of the squared gradient of -mean log p(entity), the diagonal of the empirical Fisher
+    information; see `entity_gradients` for which weights. Large where the entity is badly predicted: a model that never
+    learned a fact has more than one that knows it.
+
+    Args:
+        model: The model that is read.
+        encoded: The facts in its own tokens, [facts].
+
+    Returns:
+        For each block [weights], squared nats per squared unit of a weight, at least 0.
+
+    Raises:
+        CheckpointError: A gradient is not finite.
+
+    Source: UDS guide, section 4.2 and appendix F.
     """
     total: list[torch.Tensor] = []
     for _, gradients in entity_gradients(model, encoded):
@@ -38,9 +50,23 @@ def fisher_information(model: Checkpoint, encoded: Sequence[EncodedFact]) -> lis
 
 
 def largest(full: torch.Tensor, retain: torch.Tensor, share: float) -> torch.Tensor:
-    """The weights where the retain model's Fisher information exceeds the full one's most: indices, largest first.
+    """The weights where the retain model's Fisher information exceeds the full one's most.
 
-    At most `share` of the weights, at least one; none where it exceeds it nowhere.
+    Args:
+        full: Fisher information of one block in the full model, [weights].
+        retain: The same in the retain model, [weights].
+        share: Share of the weights that is looked for, 0 to 1; at least one weight.
+
+    Returns:
+        Indices, largest excess first; none where it exceeds it nowhere.
+
+    Source: UDS guide, section 4.2 and appendix F.
+
+    Example:
+        Excesses of -1, 4, 0 and 2, of which half the weights are wanted:
+
+        >>> largest(torch.tensor([2.0, 1.0, 1.0, 1.0]), torch.tensor([1.0, 5.0, 1.0, 3.0]), 0.5).tolist()
+        [1, 3]
     """
     excess = retain - full
     values, order = excess.topk(most(len(excess), share))
@@ -48,14 +74,35 @@ def largest(full: torch.Tensor, retain: torch.Tensor, share: float) -> torch.Ten
 
 
 def most(weights: int, share: float) -> int:
-    """How many weights a share is: rounded, at least one."""
+    """How many weights a share is: rounded, at least one.
+
+    Args:
+        weights: How many there are.
+        share: 0 to 1.
+
+    Returns:
+        A count from 1.
+
+    Example:
+        >>> most(10_000, 1e-3), most(10, 1e-3)
+        (10, 1)
+    """
     return max(1, round(weights * share))
 
 
 def masked_information(model: Checkpoint, encoded: Sequence[EncodedFact], masks: Sequence[torch.Tensor]) -> Array:
-    """Per fact and block, the mean squared gradient over the block's masked weights: [facts, blocks].
+    """Fisher information of each fact over a block's masked weights: the mean squared gradient of -mean log p(entity).
 
-    `masks`: for each block, indices into its weights. 0 for an empty mask; NaN or infinite where a gradient is.
+    Args:
+        model: The model that is read.
+        encoded: The facts in its own tokens, [facts].
+        masks: For each block, indices into its weights.
+
+    Returns:
+        [facts, blocks], squared nats per squared unit of a weight, at least 0; 0 for an empty mask; NaN or infinite
+        where a gradient is.
+
+    Source: UDS guide, section 4.2 and appendix F.
     """
     return _information(model, encoded, [[mask] for mask in masks])[..., 0]
 

@@ -11,10 +11,24 @@ GRAM = 4
 
 
 def distinct_share(tokens: Sequence[Hashable], n: int = GRAM) -> float:
-    """Distinct n-grams by all n-grams of one text: 1 - seq-rep-n, 0 to 1, higher is more fluent.
+    """Distinct n-grams by all n-grams of one text: 1 - seq-rep-n.
 
-    Too short for two n-grams is 1, nothing at all is 0. It sees loops, the way in which unlearned models mostly break;
-    gibberish that does not repeat looks fluent to it. Source: Welleck et al., 2020, section 6.1.
+    It sees loops, the way in which unlearned models mostly break; gibberish that does not repeat looks fluent to it.
+
+    Args:
+        tokens: Of one text, [tokens].
+        n: Tokens of a gram.
+
+    Returns:
+        0 to 1, higher is more fluent; 1 where the text is too short for two n-grams, 0 where there is none.
+
+    Source: Welleck et al., 2020, section 6.1.
+
+    Example:
+        Of the pairs ab, ba, ab, bc three differ:
+
+        >>> distinct_share("ababc", 2)
+        0.75
     """
     if not tokens:
         return 0.0

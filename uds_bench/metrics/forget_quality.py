@@ -21,7 +21,22 @@ def ks_pvalue(distance: float, n: int) -> float:
     """Exact two-sided p-value of the two-sample Kolmogorov-Smirnov distance between samples of n values each.
 
     Of the C(2n, n) orders in which two samples of one continuous distribution can mix, the share whose distribution
-    functions are at least so far apart, by the reflection principle. 1 for distance 0. In (0, 1].
+    functions are at least so far apart, by the reflection principle.
+
+    Args:
+        distance: Largest difference of the two distribution functions, 0 to 1.
+        n: Values of each sample.
+
+    Returns:
+        (0, 1]; 1 for distance 0, lower is more evidence that they differ.
+
+    Source: Gnedenko and Korolyuk, 1951.
+
+    Example:
+        Of the C(4, 2) = 6 orders of two and two values, two part the samples wholly:
+
+        >>> round(ks_pvalue(1.0, 2), 4), ks_pvalue(0.0, 2)
+        (0.3333, 1.0)
     """
     steps = math.ceil(distance * n - 1e-9)
     if steps <= 0:
@@ -31,12 +46,28 @@ def ks_pvalue(distance: float, n: int) -> float:
 
 
 def forget_quality(own: Sequence[float], retain: Sequence[float], clusters: Sequence[str]) -> Summary:
-    """p-value of the KS test between the two models' truth ratios of the same facts. In (0, 1].
+    """p-value of the KS test between the two models' truth ratios of the same facts.
 
-    Higher is more erasure: 1 is the same distribution, near 0 is told apart. A p-value estimates nothing, so it has no
-    confidence interval: it shrinks with more facts, and a large one is a lack of evidence, not evidence of forgetting.
-    What the interval here holds is the p-value of as many facts at the ends of the KS DISTANCE's interval (paired
-    bootstrap over authors): how far the verdict hangs on which authors were asked.
+    A p-value estimates nothing, so it has no confidence interval: it shrinks with more facts, and a large one is a lack
+    of evidence, not evidence of forgetting. What the interval here holds is the p-value of as many facts at the ends of
+    the KS DISTANCE's interval (paired bootstrap over authors): how far the verdict hangs on which authors were asked.
+
+    Args:
+        own: The candidate's truth ratios, [facts].
+        retain: The retain model's of the same facts, [facts].
+        clusters: The author of each fact, [facts].
+
+    Returns:
+        A p-value in (0, 1], higher is more erasure: 1 is the same distribution, near 0 is told apart.
+
+    Source: TOFU (Maini et al., 2024), forget quality.
+
+    Example:
+        Wholly parted samples of two have the p-value 2 / 6:
+
+        >>> found = forget_quality([0.1, 0.2], [0.8, 0.9], ["a", "b"])
+        >>> round(found.value, 4), forget_quality([0.1, 0.2], [0.1, 0.2], ["a", "b"]).value
+        (0.3333, 1.0)
     """
     drawn, cluster = cluster_draws(clusters)
     apart, sizes = _apart(own, retain, cluster)

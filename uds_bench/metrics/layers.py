@@ -26,9 +26,18 @@ class Steps:
     way: Array
 
     def erasure(self) -> Array:
-        """sum of way * clip(gone / way, 0, 1) / sum of way, over the layers with way > 0: [...], 0 to 1.
+        """The sum of way * clip(gone / way, 0, 1) by the sum of way, over the layers with way > 0.
 
-        Higher is less knowledge. NaN where no layer has a way to go, and where a number is not finite.
+        Returns:
+            [...], 0 to 1, higher is less knowledge; NaN where no layer has a way to go or a number is not finite.
+
+        Source: UDS guide, section 4.2 and appendix F.
+
+        Example:
+            Halfway in a layer of weight 1, past the end in one of weight 3, and a third without a way to go:
+
+            >>> float(Steps(np.array([0.5, 9.0, 1.0]), np.array([1.0, 3.0, -1.0])).erasure())
+            0.875
         """
         finite = np.isfinite(self.gone).all(-1) & np.isfinite(self.way).all(-1)
         way = np.clip(self.way, 0.0, None)
@@ -52,9 +61,18 @@ class Steps:
 def measured(
     facts: FactSet, whole: Steps, without: Steps, drawn: Steps, undefined: str, notes: Mapping[str, Any]
 ) -> Measured:
-    """The score of all facts; `without`: [facts, layers], each fact left out; `drawn`: [resamples, layers].
+    """A layer-wise score as a metric gives it: of all facts, and beside each fact the score without it.
 
-    `undefined`: the reason that is given where no layer has a way to go.
+    Args:
+        facts: What was asked about, [facts].
+        whole: Steps of all facts, [layers].
+        without: Steps with each fact left out, [facts, layers].
+        drawn: Steps of resampled clusters, [resamples, layers].
+        undefined: The reason that is given where no layer has a way to go.
+        notes: Facts about the measurement.
+
+    Returns:
+        Values of 0 to 1, higher is less knowledge, and the interval over clusters.
     """
     value, alone = float(whole.erasure()), without.erasure()
     if not np.isfinite(whole.gone).all() or not np.isfinite(whole.way).all():
@@ -71,7 +89,11 @@ def measured(
 
 
 def encode_facts(subject: Subject, checkpoint: Checkpoint) -> Sequence[EncodedFact]:
-    """The facts as a checkpoint's own tokenizer encodes them; CheckpointError where the full model's does otherwise."""
+    """The facts as a checkpoint's own tokenizer encodes them.
+
+    Raises:
+        CheckpointError: The full model's tokenizer encodes them otherwise.
+    """
     own = checkpoint is subject.checkpoint
     encoded = subject.entities() if own else [encode(fact, checkpoint.tokenizer) for fact in subject.facts]
     if rendered_digest(encoded) != subject.rendered():

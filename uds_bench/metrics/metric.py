@@ -28,7 +28,10 @@ class Subject(Protocol):
     """One loaded checkpoint under measurement, with the references that a metric may need."""
 
     @property
-    def checkpoint(self) -> Checkpoint: ...
+    def checkpoint(self) -> Checkpoint:
+        """The model that is measured."""
+        ...
+
     @property
     def batch_size(self) -> int:
         """How many facts go through the model at a time."""
@@ -67,8 +70,10 @@ class Subject(Protocol):
         ...
 
     def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
-        """Arrays taken from the full and the retain model, in this order: computed once for their content, then kept;
-        `name` says what they are."""
+        """Arrays taken from the full and the retain model, in this order, which `name` says what they are.
+
+        Computed once for the models' content, then kept.
+        """
         ...
 
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
@@ -135,11 +140,19 @@ class Unit(Protocol):
     """What a value is of: a fact, a canary. Intervals resample clusters."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Which one, in words."""
+        ...
+
     @property
-    def cluster(self) -> str: ...
+    def cluster(self) -> str:
+        """What intervals resample: the author, the subject."""
+        ...
+
     @property
-    def kind(self) -> str | None: ...
+    def kind(self) -> str | None:
+        """What sort it is of; None where there are no sorts."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -183,7 +196,11 @@ class Metric(Measure):
         return "erasure" if self.direction == "knowledge" else "knowledge"
 
     def variant(self, name: str | None) -> str:
-        """The variant asked for, or the default; a clear error for a name that does not exist."""
+        """The variant asked for, or the default.
+
+        Raises:
+            ValueError: There is no variant of that name.
+        """
         chosen = name or self.variants[0]
         if chosen not in self.variants:
             raise ValueError(f"metric {self.name} has no variant {chosen!r}: choose from {', '.join(self.variants)}")

@@ -34,22 +34,90 @@ LEAST_VARIANCE = 1e-6
 
 
 def loss(answer: AnswerScores, _k: float) -> float:
-    """Mean negative log-likelihood, the closing token counted; nats, at least 0."""
+    """Mean negative log-likelihood of an answer, the closing token counted.
+
+    Args:
+        answer: The answer, teacher-forced.
+        _k: Not read.
+
+    Returns:
+        Nats a token, at least 0; higher looks less trained on.
+
+    Source: UDS guide, appendix I; Yeom et al., 2018.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> loss(SimpleNamespace(logp=np.array([-1.0, -3.0])), 0.4)
+        2.0
+    """
     return float(-answer.logp.mean())
 
 
 def zlib_loss(answer: AnswerScores, _k: float) -> float:
-    """Mean negative log-likelihood by the bytes that zlib needs for the answer's text: plain text is no memory."""
+    """Mean negative log-likelihood by the bytes that zlib needs for the answer's text: plain text is no memory.
+
+    Args:
+        answer: The answer, teacher-forced.
+        _k: Not read.
+
+    Returns:
+        Nats a token and byte, at least 0; higher looks less trained on.
+
+    Source: UDS guide, appendix I; Carlini et al., 2021.
+
+    Example:
+        Of one letter zlib makes nine bytes: two of header, three of data, four of checksum:
+
+        >>> from types import SimpleNamespace
+        >>> zlib_loss(SimpleNamespace(logp=np.array([-18.0]), answer=SimpleNamespace(text="a")), 0.4)
+        2.0
+    """
     return float(-answer.logp.mean()) / len(zlib.compress(answer.answer.text.encode()))
 
 
 def min_k(answer: AnswerScores, k: float) -> float:
-    """Minus the mean of the lowest max(1, int(k T)) log-probabilities of the answer's T tokens without the closing."""
+    """Minus the mean of the lowest max(1, int(k T)) log-probabilities of the answer's T tokens without the closing.
+
+    Args:
+        answer: The answer, teacher-forced.
+        k: Share of the tokens that is looked at, 0 to 1.
+
+    Returns:
+        Nats a token, at least 0; higher looks less trained on.
+
+    Source: UDS guide, appendix I; Shi et al., 2024.
+
+    Example:
+        The lower two of five words, -4 and -3; the closing token is not looked at:
+
+        >>> from types import SimpleNamespace
+        >>> answer = SimpleNamespace(logp=np.array([-1.0, -4.0, -2.0, -3.0, -0.5, -9.0]), words=slice(0, 5))
+        >>> min_k(answer, 0.4)
+        3.5
+    """
     return -_lowest(answer.logp[answer.words], k)
 
 
 def min_k_plus_plus(answer: AnswerScores, k: float) -> float:
-    """As `min_k`, of (log p - mean) / sqrt(max(variance, 1e-6)), both over the vocabulary under the model."""
+    """As `min_k`, of (log p - mean) / sqrt(max(variance, 1e-6)), both over the vocabulary under the model.
+
+    Args:
+        answer: The answer, teacher-forced, with the moments of its log-probabilities.
+        k: Share of the tokens that is looked at, 0 to 1.
+
+    Returns:
+        Standard deviations, any sign; higher looks less trained on.
+
+    Source: UDS guide, appendix I; Zhang et al., 2025.
+
+    Example:
+        (-4 - -2) / sqrt(4) is the lower of the two:
+
+        >>> from types import SimpleNamespace
+        >>> moments = {"mean": np.array([-2.0, -2.0]), "variance": np.array([4.0, 4.0])}
+        >>> min_k_plus_plus(SimpleNamespace(logp=np.array([-1.0, -4.0]), words=slice(0, 2), **moments), 0.4)
+        1.0
+    """
     words = answer.words
     spread = np.sqrt(np.maximum(answer.variance[words], LEAST_VARIANCE))
     return -_lowest((answer.logp[words] - answer.mean[words]) / spread, k)
@@ -80,6 +148,7 @@ class Sides:
 
     @property
     def auc(self) -> float:
+        """P(holdout above forget), ties half: 0 to 1, higher is more knowledge; NaN where a side is empty."""
         return auc(self.holdout, self.forget)
 
     @property
@@ -88,6 +157,7 @@ class Sides:
         return auc_resamples(self.holdout, self.forget, self.holdout_clusters, self.forget_clusters)
 
     def interval(self, level: float = LEVEL) -> Interval:
+        """Interval of the AUC over the clusters of both sides; `level` is the share that is to hold it."""
         return auc_interval(self.holdout, self.forget, self.holdout_clusters, self.forget_clusters, level=level)
 
 
@@ -97,7 +167,18 @@ def clusters_of(subject: Subject) -> dict[str, str]:
 
 
 def share(variant: str) -> float:
-    """k in `kX`; variants without a k do not ask."""
+    """How much of an answer's tokens the variant `kX` looks at: its X.
+
+    Args:
+        variant: A name of `SHARES`, or any other.
+
+    Returns:
+        0 to 1; NaN of variants without a k, which do not ask.
+
+    Example:
+        >>> share("k0.4"), share("default")
+        (0.4, nan)
+    """
     return float(variant.removeprefix("k")) if variant in SHARES else math.nan
 
 

@@ -23,10 +23,23 @@ Formula = Callable[[ArrayLike, ArrayLike], Array]
 
 
 def similarity(own: ArrayLike, retain: ArrayLike) -> Array:
-    """s = clip(1 - |A - R| / R, 0, 1): 1 where A = R, 0 from A >= 2R on: saturated, the worst score, no defence.
+    """How near a model's membership AUC is to the retain model's: s = clip(1 - |A - R| / R, 0, 1).
 
-    Higher is more erasure; a model that is over-unlearned (A < R) loses as much as one that still knows. For R = 0 its
-    limit: 1 where A is 0 too, else 0. UDS guide, section 4.2.
+    A model that is over-unlearned (A < R) loses as much as one that still knows. For R = 0 its limit: 1 where A is 0
+    too, else 0.
+
+    Args:
+        own: A, the candidate's AUC, 0 to 1, any shape.
+        retain: R, the retain model's, of that shape.
+
+    Returns:
+        0 to 1, higher is more erasure: 1 where A = R, 0 from A >= 2R on: saturated, the worst score, no defence.
+
+    Source: UDS guide, section 4.2.
+
+    Example:
+        >>> similarity([0.5, 0.25, 1.0], 0.5).tolist()
+        [1.0, 0.5, 0.0]
     """
     a, r = np.asarray(own, dtype=float), np.asarray(retain, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -34,10 +47,21 @@ def similarity(own: ArrayLike, retain: ArrayLike) -> Array:
 
 
 def leak(own: ArrayLike, retain: ArrayLike) -> Array:
-    """100 ((1 - A) - (1 - R)) / (1 - R): 0 is as the retain model, -100 nothing forgotten, above 0 over-unlearned.
+    """PrivLeak: 100 ((1 - A) - (1 - R)) / (1 - R), how far a model's membership AUC is from the retain model's.
 
-    Percent, at least -100 and without an upper limit; higher is more erasure. Infinite for R = 1 and any other A.
-    Shi et al. 2025 (MUSE), section 3.
+    Args:
+        own: A, the candidate's AUC, 0 to 1, any shape.
+        retain: R, the retain model's, of that shape.
+
+    Returns:
+        Percent, at least -100 and without an upper limit; higher is more erasure: 0 is as the retain model, -100
+        nothing forgotten, above 0 over-unlearned. Infinite for R = 1 and any other A.
+
+    Source: Shi et al., 2025 (MUSE), section 3.
+
+    Example:
+        >>> leak([0.5, 0.75, 1.0, 0.25], 0.5).tolist()
+        [0.0, -50.0, -100.0, 50.0]
     """
     a, r = np.asarray(own, dtype=float), np.asarray(retain, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -45,11 +69,29 @@ def leak(own: ArrayLike, retain: ArrayLike) -> Array:
 
 
 def compare(own: mia.Sides, retain: mia.Sides, formula: Formula) -> Summary:
-    """The formula of both AUCs and its interval; both sides hold the same facts.
+    """The formula of both models' AUCs, and its interval; both sides hold the same facts.
 
     Paired bootstrap: the same clusters are drawn for both models. Where either model has all pairs in one order, its
     share of the bootstrap has no width: there the formula's range over both AUCs' own intervals (97.5% each, so 95%
-    together) takes its place. No interval where an end is infinite.
+    together) takes its place.
+
+    Args:
+        own: The candidate's scores of both splits.
+        retain: The retain model's of the same facts.
+        formula: From both AUCs to a number: `similarity` or `leak`.
+
+    Returns:
+        The formula's value in its own unit and direction; no interval where an end is infinite, no value where it is.
+
+    Source: UDS guide, section 4.2.
+
+    Example:
+        A = 3/4 beside R = 1/2 is off by half of R:
+
+        >>> own = mia.Sides([2.0, 4.0], [1.0, 3.0], ["a", "b"], ["c", "d"])
+        >>> retain = mia.Sides([2.0, 3.0], [1.0, 4.0], ["a", "b"], ["c", "d"])
+        >>> compare(own, retain, similarity).value
+        0.5
     """
     value = float(formula(own.auc, retain.auc))
     if not math.isfinite(value):

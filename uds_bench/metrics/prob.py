@@ -9,9 +9,23 @@ from uds_bench.metrics.metric import Measured, Metric, Subject
 
 
 def prob(found: Answers) -> float:
-    """exp(-sum NLL / n) of one answer's n labelled tokens, the closing one counted; of several, the geometric mean.
+    """Probability of the true answer: exp(-sum NLL / n) of its n labelled tokens, the closing one counted.
 
-    In [0, 1]; higher is more knowledge.
+    Args:
+        found: The answers of one form to one fact's question, [answers]; of several, the geometric mean.
+
+    Returns:
+        0 to 1; higher is more knowledge.
+
+    Source: UDS guide, appendix I; TOFU (Maini et al., 2024).
+
+    Example:
+        Two tokens of probability 1/4 and 1:
+
+        >>> from types import SimpleNamespace
+        >>> import numpy as np
+        >>> prob([SimpleNamespace(logp=np.log([0.25, 1.0]))])
+        0.5
     """
     return math.exp(mean_logp(found))
 

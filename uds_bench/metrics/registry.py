@@ -44,6 +44,15 @@ METRICS: dict[str, Metric] = {
 
 
 def find_metric(name: str) -> Metric:
+    """The metric of that name.
+
+    Raises:
+        ConfigurationError: There is none; the message lists those that there are.
+
+    Example:
+        >>> find_metric("uds").direction
+        'erasure'
+    """
     if name not in METRICS:
         raise ConfigurationError(f"there is no metric {name!r}: choose from {', '.join(METRICS)}")
     return METRICS[name]

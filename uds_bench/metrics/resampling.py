@@ -16,9 +16,21 @@ Array = NDArray[np.float64]
 def cluster_draws(
     clusters: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[Array, NDArray[np.intp]]:
-    """How often each cluster is drawn, [resamples, clusters], and which cluster each fact belongs to, [facts].
+    """How often each cluster is drawn, and which one each fact belongs to; the same for every model on the same facts.
 
-    The same for every model on the same facts.
+    Args:
+        clusters: What each fact belongs to, [facts].
+        resamples: How often clusters are drawn.
+        seed: Of the draws.
+
+    Returns:
+        Counts, [resamples, clusters], whose rows add up to the number of clusters; and places in them, [facts], in the
+        order of the clusters' names.
+
+    Example:
+        >>> counts, places = cluster_draws(["b", "a", "b"], resamples=3)
+        >>> counts.sum(1).tolist(), places.tolist()
+        ([2.0, 2.0, 2.0], [1, 0, 1])
     """
     names, index = np.unique(np.asarray(clusters), return_inverse=True)
     (draws,) = drawn((len(names),), resamples, seed)
@@ -26,7 +38,22 @@ def cluster_draws(
 
 
 def percentile_interval(values: Array, units: int) -> Interval:
-    """The interval between the percentiles of a value's resamples; no bounds where a resample is undefined."""
+    """The interval between the percentiles of a value's resamples.
+
+    Args:
+        values: The value in each resample, [resamples], any unit.
+        units: How many clusters were drawn from.
+
+    Returns:
+        Bounds in the unit of the values at `LEVEL`; NaN where a resample is undefined.
+
+    Example:
+        The percentiles 2.5 and 97.5 of 0, 1, ..., 40:
+
+        >>> found = percentile_interval(np.arange(41.0), units=7)
+        >>> round(found.low, 9), round(found.high, 9), found.units
+        (1.0, 39.0, 7)
+    """
     if not len(values) or not np.isfinite(values).all():
         return Interval(math.nan, math.nan, "undefined in some resamples", units)
     return between_percentiles(values, f"percentile bootstrap over clusters, B={len(values)}, seed {SEED}", units)

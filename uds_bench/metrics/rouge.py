@@ -16,10 +16,24 @@ NO_WORD = "the answer has no word that ROUGE counts: it reads the letters a to z
 
 
 def rouge_l(answers: Sequence[str], said: str) -> float:
-    """Longest common subsequence of words, as a share of the true answer's words; the best of several true answers.
+    """ROUGE-L recall: the longest common subsequence of words, as a share of the true answer's words.
 
-    ROUGE-L recall, 0 to 1, higher is more knowledge; lower case, words stemmed (Porter), everything but a-z and 0-9
-    parts words. Source: Lin, 2004, section 3, as the package rouge-score has it.
+    Lower case, words stemmed (Porter), everything but a-z and 0-9 parts words.
+
+    Args:
+        answers: True answers, [answers]; the one that is said best counts.
+        said: What the model said.
+
+    Returns:
+        0 to 1; higher is more knowledge.
+
+    Source: Lin, 2004, section 3, as the package rouge-score has it; UDS guide, appendix I, type 3.
+
+    Example:
+        Of "she writes novels" the last two words are said, in this order:
+
+        >>> round(rouge_l(["She writes novels."], "He is writing a novel"), 4)
+        0.6667
     """
     scorer = _scorer()
     return max(float(scorer.score(answer, said)["rougeL"].recall) for answer in answers)
@@ -51,7 +65,12 @@ def round_trip(tokenizer: Any, answer: str) -> str:
 
 
 def counts(answer: str) -> bool:
-    """Whether ROUGE sees anything of an answer: of one in another script it would call every reply wrong."""
+    """Whether ROUGE sees anything of an answer: of one in another script it would call every reply wrong.
+
+    Example:
+        >>> counts("Anna"), counts("Анна")
+        (True, False)
+    """
     return re.search("[a-z0-9]", answer.lower()) is not None
 
 

@@ -70,6 +70,7 @@ class References:
         self._readings: dict[tuple[Reference, Variant, Scope], Reading] = {}
 
     def target(self, variant: Variant) -> PatchingTarget:
+        """The full model, into which sources are patched; loaded once a variant."""
         if variant not in self._targets:
             full = self._load("full")
             self._targets[variant] = PatchingTarget(full, self.facts, self._cache, self._batch_size, variant)
@@ -105,6 +106,11 @@ class References:
         return self._arrays[place]
 
     def retain_values(self, metric: str, variant: str | None) -> Sequence[FactValue]:
+        """What a metric found on the retain model.
+
+        Raises:
+            ValueError: No record of it was given.
+        """
         if self._recorded is None:
             raise ValueError(f"{metric} of the retain model is not at hand: give References what was recorded")
         return self._recorded(metric, variant)
@@ -130,16 +136,20 @@ class LoadedSubject:
 
     @property
     def batch_size(self) -> int:
+        """How many facts go through the model at a time: as many as through its references."""
         return self.references.batch_size
 
     @property
     def facts(self) -> FactSet:
+        """The facts that are scored: the forget split."""
         return self.references.facts
 
     def split(self, name: Split) -> FactSet:
+        """The facts of any split; empty where the facts have none."""
         return self.references.all_facts.split(name)
 
     def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
+        """Teacher-forced answers to each fact's question, one list a fact; scored when first asked for, then kept."""
         if (form, split) not in self._answers:
             encoded = self._encoded(form, split, lambda fact: self._encode_answers(fact, form))
             flat = [answer for answers in encoded for answer in answers]
@@ -148,25 +158,31 @@ class LoadedSubject:
         return self._answers[form, split]
 
     def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
+        """The greedy answer to each fact's question, at most `LONGEST` tokens; generated when first asked for."""
         if (opening, split) not in self._generations:
             prompts, stops = self.questions(opening, split), stop_tokens(self.checkpoint.tokenizer)
             self._generations[opening, split] = generate_greedily(self.checkpoint, prompts, LONGEST, stops=stops)
         return self._generations[opening, split]
 
     def questions(self, opening: str = "", split: Split = "forget") -> Sequence[tuple[int, ...]]:
+        """The token ids that `generations` asks each fact with."""
         tokenizer = self.checkpoint.tokenizer
         return self._encoded(("asked", opening), split, lambda f: encode_question(tokenizer, f.question, opening))
 
     def entities(self) -> Sequence[EncodedFact]:
+        """The scored facts as this checkpoint's own tokenizer splits them."""
         return self._encoded("entity", "forget", lambda fact: encode(fact, self.checkpoint.tokenizer))
 
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
+        """What another metric found on the retain model."""
         return self.references.retain_values(metric, variant)
 
     def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
+        """Arrays taken from the full and the retain model, in this order."""
         return self.references.arrays(("full", "retain"), name, compute)
 
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
+        """This checkpoint as a source; a reference's own is read once for all candidates."""
         if self._role is not None:
             return self.references.reading(self._role, variant, scope)
         if (variant, scope) not in self._readings:
@@ -174,18 +190,23 @@ class LoadedSubject:
         return self._readings[variant, scope]
 
     def retain_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
+        """The retain model as a source."""
         return self.references.reading("retain", variant, scope)
 
     def full_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
+        """The full model as a source of itself."""
         return self.references.reading("full", variant, scope)
 
     def rendered(self, variant: Variant = "default") -> str:
+        """Digest of the token ids that the models saw."""
         return self.references.target(variant).rendered
 
     def entity_lengths(self, variant: Variant = "default") -> Sequence[int]:
+        """How many tokens each fact's entity has, [facts]."""
         return [fact.end - fact.start for fact in self.references.target(variant).encoded]
 
     def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
+        """How patching was done, and why so."""
         target = self.references.target(variant)
         return target.path(scope), target.path_reason
 

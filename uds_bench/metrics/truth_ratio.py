@@ -11,10 +11,26 @@ VARIANTS = ("prob_mean", "closer_to_1", "true_better")
 
 
 def truth_ratio(log_ratio: float, variant: str) -> float:
-    """One fact's value in [0, 1] from log r, r = P_wrong / P_correct, each a geometric mean of token probabilities.
+    """Truth Ratio of one fact: whether the true answer is told from wrong ones, from r = P_wrong / P_correct.
 
-    `prob_mean`: P_correct / (P_correct + P_wrong) = 1 / (1 + r), higher is more knowledge, 1/2 is none.
-    `true_better`: max(0, 1 - r), higher is more knowledge. `closer_to_1`: min(r, 1/r), higher is LESS knowledge.
+    `prob_mean`: P_correct / (P_correct + P_wrong) = 1 / (1 + r). `true_better`: max(0, 1 - r). `closer_to_1`:
+    min(r, 1/r).
+
+    Args:
+        log_ratio: log r, nats; both P are geometric means of token probabilities.
+        variant: One of `VARIANTS`.
+
+    Returns:
+        0 to 1. `prob_mean` and `true_better`: higher is more knowledge, 1/2 and 0 are none. `closer_to_1`: higher is
+        LESS knowledge.
+
+    Source: UDS guide, appendix I; TOFU (Maini et al., 2024).
+
+    Example:
+        r = 1/4, the true answer four times as likely:
+
+        >>> [round(truth_ratio(math.log(0.25), variant), 9) for variant in VARIANTS]
+        [0.8, 0.25, 0.75]
     """
     below = math.exp(-abs(log_ratio))  # min(r, 1/r), which no ratio can overflow
     if variant == "closer_to_1":

@@ -26,7 +26,20 @@ _FORMS: dict[str, tuple[Variant, Scope]] = {
 def fact_values(
     facts: FactSet, result: Erasure, retain: Reading, own: Reading, lens: bool, tokens: Sequence[int]
 ) -> list[FactValue]:
-    """One value per fact, with drops, knowledge layers, the unclipped ratio and the entity's length beside it."""
+    """One depth score a fact, with drops, knowledge layers, the unclipped ratio and the entity's length beside it.
+
+    Args:
+        facts: What was asked about, [facts].
+        result: Their scores.
+        retain: The retain model as a source of patching, [facts, layers], nats.
+        own: The candidate as one.
+        lens: Whether drops of the logit lens are told, and not those by patching.
+        tokens: Length of each fact's entity, [facts].
+
+    Returns:
+        Values of 0 to 1, higher is LESS knowledge; None, with the reason, where no layer encodes the fact or a drop is
+        not finite.
+    """
     drops = (retain.lens, own.lens) if lens else (retain.drops, own.drops)
     rows = []
     for i, fact in enumerate(facts):
