@@ -24,14 +24,23 @@ S = TypeVar("S", bound="Section")
 
 
 class Session(Protocol):
-    """What a run gives to its audits. `device`: where models run; `crew`: the processes that score."""
+    """What a run gives to its audits: its manifest, the tests that were selected, and where models are scored."""
 
     @property
-    def manifest(self) -> Manifest: ...
+    def manifest(self) -> Manifest:
+        """What the user asked for."""
+        ...
+
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """Where models run, as torch names it."""
+        ...
+
     @property
-    def crew(self) -> Crew: ...
+    def crew(self) -> Crew:
+        """The processes that score."""
+        ...
+
     def subjects(self, audit: str) -> list[str]:
         """The judged models that the selected tests of an audit speak of."""
 
@@ -76,16 +85,25 @@ class Opened:
 
 
 def plain(score: Score) -> Score:
-    """A score without the records behind it."""
+    """A score without the records behind it: notes that are text or a number stay, and each fact without its detail."""
     notes = {key: value for key, value in score.notes.items() if isinstance(value, str | int | float)}
     return replace(score, notes=notes, per_fact=tuple(replace(fact, detail={}) for fact in score.per_fact))
 
 
 def prepared(session: Session, name: str, kind: type[S]) -> tuple[S, list[str], dict[str, CheckpointSpec], Store]:
-    """What an audit of models of its own starts from: its section, the names of the checkpoints that the selected tests
-    need, all of the section's checkpoints with those made ready, and where scores go.
+    """What an audit of models of its own starts from.
 
-    Raises ConfigurationError where the manifest lacks what the audit judges by.
+    Args:
+        session: The run.
+        name: The audit.
+        kind: Its section of a manifest.
+
+    Returns:
+        Its section, the names of the checkpoints that the selected tests need, all of the section's checkpoints with
+        those made ready, and where scores go.
+
+    Raises:
+        ConfigurationError: The manifest lacks what the audit judges by.
     """
     section = session.manifest.require(kind, name)
     names = section.needed(session.subjects(name) or section.judged())
@@ -96,7 +114,7 @@ def prepared(session: Session, name: str, kind: type[S]) -> tuple[S, list[str], 
 
 @dataclass(frozen=True)
 class Audit:
-    """One audit. `package` holds its modules, of which each is imported when it is first needed:
+    """One audit. `package` holds its modules, of which each is imported when it is first needed.
 
     - `section.SECTION`: what a manifest says to it; an audit without that module, and without `audit`, judges no model.
     - `claims.CLAIMS`: its claims, each with statement, bound, origin and controls.
@@ -110,6 +128,12 @@ class Audit:
     - `job.read_job`: the scores that `plan` and `score` choose by metric, of the one audit whose scores have one.
 
     `uses`: audits whose scores its claims read.
+
+    Example:
+        >>> from uds_bench.audits import registry
+        >>> depth = registry.audits()["depth"]
+        >>> [claim.id for claim in depth.claims()][:2]
+        ['depth.self_patch', 'depth.retain_is_one']
     """
 
     name: str
@@ -124,12 +148,12 @@ class Audit:
         return found
 
     def claims(self) -> Sequence[ClaimSpec]:
-        """Its table of claims."""
+        """Its table of claims: statement, bound, origin and controls of each."""
         found: Sequence[ClaimSpec] = self.module("claims").CLAIMS
         return found
 
     def chapters(self) -> Sequence[Chapter]:
-        """What it shows on the page."""
+        """What it shows on the page; nothing of an audit whose claims are shown alone."""
         if not self.has("page"):
             return ()
         found: Sequence[Chapter] = self.module("page").CHAPTERS
@@ -153,7 +177,11 @@ class Audit:
         return session.manifest.of(kind).needed(subjects) if kind and subjects else []
 
     def read(self, section: Section) -> Any:
-        """What can be known before a model is loaded. Raises UdsError, in a line, for what cannot be used."""
+        """What can be known before a model is loaded.
+
+        Raises:
+            UdsError: Something in the section cannot be used; a line says what and how to mend it.
+        """
         return self.module("audit").read(section)
 
     def open(self, session: Session) -> Opened:
@@ -174,5 +202,9 @@ class Audit:
         return find_spec(f"{self.package}.{name}") is not None
 
     def module(self, name: str) -> Any:
-        """One of its modules."""
+        """One of its modules, imported.
+
+        Raises:
+            ModuleNotFoundError: The package has none of that name.
+        """
         return import_module(f"{self.package}.{name}")

@@ -18,7 +18,13 @@ ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)>"""
 
 
 def check_audit(audit: Audit) -> None:
-    """Put an audit through every check of `CHECKS`. Raises AssertionError, with every reason, where it fails one.
+    """Put an audit through every check of `CHECKS`; none loads a model.
+
+    Args:
+        audit: Yours, or one that is shipped.
+
+    Raises:
+        AssertionError: It fails a check; the message holds every reason.
 
     Example:
         >>> from uds_bench.audits import depth

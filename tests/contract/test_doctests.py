@@ -1,0 +1,99 @@
+"""What a function says of itself holds: examples run, and numerical functions say what they take and give."""
+
+import doctest
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import uds_bench
+from uds_bench import audits, metrics, statistics
+
+NUMERICAL = re.compile(r"\b(float|int|Array|NDArray|Tensor|Interval|Rate|Summary|Erasure)\b")
+"""Return types that are numbers, or hold little else."""
+LOADED = re.compile(r"\bCheckpoint\b")
+"""What takes a loaded model has no example: it would have to train one."""
+
+
+def modules_of(package: ModuleType) -> list[str]:
+    return [found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+
+
+FORMULAS = [statistics.__name__, *modules_of(metrics)]
+EXAMPLES = [*FORMULAS, *modules_of(audits)]
+
+
+def public(name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The functions of a module, and the methods of its classes, that have a name without an underscore."""
+    module = import_module(name)
+    own = [(key, found) for key, found in vars(module).items() if getattr(found, "__module__", None) == name]
+    for key, found in own:
+        if key.startswith("_"):
+            continue
+        if inspect.isfunction(inspect.unwrap(found)):
+            yield f"{name}.{key}", inspect.unwrap(found)
+
+
+def numerical() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in FORMULAS:
+        for key, function in public(name):
+            if NUMERICAL.search(str(function.__annotations__.get("return"))):
+                yield key, function
+
+
+def lacks(function: Callable[..., Any]) -> list[str]:
+    """Which parts a numerical function does not tell of itself."""
+    told = inspect.getdoc(function) or ""
+    taken = " ".join(str(kind) for key, kind in function.__annotations__.items() if key != "return")
+    wanted = ["Args:", "Returns:", *([] if LOADED.search(taken) else ["Example:", ">>> "])]
+    return [part for part in wanted if part not in told]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_hold(name: str) -> None:
+    assert doctest.testmod(import_module(name)).failed == 0
+
+
+def test_there_are_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = {name: sum(len(one.examples) for one in finder.find(import_module(name))) for name in FORMULAS}
+    assert sum(found.values()) >= 60
+    assert found[statistics.__name__] >= 20
+
+
+def test_an_example_that_does_not_hold_is_seen() -> None:
+    wrong = ModuleType("wrong", doc=">>> 1 + 1\n3\n")
+    assert doctest.testmod(wrong, report=False, verbose=False).failed == 1
+
+
+@pytest.mark.parametrize(("name", "function"), list(numerical()), ids=lambda one: one if isinstance(one, str) else "")
+def test_numbers_are_told(name: str, function: Callable[..., Any]) -> None:
+    assert lacks(function) == [], name
+
+
+def test_most_of_what_is_measured_is_a_number() -> None:
+    assert {statistics.auc, statistics.wilson} <= {function for _, function in numerical()}
+    assert len(list(numerical())) >= 40
+
+
+def test_a_function_that_tells_nothing_is_seen() -> None:
+    def untold(value: float) -> float:
+        """Twice a number."""
+        return 2 * value
+
+    assert lacks(untold) == ["Args:", "Returns:", "Example:", ">>> "]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_public_function_says_what_it_gives(name: str) -> None:
+    assert [key for key, function in public(name) if not inspect.getdoc(function)] == []
+
+
+def test_the_modules_are_all_there() -> None:
+    assert len(FORMULAS) > 20
+    assert {f"{uds_bench.__name__}.audits.api", f"{uds_bench.__name__}.audits.conformance"} <= set(EXAMPLES)
