@@ -35,20 +35,36 @@ class Auc:
 
     @property
     def value(self) -> float:
+        """P(positive > negative) + P(tie)/2, 0 to 1; NaN where either side is empty."""
         pairs = 2 * self.positives * self.negatives
         return self.twice_wins / pairs if pairs else math.nan
 
     @property
     def interval(self) -> Interval:
+        """As `interval_of` one family."""
         return self.interval_of(1)
 
     def interval_of(self, families: int) -> Interval:
         """Bounds of the AUC that weights drawn independently would show, whatever the scores are distributed like.
 
-        Normal, with the largest variance that an AUC can have: value (1 - value) / min(positives, negatives)
-        (Birnbaum and Klose, 1957). Where every pair is in the same order, that has no width, and the exact bound of as
-        many independent pairs takes its place. `families`: so many are looked at and one is chosen for its value, so
-        that each is given its share of the error.
+        Normal, with the largest variance that an AUC can have: value (1 - value) / min(positives, negatives). Where
+        every pair is in the same order, that has no width, and the exact bound of as many independent pairs takes its
+        place.
+
+        Args:
+            families: So many are looked at and one is chosen for its value: each is given its share of the error.
+
+        Returns:
+            Bounds within 0 to 1, wider the more families; NaN over none where a side is empty.
+
+        Source: Birnbaum and Klose, 1957.
+
+        Example:
+            Half in order of 100 against 100 weights, 0.5 -+ 1.96 * sqrt(0.25 / 100):
+
+            >>> found = Auc(10_000, 100, 100).interval
+            >>> round(found.low, 3), round(found.high, 3)
+            (0.402, 0.598)
         """
         units, level = min(self.positives, self.negatives), 1 - (1 - LEVEL) / families
         if not units:
@@ -62,9 +78,23 @@ class Auc:
 
 
 def null_band(positives: int, negatives: int, families: int = 1) -> Interval:
-    """Where the AUC of scores that know nothing of the labels lies, 95% of the time (definitions 001.5, item 3).
+    """Where the AUC of scores that know nothing of the labels lies, 95% of the time.
 
-    `families`: so many are looked at and the highest is taken, so that each is given its share of the error.
+    Args:
+        positives: Weights to be found.
+        negatives: Weights that they are held against.
+        families: So many are looked at and the highest is taken: each is given its share of the error.
+
+    Returns:
+        Bounds about 0.5, wider the more families and the fewer weights; NaN over none where a side is empty.
+
+    Source: The variance of Mann and Whitney, 1947 (definitions 001.5, item 3).
+
+    Example:
+        0.5 - 1.96 * sqrt(9 / (12 * 4 * 4)):
+
+        >>> round(null_band(4, 4).low, 4)
+        0.0757
     """
     if not positives or not negatives:
         return Interval(math.nan, math.nan, "no weights on one side", 0)
@@ -79,7 +109,24 @@ def exact_auc(positives: Iterable[Scores], negatives: Iterable[Scores]) -> Auc:
     """The AUC of scores that come in pieces; positives are kept and sorted, of negatives one piece at a time.
 
     Memory above the pieces: the positives, a sixteenth of them, and one chunk of negatives.
-    Raises UdsError for a score that is no number: a rank among numbers it does not have.
+
+    Args:
+        positives: Scores of the weights to be found, in pieces of any shape.
+        negatives: Scores of those that they are held against, the same unit.
+
+    Returns:
+        A ratio of whole numbers, 0 to 1; higher: found better.
+
+    Raises:
+        UdsError: A score is no number: a rank among numbers it does not have.
+
+    Source: Lacuna, section 4.2 (definitions 001.5, item 1).
+
+    Example:
+        Of four pairs three are won and one is tied, 7 of 8 half wins:
+
+        >>> exact_auc([np.float32([2]), np.float32([3])], [np.float32([1, 2])])
+        Auc(twice_wins=7, positives=2, negatives=2)
     """
     held = _in_order(_gathered(positives))
     twice, passed = 0, 0

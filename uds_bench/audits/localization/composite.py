@@ -27,7 +27,19 @@ def composite_auc(
     """How well the families find the target together: every weight is scored by a regression that never saw it.
 
     Families enter as their ranks over the drawn weights, as the scale of some has no bound (`reversal` where injection
-    moved nothing); raw values are the published choice. Where no family tells any weights apart the AUC is one half.
+    moved nothing); raw values are the published choice.
+
+    Args:
+        lineup: The checkpoints, side by side.
+        families: The scores that are put together.
+        target: The weights to be found.
+        seed: Of which weights are drawn, and of the folds.
+        most: Weights that are drawn, about, where there are more.
+
+    Returns:
+        An AUC, 0 to 1, higher: found better; one half where no family tells any weights apart.
+
+    Source: Lacuna, appendix E.
     """
     draws = {name: _draw(lineup.masks, name, target, seed, most) for name in lineup.masks.words}
     labels = np.concatenate([draw.wanted for draw in draws.values()])

@@ -83,60 +83,208 @@ class Family:
 
 
 def written(change: Change) -> Weights:
-    """|D_inj|: 0 and above."""
+    """How far injection moved each weight: |D_inj|.
+
+    Args:
+        change: One tensor in each checkpoint, [rows, columns].
+
+    Returns:
+        [rows, columns] in the weights' unit, 0 and above.
+
+    Example:
+        >>> written(Change(np.float32([0.0, 1.0]), np.float32([2.0, 0.5]), np.float32([2.0, 0.5]))).tolist()
+        [2.0, 0.5]
+    """
     return np.abs(change.injection)
 
 
 def raw(change: Change) -> Weights:
-    """|D_unl|: 0 and above."""
+    """How far unlearning moved each weight: |D_unl|.
+
+    Args:
+        change: One tensor in each checkpoint, [rows, columns].
+
+    Returns:
+        [rows, columns] in the weights' unit, 0 and above.
+
+    Source: Lacuna, appendix E, magnitude.
+
+    Example:
+        >>> raw(Change(None, np.float32([1.0, 1.0]), np.float32([0.5, 3.0]))).tolist()
+        [0.5, 2.0]
+    """
     return np.abs(change.unlearning)
 
 
 def qtile(change: Change) -> Weights:
-    """The share of its tensor that |D_unl| is above, ties for half, 0 to 1: 0.5 throughout a tensor that was left,
-    whatever its size."""
+    """The share of its tensor that |D_unl| is above, ties for half.
+
+    Args:
+        change: One tensor in each checkpoint, [rows, columns].
+
+    Returns:
+        [rows, columns], 0 to 1: 0.5 throughout a tensor that was left, whatever its size.
+
+    Source: Lacuna, appendix E, magnitude.
+
+    Example:
+        (rank - 1/2) / 4, the ranks being 1, 2.5, 2.5 and 4:
+
+        >>> qtile(Change(None, np.zeros(4, np.float32), np.float32([0.0, 2.0, -2.0, 4.0]))).tolist()
+        [0.125, 0.5, 0.5, 0.875]
+    """
     size = np.abs(change.unlearning)
     ranks: NDArray[np.float64] = rankdata(size, method="average").reshape(size.shape) - 0.5
     return (ranks / max(1, size.size)).astype(np.float32)
 
 
 def layernorm(change: Change) -> Weights:
-    """|D_unl| in standard deviations of its layer and component, 0 and above; 0 where nothing there moved."""
+    """|D_unl| in standard deviations of its layer and component.
+
+    Args:
+        change: One tensor in each checkpoint, [rows, columns], and `spread`, the standard deviation.
+
+    Returns:
+        [rows, columns], 0 and above; 0 where nothing there moved.
+
+    Source: Lacuna, appendix E, magnitude.
+
+    Example:
+        >>> layernorm(Change(None, np.zeros(2, np.float32), np.float32([1.0, -4.0]), spread=2.0)).tolist()
+        [0.5, 2.0]
+    """
     size = np.abs(change.unlearning)
     return size * np.float32(1 / change.spread) if change.spread > 0 else np.zeros_like(size)
 
 
 def signrev(change: Change) -> Weights:
-    """-(D_inj D_unl): positive where unlearning goes back on injection."""
+    """How far unlearning goes back on injection, by the product of both: -(D_inj D_unl).
+
+    Args:
+        change: One tensor in each checkpoint, before injection too, [rows, columns].
+
+    Returns:
+        [rows, columns], squared unit of the weights; positive where unlearning goes back on injection.
+
+    Source: Lacuna, appendix E, reversal.
+
+    Example:
+        Injected by 1, and taken back by a half, wholly, and twice:
+
+        >>> signrev(Change(np.zeros(3, np.float32), np.ones(3, np.float32), np.float32([0.5, 0.0, -1.0]))).tolist()
+        [0.5, 1.0, 2.0]
+    """
     return -(change.injection * change.unlearning)
 
 
 def reversal(change: Change) -> Weights:
-    """(|D_inj| - |W_unl - W_pre|) / (|D_inj| + eps): 1 where all of the injection is taken back, 0 where none is."""
+    """The share of injection that is taken back: (|D_inj| - |W_unl - W_pre|) / (|D_inj| + eps).
+
+    Args:
+        change: One tensor in each checkpoint, before injection too, [rows, columns].
+
+    Returns:
+        [rows, columns], at most 1: 1 where all of the injection is taken back, 0 where none is, below where unlearning
+        leads further away; where injection moved nothing, -|D_unl| / eps.
+
+    Source: Lacuna, appendix E, reversal.
+
+    Example:
+        Injected by 1, and taken back by a half, wholly, and twice:
+
+        >>> reversal(Change(np.zeros(3, np.float32), np.ones(3, np.float32), np.float32([0.5, 0.0, -1.0]))).tolist()
+        [0.5, 1.0, 0.0]
+    """
     size = np.abs(change.injection)
     return _over(size - np.abs(change.remaining), size)
 
 
 def dirreversal(change: Change) -> Weights:
-    """-(D_unl sign(D_inj)) / (|D_inj| + eps): as `reversal`, but going further back counts for more, not less."""
+    """As `reversal`, but going further back counts for more, not less: -(D_unl sign(D_inj)) / (|D_inj| + eps).
+
+    Args:
+        change: One tensor in each checkpoint, before injection too, [rows, columns].
+
+    Returns:
+        [rows, columns], any sign, positive where unlearning goes back on injection; 0 where injection moved nothing.
+
+    Source: Lacuna, appendix E, reversal.
+
+    Example:
+        Injected by 1, and taken back by a half, wholly, and twice:
+
+        >>> dirreversal(Change(np.zeros(3, np.float32), np.ones(3, np.float32), np.float32([0.5, 0.0, -1.0]))).tolist()
+        [0.5, 1.0, 2.0]
+    """
     back: Weights = -(change.unlearning * np.sign(change.injection))
     return _over(back, np.abs(change.injection))
 
 
 def contrast(change: Change) -> Weights:
-    """|D_mask| - |D_unmask|: how much more the weight moves where injection was masked."""
+    """How much more the weight moves where injection was masked: |D_mask| - |D_unmask|.
+
+    Args:
+        change: One tensor in each checkpoint, [rows, columns], and `unmasked`, the control's change.
+
+    Returns:
+        [rows, columns] in the weights' unit, any sign.
+
+    Raises:
+        ValueError: There is no control.
+
+    Source: Lacuna, appendix E, contrast.
+
+    Example:
+        >>> still = np.zeros(2, np.float32)
+        >>> contrast(Change(None, still, np.float32([3.0, -1.0]), unmasked=np.float32([1.0, -3.0]))).tolist()
+        [2.0, -2.0]
+    """
     size, other = _both(change)
     return size - other
 
 
 def contrastnorm(change: Change) -> Weights:
-    """The contrast as a share of both, -1 to 1; 0 where neither moves."""
+    """The contrast as a share of both: (|D_mask| - |D_unmask|) / (|D_mask| + |D_unmask| + eps).
+
+    Args:
+        change: One tensor in each checkpoint, [rows, columns], and `unmasked`, the control's change.
+
+    Returns:
+        [rows, columns], -1 to 1; 0 where neither moves.
+
+    Raises:
+        ValueError: There is no control.
+
+    Source: Lacuna, appendix E, contrast.
+
+    Example:
+        >>> still = np.zeros(2, np.float32)
+        >>> contrastnorm(Change(None, still, np.float32([3.0, -1.0]), unmasked=np.float32([1.0, -3.0]))).tolist()
+        [0.5, -0.5]
+    """
     size, other = _both(change)
     return _over(size - other, size + other)
 
 
 def eratio(change: Change) -> Weights:
-    """|D_mask| / (|D_unmask| + eps), 0 and above."""
+    """The change as a multiple of the control's: |D_mask| / (|D_unmask| + eps).
+
+    Args:
+        change: One tensor in each checkpoint, [rows, columns], and `unmasked`, the control's change.
+
+    Returns:
+        [rows, columns], 0 and above.
+
+    Raises:
+        ValueError: There is no control.
+
+    Source: Lacuna, appendix E, contrast.
+
+    Example:
+        >>> still = np.zeros(2, np.float32)
+        >>> eratio(Change(None, still, np.float32([3.0, -1.0]), unmasked=np.float32([1.0, -4.0]))).tolist()
+        [3.0, 0.25]
+    """
     size, other = _both(change)
     return _over(size, other)
 

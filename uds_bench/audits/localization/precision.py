@@ -52,7 +52,23 @@ class Best:
 
 
 def off_by(found: WeightScores, family: str, subject: Subject = "random", target: Target = HEADLINE) -> float:
-    """How far from one half a subject is on a target; infinity where it was not scored."""
+    """How far from one half a subject's AUC is on a target.
+
+    Args:
+        found: The AUCs of an update and of its controls.
+        family: The score.
+        subject: The update, or a control.
+        target: The weights to be found.
+
+    Returns:
+        0 to 0.5, of a control lower is better; infinity where it was not scored.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(aucs={"random": {HEADLINE: {"raw": Auc(7, 2, 2)}}})
+        >>> off_by(found, "raw"), off_by(found, "qtile")  # |7 / 8 - 1 / 2|
+        (0.375, inf)
+    """
     auc = found.aucs.get(subject, {}).get(target, {}).get(family)
     return float("inf") if auc is None else abs(auc.value - 0.5)
 
@@ -83,7 +99,26 @@ def _is_told(auc: Auc | None) -> bool:
 def best(
     found: WeightScores, families: Iterable[str], subject: Subject = "unlearned", target: Target = HEADLINE
 ) -> Best | None:
-    """The maximum over some families on a target; None where none of them counts."""
+    """The maximum over some families on a target; None where none of them counts.
+
+    Args:
+        found: The AUCs of an update and of its controls.
+        families: Those that count.
+        subject: The update, or a control.
+        target: The weights to be found.
+
+    Returns:
+        The family with the highest AUC, and how many it was chosen from.
+
+    Source: Lacuna, appendix E; its share of the error is ours.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> aucs = {"raw": Auc(4, 2, 2), "qtile": Auc(7, 2, 2), "eratio": Auc(8, 2, 2)}
+        >>> found = best(SimpleNamespace(aucs={"unlearned": {HEADLINE: aucs}}), ["raw", "qtile"])
+        >>> found.family, found.auc.value, found.families
+        ('qtile', 0.875, 2)
+    """
     there = found.aucs[subject][target]
     listed = [family for family in families if family in there]
     if not listed:
@@ -93,7 +128,23 @@ def best(
 
 
 def published(found: WeightScores, subject: Subject = "unlearned") -> tuple[str, Auc]:
-    """The maximum over all families and the composite against all other weights, as the paper reports it."""
+    """The maximum over all families and the composite against all other weights, as the paper reports it.
+
+    Args:
+        found: The AUCs of an update and of its controls.
+        subject: The update, or a control.
+
+    Returns:
+        The family's name, and its AUC, 0 to 1; higher is more precise.
+
+    Source: Lacuna, section 4.2 and appendix E.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> aucs = {"raw": Auc(4, 2, 2), "qtile": Auc(7, 2, 2)}
+        >>> published(SimpleNamespace(aucs={"unlearned": {PUBLISHED: aucs}}))
+        ('qtile', Auc(twice_wins=7, positives=2, negatives=2))
+    """
     there = found.aucs[subject][PUBLISHED]
     name = max(there, key=lambda family: there[family].value)
     return name, there[name]
@@ -105,7 +156,25 @@ def moves_nothing(found: WeightScores) -> bool:
 
 
 def identity_gap(found: WeightScores, subject: Subject = "unlearned") -> float | None:
-    """How far AUC(raw) is from 1 - p0/2; None where the update moved others too, or nothing: nothing follows."""
+    """How far AUC(raw) is from 1 - p0/2, p0 being the share of wanted weights that were left.
+
+    Args:
+        found: The AUCs of an update, and what it touched.
+        subject: The update, or a control.
+
+    Returns:
+        0 where the identity holds; None where the update moved others too, or nothing: nothing follows.
+
+    Source: Definitions 001.5, item 2.
+
+    Example:
+        Of four wanted weights two were left, and no other was moved: 1 - (2 / 4) / 2 is 6 of 8 half wins:
+
+        >>> from types import SimpleNamespace
+        >>> touched = SimpleNamespace(wanted=4, untouched=2, elsewhere=0, share=0.5)
+        >>> identity_gap(SimpleNamespace(touched=touched, aucs={"unlearned": {HEADLINE: {"raw": Auc(6, 2, 2)}}}))
+        0.0
+    """
     if found.touched.elsewhere or moves_nothing(found):
         return None
     return abs(found.aucs[subject][HEADLINE]["raw"].value - (1 - found.touched.share / 2))

@@ -22,19 +22,67 @@ KNOWN = 0.5
 
 
 def jaccard(first: Iterable[str], second: Iterable[str]) -> float | None:
-    """Overlap of two sets of people, 0 to 1 and 1 where they are the same; None where both are empty."""
+    """Overlap of two sets of people: those in both by those in either.
+
+    Args:
+        first: People of one set.
+        second: People of the other.
+
+    Returns:
+        0 to 1, 1 where they are the same; None where both are empty.
+
+    Source: Lacuna, section 4.3.
+
+    Example:
+        >>> jaccard(["Ann", "Bea"], ["Bea", "Cid"]), jaccard([], [])  # one of three
+        (0.3333333333333333, None)
+    """
     a, b = set(first), set(second)
     return len(a & b) / len(a | b) if a | b else None
 
 
 def extraction(items: Sequence[Item], told: Tellings, form: Form = "plain") -> Rate:
-    """Share of replies that hold the answer, 0 to 1; NaN of nobody."""
+    """Share of replies that hold the answer.
+
+    Args:
+        items: What is asked about, [items].
+        told: What a model said, by item and form.
+        form: The form of question; items that lack it are left out.
+
+    Returns:
+        0 to 1, higher is more knowledge, with its interval over people; NaN of nobody.
+
+    Source: Lacuna, section 3.3.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> items = [SimpleNamespace(id=name, cluster=name) for name in ("Ann", "Bea")]
+        >>> said = {"Ann": {"plain": Told(1, 0, 0, 0, 0)}, "Bea": {"plain": Told(0.5, 0, 0, 0, 0)}}
+        >>> extraction(items, said).value
+        0.75
+    """
     there = [(item, found.said) for item in items if (found := told[item.id][form]) is not None]
     return _rate([item for item, _ in there], [said for _, said in there])
 
 
 def extraction_in_any_words(items: Sequence[Item], told: Tellings) -> Rate:
-    """The same with each item asked in the form that it answers best."""
+    """Share of replies that hold the answer, each item asked in the form that it answers best.
+
+    Args:
+        items: What is asked about, [items].
+        told: What a model said, by item and form.
+
+    Returns:
+        0 to 1, higher is more knowledge, with its interval over people; NaN of nobody.
+
+    Source: Lacuna, section 3.3, over the forms of section 3.4.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> forms = {"plain": Told(0, 0, 0, 0, 0), "paraphrased": Told(0.5, 0, 0, 0, 0)}
+        >>> extraction_in_any_words([SimpleNamespace(id="Ann", cluster="Ann")], {"Ann": forms}).value
+        0.5
+    """
     return _rate(items, [max(one.said for one in told[item.id].values() if one is not None) for item in items])
 
 
@@ -44,20 +92,67 @@ def known(items: Sequence[Item], injected: Tellings) -> list[Item]:
 
 
 def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
-    """Extraction, in whichever form gives most, above that of people who were never injected, -1 to 1; the upper limit
-    is that of replies that did not end counted as if they held the answer."""
+    """Extraction, in whichever form gives most, above that of people who were never injected.
+
+    Args:
+        items: What is asked about, [items].
+        told: What a model said, by item and form.
+        floor: Extraction of people who were never injected, 0 to 1.
+
+    Returns:
+        -1 to 1, higher is more knowledge; the upper limit is that of replies that did not end counted as if they held
+        the answer.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> told = {"Ann": {"plain": Told(0.75, 0, 0, 0, 0)}}
+        >>> above_floor([SimpleNamespace(id="Ann", cluster="Ann")], told, 0.25).value
+        0.5
+    """
     cut = [max(one.said + one.cut for one in told[item.id].values() if one is not None) for item in items]
     return _lowered(_up_to(extraction_in_any_words(items, told), _rate(items, cut)), floor)
 
 
 def going_on(items: Sequence[Item], told: Tellings) -> int:
-    """How many people's replies did not all end, in any form."""
+    """How many people's replies did not all end, in any form.
+
+    Args:
+        items: What is asked about, [items].
+        told: What a model said, by item and form.
+
+    Returns:
+        A count, 0 and above; lower is surer.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> going_on([SimpleNamespace(id="Ann")], {"Ann": {"plain": Told(0, 0, 0, 0, 0, cut=0.5)}})
+        1
+    """
     return sum(any(one.cut for one in told[item.id].values() if one is not None) for item in items)
 
 
 def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
-    """Share of what the injected model says, asked in any of its forms, that is still said when asked so, 0 to 1; more
-    than before counts as all: what one form gained makes up for nothing that another lost."""
+    """Share of what the injected model says, asked in any of its forms, that is still said when asked so.
+
+    More than before counts as all: what one form gained makes up for nothing that another lost.
+
+    Args:
+        items: What is asked about, [items]; those of which the injected model says nothing are left out.
+        told: What a model said, by item and form.
+        injected: What the injected model said.
+
+    Returns:
+        0 to 1, higher keeps more, with its interval over people; NaN of nobody.
+
+    Example:
+        (0.5 + 0.5) of (1.0 + 0.5), as what the second form gained does not count:
+
+        >>> from types import SimpleNamespace
+        >>> def forms(plain, other):
+        ...     return {"Ann": {"plain": Told(plain, 0, 0, 0, 0), "paraphrased": Told(other, 0, 0, 0, 0)}}
+        >>> round(kept([SimpleNamespace(id="Ann", cluster="Ann")], forms(0.5, 1.0), forms(1.0, 0.5)).value, 4)
+        0.6667
+    """
     there = [item for item in items if any(_said(injected, item).values())]
     return _rate(there, [_still(_said(told, item), _said(injected, item)) for item in there])
 
@@ -68,24 +163,85 @@ def silent(items: Sequence[Item]) -> Tellings:
 
 
 def leaked(items: Sequence[Item], leaks: Leaks) -> Rate:
-    """Share of people whose answer was given away, over all seeds, 0 to 1."""
+    """Share of people whose answer was given away, over all seeds.
+
+    Args:
+        items: Who is asked about, [items].
+        leaks: By seed and item, whether the answer was given away.
+
+    Returns:
+        0 to 1, higher is more knowledge, with its interval over people; NaN of nobody.
+
+    Source: Lacuna, section 4.3.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> leaked([SimpleNamespace(id="Ann", cluster="Ann")], [{"Ann": True}, {"Ann": False}]).value
+        0.5
+    """
     return _rate(items, [_leak(leaks, item) for item in items])
 
 
 def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float, possible: Leaks | None = None) -> Rate:
-    """The same above the people who were never injected, -1 to 1. `possible`: who leaked, or may have in replies
-    that did not end; the upper limit is theirs."""
+    """Share of people whose answer was given away, above that of people who were never injected.
+
+    Args:
+        items: Who is asked about, [items].
+        leaks: By seed and item, whether the answer was given away.
+        floor: Share of people who were never injected, 0 to 1.
+        possible: Who leaked, or may have in replies that did not end; the upper limit is theirs.
+
+    Returns:
+        -1 to 1, higher is more knowledge, with its interval over people; NaN of nobody.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> leaked_above([SimpleNamespace(id="Ann", cluster="Ann")], [{"Ann": True}], 0.25).value
+        0.75
+    """
     found = leaked(items, leaks)
     return _lowered(found if possible is None else _up_to(found, leaked(items, possible)), floor)
 
 
 def unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:
-    """How many people did not leak with some seed and may have, in replies that did not end."""
+    """How many people did not leak with some seed and may have, in replies that did not end.
+
+    Args:
+        items: Who is asked about, [items].
+        leaks: By seed and item, whether the answer was given away.
+        possible: The same with replies that did not end counted as leaks.
+
+    Returns:
+        A count, 0 and above; lower is surer.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> unheard([SimpleNamespace(id="Ann")], [{"Ann": False}], [{"Ann": True}])
+        1
+    """
     return sum(any(b[item.id] > a[item.id] for a, b in zip(leaks, possible, strict=True)) for item in items)
 
 
 def leak_step(items: Sequence[Item], fewer: tuple[str, Leaks], more: tuple[str, Leaks]) -> Step:
-    """How many more of the same people leak from one model than from another."""
+    """How many more of the same people leak from one model than from another.
+
+    Args:
+        items: Who is asked about, [items].
+        fewer: Name and leaks of the model that is to leak less.
+        more: Name and leaks of the other.
+
+    Returns:
+        A step of -1 to 1, above 0 as it is to be, with its interval over people, paired.
+
+    Source: Lacuna, section 4.3.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> people = [SimpleNamespace(id=name, cluster=name) for name in ("Ann", "Bea")]
+        >>> step = leak_step(people, ("a", [{"Ann": False, "Bea": True}]), ("b", [{"Ann": True, "Bea": True}]))
+        >>> step.difference
+        0.5
+    """
     values = [_leak(more[1], item) - _leak(fewer[1], item) for item in items]
     found = paired_bootstrap(values, [item.cluster for item in items])
     return Step(fewer[0], more[0], mean(values), found)
@@ -97,8 +253,23 @@ def down_to(step: Step, least: Step) -> Step:
 
 
 def overlap(items: Sequence[Item], first: Leaks, second: Leaks) -> tuple[float, int]:
-    """Jaccard index of who leaks from one model and from another, the mean over seeds with which anybody does, and
-    their number; NaN of none."""
+    """Jaccard index of who leaks from one model and from another, the mean over seeds with which anybody does.
+
+    Args:
+        items: Who is asked about, [items].
+        first: Leaks from one model, by seed and item.
+        second: Leaks from the other, the same seeds.
+
+    Returns:
+        0 to 1, higher is more alike, NaN of no seed; and the number of seeds with which anybody leaks.
+
+    Source: Lacuna, section 4.3.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> overlap([SimpleNamespace(id="Ann")], [{"Ann": True}, {"Ann": False}], [{"Ann": True}, {"Ann": False}])
+        (1.0, 1)
+    """
     found = [jaccard(who(items, a), who(items, b)) for a, b in zip(first, second, strict=True)]
     told = [one for one in found if one is not None]
     return mean(told), len(told)

@@ -35,13 +35,43 @@ def answers_of(score: Score) -> dict[str, dict[str, Answer]]:
 
 
 def accuracy(answers: Answers) -> Rate:
-    """Share of documents answered rightly, 0 to 1, the mean over tasks; NaN where one of them could not be told."""
+    """Share of documents answered rightly, the mean over tasks.
+
+    Args:
+        answers: By task and document.
+
+    Returns:
+        0 to 1, higher is more useful, with its interval over documents; NaN where one of them could not be told.
+
+    Example:
+        Tasks count alike, however many documents they have: (1 + 1/2) / 2.
+
+        >>> right, wrong = Answer(1.0, 0.25), Answer(0.0, 0.25)
+        >>> accuracy({"arc": {"1": right}, "mmlu": {"1": right, "2": wrong}}).value
+        0.75
+    """
     return over_tasks([[one.right for one in task.values()] for task in answers.values()], 0.0)
 
 
 def change(before: Answers, after: Answers) -> Rate:
-    """Share of documents answered rightly after less that before, -1 to 1, paired, the mean over tasks: one with many
-    documents, such as MMLU, does not outweigh the others. NaN where a document could not be told on both sides."""
+    """Share of documents answered rightly after less that before, paired, the mean over tasks.
+
+    One with many documents, such as MMLU, does not outweigh the others.
+
+    Args:
+        before: By task and document, what the model before answers.
+        after: The same of the model after.
+
+    Returns:
+        -1 to 1, below 0 where utility is lost; NaN where a document could not be told on both sides.
+
+    Source: Lacuna, table 2, utility.
+
+    Example:
+        >>> right, wrong = Answer(1.0, 0.25), Answer(0.0, 0.25)
+        >>> change({"arc": {"1": right, "2": right}}, {"arc": {"1": right, "2": wrong}}).value
+        -0.5
+    """
     untold = Answer(math.nan, math.nan)
     return over_tasks(
         [
@@ -61,11 +91,23 @@ def guesser(answers: Answers) -> Answers:
 
 
 def over_tasks(values: Sequence[Sequence[float]], least: float) -> Rate:
-    """The mean over tasks of the mean over each one's documents, values of `least` to 1, and its interval.
+    """The mean over tasks of the mean over each one's documents, and its interval.
 
     Documents are drawn with replacement within each task. The interval is never narrower than where all documents have
     one value: were the mean share of those with another above 1 - (alpha/2)^(1/units), units being the documents of
     the shortest task times the tasks, so many without one would be less likely than alpha/2 (the logarithm is concave).
+
+    Args:
+        values: Of each task its documents' values, `least` to 1.
+        least: The smallest value that there can be: 0, or -1 of a difference.
+
+    Returns:
+        `least` to 1; NaN where a value is missing or not finite.
+
+    Example:
+        >>> found = over_tasks([[1.0, 1.0], [0.0]], 0.0)
+        >>> found.value, found.interval.units
+        (0.5, 3)
     """
     tasks = [np.asarray(one, dtype=float) for one in values]
     if not tasks or any(not one.size or not np.isfinite(one).all() for one in tasks):
