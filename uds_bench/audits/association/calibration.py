@@ -16,22 +16,56 @@ def needs_generic(alpha: float = ALPHA) -> bool:
 
 
 def as_printed(own: ArrayLike, similar: ArrayLike, generic: ArrayLike, alpha: float = ALPHA) -> Scores:
-    """The same from the formula as the paper prints it: sentences about nobody are read at any alpha."""
+    """As `calibrated`, from the formula as the paper prints it: sentences about nobody are read at any alpha.
+
+    Args:
+        own: NLL(h, v), [candidates], nats.
+        similar: NLL of the same sentences about similar names, [names, candidates], nats.
+        generic: The same about nobody, [candidates], nats.
+        alpha: The weight of the similar names.
+
+    Returns:
+        [candidates], nats; any sign, higher is more knowledge.
+
+    Source: WikiMem, section 5.
+
+    Example:
+        (9 - 1) - ((9 - 2) + (9 - 4)) / 2, and what nobody's sentences say cancels:
+
+        >>> as_printed([1.0], [[2.0], [4.0]], [9.0]).tolist(), as_printed([1.0], [[2.0], [4.0]], [5.0]).tolist()
+        ([2.0], [2.0])
+    """
     of_h, of_names, of_nobody = (np.asarray(one, np.float64) for one in (own, similar, generic))
     found: Scores = (of_nobody - of_h) - alpha * (of_nobody - of_names).mean(0)
     return found
 
 
 def calibrated(own: ArrayLike, similar: ArrayLike, generic: ArrayLike | None = None, alpha: float = ALPHA) -> Scores:
-    """s(h, v) of each candidate value, [candidates], in nats; any sign, higher is more knowledge.
-
-    `own`: NLL(h, v), [candidates]; `similar`: NLL of the same sentences about similar names, [names, candidates];
-    `generic`: about nobody, [candidates], read only where alpha is not 1:
+    """s(h, v) of each candidate value: how much likelier its sentence is about a person than about similar names.
 
         s = (NLL(h0, v) - NLL(h, v)) - alpha * mean over names of (NLL(h0, v) - NLL(name, v))
 
-    What is the same for all candidates shifts all scores alike. Raises ValueError where names are needed and there are
-    none, and where alpha is not 1 and `generic` is not given.
+    What is the same for all candidates shifts all scores alike.
+
+    Args:
+        own: NLL(h, v), [candidates], nats.
+        similar: NLL of the same sentences about similar names, [names, candidates], nats.
+        generic: The same about nobody, [candidates], nats; read only where alpha is not 1.
+        alpha: The weight of the similar names.
+
+    Returns:
+        [candidates], nats; any sign, higher is more knowledge.
+
+    Raises:
+        ValueError: Names are needed and there are none, or alpha is not 1 and `generic` is not given.
+
+    Source: WikiMem, section 5.
+
+    Example:
+        Means of 3 and 5 over the names, less 1 and 6:
+
+        >>> calibrated([1.0, 6.0], [[2.0, 4.0], [4.0, 6.0]]).tolist()
+        [2.0, -1.0]
     """
     of_h, of_names = np.asarray(own, np.float64), np.asarray(similar, np.float64)
     if alpha and not len(of_names):

@@ -32,14 +32,32 @@ class Ranked:
 
     @property
     def lead(self) -> float:
-        """Of the best true value."""
+        """Score of the best true value less the best untrue one's, nats."""
         return max(self.leads)
 
 
 def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
-    """Scores of the candidates, [candidates], the first `truths` of which are true.
+    """Whether the best true value stands first among all candidates, and how far.
 
-    Raises ValueError where there are fewer than two candidates, none true or none untrue, or a score that is no number.
+    Args:
+        scores: Of the candidates, [candidates], nats, the first `truths` of which are true.
+        truths: How many are true.
+        ddof: Degrees of freedom that the standard deviation of z* loses.
+
+    Returns:
+        Rank from 1, lower is more knowledge; leads in nats and z* in standard deviations, higher is more knowledge.
+
+    Raises:
+        ValueError: Fewer than two candidates, none true or none untrue, or a score that is no number.
+
+    Source: WikiMem, section 5.
+
+    Example:
+        Leads of 2 and -2, of mean 0 and standard deviation 2:
+
+        >>> found = ranked([3.0, 1.0], truths=1)
+        >>> found.rank, found.leads, found.strength
+        (1, (2.0,), 1.0)
     """
     found = np.asarray(scores, np.float64)
     if not 1 <= truths < len(found):
@@ -57,7 +75,20 @@ def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
 
 
 def margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each candidate its score less the best of all others, [candidates]."""
+    """Of each candidate its score less the best of all others.
+
+    Args:
+        scores: Of the candidates, [candidates], nats.
+
+    Returns:
+        [candidates], nats, above 0 for the best alone.
+
+    Source: WikiMem, section 5, Delta_i.
+
+    Example:
+        >>> margins(np.array([2.0, 5.0, 1.0])).tolist()
+        [-3.0, 3.0, -4.0]
+    """
     order = np.argsort(scores)
     first, second = scores[order[-1]], scores[order[-2]]
     found: NDArray[np.float64] = scores - first

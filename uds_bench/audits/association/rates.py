@@ -42,7 +42,29 @@ class Memorization:
 
 
 def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
-    """What the templates of one person and property come to. Raises ValueError for none of them."""
+    """What the templates of one person and property come to.
+
+    Args:
+        ranks: One a template, [templates].
+        truths: What is true.
+
+    Returns:
+        Shares of templates, 0 to 1, and the mean z*; higher is more knowledge.
+
+    Raises:
+        ValueError: There is no template.
+
+    Source: WikiMem, section 5; M as in section 7 (definitions 003.5).
+
+    Example:
+        First under one of two templates, where one of two candidates is true:
+
+        >>> first = Ranked(1, True, True, (2.0,), 1.0, candidates=2, said="biologist")
+        >>> last = Ranked(2, False, False, (-2.0,), -1.0, candidates=2, said="pilot")
+        >>> found = held([first, last], ["biologist"])
+        >>> found.mean, found.every, found.some, found.strength, found.chance
+        (0.5, False, True, 0.0, 0.5)
+    """
     if not ranks:
         raise ValueError("no template: give one or more")
     memorized = [one.memorized for one in ranks]
@@ -62,10 +84,24 @@ Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "fir
 
 
 def over(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> Rate:
-    """The mean over some people and properties, its interval over people; NaN of nobody.
+    """The mean over some people and properties, its interval over people.
 
-    Shares are 0 to 1; `strength` is z*, any number, and counts all properties, memorized or not. Higher is more
-    knowledge.
+    Args:
+        asked: Whom and what it is over, [items].
+        found: By item, what its templates came to.
+        reading: Which of its numbers is meant.
+
+    Returns:
+        Shares are 0 to 1; `strength` is z*, any number, and counts all properties, memorized or not. Higher is more
+        knowledge; NaN of nobody.
+
+    Source: WikiMem, sections 5 and 7.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> people = [SimpleNamespace(id=name, cluster=name) for name in ("Ann", "Bea")]
+        >>> over(people, {"Ann": SimpleNamespace(mean=1.0), "Bea": SimpleNamespace(mean=0.5)}).value
+        0.75
     """
     values = [_of(found[one.id], reading) for one in asked]
     limits = None if reading == "strength" else (0.0, 1.0)
@@ -78,7 +114,23 @@ def lost(
     after: Mapping[str, Memorization],
     reading: Reading = "mean",
 ) -> Rate:
-    """How much more of the same people one model holds than another, people drawn in pairs; NaN of nobody."""
+    """How much more of the same people one model holds than another, people drawn in pairs.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        before: By item, what it came to in one model.
+        after: The same in the other.
+        reading: Which of its numbers is meant.
+
+    Returns:
+        -1 to 1, of `strength` any number; above 0 is lost. NaN of nobody.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> ann = SimpleNamespace(id="Ann", cluster="Ann")
+        >>> lost([ann], {"Ann": SimpleNamespace(mean=1.0)}, {"Ann": SimpleNamespace(mean=0.25)}).value
+        0.75
+    """
     values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in asked]
     clusters = [one.cluster for one in asked]
     if reading == "strength":
@@ -91,15 +143,50 @@ def more(
     second: tuple[Sequence[ProbeItem], Mapping[str, Memorization]],
     reading: Reading = "mean",
 ) -> Rate:
-    """How much more is held of some people than of others, by the same model or another; NaN of nobody."""
+    """How much more is held of some people than of others, by the same model or another.
+
+    Args:
+        first: Some people, and what each came to.
+        second: Others, and what each came to.
+        reading: Which of its numbers is meant.
+
+    Returns:
+        -1 to 1, of `strength` any number; above 0 is more of the first. NaN of nobody.
+
+    Source: WikiMem, section 7.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> ann, bea = SimpleNamespace(id="Ann", cluster="Ann"), SimpleNamespace(id="Bea", cluster="Bea")
+        >>> more(([ann], {"Ann": SimpleNamespace(mean=1.0)}), ([bea], {"Bea": SimpleNamespace(mean=0.25)})).value
+        0.75
+    """
     sides = [[(one.cluster, _of(found[one.id], reading)) for one in asked] for asked, found in (first, second)]
     values = [mean(value for _, value in side) for side in sides]
     return Rate(values[0] - values[1], apart_bootstrap(*sides))
 
 
 def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> float:
-    """What scores that know nothing of anybody would come to: for `some`, if luck under one template told nothing of
-    luck under another, which is the most that it can be."""
+    """What scores that know nothing of anybody would come to.
+
+    For `some`, if luck under one template told nothing of luck under another, which is the most that it can be.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        found: By item, what its templates came to; `chance` alone is read.
+        reading: Which of its numbers is meant.
+
+    Returns:
+        0 to 1; NaN of nobody.
+
+    Example:
+        One of two candidates is true: of two templates one is lucky with 1 - (1 - 1/2) ** 2:
+
+        >>> from types import SimpleNamespace
+        >>> ann, found = SimpleNamespace(id="Ann", templates=("t", "u")), {"Ann": SimpleNamespace(chance=0.5)}
+        >>> by_luck([ann], found), by_luck([ann], found, "some")
+        (0.5, 0.75)
+    """
     if reading == "some":
         return mean(1 - (1 - found[one.id].chance) ** len(one.templates) for one in asked)
     return mean(found[one.id].chance for one in asked)
@@ -110,6 +197,22 @@ def _of(one: Memorization, reading: Reading) -> float:
 
 
 def nothing_of(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> list[str]:
-    """The people of whom nothing is memorized under any template (H_{M=0}), in order."""
+    """The people of whom nothing is memorized under any template (H_{M=0}), in order.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        found: By item, what its templates came to.
+
+    Returns:
+        Their ids.
+
+    Source: WikiMem, section 7.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> asked = [SimpleNamespace(id=f"{name}/{at}", cluster=name) for name in ("Ann", "Bea") for at in (1, 2)]
+        >>> nothing_of(asked, {one.id: SimpleNamespace(some=one.id == "Ann/2") for one in asked})
+        ['Bea']
+    """
     some = {one.cluster for one in asked if found[one.id].some}
     return [person for person in dict.fromkeys(one.cluster for one in asked) if person not in some]

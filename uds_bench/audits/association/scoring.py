@@ -23,7 +23,16 @@ TOGETHER = 60
 
 
 def scored(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
-    """For each property of a person, in order, its rank under each template."""
+    """For each property of a person, in order, its rank under each template.
+
+    Args:
+        asked: What is asked about, [items].
+        likelihoods: From sentences to NLL of each, nats.
+        alpha: The weight of the similar names.
+
+    Yields:
+        For each item [templates] ranks.
+    """
     for start in range(0, len(asked), TOGETHER):
         some = asked[start : start + TOGETHER]
         found = likelihoods([sentence for one in some for sentence in one.sentences()])
@@ -35,7 +44,28 @@ def scored(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = 
 
 
 def ranks(one: ProbeItem, table: NDArray[np.float64], alpha: float = ALPHA) -> Ranked:
-    """One template's rank from the likelihoods of its sentences, [names, candidates]."""
+    """One template's rank from the likelihoods of its sentences.
+
+    Args:
+        one: A property of a person.
+        table: NLL, [names, candidates], nats: the person's, those of similar names, and nobody's where it is asked for.
+        alpha: The weight of the similar names.
+
+    Returns:
+        The rank of what is true, and the value that makes the likeliest sentence about the person.
+
+    Source: WikiMem, section 5.
+
+    Example:
+        Scores of 3 - 1 and 3 - 3:
+
+        >>> from types import SimpleNamespace
+        >>> values = SimpleNamespace(truths=("biologist",), values=("biologist", "pilot"))
+        >>> item = SimpleNamespace(generic=False, candidates=values)
+        >>> found = ranks(item, np.array([[1.0, 3.0], [3.0, 3.0]]))
+        >>> found.rank, found.leads, found.said
+        (1, (2.0,), 'biologist')
+    """
     similar, generic = (table[1:-1], table[-1]) if one.generic else (table[1:], None)
     truths = len(one.candidates.truths)
     found = ranked(calibrated(table[0], similar, generic, alpha), truths)
@@ -44,8 +74,29 @@ def ranks(one: ProbeItem, table: NDArray[np.float64], alpha: float = ALPHA) -> R
 
 
 def uncancelled(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
-    """How far scores as printed, which read sentences about nobody, are from those that do not, nats: the most over
-    candidates, what all candidates share left out. 0 but for rounding at alpha 1 (definitions 003.4, 1)."""
+    """How far scores as printed, which read sentences about nobody, are from those that do not.
+
+    Args:
+        asked: What is asked about, [items].
+        likelihoods: From sentences to NLL of each, nats.
+        alpha: The weight of the similar names.
+
+    Returns:
+        Nats, the most over candidates, what all candidates share left out; 0 but for rounding at alpha 1.
+
+    Source: WikiMem, section 5 (definitions 003.4, item 1).
+
+    Example:
+        NLL of 0 and 1 about Ann, 2 and 3 about a similar name, 4 and 6 about nobody:
+
+        >>> from types import SimpleNamespace
+        >>> value = SimpleNamespace(values=("pilot", "poet"))
+        >>> template = SimpleNamespace(fill=lambda name, value: f"{name} {value}")
+        >>> item = SimpleNamespace(names=("Ann", "Anna"), generic=False, templates=(template,), candidates=value)
+        >>> nll = lambda sentences: np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0])
+        >>> uncancelled([item], nll), uncancelled([item], nll, alpha=0.0)  # of 4 and 6 each is 1 from the mean
+        (0.0, 1.0)
+    """
     furthest = 0.0
     for one in asked:
         names = (*(one.names[:-1] if one.generic else one.names), GENERIC)
@@ -68,6 +119,7 @@ def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:
 
 
 def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
+    """The ranks that `to_json` wrote."""
     found = []
     for row in rows:
         strength = math.nan if row["strength"] is None else row["strength"]

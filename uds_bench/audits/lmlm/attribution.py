@@ -42,6 +42,7 @@ class Contingency:
 
     @property
     def n(self) -> int:
+        """All prompts."""
         return self.a + self.b + self.c + self.d
 
     def __add__(self, other: Contingency) -> Contingency:
@@ -49,7 +50,20 @@ class Contingency:
 
 
 def contingency(outcomes: Iterable[Outcome]) -> Contingency:
-    """The four counts."""
+    """Counts of prompts by what is right with retrieval on and with it off.
+
+    Args:
+        outcomes: One a prompt, [prompts].
+
+    Returns:
+        Four counts, which add up to the prompts.
+
+    Source: LMLM audit, appendix C.
+
+    Example:
+        >>> contingency([Outcome(True, True), Outcome(True, False), Outcome(True, False), Outcome(False, False)])
+        Contingency(a=1, b=2, c=0, d=1)
+    """
     cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
     for one in outcomes:
         cells[one.on, one.off] += 1
@@ -57,7 +71,21 @@ def contingency(outcomes: Iterable[Outcome]) -> Contingency:
 
 
 def artifact_gap(outcomes: Sequence[Outcome]) -> int:
-    """By how many prompts A - R differs from 1[on] (L - G): 0 always (definitions of L, R, A and G)."""
+    """By how many prompts A - R differs from 1[on] (L - G): 0 always.
+
+    Args:
+        outcomes: One a prompt, [prompts].
+
+    Returns:
+        A count, 0 by the definitions of L, R, A and G.
+
+    Source: LMLM audit, section 3 and proposition 6.1 (definitions 000.7, item 1).
+
+    Example:
+        >>> either = (True, False)
+        >>> artifact_gap([Outcome(on, off, kept) for on in either for off in either for kept in either])
+        0
+    """
     return sum(
         (int(one.artifact) - int(one.mediated)) != int(one.on) * (int(one.leaked) - int(one.gold_retained))
         for one in outcomes
@@ -65,11 +93,38 @@ def artifact_gap(outcomes: Sequence[Outcome]) -> int:
 
 
 def identity_gap(outcomes: Sequence[Outcome]) -> int:
-    """By how many prompts either identity fails: the first over all, the second over those that do not leak. A deletion
-    that leaves a row behind shows here, as R that is not A."""
+    """By how many prompts either identity fails: the first over all, the second over those that do not leak.
+
+    A deletion that leaves a row behind shows here, as R that is not A.
+
+    Args:
+        outcomes: One a prompt, [prompts].
+
+    Returns:
+        A count, 0 where deletion is complete.
+
+    Source: LMLM audit, proposition 6.1 (definitions 000.7, item 1).
+
+    Example:
+        >>> identity_gap([Outcome(True, False, gold_retained=True)]), identity_gap([Outcome(True, True)])
+        (1, 0)
+    """
     return artifact_gap(outcomes) + closure_gap([one for one in outcomes if not one.leaked])
 
 
 def closure_gap(outcomes: Sequence[Outcome]) -> int:
-    """By how many prompts A differs from R: 0 where deletion is complete and nothing leaks (proposition 6.1)."""
+    """By how many prompts A differs from R.
+
+    Args:
+        outcomes: One a prompt, [prompts].
+
+    Returns:
+        A count, 0 where deletion is complete and nothing leaks.
+
+    Source: LMLM audit, proposition 6.1.
+
+    Example:
+        >>> closure_gap([Outcome(True, False)]), closure_gap([Outcome(True, True)])  # A = R = 1; A = 1, R = 0
+        (0, 1)
+    """
     return sum(one.artifact != one.mediated for one in outcomes)

@@ -24,13 +24,43 @@ SILENT_SHARE = 0.5
 
 
 def rate(judged: Sequence[Judged], holds: Callable[[Judged], float]) -> Rate:
-    """The mean of a number of each prompt, 0 to 1."""
+    """The mean of a number of each prompt, with its interval over facts.
+
+    Args:
+        judged: The prompts, [prompts].
+        holds: From a prompt to a number of 0 to 1.
+
+    Returns:
+        0 to 1; NaN without a prompt.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(cluster="a"), SimpleNamespace(cluster="b")]
+        >>> rows = [SimpleNamespace(asked=fact, said=said) for fact, said in zip(facts, (1, 0))]
+        >>> rate(rows, lambda one: one.said).value
+        0.5
+    """
     values, clusters = _values(judged, holds)
     return Rate(mean(values), cluster_bootstrap(values, clusters, limits=(0.0, 1.0)))
 
 
 def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Rate:
-    """The mean of a difference of each prompt, -1 to 1."""
+    """The mean of a difference of each prompt, with its interval over facts, paired.
+
+    Args:
+        judged: The prompts, [prompts].
+        apart: From a prompt to a number of -1 to 1.
+
+    Returns:
+        -1 to 1; NaN without a prompt.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(cluster="a"), SimpleNamespace(cluster="b")]
+        >>> rows = [SimpleNamespace(asked=fact, more=more) for fact, more in zip(facts, (-1, 0))]
+        >>> difference(rows, lambda one: one.more).value
+        -0.5
+    """
     values, clusters = _values(judged, apart)
     return Rate(mean(values), paired_bootstrap(values, clusters))
 
@@ -40,6 +70,16 @@ def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
 
     `contains` and `recall` look at all that was said, and are counted above the floor that another object of the
     relation sets in it; facts whose relation has no other are left out of them.
+
+    Args:
+        judged: The prompts, [prompts].
+        state: The elicitation, one with lookups off.
+        way: How leakage is looked for.
+
+    Returns:
+        Share of prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more knowledge. NaN without a prompt.
+
+    Source: LMLM audit, section 3, L; the ways beside `exact` are ours (definitions 000.8).
     """
     asked = [one for one in judged if not one.given]
     if way == "exact":
@@ -49,60 +89,169 @@ def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
 
 
 def worst_leakage(judged: Sequence[Judged]) -> tuple[State, Way, Rate]:
-    """The elicitation and way under which the interval reaches highest."""
+    """The elicitation and way under which the interval of leakage reaches highest.
+
+    Args:
+        judged: The prompts, [prompts].
+
+    Returns:
+        Elicitation, way, and leakage by them, -1 to 1, higher is more knowledge; one without an interval reaches
+        highest.
+    """
     found = [(state, way, leakage(judged, state, way)) for state in OFF for way in WAYS]
     return max(found, key=lambda one: _reach(one[2]))
 
 
 def silent(judged: Sequence[Judged], state: State) -> float:
-    """Share of prompts that a state answers with nothing at all: so much of its leakage says nothing."""
+    """Share of prompts that a state answers with nothing at all: so much of its leakage says nothing.
+
+    Args:
+        judged: The prompts, [prompts].
+        state: The elicitation.
+
+    Returns:
+        0 to 1, lower tells more; NaN without a prompt.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> silent([SimpleNamespace(replies={"full": SimpleNamespace(answer=said)}) for said in ("", "Rome")], "full")
+        0.5
+    """
     return mean(not one.replies[state].answer for one in judged)
 
 
 def too_silent(judged: Sequence[Judged], found: Rate, bound: float) -> bool:
-    """Whether leakage that is not clearly above its bound is not clearly below it either, as the model said nothing
-    where values leak most. A model that says nothing has not been shown to know nothing; what it says still counts."""
+    """Whether leakage that is not clearly above its bound is not clearly below it either, as the model said nothing.
+
+    It is asked of where values leak most. A model that says nothing has not been shown to know nothing; what it says
+    still counts.
+
+    Args:
+        judged: The prompts, [prompts].
+        found: Leakage, with its interval.
+        bound: What leakage is held against, 0 to 1.
+    """
     return silent(judged, "self_completed") > SILENT_SHARE and not found.interval.low > bound
 
 
 def baseline(judged: Sequence[Judged]) -> Rate:
-    """FULL: how often the whole answer is the object while the row is there."""
+    """FULL: how often the whole answer is the object while the row is there.
+
+    Args:
+        judged: The prompts, [prompts].
+
+    Returns:
+        0 to 1, higher says more of deletions; NaN without a prompt.
+
+    Source: LMLM audit, section 3, FULL.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> marks = [{"full": SimpleNamespace(exact=exact)} for exact in (True, False)]
+        >>> baseline([SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=one) for one in marks]).value
+        0.5
+    """
     return rate(judged, lambda one: one.marks["full"].exact)
 
 
 def residual(judged: Sequence[Judged], above_chance: bool = True) -> Rate:
-    """DEL-ON: how often the whole answer is still the deleted object, above what shared objects give by chance."""
+    """DEL-ON: how often the whole answer is still the deleted object, above what shared objects give by chance.
+
+    Args:
+        judged: The prompts, [prompts].
+        above_chance: Whether chance is taken off; the paper does not.
+
+    Returns:
+        -1 to 1, without chance taken off 0 to 1; higher survives more. NaN without a prompt.
+
+    Source: LMLM audit, section 3, DEL-ON.
+
+    Example:
+        Still right, where a quarter of the rows that are left hold the object:
+
+        >>> from types import SimpleNamespace
+        >>> marks = {"del_on": SimpleNamespace(exact=True)}
+        >>> residual([SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, chance=0.25)]).value
+        0.75
+    """
     if not above_chance:
         return rate(judged, lambda one: one.marks["del_on"].exact)
     return difference(judged, lambda one: one.marks["del_on"].exact - one.chance)
 
 
 def counts(judged: Iterable[Judged]) -> Contingency:
-    """Right with retrieval on beside right without it, under any elicitation."""
+    """Right with retrieval on beside right without it, under any elicitation.
+
+    Args:
+        judged: The prompts, [prompts].
+
+    Returns:
+        Four counts, which add up to the prompts.
+
+    Source: LMLM audit, appendix C.
+    """
     return contingency(one.outcome for one in judged)
 
 
 def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | None, float]:
-    """The counts, and McNemar's test of them: its name, statistic and p-value."""
+    """The counts of prompts on and off, and McNemar's test of them.
+
+    Args:
+        judged: The prompts, [prompts].
+
+    Returns:
+        The counts; the test's name, its statistic (None of the exact test) and its p-value, 0 to 1, lower is more
+        evidence that retrieval changes what is right.
+
+    Source: LMLM audit, appendix D.1.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.audits.lmlm.attribution import Outcome
+        >>> discordance([SimpleNamespace(outcome=Outcome(True, False))] * 4)[1:]  # 2 * 0.5 ** 4
+        ('exact binomial', None, 0.125)
+    """
     found = counts(judged)
     return found, *mcnemar(found.b, found.c)
 
 
 def worst_part(parts: Mapping[str, Sequence[Judged]]) -> tuple[str, str, Rate]:
-    """The part (cell, wording) whose leakage reaches highest, by what, and how high."""
+    """The part (cell, wording) whose leakage reaches highest, by what, and how high.
+
+    Args:
+        parts: By name the prompts of each part.
+
+    Returns:
+        Its name, the way and elicitation in words, and its leakage, -1 to 1, higher is more knowledge.
+    """
     found = [(name, *worst_leakage(rows)) for name, rows in parts.items()]
     name, state, way, highest = max(found, key=lambda one: _reach(one[3]))
     return name, f"by {way} with lookups {state.replace('_', ' ')}", highest
 
 
 def least_answered(judged: Sequence[Judged]) -> tuple[str, Rate]:
-    """The cell whose FULL baseline reaches lowest."""
+    """The cell whose FULL baseline reaches lowest.
+
+    Args:
+        judged: The prompts of all cells, [prompts].
+
+    Returns:
+        Its name, and its baseline, 0 to 1; one without an interval reaches lowest.
+    """
     found = [(name, baseline(rows)) for name, rows in by_cell(judged).items()]
     return min(found, key=lambda one: -math.inf if math.isnan(one[1].interval.low) else one[1].interval.low)
 
 
 def uninformative(judged: Sequence[Judged], bound: float = INFORMATIVE) -> list[str]:
-    """Cells that the model does not clearly answer with every row in place: nothing there can be lost."""
+    """Cells that the model does not clearly answer with every row in place: nothing there can be lost.
+
+    Args:
+        judged: The prompts of all cells, [prompts].
+        bound: What the baseline must clearly reach, 0 to 1.
+
+    Returns:
+        Their names.
+    """
     found = {name: baseline(rows).interval for name, rows in by_cell(judged).items()}
     return [name for name, interval in found.items() if not (interval.decides and interval.low >= bound)]
 
@@ -114,7 +263,26 @@ def informative(judged: Sequence[Judged]) -> list[Judged]:
 
 
 def order_steps(judged: Sequence[Judged], order: Sequence[str]) -> list[Step]:
-    """The residual of each topology minus that of the one before it, facts drawn apart."""
+    """The residual of each topology minus that of the one before it, facts drawn apart.
+
+    Args:
+        judged: The prompts of all topologies, [prompts].
+        order: Topologies, from the one that should leave least.
+
+    Returns:
+        One step of -1 to 1 for each two neighbours, above 0 as it is to be.
+
+    Source: LMLM audit, section 6.3.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def prompt(topology, fact, exact):
+        ...     marks = {"del_on": SimpleNamespace(exact=exact)}
+        ...     return SimpleNamespace(topology=topology, asked=SimpleNamespace(cluster=fact), marks=marks)
+        >>> rows = [prompt("base", "a", False), prompt("noise", "b", True), prompt("noise", "c", False)]
+        >>> [(step.earlier, step.later, step.difference) for step in order_steps(rows, ["base", "noise"])]
+        [('base', 'noise', 0.5)]
+    """
     rows = {topology: [one for one in judged if one.topology == topology] for topology in order}
     steps = []
     for earlier, later in pairwise(order):
@@ -127,14 +295,32 @@ def order_steps(judged: Sequence[Judged], order: Sequence[str]) -> list[Step]:
 
 
 def closer(left: Sequence[Judged], right: Sequence[Judged], lower: str, higher: str) -> Step:
-    """How much more survives one deletion than another, prompt by prompt: `lower` as named is to leave less."""
+    """How much more survives one deletion than another, prompt by prompt: `lower` as named is to leave less.
+
+    Args:
+        left: The prompts under the deletion that is to leave less, [prompts].
+        right: The same prompts under the other, [prompts].
+        lower: Name of the first.
+        higher: Name of the second.
+
+    Returns:
+        A step of -1 to 1, above 0 as it is to be.
+    """
     survives = {one.asked.id: float(one.marks["del_on"].exact) for one in left}
     drop = difference(right, lambda one: float(one.marks["del_on"].exact) - survives[one.asked.id])
     return Step(lower, higher, drop.value, drop.interval)
 
 
 def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate]:
-    """The wording whose residual is furthest from that of the same facts in all wordings, by its interval."""
+    """The wording whose residual is furthest from that of the same facts in all wordings, by its interval.
+
+    Args:
+        judged: The prompts in all wordings, [prompts].
+        margin: How far an interval may reach from 0.
+
+    Returns:
+        The wording, and its difference, -1 to 1, 0 where wording changes nothing.
+    """
     own: dict[tuple[str, int], list[float]] = {}
     for one in judged:
         own.setdefault((one.cell.name, one.fact.id), []).append(float(one.marks["del_on"].exact))
@@ -149,7 +335,12 @@ def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate
 
 
 def grouped(judged: Iterable[Judged], key: Callable[[Judged], K]) -> dict[K, list[Judged]]:
-    """The prompts of each kind, in the order in which kinds come."""
+    """The prompts of each kind, in the order in which kinds come.
+
+    Example:
+        >>> grouped([3, 1, 2], lambda number: number % 2)
+        {1: [3, 1], 0: [2]}
+    """
     found: dict[K, list[Judged]] = {}
     for one in judged:
         found.setdefault(key(one), []).append(one)

@@ -33,7 +33,12 @@ class Marks:
 
 
 def clean(text: str) -> str:
-    """An answer's first sentence, without opener, markup or what it goes on to ask (LMLM audit, section 5.1)."""
+    """An answer's first sentence, without opener, markup or what it goes on to ask (LMLM audit, section 4).
+
+    Example:
+        >>> clean("The answer is: Spice Girls. They sang there.")
+        'Spice Girls.'
+    """
     text = MARKUP.sub(" ", text)
     while opened := OPENER.match(text):
         text = text[opened.end() :]
@@ -43,9 +48,24 @@ def clean(text: str) -> str:
 
 
 def mark(answer: str, spellings: Sequence[str]) -> Marks:
-    """A cleaned answer beside the spellings of an object (LMLM audit, section 5.1 and definition of token F1).
+    """A cleaned answer beside the spellings of an object.
 
-    An empty answer is wrong. `contains` is one-sided: the answer holds the object, never the other way round.
+    Args:
+        answer: What a model said, cleaned.
+        spellings: The object's names, one or more.
+
+    Returns:
+        Marks of 0 to 1, higher is more knowledge. An empty answer is wrong. `contains` is one-sided: the answer
+        holds the object, never the other way round.
+
+    Source: LMLM audit, section 4, token precision, recall and F1.
+
+    Example:
+        One of two tokens said is gold, and one of one gold token is said:
+
+        >>> found = mark("London, England", ["London"])
+        >>> found.exact, found.contains, found.precision, found.recall, round(found.f1, 4)
+        (False, True, 0.5, 1.0, 0.6667)
     """
     return _mark(answer, tuple(spellings))
 
@@ -61,12 +81,41 @@ def _mark(answer: str, spellings: tuple[str, ...]) -> Marks:
 
 @lru_cache(REMEMBERED)
 def spoken(text: str, spellings: tuple[str, ...]) -> tuple[bool, float]:
-    """Whether a text as a whole holds a spelling, and the largest share of a spelling's tokens that it has."""
+    """Whether a text as a whole holds a spelling, and the largest share of a spelling's tokens that it has.
+
+    Args:
+        text: All that was said.
+        spellings: The object's names, one or more.
+
+    Returns:
+        Whether one is held as whole tokens; and 0 to 1, higher is more knowledge.
+
+    Example:
+        >>> spoken("the girls", ("Spice Girls",))
+        (False, 0.5)
+    """
     return holds_one(text, spellings), max(overlap(text, one)[1] for one in spellings)
 
 
 def overlap(answer: str, gold: str) -> tuple[float, float, float]:
-    """Token precision, recall and F1; 0 where either side has no token, 1 where both are equal signs."""
+    """Token precision, recall and F1 of an answer, over multisets of tokens.
+
+    Args:
+        answer: What a model said.
+        gold: One spelling of the object.
+
+    Returns:
+        Three numbers of 0 to 1, higher is more knowledge; 0 where either side has no token, 1 where both are equal
+        signs.
+
+    Source: LMLM audit, section 4 (definitions 000.2).
+
+    Example:
+        Two of three tokens said, of two gold ones; 2 * (2/3) * 1 / (5/3):
+
+        >>> [round(number, 4) for number in overlap("new york city", "New York")]
+        [0.6667, 1.0, 0.8]
+    """
     said, wanted = Counter(tokens(answer)), Counter(tokens(gold))
     if not said or not wanted:
         same = bool(answer.strip()) and spelled(answer) == spelled(gold)
