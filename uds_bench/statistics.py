@@ -140,8 +140,8 @@ def between_percentiles(draws: ArrayLike, method: str, units: int, level: float 
         The two percentiles, half of the rest below and half above.
 
     Example:
-        >>> between_percentiles(range(101), "by hand", units=10, level=0.9)
-        Interval(low=5.0, high=95.0, method='by hand', units=10)
+        >>> between_percentiles(range(101), "by hand", units=10, level=0.5)
+        Interval(low=25.0, high=75.0, method='by hand', units=10)
     """
     low, high = np.quantile(np.asarray(draws, dtype=float), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), method, units)

@@ -31,33 +31,104 @@ interval over few people would leave it open."""
 
 
 def largest_drop(uds: Score) -> float:
-    """Largest |drop| over facts and layers, nats: 0 where a model was patched with its own states. NaN if empty."""
+    """Largest |drop| over facts and layers: 0 where a model was patched with its own states.
+
+    Args:
+        uds: A score of UDS with its drops, [facts, layers], nats.
+
+    Returns:
+        Nats, 0 and above; NaN if there is no drop or one is not finite.
+
+    Source: UDS guide, section 3.2 (definitions 004.5, item 2).
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> largest_drop(SimpleNamespace(per_fact=[SimpleNamespace(detail={"drops": [0.25, -0.5]})]))
+        0.5
+    """
     drops = [abs(drop) for fact in uds.per_fact for drop in fact.detail.get("drops", [math.nan])]
     return math.nan if not drops or any(map(math.isnan, drops)) else max(drops)
 
 
 def largest_distance(uds: Score, expected: float) -> float:
-    """Largest |value - expected| over the scored facts; NaN if none is scored or one could not be computed."""
+    """Largest |value - expected| over the scored facts.
+
+    Args:
+        uds: A score of UDS.
+        expected: What every fact must come to, 0 to 1.
+
+    Returns:
+        0 to 1, 0 where all are as expected; NaN if none is scored or one could not be computed.
+
+    Source: Definitions 004.5, item 1: the retain model comes to exactly 1.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> largest_distance(SimpleNamespace(reasons={}, scored=[SimpleNamespace(value=v) for v in (1.0, 0.75)]), 1.0)
+        0.25
+    """
     if set(uds.reasons) - {NO_LAYER}:
         return math.nan
     return max((abs(fact.value - expected) for fact in uds.scored if fact.value is not None), default=math.nan)
 
 
 def largest_lens_gap(uds: Score) -> float:
-    """Largest difference over facts between patching the last layer and the logit lens there, nats. NaN if empty."""
+    """Largest difference over facts between patching the last layer and the logit lens there.
+
+    Args:
+        uds: A score of UDS with the gap of each fact, [facts], nats.
+
+    Returns:
+        Nats, 0 and above, 0 where the identity holds; NaN if there is none or one is not finite.
+
+    Source: Definitions 004.5, item 4.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(detail={"last_gap": gap}) for gap in (0.0, 1e-6)]
+        >>> largest_lens_gap(SimpleNamespace(per_fact=facts))
+        1e-06
+    """
     gaps = [fact.detail.get("last_gap", math.nan) for fact in uds.per_fact]
     return math.nan if not gaps or any(map(math.isnan, gaps)) else max(gaps)
 
 
 def tolerance(uds: Score, fast: float) -> float:
-    """Identities hold exactly where patching went by hook, and to `fast` where it took the fast path."""
+    """How far an identity may be off: 0 where patching went by hook, else what the fast path is allowed.
+
+    Args:
+        uds: A score of UDS, which notes how patching was done.
+        fast: What the fast path is allowed, nats.
+
+    Returns:
+        Nats, 0 and above.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> [tolerance(SimpleNamespace(notes={"patching": path}), 1e-5) for path in ("hook", "fast")]
+        [0.0, 1e-05]
+    """
     return 0.0 if uds.notes.get("patching") == "hook" else fast
 
 
 def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
-    """Largest deviation of the formula from the scores recorded for frozen drops; NaN if there are none.
+    """Largest deviation of the formula from the scores recorded for frozen drops.
 
-    `change` multiplies the candidates' drop at the first layer: with anything but 1 the formula must be seen to move.
+    Args:
+        frozen: tau, and of each fact its drops and what candidates' drops came to.
+        change: Multiplies the candidates' drop at the first layer: with anything but 1 the formula must be seen to
+            move.
+
+    Returns:
+        0 and above, 0 where the formula is as it was; NaN if there are no scores.
+
+    Example:
+        (0.5 + 3) / 4 as recorded; with the first drop tripled (1 + 3) / 4, and (1.5 + 3) / 4 unclipped:
+
+        >>> model = {"drops": [0.5, 3.0], "uds": 0.875, "unclipped": 0.875}
+        >>> frozen = {"tau": 0.05, "facts": [{"retain_drops": [1.0, 3.0], "candidates": {"a": model}}]}
+        >>> frozen_gap(frozen), frozen_gap(frozen, change=3.0)
+        (0.0, 0.25)
     """
     gaps = []
     for fact in frozen["facts"]:
@@ -71,7 +142,25 @@ def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
 
 
 def order_steps(scores: Sequence[Score]) -> list[Step]:
-    """Paired differences between neighbours of an order, each with its interval over clusters."""
+    """Paired differences between neighbours of an order, each with its interval over clusters.
+
+    Args:
+        scores: Of the same facts, from the model that should come to least.
+
+    Returns:
+        One step of -1 to 1 for each two neighbours, above 0 as it is to be; NaN where too few facts are scored in both.
+
+    Source: UDS guide, appendix G.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def score(name, *values):
+        ...     facts = [SimpleNamespace(id=str(at), value=v, cluster=str(at)) for at, v in enumerate(values)]
+        ...     return SimpleNamespace(checkpoint=name, scored=facts, per_fact=facts)
+        >>> (step,) = order_steps([score("a", 0, 0), score("b", 0.5, 1)])
+        >>> step.earlier, step.later, step.difference
+        ('a', 'b', 0.75)
+    """
     steps = []
     for earlier, later in pairwise(scores):
         before = {fact.id: fact.value for fact in earlier.scored}
@@ -90,7 +179,12 @@ def order_steps(scores: Sequence[Score]) -> list[Step]:
 
 
 def shuffled(scores: Sequence[Score]) -> list[Score]:
-    """The same scores in an order that is neither the given one nor its reverse: the two halves, interleaved."""
+    """The same scores in an order that is neither the given one nor its reverse: the two halves, interleaved.
+
+    Example:
+        >>> shuffled(["full", "retain99", "retain95", "retain90"])
+        ['retain99', 'retain90', 'full', 'retain95']
+    """
     half = len(scores) // 2
     return [*scores[half:], *scores[:half]] if len(scores) < 4 else [*scores[1::2], *scores[::2]]
 
@@ -142,7 +236,21 @@ def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
 
 
 def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score]) -> float | None:
-    """The UDS between the pools with the best balanced accuracy; None for pools too small to set one."""
+    """The UDS between the pools with the best balanced accuracy.
+
+    Args:
+        knows: Scores of models that know.
+        never_knew: Scores of models that never knew.
+
+    Returns:
+        0 to 1; None for pools too small to set one, or with a model that has no value.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> knows, never = ([SimpleNamespace(value=v) for v in pool] for pool in ((0.0, 0.1, 0.25), (0.75, 0.8, 1.0)))
+        >>> pool_cut(knows, never), pool_cut(knows[:2], never)
+        (0.5, None)
+    """
     if min(len(knows), len(never_knew)) < POOL:
         return None
     cut = balanced_cut([_value(s) for s in knows], [_value(s) for s in never_knew])

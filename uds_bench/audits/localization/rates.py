@@ -57,7 +57,7 @@ def extraction(items: Sequence[Item], told: Tellings, form: Form = "plain") -> R
     Example:
         >>> from types import SimpleNamespace
         >>> items = [SimpleNamespace(id=name, cluster=name) for name in ("Ann", "Bea")]
-        >>> said = {"Ann": {"plain": Told(1, 0, 0, 0, 0)}, "Bea": {"plain": Told(0.5, 0, 0, 0, 0)}}
+        >>> said = {"Ann": {"plain": Generation(1, 0, 0, 0, 0)}, "Bea": {"plain": Generation(0.5, 0, 0, 0, 0)}}
         >>> extraction(items, said).value
         0.75
     """
@@ -79,7 +79,7 @@ def extraction_in_any_words(items: Sequence[Item], told: Tellings) -> Rate:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> forms = {"plain": Told(0, 0, 0, 0, 0), "paraphrased": Told(0.5, 0, 0, 0, 0)}
+        >>> forms = {"plain": Generation(0, 0, 0, 0, 0), "paraphrased": Generation(0.5, 0, 0, 0, 0)}
         >>> extraction_in_any_words([SimpleNamespace(id="Ann", cluster="Ann")], {"Ann": forms}).value
         0.5
     """
@@ -105,7 +105,7 @@ def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> told = {"Ann": {"plain": Told(0.75, 0, 0, 0, 0)}}
+        >>> told = {"Ann": {"plain": Generation(0.75, 0, 0, 0, 0)}}
         >>> above_floor([SimpleNamespace(id="Ann", cluster="Ann")], told, 0.25).value
         0.5
     """
@@ -125,7 +125,7 @@ def going_on(items: Sequence[Item], told: Tellings) -> int:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> going_on([SimpleNamespace(id="Ann")], {"Ann": {"plain": Told(0, 0, 0, 0, 0, cut=0.5)}})
+        >>> going_on([SimpleNamespace(id="Ann")], {"Ann": {"plain": Generation(0, 0, 0, 0, 0, cut=0.5)}})
         1
     """
     return sum(any(one.cut for one in told[item.id].values() if one is not None) for item in items)
@@ -149,7 +149,7 @@ def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
 
         >>> from types import SimpleNamespace
         >>> def forms(plain, other):
-        ...     return {"Ann": {"plain": Told(plain, 0, 0, 0, 0), "paraphrased": Told(other, 0, 0, 0, 0)}}
+        ...     return {"Ann": {"plain": Generation(plain, 0, 0, 0, 0), "paraphrased": Generation(other, 0, 0, 0, 0)}}
         >>> round(kept([SimpleNamespace(id="Ann", cluster="Ann")], forms(0.5, 1.0), forms(1.0, 0.5)).value, 4)
         0.6667
     """

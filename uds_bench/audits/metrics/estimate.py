@@ -18,11 +18,24 @@ class Estimate:
 
     @property
     def interval(self) -> Interval:
+        """The interval at `LEVEL`."""
         return self.at(LEVEL)
 
 
 def mean_over_models(values: Mapping[str, float], limits: tuple[float, float] = (0.0, 1.0)) -> Estimate:
-    """Mean of one number a model; percentile bootstrap over models, exact where all sit at one end of `limits`."""
+    """Mean of one number a model; percentile bootstrap over models, exact where all sit at one end of `limits`.
+
+    Args:
+        values: By model, in the unit of `limits`.
+        limits: The number's range.
+
+    Returns:
+        An estimate in that unit; NaN of no model.
+
+    Example:
+        >>> mean_over_models({"a": 0.0, "b": 0.5}).value
+        0.25
+    """
     numbers, names = list(values.values()), list(values)
     value = math.fsum(numbers) / len(numbers) if numbers else math.nan
     return Estimate(value, lambda level: cluster_bootstrap(numbers, names, limits=limits, level=level))
@@ -33,6 +46,19 @@ def harmonic(*parts: Estimate) -> Estimate:
 
     It rises with each part, so the box of the parts' intervals bounds it. Each part's interval misses with at most its
     share of 1 - level, which holds whether or not the parts come from the same models.
+
+    Args:
+        parts: Estimates of 0 to 1.
+
+    Returns:
+        An estimate of 0 to 1; 0 where a part is.
+
+    Source: UDS guide, section 4.1, Rob and Overall.
+
+    Example:
+        >>> one, half = mean_over_models({"a": 1.0}), mean_over_models({"a": 0.5})
+        >>> round(harmonic(one, half).value, 4)  # 2 / (1 + 2)
+        0.6667
     """
 
     def at(level: float) -> Interval:

@@ -32,10 +32,31 @@ class Faithfulness:
 
 
 def faithfulness(positive: Sequence[float], negative: Sequence[float], direction: Direction) -> Faithfulness:
-    """AUC and cut between the pools under the metric's declared direction; all NaN for a pool that is empty or not
-    finite. A metric of the wrong sign has an AUC below one half: the sign is never chosen by the data.
+    """AUC and cut between the pools under the metric's declared direction.
 
-    ValueError for a metric of utility, which says nothing of what a model knows."""
+    A metric of the wrong sign has an AUC below one half: the sign is never chosen by the data.
+
+    Args:
+        positive: Raw values of models that know, [models].
+        negative: Raw values of models that never knew, [models].
+        direction: What a higher value means.
+
+    Returns:
+        AUC and balanced accuracy of 0 to 1, higher is better; the cut in the metric's unit. All NaN for a pool that is
+        empty or not finite.
+
+    Raises:
+        ValueError: A metric of utility, which says nothing of what a model knows.
+
+    Source: UDS guide, section 4.1.
+
+    Example:
+        >>> found = faithfulness([3.0, 4.0], [1.0, 2.0], "knowledge")
+        >>> found.auc.value, found.cut, found.balanced_accuracy
+        (1.0, 2.5, 1.0)
+        >>> faithfulness([3.0, 4.0], [1.0, 2.0], "erasure").auc.value
+        0.0
+    """
     above, below = _sides(positive, negative, direction)
     cut = balanced_cut(below, above)
     right = [not knows_not(v, cut, direction) for v in positive], [knows_not(v, cut, direction) for v in negative]
@@ -45,13 +66,22 @@ def faithfulness(positive: Sequence[float], negative: Sequence[float], direction
 
 
 def knows_not(value: float, cut: float, direction: Direction) -> bool:
-    """Whether a raw value lies on the side of the cut where models never knew. False for NaN."""
+    """Whether a raw value lies on the side of the cut where models never knew. False for NaN.
+
+    Example:
+        >>> knows_not(0.25, 0.5, "knowledge"), knows_not(0.25, 0.5, "erasure")
+        (True, False)
+    """
     require_knowledge(direction)
     return value < cut if direction == "knowledge" else value >= cut
 
 
 def require_knowledge(direction: Direction) -> None:
-    """ValueError for a metric of utility."""
+    """Nothing, for a metric that says what a model knows.
+
+    Raises:
+        ValueError: It is a metric of utility.
+    """
     if direction == "utility":
         raise ValueError("a metric of utility says nothing of what a model knows: give one of knowledge or erasure")
 
@@ -61,6 +91,19 @@ def separation_interval(above: Sequence[float], below: Sequence[float], level: f
 
     Even a perfect separation shows no more than AUC >= (alpha/2)^(1/m), and one with a pair in the wrong order is no
     better evidence: the bootstrap, too narrow near the ends, never reaches beyond that. The same from below.
+
+    Args:
+        above: Values of the pool that should lie above, [models].
+        below: Values of the other, [models].
+        level: Share of intervals that are to hold the AUC, 0 to 1.
+
+    Returns:
+        Bounds within 0 to 1; NaN over none where there is no AUC.
+
+    Example:
+        >>> found = separation_interval([3.0, 4.0], [1.0, 2.0], 0.95)
+        >>> round(found.low, 4), found.high  # 0.025 ** (1 / 2)
+        (0.1581, 1.0)
     """
     found = auc_interval(above, below, range(len(above)), range(len(below)), level=level)
     if found.units == 0:
@@ -80,7 +123,25 @@ class Histogram:
 
 
 def histogram(found: Faithfulness, bins: int = BINS) -> Histogram:
-    """Figure 2's data for one metric. ValueError for pools that are not finite."""
+    """Figure 2's data for one metric: how many models of either pool lie between common edges.
+
+    Args:
+        found: The pools' raw values.
+        bins: How many there are.
+
+    Returns:
+        Edges in the metric's unit, [bins + 1], and counts, [bins].
+
+    Raises:
+        ValueError: Pools are empty or not finite.
+
+    Source: UDS guide, figure 2.
+
+    Example:
+        >>> found = histogram(faithfulness([3.0, 4.0], [0.0, 1.0], "knowledge"), bins=2)
+        >>> found.edges, found.positive, found.negative
+        ((0.0, 2.0, 4.0), (0, 2), (2, 0))
+    """
     both = np.array([*found.positive, *found.negative], dtype=float)
     if not both.size or not np.isfinite(both).all():
         raise ValueError("a histogram needs pools of finite values")

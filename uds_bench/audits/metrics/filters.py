@@ -32,10 +32,28 @@ def filtered(
     utility: Mapping[str, float] | None = None,
     floor: float = UTILITY_FLOOR,
 ) -> Filtered:
-    """Split the models of `values` (raw metric values) by relative utility >= floor, then by the metric's own cut.
+    """The models that count: those of relative utility >= floor, and of them those that the metric says know nothing.
 
-    `utility` None: no floor. Raising the floor never adds a model. ValueError for a value, cut or utility that is
-    missing or not finite: a model is left out for a reason or not at all.
+    Raising the floor never adds a model.
+
+    Args:
+        values: Raw metric values by model.
+        cut: What parts models that know from others, in the metric's unit.
+        direction: What a higher value means.
+        utility: Relative utility by model, 0 to 1; None sets no floor.
+        floor: The least relative utility, 0 to 1.
+
+    Returns:
+        The models in three parts.
+
+    Raises:
+        ValueError: A value, cut or utility is missing or not finite: a model is left out for a reason or not at all.
+
+    Source: UDS guide, section 4.1, model filtering.
+
+    Example:
+        >>> filtered({"a": 0.2, "b": 0.9, "c": 0.1}, 0.5, "knowledge", {"a": 0.9, "b": 0.9, "c": 0.5})
+        Filtered(kept=('a',), useless=('c',), knowing=('b',))
     """
     needed = {"the cut": cut} | {f"the value of {name}": v for name, v in values.items()}
     if utility is not None:

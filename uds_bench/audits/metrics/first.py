@@ -15,9 +15,26 @@ METHOD = f"paired percentile bootstrap over models, B={RESAMPLES}, seed {SEED}"
 
 
 def most_faithful(judged: Mapping[str, Faithfulness], first: str) -> list[Step]:
-    """AUC of `first` less that of every other metric, each over the same draws of both pools; all must be above 0.
+    """AUC of one metric less that of every other, each over the same draws of both pools; all must be above 0.
 
     Two metrics that both tell every pair apart differ by nothing, and nothing is decided between them.
+
+    Args:
+        judged: Each metric's pools and AUC.
+        first: The metric that is to lead.
+
+    Returns:
+        One step of -1 to 1 for each other metric, above 0 where it leads.
+
+    Source: UDS guide, section 4.3 and table 2.
+
+    Example:
+        One of four pairs is out of order, 1 - 3/4:
+
+        >>> from uds_bench.audits.metrics.faithfulness import faithfulness
+        >>> uds, em = (faithfulness(knows, [1.0, 2.0], "knowledge") for knows in ([3.0, 4.0], [1.5, 4.0]))
+        >>> [(step.earlier, step.later, step.difference) for step in most_faithful({"uds": uds, "em": em}, "uds")]
+        [('em', 'uds', 0.25)]
     """
     ahead = _resampled(judged[first])
     steps = []
@@ -29,10 +46,23 @@ def most_faithful(judged: Mapping[str, Faithfulness], first: str) -> list[Step]:
 
 
 def most_robust(per_model: Mapping[str, Mapping[str, float]], first: str) -> list[Step]:
-    """Mean over models of Q and R averaged, of `first` less that of every other metric, over the models both kept.
+    """Mean over models of Q and R averaged, of one metric less that of every other, over the models both kept.
 
     Rob itself is a harmonic mean of means and has no value for a single model, so that no paired difference exists;
     the arithmetic mean of Q and R orders alike where the two are close.
+
+    Args:
+        per_model: By metric and model, the mean of Q and R, 0 to 1.
+        first: The metric that is to lead.
+
+    Returns:
+        One step of -1 to 1 for each other metric, above 0 where it leads; NaN without a model in common.
+
+    Source: UDS guide, section 4.4 and table 2.
+
+    Example:
+        >>> [step.difference for step in most_robust({"uds": {"a": 1.0, "b": 0.5}, "em": {"a": 0.25}}, "uds")]
+        [0.75]
     """
     steps = []
     for name, values in per_model.items():

@@ -20,20 +20,53 @@ from uds_bench.statistics import RESAMPLES, SEED, Interval, between_percentiles
 
 
 def regained(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """Knowledge that came back: an output's value (higher: more knowledge) under the attack less that before it.
+    """Knowledge that came back: an output's value under the attack less that before it.
 
-    KeyError where a model has no value under the attack.
+    Args:
+        before: By model, the output's value; higher: more knowledge.
+        after: The same under the attack.
+
+    Returns:
+        By model, in the output's unit; above 0 has come back.
+
+    Raises:
+        KeyError: A model has no value under the attack.
+
+    Source: UDS guide, section 6.2.
+
+    Example:
+        >>> regained({"a": 0.25}, {"a": 0.75})
+        {'a': 0.5}
     """
     return {name: after[name] - value for name, value in before.items()}
 
 
 def proxy(metric: Mapping[str, float], comeback: Mapping[str, float], direction: Direction) -> Estimate:
-    """Spearman's rank correlation over models of remaining knowledge by the metric with knowledge regained, in [-1, 1].
+    """Spearman's rank correlation over models of remaining knowledge by the metric with knowledge regained.
 
-    `metric`: raw values before the attack; an erasure metric is turned round, so +1 is always a perfect warning. Models
-    that still know in plain sight have nothing to regain: leave them out first (see `filters`). NaN where one side is
-    constant or not finite. Interval: percentile bootstrap over models. KeyError where a model lacks one of the two;
-    ValueError for a metric of utility.
+    Models that still know in plain sight have nothing to regain: leave them out first (see `filters`).
+
+    Args:
+        metric: By model, its raw value before the attack; an erasure metric is turned round.
+        comeback: By model, knowledge regained.
+        direction: What a higher value of the metric means.
+
+    Returns:
+        -1 to 1: +1 is always a perfect warning. NaN where one side is constant or not finite. Interval: percentile
+        bootstrap over models.
+
+    Raises:
+        KeyError: A model lacks one of the two.
+        ValueError: A metric of utility.
+
+    Source: UDS guide, section 6.2.
+
+    Example:
+        >>> came_back = {"a": 0.1, "b": 0.2, "c": 0.9}
+        >>> round(proxy({"a": 1.0, "b": 2.0, "c": 3.0}, came_back, "knowledge").value, 9)
+        1.0
+        >>> round(proxy({"a": 1.0, "b": 2.0, "c": 3.0}, came_back, "erasure").value, 9)
+        -1.0
     """
     require_knowledge(direction)
     sign = 1.0 if direction == "knowledge" else -1.0

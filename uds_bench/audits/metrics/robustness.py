@@ -13,28 +13,77 @@ from uds_bench.audits.metrics.estimate import Estimate, harmonic, mean_over_mode
 
 
 def oriented(value: float, converted: bool) -> float:
-    """What Q and R are taken of: 1 - m for the metrics that the direction table converts, else m itself."""
+    """What Q and R are taken of: 1 - m for the metrics that the direction table converts, else m itself.
+
+    Args:
+        value: m, 0 to 1.
+        converted: Whether the table does.
+
+    Returns:
+        0 to 1.
+
+    Example:
+        >>> oriented(0.25, True), oriented(0.25, False)
+        (0.75, 0.25)
+    """
     return 1 - value if converted else value
 
 
 def symmetric_q(before: float, after: float) -> float:
-    """1 - |after - before| / (|before| + |after|), in [0, 1]: 1 if the attack changed nothing, whatever the side.
+    """How far a metric stays put under quantization: 1 - |after - before| / (|before| + |after|).
 
-    0 where the two have opposite signs or exactly one is 0; 1 where both are 0. NaN stays NaN.
+    Args:
+        before: The metric before the attack, any unit.
+        after: The metric after it, the same unit.
+
+    Returns:
+        0 to 1: 1 if the attack changed nothing, whatever the side. 0 where the two have opposite signs or exactly one
+        is 0; 1 where both are 0. NaN stays NaN.
+
+    Source: UDS guide, section 4.1 and appendix E.
+
+    Example:
+        >>> symmetric_q(0.25, 0.75), symmetric_q(0.75, 0.25), symmetric_q(0.0, 0.5)  # 1 - 0.5 / 1
+        (0.5, 0.5, 0.0)
     """
     size = abs(before) + abs(after)
     return 1.0 if size == 0 else 1 - abs(after - before) / size
 
 
 def symmetric_r(unlearned: float, retain: float) -> float:
-    """The same of two changes by relearning: 1 if the unlearned model moved as the retain model did, in [0, 1]."""
+    """How far a metric moves under relearning as the retain model's does: `symmetric_q` of the two changes.
+
+    Args:
+        unlearned: Change of the unlearned model's value, after less before, any unit.
+        retain: Change of the retain model's, the same unit.
+
+    Returns:
+        0 to 1: 1 if the unlearned model moved as the retain model did.
+
+    Source: UDS guide, section 4.1 and appendix E.
+
+    Example:
+        >>> symmetric_r(0.75, 0.25), symmetric_r(-0.25, 0.25)
+        (0.5, 0.0)
+    """
     return symmetric_q(unlearned, retain)
 
 
 def one_sided_q(before: float, after: float) -> float:
-    """min(before / after, 1) of values >= 0: a fall counts as perfect, which is what the symmetric form is for.
+    """The field's Q, min(before / after, 1): a fall counts as perfect, which is what the symmetric form is for.
 
-    NaN for a negative value, of which a ratio says nothing.
+    Args:
+        before: The metric before the attack, 0 and above.
+        after: The metric after it, the same unit.
+
+    Returns:
+        0 to 1, higher is more robust; NaN for a negative value, of which a ratio says nothing.
+
+    Source: UDS guide, appendix E.
+
+    Example:
+        >>> one_sided_q(0.25, 0.5), one_sided_q(0.5, 0.25)
+        (0.5, 1.0)
     """
     if not (before >= 0 and after >= 0):
         return math.nan
@@ -42,10 +91,23 @@ def one_sided_q(before: float, after: float) -> float:
 
 
 def one_sided_r(unlearned: float, retain: float) -> float:
-    """min(retain / unlearned, 1) of two changes by relearning, in [0, 1]: to regain less than retain is perfect.
+    """The field's R, min(retain / unlearned, 1), of two changes by relearning: to regain less than retain is perfect.
 
     The quotient is meant of gains. An unlearned model that gains nothing has regained nothing (1); one that gains where
     the retain model does not has regained everything that it gained (0).
+
+    Args:
+        unlearned: Change of the unlearned model's value, after less before, any unit.
+        retain: Change of the retain model's, the same unit.
+
+    Returns:
+        0 to 1, higher is more robust; NaN stays NaN.
+
+    Source: UDS guide, appendix E.
+
+    Example:
+        >>> one_sided_r(0.5, 0.25), one_sided_r(-0.5, 0.25), one_sided_r(0.5, -0.25)
+        (0.5, 1.0, 0.0)
     """
     if math.isnan(unlearned) or math.isnan(retain):
         return math.nan
@@ -74,9 +136,29 @@ def robustness(
     *,
     converted: bool,
 ) -> Robustness:
-    """Robustness over the models of `before`; `retain`: the retain model's value before and after relearning.
+    """Q, R and Rob = HM(Q, R) of a metric over unlearned models.
 
-    KeyError where a model lacks one of the three: no model is left out silently.
+    Args:
+        before: By model, its raw value, 0 to 1.
+        quantized: The same under quantization.
+        relearned: The same after relearning.
+        retain: The retain model's value before and after relearning.
+        converted: Whether 1 - m is taken.
+
+    Returns:
+        Estimates of 0 to 1, higher is more robust, with intervals over models.
+
+    Raises:
+        KeyError: A model lacks one of the three: no model is left out silently.
+
+    Source: UDS guide, section 4.1.
+
+    Example:
+        Q = 1 - 0.5 / 1, and a change of 0.25 as the retain model's is R = 1:
+
+        >>> found = robustness({"a": 0.25}, {"a": 0.75}, {"a": 0.5}, (0.0, 0.25), converted=False)
+        >>> found.q.value, found.r.value, round(found.rob.value, 4)
+        (0.5, 1.0, 0.6667)
     """
     names = list(before)
     was = {n: oriented(before[n], converted) for n in names}
