@@ -15,7 +15,7 @@ from uds_bench.errors import CheckpointError
 
 Shape = tuple[int, ...]
 SPARED = 2
-"""Last blocks that stay without masks: instruction tuning writes there (definitions 001.6)."""
+"""Last blocks that stay without masks: instruction tuning writes there."""
 ROW_OF_HEAD, COLUMN_OF_HEAD = re.compile(r"\.(q|k|v)_proj\.weight$"), re.compile(r"\.o_proj\.weight$")
 ROW_OF_NEURON, COLUMN_OF_NEURON = re.compile(r"\.(gate|up)_proj\.weight$"), re.compile(r"\.down_proj\.weight$")
 

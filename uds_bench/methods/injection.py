@@ -54,7 +54,7 @@ class Injector:
 
     The gradient of every group's samples is multiplied by the group's mask before all are added, which is what masking
     each sample's does, and one optimizer takes one step on every weight. Weights of no mask stay bit by bit what they
-    were as long as no neutral text went through the same optimizer and `decay` is 0 (definitions 001.5, item 8).
+    were as long as no neutral text went through the same optimizer and `decay` is 0.
 
     `accelerator`: an `accelerate.Accelerator`, where several processes train together (see `Processes`). Each is given
     the same weights, masks and batches and works on its share of every batch; a mask and a sum commute, so that the

@@ -11,7 +11,7 @@ ALPHA = 1.0
 
 
 def needs_generic(alpha: float = ALPHA) -> bool:
-    """Whether sentences about nobody matter: at alpha 1 they cancel, and need not be scored (definitions 003.4, 1)."""
+    """Whether sentences about nobody matter: at alpha 1 they cancel, and need not be scored."""
     return alpha != 1
 
 

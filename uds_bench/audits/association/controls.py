@@ -72,7 +72,7 @@ def in_place(asked: Sequence[ProbeItem], of_others: Sequence[Memorization]) -> d
 def out_of_bounds(
     asked: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], found: Mapping[str, Memorization]
 ) -> int:
-    """Rankings and properties of people that break what follows from the definitions (definitions 003.4, 4 and 6).
+    """Rankings and properties of people that break what follows from the definitions.
 
     z* has bounds where one value is true: of several, each is a rival of the others in all leads but its own.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 DDOF = 0
-"""The standard deviation of z* is that of a population; the paper does not say (definitions 003.5)."""
+"""The standard deviation of z* is that of a population; the paper does not say."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
     Raises:
         ValueError: There is no template.
 
-    Source: WikiMem, section 5; M as in section 7 (definitions 003.5).
+    Source: WikiMem, section 5; M as in section 7.
 
     Example:
         First under one of two templates, where one of two candidates is true:

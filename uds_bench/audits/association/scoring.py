@@ -84,7 +84,7 @@ def uncancelled(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: flo
     Returns:
         Nats, the most over candidates, what all candidates share left out; 0 but for rounding at alpha 1.
 
-    Source: WikiMem, section 5 (definitions 003.4, item 1).
+    Source: WikiMem, section 5.
 
     Example:
         NLL of 0 and 1 about Ann, 2 and 3 about a similar name, 4 and 6 about nobody:

@@ -39,7 +39,7 @@ def largest_drop(uds: Score) -> float:
     Returns:
         Nats, 0 and above; NaN if there is no drop or one is not finite.
 
-    Source: UDS guide, section 3.2 (definitions 004.5, item 2).
+    Source: UDS guide, section 3.2.
 
     Example:
         >>> from types import SimpleNamespace
@@ -60,7 +60,7 @@ def largest_distance(uds: Score, expected: float) -> float:
     Returns:
         0 to 1, 0 where all are as expected; NaN if none is scored or one could not be computed.
 
-    Source: Definitions 004.5, item 1: the retain model comes to exactly 1.
+    Source: UDS guide, section 3.2: the retain model comes to exactly 1.
 
     Example:
         >>> from types import SimpleNamespace
@@ -81,7 +81,7 @@ def largest_lens_gap(uds: Score) -> float:
     Returns:
         Nats, 0 and above, 0 where the identity holds; NaN if there is none or one is not finite.
 
-    Source: Definitions 004.5, item 4.
+    Source: UDS guide, section 3.2.
 
     Example:
         >>> from types import SimpleNamespace

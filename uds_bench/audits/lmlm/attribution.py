@@ -79,7 +79,7 @@ def artifact_gap(outcomes: Sequence[Outcome]) -> int:
     Returns:
         A count, 0 by the definitions of L, R, A and G.
 
-    Source: LMLM audit, section 3 and proposition 6.1 (definitions 000.7, item 1).
+    Source: LMLM audit, section 3 and proposition 6.1.
 
     Example:
         >>> either = (True, False)
@@ -103,7 +103,7 @@ def identity_gap(outcomes: Sequence[Outcome]) -> int:
     Returns:
         A count, 0 where deletion is complete.
 
-    Source: LMLM audit, proposition 6.1 (definitions 000.7, item 1).
+    Source: LMLM audit, proposition 6.1.
 
     Example:
         >>> identity_gap([Outcome(True, False, gold_retained=True)]), identity_gap([Outcome(True, True)])

@@ -79,7 +79,7 @@ def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
     Returns:
         Share of prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more knowledge. NaN without a prompt.
 
-    Source: LMLM audit, section 3, L; the ways beside `exact` are ours (definitions 000.8).
+    Source: LMLM audit, section 3, L; the ways beside `exact` are ours.
     """
     asked = [one for one in judged if not one.given]
     if way == "exact":

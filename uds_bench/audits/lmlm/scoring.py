@@ -108,7 +108,7 @@ def overlap(answer: str, gold: str) -> tuple[float, float, float]:
         Three numbers of 0 to 1, higher is more knowledge; 0 where either side has no token, 1 where both are equal
         signs.
 
-    Source: LMLM audit, section 4 (definitions 000.2).
+    Source: LMLM audit, section 4.
 
     Example:
         Two of three tokens said, of two gold ones; 2 * (2/3) * 1 / (5/3):

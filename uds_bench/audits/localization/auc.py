@@ -88,7 +88,7 @@ def null_band(positives: int, negatives: int, families: int = 1) -> Interval:
     Returns:
         Bounds about 0.5, wider the more families and the fewer weights; NaN over none where a side is empty.
 
-    Source: The variance of Mann and Whitney, 1947 (definitions 001.5, item 3).
+    Source: The variance of Mann and Whitney, 1947.
 
     Example:
         0.5 - 1.96 * sqrt(9 / (12 * 4 * 4)):
@@ -120,7 +120,7 @@ def exact_auc(positives: Iterable[Scores], negatives: Iterable[Scores]) -> Auc:
     Raises:
         UdsError: A score is no number: a rank among numbers it does not have.
 
-    Source: Lacuna, section 4.2 (definitions 001.5, item 1).
+    Source: Lacuna, section 4.2.
 
     Example:
         Of four pairs three are won and one is tied, 7 of 8 half wins:

@@ -1,7 +1,7 @@
 """Scores of single weights: how much, and which way, unlearning moved each; higher claims "changed by unlearning".
 
 Every family is a function of one tensor, before injection, after it and after unlearning: float32 arrays W_pre, W_inj
-and W_unl of one shape; D_inj = W_inj - W_pre, D_unl = W_unl - W_inj (Lacuna, section 4; definitions 001.2).
+and W_unl of one shape; D_inj = W_inj - W_pre, D_unl = W_unl - W_inj (Lacuna, section 4).
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def identity_gap(found: WeightScores, subject: Subject = "unlearned") -> float |
     Returns:
         0 where the identity holds; None where the update moved others too, or nothing: nothing follows.
 
-    Source: Definitions 001.5, item 2.
+    Source: Lacuna, section 4.2.
 
     Example:
         Of four wanted weights two were left, and no other was moved: 1 - (2 / 4) / 2 is 6 of 8 half wins:

@@ -63,7 +63,7 @@ def edited(lineup: Lineup) -> Lineup:
 @dataclass(frozen=True)
 class Touched:
     """Of the wanted weights, how many unlearning left as they were; `elsewhere`: how many it moved that are in no
-    wanted mask. Where that is 0, AUC = 1 - untouched/2 (definitions 001.5, item 2)."""
+    wanted mask. Where that is 0, AUC = 1 - untouched/2."""
 
     wanted: int
     untouched: int

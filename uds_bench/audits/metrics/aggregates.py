@@ -31,7 +31,7 @@ def memorization(es: float, em: float, para_prob: float, truth_ratio: float) -> 
     Returns:
         0 to 1, higher better: 1 is nothing memorized; NaN where one is NaN or outside.
 
-    Source: UDS guide, section 6.1 (definitions 004.1, U-priv).
+    Source: UDS guide, section 6.1.
 
     Example:
         >>> memorization(0.5, 0.0, 0.0, 0.0)  # 4 / (2 + 1 + 1 + 1)
@@ -90,7 +90,7 @@ def utility(model: float, fluency: float) -> float:
     Returns:
         0 to 1, higher better; NaN where one is NaN or outside.
 
-    Source: Definitions 004.1, U-priv.
+    Source: UDS guide, section 6.1.
 
     Example:
         >>> round(utility(0.5, 1.0), 4)  # 2 / (2 + 1)
@@ -109,7 +109,7 @@ def relative_utility(own: float, full: float) -> float:
     Returns:
         0 to 1, higher better; NaN where the full model has no utility to compare with.
 
-    Source: Definitions 004.1, U-priv.
+    Source: UDS guide, section 6.1.
 
     Example:
         >>> relative_utility(0.25, 0.5), relative_utility(0.75, 0.5), relative_utility(0.5, 0.0)
