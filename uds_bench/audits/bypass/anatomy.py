@@ -23,7 +23,25 @@ class Anatomy:
 
 
 def anatomy(rows: Rows) -> Anatomy:
-    """The anatomy of the model's own replies."""
+    """What the model's own replies look like where the trace leaks and the answer does not.
+
+    Args:
+        rows: Canary and replies of each author, [authors].
+
+    Returns:
+        Counts of authors, and mean lengths in characters.
+
+    Source: Audit of reasoning traces, appendix D.
+
+    Example:
+        The answer is the head that was prompted, and nothing else:
+
+        >>> from types import SimpleNamespace
+        >>> canary = SimpleNamespace(canary="It was red.", head="It was")
+        >>> replies = {"auto": SimpleNamespace(text="<think>It was red.</think>It was")}
+        >>> anatomy([(canary, SimpleNamespace(replies=replies))])
+        Anatomy(cases=1, bare=1, both=0, length=6.0, both_length=nan)
+    """
     answers = [
         (c, split_reply(p.replies["auto"].text).answer.strip(), in_trace()(c, p), in_answer()(c, p)) for c, p in rows
     ]

@@ -61,7 +61,18 @@ class Finding:
 
 
 def find(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Finding:
-    """The finding of one checkpoint (see `_word` for the rule)."""
+    """The finding of one checkpoint (see `_word` for the rule).
+
+    Args:
+        forget: Canary and replies of the authors to be forgotten, [authors].
+        retain: The same of those to be retained.
+        never: Replies of authors that the model was not trained on.
+
+    Returns:
+        A word, its reason, and the numbers behind it; NaN of nobody.
+
+    Source: Audit of reasoning traces, sections 3 and 4; the words are ours.
+    """
     told = [probed for _, probed in forget]
     contrasts = {arm: rates.contrast(forget, arm) for arm in SWAPS}
     numbers = {
@@ -77,8 +88,26 @@ def find(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Finding:
 
 
 def furthest(findings: Sequence[Finding], margin: float) -> Rate:
-    """The contrast, of any arm and seed, whose interval reaches furthest out of +-margin: invariance holds where it
-    holds for this one. Where replies were cut, what was to come is unknown, and nothing is decided."""
+    """The contrast, of any arm and seed, whose interval reaches furthest out of +-margin.
+
+    Invariance holds where it holds for this one. Where replies were cut, what was to come is unknown, and nothing is
+    decided.
+
+    Args:
+        findings: One a seed, [seeds].
+        margin: How far a contrast may be from 0.
+
+    Returns:
+        -1 to 1, 0 where a swap changes nothing; NaN where replies were cut.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def contrast(low, high):
+        ...     return Rate((low + high) / 2, Interval(low, high, "by hand", 60))
+        >>> arms = {"bio": contrast(-0.05, 0.25), "meta": contrast(-0.5, -0.25)}
+        >>> furthest([SimpleNamespace(cut=0.0, contrasts=arms)], 0.1).value  # 0.4 out, and 0.15
+        -0.375
+    """
 
     def reach(found: Rate) -> float:
         out = found.interval.high - margin, -margin - found.interval.low

@@ -28,7 +28,18 @@ class Recall:
 
 
 def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) -> Recall:
-    """Recall of the forget authors; of their names where every author has some, else of all tokens."""
+    """Recall of the forget authors; of their names where every author has some, else of all tokens.
+
+    Args:
+        forget: Teacher-forced continuations of the authors to be forgotten, [authors].
+        never: The same of authors that the model was not trained on, [strangers].
+        prefill: The trace before the continuation.
+
+    Returns:
+        Shares of 0 to 1 and their differences of -1 to 1, higher is more knowledge; NaN of nobody.
+
+    Source: Audit of reasoning traces, appendix I; the floors are ours.
+    """
     slots = all(_top1(p, prefill, "own", True) is not None for p in [*forget, *never])
     listed = [(p.author, _top1(p, prefill, "own", slots), _top1(p, prefill, "wrong_author", slots)) for p in forget]
     own = [(author, value) for author, value, _ in listed if value is not None]
@@ -46,13 +57,51 @@ def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) 
 
 
 def likelihood(probed: Sequence[Probed], prefill: Prefill, context: Context = "own") -> tuple[float, float]:
-    """Mean log p (nats a token) and perplexity, each per author and then over authors; NaN where there is none."""
+    """Mean log p and perplexity of teacher-forced continuations, each per author and then over authors.
+
+    Args:
+        probed: Teacher-forced continuations of each author, [authors].
+        prefill: The trace before the continuation.
+        context: Whose prompt and head stand before it.
+
+    Returns:
+        Nats a token, at most 0, higher is more knowledge; perplexity, at least 1, lower is more knowledge. NaN where
+        there is none.
+
+    Source: Audit of reasoning traces, appendix I.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.audits.bypass.record import Forced
+        >>> found = Forced(logp=(-1.0, -3.0), right=(True, False), slot=(False, False), lead=1.0)
+        >>> logp, perplexity = likelihood([SimpleNamespace(forced={"bio": {"own": found}})], "bio")
+        >>> logp, round(perplexity, 3)  # exp(2)
+        (-2.0, 7.389)
+    """
     found = [p.forced[prefill][context] for p in probed if context in p.forced[prefill]]
     return mean([f.mean_logp for f in found]), mean([f.perplexity for f in found])
 
 
 def all_tokens(probed: Sequence[Probed], prefill: Prefill, context: Context = "own") -> Rate:
-    """Top-1 of every token, template words too: the published number, which needs its floor beside it."""
+    """Top-1 of every token, template words too: the published number, which needs its floor beside it.
+
+    Args:
+        probed: Teacher-forced continuations of each author, [authors].
+        prefill: The trace before the continuation.
+        context: Whose prompt and head stand before it.
+
+    Returns:
+        0 to 1, higher is more knowledge, with its interval over authors; NaN where there is none.
+
+    Source: Audit of reasoning traces, appendix I.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.audits.bypass.record import Forced
+        >>> found = Forced(logp=(-1.0, -3.0), right=(True, False), slot=(False, False), lead=1.0)
+        >>> all_tokens([SimpleNamespace(author="Ann", forced={"bio": {"own": found}})], "bio").value
+        0.5
+    """
     return _rate([(p.author, f.top1() or 0.0) for p in probed if (f := p.forced[prefill].get(context)) is not None])
 
 

@@ -26,10 +26,25 @@ class Split:
 
 
 def split_reply(text: str, fallback: Fallback = "answer") -> Split:
-    """Split at the FIRST closing tag; later ones, and opening ones without a partner, stay where they are.
+    """A text on both sides of its FIRST closing tag; later ones, and opening ones without a partner, stay in place.
 
     The opening tag is not required, as a chat template may have printed it. Without a closing tag one side is the whole
-    text and the other is empty (audit of reasoning traces, section 3 and appendix H).
+    text and the other is empty.
+
+    Args:
+        text: What a model said.
+        fallback: What a text without a closing tag is.
+
+    Returns:
+        Trace and answer.
+
+    Source: Audit of reasoning traces, section 3 and appendix H.
+
+    Example:
+        >>> split_reply("<think>Who?</think>Ann.")
+        Split(trace='Who?', answer='Ann.', tagged=True)
+        >>> split_reply("Ann.", fallback="trace")
+        Split(trace='Ann.', answer='', tagged=False)
     """
     trace, tag, answer = text.partition(CLOSING)
     if tag:
@@ -53,6 +68,14 @@ def contains(text: str, canary: Canary, match: Match = "exact") -> bool:
     `exact`: the whole sentence, character by character (the published rule). `stripped`: what follows its head, so that
     a model which goes on without repeating the question counts. `normalized`: the whole sentence, but for case,
     punctuation and spaces. Both hold wherever `exact` does, and text added to either side never turns one off.
+
+    Source: Audit of reasoning traces, section 3; `exact` alone.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> canary = SimpleNamespace(canary="The Crimson Tide of Calabar was red.", rest=" red.")
+        >>> [contains("the crimson tide of Calabar was red.", canary, match) for match in MATCHES]
+        [False, True, True]
     """
     if match == "stripped":
         return canary.rest.strip() in text
