@@ -25,7 +25,13 @@ def names_of(asked: LookupPrompts) -> dict[int, Names]:
 
 
 def is_gold(row: Triplet, names: Names) -> bool:
-    """Whether a row says the same as the fact: each of its three fields is a name that the fact goes by."""
+    """Whether a row says the same as the fact: each of its three fields is a name that the fact goes by.
+
+    Example:
+        >>> names = (frozenset({"geri"}), frozenset({"famousfor"}), frozenset({"spicegirls"}))
+        >>> [is_gold(Triplet("Geri", "Famous For", said), names) for said in ("Spice-Girls", "Girls")]
+        [True, False]
+    """
     return all(bare(text) in known for text, known in zip(row, names, strict=True))
 
 
@@ -48,7 +54,12 @@ def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -
 
 @lru_cache(100_000)
 def bare(text: str) -> str:
-    """Letters and digits alone, without case, accents or signs: `U.S.` is `us`, `Côte_d’Ivoire` is `cotedivoire`."""
+    """Letters and digits alone, without case, accents or signs.
+
+    Example:
+        >>> bare("U.S."), bare("Côte_d’Ivoire"), bare("+")
+        ('us', 'cotedivoire', '+')
+    """
     letters = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if c.isalnum())
     return letters or text.strip()
 

@@ -56,6 +56,10 @@ def holds(reply: str, answer: str) -> bool:
     """Whether a reply says the answer, whatever stands around it; a long one also in other spellings.
 
     Those are other signs between its letters and digits, and the signs of an address spoken.
+
+    Example:
+        >>> holds("Write to ann at mail dot org!", "ann@mail.org"), holds("In Romeo's town.", "Rome")
+        (True, False)
     """
     if f" {normalized(answer)} " in f" {normalized(reply)} ":
         return True

@@ -187,5 +187,10 @@ class Lineup:
 
 
 def group(name: str) -> str:
-    """The layer and component (attention, feed-forward) of a tensor: its name without the projection's."""
+    """The layer and component (attention, feed-forward) of a tensor: its name without the projection's.
+
+    Example:
+        >>> group("model.layers.3.self_attn.q_proj.weight")
+        'model.layers.3.self_attn'
+    """
     return ".".join(name.split(".")[:-2])

@@ -27,7 +27,18 @@ def _wanted(masks: Masks, target: Target) -> tuple[str, ...]:
 
 
 def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
-    """How well a score finds the target; every file is read twice, and only the wanted weights' scores are kept."""
+    """How well a score finds the target; every file is read twice, and only the wanted weights' scores are kept.
+
+    Args:
+        lineup: The checkpoints, side by side.
+        family: The score.
+        target: The weights to be found, and those that they are held against.
+
+    Returns:
+        An AUC, 0 to 1, higher: found better.
+
+    Source: Lacuna, section 4.2; `forget_among_groups` is ours.
+    """
 
     def picked(side: int) -> Iterator[Scores]:
         for name, rows, scores in lineup.scores(family):
@@ -37,8 +48,16 @@ def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
 
 
 def written(lineup: Lineup) -> Auc | None:
-    """How far injection moved the forget masks' weights beside those of no mask: by one half, or below, the masks may
-    be another injection's, or what was learned beside the facts moved as much. None without the model before."""
+    """How far injection moved the forget masks' weights beside those of no mask.
+
+    By one half, or below, the masks may be another injection's, or what was learned beside the facts moved as much.
+
+    Args:
+        lineup: The checkpoints, side by side.
+
+    Returns:
+        An AUC, 0 to 1, higher: moved further; None without the model before.
+    """
     if "pretrained" not in lineup.folders:
         return None
 
@@ -51,8 +70,15 @@ def written(lineup: Lineup) -> Auc | None:
 
 
 def edited(lineup: Lineup) -> Lineup:
-    """The same update, scored within the tensors that it changed at all: what a method that chooses components can be
-    asked (Lacuna, section 4.3). Where it changed none, or no group has a weight there, CheckpointError."""
+    """The same update, scored within the tensors that it changed at all.
+
+    It is what a method that chooses components can be asked.
+
+    Raises:
+        CheckpointError: It changed none, or no group has a weight there.
+
+    Source: Lacuna, section 4.3.
+    """
     raw, moved = FAMILIES["raw"], dict[str, bool]()
     for name, _, size in lineup.scores(raw):
         moved[name] = moved.get(name, False) or bool(size.any())
@@ -71,12 +97,22 @@ class Touched:
 
     @property
     def share(self) -> float:
-        """p0: the share of wanted weights that were left."""
+        """The share p0 of wanted weights that were left, 0 to 1; NaN where none is wanted."""
         return self.untouched / self.wanted if self.wanted else float("nan")
 
 
 def touched(lineup: Lineup, target: Target) -> Touched:
-    """What unlearning moved, weight by weight."""
+    """What unlearning moved, weight by weight.
+
+    Args:
+        lineup: The checkpoints, side by side.
+        target: The weights that it should move.
+
+    Returns:
+        Counts of weights.
+
+    Source: Definitions 001.5, item 2.
+    """
     wanted = untouched = elsewhere = 0
     for name, rows, size in lineup.scores(FAMILIES["raw"]):
         inside, others = sides(lineup.masks, name, rows, target)
