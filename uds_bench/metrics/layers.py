@@ -46,7 +46,15 @@ class Steps:
             return np.where(finite & (total > 0), np.clip(self.gone, 0.0, way).sum(-1) / total, np.nan)
 
     def table(self) -> list[dict[str, float | None]]:
-        """One row a layer: its weight, its share of all weights, and its erasure (None without a way to go)."""
+        """One row a layer: its weight, its share of all weights, and its erasure (None without a way to go).
+
+        Returns:
+            [layers] rows: the weight in the unit of the steps, share and erasure 0 to 1, higher is less knowledge.
+
+        Example:
+            >>> [(row["share"], row["erasure"]) for row in Steps(np.array([0.5, 9.0]), np.array([1.0, 3.0])).table()]
+            [(0.25, 0.5), (0.75, 1.0)]
+        """
         way = np.clip(self.way, 0.0, None)
         return [
             {

@@ -230,7 +230,15 @@ def by_construction(candidate: Score, references: Sequence[Score]) -> str:
 
 
 def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
-    """Whether the full model says more of the facts than the retain model: else there is nothing to forget."""
+    """Whether the full model says more of the facts than the retain model: else there is nothing to forget.
+
+    Args:
+        full: An output score of the full model.
+        retain: The same of the retain model.
+
+    Returns:
+        The verdict, and the step of -1 to 1 from retain to full, above 0 as it is to be.
+    """
     (step,) = order_steps([retain, full])
     return decide_ordering([step], "authors").verdict, step
 

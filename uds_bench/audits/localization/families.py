@@ -74,6 +74,7 @@ class Family:
 
     @property
     def reads(self) -> tuple[Part, ...]:
+        """The checkpoints that the score looks at."""
         return READS[self.kind]
 
     @property

@@ -35,14 +35,17 @@ class Best:
 
     @property
     def interval(self) -> Interval:
+        """Bounds of the AUC within 0 to 1, wider the more families it was chosen from."""
         return self.auc.interval_of(self.families)
 
     @property
     def null(self) -> Interval:
+        """Where an AUC that knows nothing of the labels lies, chosen from as many families."""
         return null_band(self.auc.positives, self.auc.negatives, self.families)
 
     @property
     def word(self) -> Outcome:
+        """What the interval says: it clears the bound, is about one half, lies between the two, or leaves it open."""
         low, high = self.interval.low, self.interval.high
         if low >= LOCALIZED:
             return Outcome.LOCALIZED

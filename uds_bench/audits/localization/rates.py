@@ -248,7 +248,21 @@ def leak_step(items: Sequence[Item], fewer: tuple[str, Leaks], more: tuple[str, 
 
 
 def down_to(step: Step, least: Step) -> Step:
-    """A step whose interval reaches down to another's: that with replies that did not end counted as leaks."""
+    """A step whose interval reaches down to another's: that with replies that did not end counted as leaks.
+
+    Args:
+        step: What is known to have leaked.
+        least: The same step with replies that did not end counted as leaks.
+
+    Returns:
+        The same difference with the lower of both lower limits.
+
+    Example:
+        >>> from uds_bench.statistics import Interval
+        >>> step, least = (Step("a", "b", 0.5, Interval(low, 0.75, "by hand", 60)) for low in (0.25, -0.25))
+        >>> down_to(step, least).difference, down_to(step, least).interval.low
+        (0.5, -0.25)
+    """
     return replace(step, interval=replace(step.interval, low=min(step.interval.low, least.interval.low)))
 
 

@@ -132,8 +132,11 @@ class Lineup:
         return self._stored(part, name, slice(None))
 
     def outside(self) -> tuple[float, float]:
-        """Of tensors that no mask could be in (the last blocks, norms, embeddings) the share of unlearning's squared
-        length, NaN where it moved nothing; and their share of all weights, which an update of every weight alike has.
+        """How much of unlearning lies in tensors that no mask could be in: the last blocks, norms, embeddings.
+
+        Returns:
+            Their share of unlearning's squared length, 0 to 1, NaN where it moved nothing; and their share of all
+            weights, which an update of every weight alike has.
         """
 
         def moved(name: str, rows: slice) -> Weights:
