@@ -1,5 +1,7 @@
-"""What the default run comes to: each of its claims with bound, numbers and controls, so that none goes missing or is
-decided by less than it was."""
+"""What the default run comes to: each of its claims with bound, numbers and controls.
+
+It is kept so that none goes missing or is decided by less than it was.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,14 @@ def read_gate(folder: Path) -> dict[str, Any]:
 
 
 def write_gate(folder: Path, of: Mapping[str, str], records: Iterable[ClaimRecord], goldens: Iterable[str]) -> None:
-    """Record what a whole, green default run came to. `of`: digests of what it judged; `goldens`: claims that have one
-    from now on."""
+    """Record what a whole, green default run came to.
+
+    Args:
+        folder: Where the record is kept.
+        of: Digests of what the run judged.
+        records: Its claims.
+        goldens: Claims that have a golden from now on.
+    """
     claims, named = {}, set(goldens)
     for record in records:
         claims[record.name] = row = entry(record) | {"golden": record.name in named}

@@ -36,6 +36,7 @@ class ClaimSpec:
 
     @property
     def audit(self) -> str:
+        """The audit that its id begins with."""
         return self.id.partition(".")[0]
 
 
