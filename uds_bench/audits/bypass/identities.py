@@ -46,7 +46,7 @@ def largest_leak_under_prefill(rows: Rows, parse: Parse = split_reply) -> float:
     Returns:
         0 to 1, 0 by construction; NaN of nobody.
 
-    Source: Audit of reasoning traces, section 3 (definitions 002.4, item 2).
+    Source: Audit of reasoning traces, section 3.
 
     Example:
         >>> from types import SimpleNamespace
@@ -77,7 +77,7 @@ def fallback_gap(rows: Rows, parse: Parse = split_reply) -> float:
     Returns:
         0 and above, 0 where the identity holds; NaN of nobody.
 
-    Source: Definitions 002.4, item 3.
+    Source: Audit of reasoning traces, section 3.
 
     Example:
         >>> from types import SimpleNamespace
@@ -110,7 +110,7 @@ def inconsistent(probed: Sequence[Probed]) -> float:
     Returns:
         0 to 1, 0 where the identity holds; NaN where none was tried.
 
-    Source: Definitions 002.4, item 5.
+    Source: Audit of reasoning traces, section 3.
 
     Example:
         >>> from types import SimpleNamespace

@@ -148,7 +148,7 @@ def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
     Returns:
         Bounds of -1 to 1; NaN where an author has several probes, and of nobody.
 
-    Source: Audit of reasoning traces, section 4.2 (definitions 002.5).
+    Source: Audit of reasoning traces, section 4.2.
 
     Example:
         Where all have the one and none the other, nothing is drawn, and differences of 1 take an exact bound:

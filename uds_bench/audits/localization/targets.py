@@ -111,7 +111,7 @@ def touched(lineup: Lineup, target: Target) -> Touched:
     Returns:
         Counts of weights.
 
-    Source: Definitions 001.5, item 2.
+    Source: Lacuna, section 4.2.
     """
     wanted = untouched = elsewhere = 0
     for name, rows, size in lineup.scores(FAMILIES["raw"]):
