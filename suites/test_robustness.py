@@ -23,7 +23,7 @@ from uds_bench.audits.metrics.needs import (
     lacking_splits,
     must_not_pass,
 )
-from uds_bench.audits.metrics.proxy import proxy, regained
+from uds_bench.audits.metrics.proxy import proxy
 from uds_bench.audits.metrics.robustness import Robustness, robustness
 from uds_bench.claims import Claim
 from uds_bench.statistics import FEWEST
@@ -120,10 +120,7 @@ def test_proxy(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
     if len(silent) < FEWEST:
         uds_claim.not_applicable(f"{len(silent)} candidates are silent: fewer than {FEWEST} show no relation")
         return
-    comeback = regained(
-        {name: meta.value(name, KNOWN) for name in silent},
-        {name: meta.value(name, KNOWN, RELEARNED) for name in silent},
-    )
+    comeback = {name: meta.value(name, KNOWN, RELEARNED) - meta.value(name, KNOWN) for name in silent}
     found = proxy({name: meta.value(name, "uds") for name in silent}, comeback, METRICS["uds"].direction)
     wrong = proxy({name: meta.value(name, "uds") for name in silent}, comeback, "knowledge")
     uds_claim.measured(

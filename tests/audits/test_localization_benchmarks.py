@@ -196,12 +196,12 @@ def test_the_digest_names_all_that_is_asked(folder: Path, tmp_path: Path) -> Non
 )
 def test_a_task_that_does_not_choose_among_answers_is_refused(folder: Path, changes: dict[str, Any], told: str) -> None:
     write_task(folder, "odd", documents(4), **changes)
-    for refuse in (tasks.require, tasks.load):
+    for refuse in (tasks.catalogue, tasks.load):
         with pytest.raises(ConfigurationError, match=told):
             refuse(["mine", "odd"], folder)
     write_group(folder, "both", ["mine", "odd"])
     with pytest.raises(ConfigurationError, match="tasks = 'both': odd has "):
-        tasks.require(["both"], folder)
+        tasks.catalogue(["both"], folder)
 
 
 def test_a_task_of_part_marks_is_refused(folder: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_name_that_is_no_task_is_one_line(folder: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr("lm_eval.tasks.TaskManager", of_a_shelf())
     write_group(folder, "lacking", ["mine", "hellaswagg"])
     with pytest.raises(ConfigurationError, match=r"^tasks = 'lacking' names 'hellaswagg', which is no .*'hella"):
-        tasks.require(["mine", "lacking"], folder)
+        tasks.catalogue(["mine", "lacking"], folder)
 
 
 def of_a_shelf() -> Any:
@@ -249,21 +249,21 @@ def of_a_shelf() -> Any:
 
 def test_a_document_counts_once(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"tasks = 'yours' and 'ours' both hold yours: keep one of them"):
-        tasks.require(["ours", "yours"], folder)
+        tasks.catalogue(["ours", "yours"], folder)
 
 
 def test_documents_that_cannot_be_had_are_one_line(folder: Path) -> None:
     (folder.parent / "mine.json").unlink()
-    tasks.require(["mine"], folder)
+    tasks.catalogue(["mine"], folder)
     with pytest.raises(ConfigurationError, match=r"^tasks = 'mine': its documents cannot be loaded \(FileNot.*: see"):
         tasks.load(["mine"], folder)
 
 
 def test_the_tasks_of_lacuna_are_known_without_reading_every_file() -> None:
-    tasks.require(["arc_challenge", "arc_easy", "hellaswag", "mmlu"])
+    tasks.catalogue(["arc_challenge", "arc_easy", "hellaswag", "mmlu"])
 
 
 def test_without_the_package_the_line_says_how_to_install_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     with pytest.raises(ExtraError, match=r"needs lm_eval, which is missing: pip install 'uds-bench\[lm-eval\]'$"):
-        tasks.require(["mine"], folder)
+        tasks.catalogue(["mine"], folder)

@@ -17,8 +17,7 @@ from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import Leak, first_leaks
 from uds_bench.audits.localization.names import ASKED
 from uds_bench.audits.localization.outputs import holds, tell
-from uds_bench.audits.localization.rates import jaccard
-from uds_bench.audits.localization.record import Generation
+from uds_bench.audits.localization.rates import Generation
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
 from uds_bench.facts.spellings import normalized
@@ -143,13 +142,6 @@ def test_the_first_prompt_that_leaks_is_found_whatever_round_it_is_in(
     other = replace(items[2], questions=before, paraphrases=after)
     assert first_leaks(model, [other])[0].prompt is None, "prompts are the plain questions"
     assert first_leaks(model, []) == []
-
-
-def test_jaccard() -> None:
-    assert jaccard("abc", "bcd") == jaccard("bcd", "abc") == 0.5
-    assert jaccard("ab", "ab") == 1
-    assert jaccard("a", "") == 0
-    assert jaccard("", "") is None, "of nobody nothing can be said"
 
 
 def said(value: float) -> dict[str, Generation | None]:
@@ -283,7 +275,14 @@ def test_overlap_is_the_mean_over_seeds_with_which_anybody_leaks() -> None:
     assert rates.overlap(ITEMS, second, first) == rates.overlap(ITEMS, first, second)
     none, seeds = rates.overlap(ITEMS, [of()], [of()])
     assert math.isnan(none)
-    assert seeds == 0
+    assert seeds == 0, "of nobody nothing can be said"
+    for one, other, shared in (
+        (("i0", "i1"), ("i0", "i1"), 1),
+        (("i0",), (), 0),
+        (("i0", "i1", "i2"), ("i1", "i2", "i3"), 0.5),
+    ):
+        assert rates.overlap(ITEMS, [of(*one)], [of(*other)]) == rates.overlap(ITEMS, [of(*other)], [of(*one)])
+        assert rates.overlap(ITEMS, [of(*one)], [of(*other)]) == (shared, 1)
     with pytest.raises(ValueError, match="zip"):
         rates.overlap(ITEMS, first, second[:1])
 

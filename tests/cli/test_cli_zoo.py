@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from uds_bench.audits.localization import ablations
+from uds_bench.audits.localization import ablation
 from uds_bench.audits.localization import tuning as tuning_resurfacing
 from uds_bench.audits.localization.ablation import Ablated, Found, Said
 from uds_bench.audits.localization.auc import Auc
@@ -154,7 +154,7 @@ def test_ablations_show_a_row_a_model_and_write_every_number(
         ("loc_units_oracle_grad", Ablated(said, found=Found(Auc(150, 10, 10), Auc(200, 10, 10), 0.5))),
     ]
     asked = []
-    monkeypatch.setattr(ablations, "ablations", lambda cache: asked.append(cache) or iter(rows))
+    monkeypatch.setattr(ablation, "ablations", lambda cache: asked.append(cache) or iter(rows))
     shown = command("zoo", "ablations", "--json", str(tmp_path / "a.json")).stdout.splitlines()
     assert asked == [private_cache]
     assert shown[2].split()[-9:] == ["0.500", "1.000", "0.500", "1.000", "0.600", "0.400", "–", "–", "–"]

@@ -15,9 +15,8 @@ from safetensors.torch import save_file
 from uds_bench.audits.localization import summary
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.rates import Leaks, Tellings
+from uds_bench.audits.localization.rates import Generation, Leaks, Tellings
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.record import Generation
 from uds_bench.audits.localization.utility import Answer, Answers
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights

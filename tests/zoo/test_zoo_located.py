@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.audits.localization import tuning as tuning_resurfacing
 from uds_bench.audits.localization.ablation import ablate, found
-from uds_bench.audits.localization.ablations import injected as injected_model
+from uds_bench.audits.localization.ablation import injected as injected_model
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import Leak
 from uds_bench.audits.localization.outputs import tell

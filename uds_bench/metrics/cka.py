@@ -13,7 +13,8 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import EncodedFact
 from uds_bench.inference.batches import entity_batches
 from uds_bench.inference.states import source_states
-from uds_bench.metrics.layers import Array, Steps, encode_facts, measured
+from uds_bench.metrics.erasure import Array
+from uds_bench.metrics.layers import Steps, encode_facts, measured
 from uds_bench.metrics.metric import Arrays, Measured, Metric, Subject
 from uds_bench.metrics.resampling import cluster_draws
 from uds_bench.statistics import INTERVALS

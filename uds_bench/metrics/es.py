@@ -11,30 +11,11 @@ from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 ONE_TOKEN = "the answer is one token: the field's floor makes it 1 whatever the model says"
 
 
-def suffix_length(right: NDArray[np.bool_]) -> int:
-    """Length m of the longest entirely right suffix of y_1..y_T.
-
-    Args:
-        right: Whether each token is the likeliest one under teacher forcing, [T].
-
-    Returns:
-        0 to T tokens; higher is more knowledge.
-
-    Source: UDS guide, appendix I; Carlini et al., 2021.
-
-    Example:
-        >>> suffix_length(np.array([True, False, True, True]))
-        2
-    """
-    wrong = np.flatnonzero(~right)
-    return len(right) if not wrong.size else int(len(right) - 1 - wrong[-1])
-
-
 def extraction_strength(right: NDArray[np.bool_], variant: str) -> float:
     """Extraction strength: the share of an answer that a model says on its own once it is given the rest.
 
-    `textbook`: m/T. `field`: max(m, 1)/T, as the field's framework has it, whose floor is what a model that knows
-    nothing scores.
+    With m the length of the longest entirely right suffix of y_1..y_T: `textbook` is m/T, `field` is max(m, 1)/T, as
+    the field's framework has it, whose floor is what a model that knows nothing scores.
 
     Args:
         right: Whether each token is the likeliest one under teacher forcing, [T], the closing token left out.
@@ -50,7 +31,8 @@ def extraction_strength(right: NDArray[np.bool_], variant: str) -> float:
         >>> extraction_strength(right, "textbook"), extraction_strength(right, "field")
         (0.0, 0.25)
     """
-    length = suffix_length(right)
+    wrong = np.flatnonzero(~right)
+    length = len(right) - 1 - int(wrong[-1]) if wrong.size else len(right)
     return (max(length, 1) if variant == "field" else length) / len(right)
 
 

@@ -11,7 +11,8 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact
 from uds_bench.inference.gradients import entity_gradients
-from uds_bench.metrics.layers import Array, Steps, encode_facts, measured
+from uds_bench.metrics.erasure import Array
+from uds_bench.metrics.layers import Steps, encode_facts, measured
 from uds_bench.metrics.metric import Arrays, Measured, Metric, Subject
 from uds_bench.metrics.resampling import cluster_draws
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact, FactSet, encode, rendered_digest
+from uds_bench.metrics.erasure import Array, erasure
 from uds_bench.metrics.metric import FactValue, Measured, Subject, Summary
 from uds_bench.metrics.resampling import percentile_interval
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,11 +37,7 @@ class Steps:
             >>> float(Steps(np.array([0.5, 9.0, 1.0]), np.array([1.0, 3.0, -1.0])).erasure())
             0.875
         """
-        finite = np.isfinite(self.gone).all(-1) & np.isfinite(self.way).all(-1)
-        way = np.clip(self.way, 0.0, None)
-        total = way.sum(-1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(finite & (total > 0), np.clip(self.gone, 0.0, way).sum(-1) / total, np.nan)
+        return erasure(self.way, self.gone, tau=0.0).score
 
     def table(self) -> list[dict[str, float | None]]:
         """One row a layer: its weight, its share of all weights, and its erasure (None without a way to go).

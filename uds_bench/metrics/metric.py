@@ -30,75 +30,59 @@ class Subject(Protocol):
     @property
     def checkpoint(self) -> Checkpoint:
         """The model that is measured."""
-        ...
 
     @property
     def batch_size(self) -> int:
         """How many facts go through the model at a time."""
-        ...
 
     @property
     def facts(self) -> FactSet:
         """The facts that are scored: the forget split."""
-        ...
 
     def split(self, name: Split) -> FactSet:
         """The facts of any split; empty where the facts have none."""
-        ...
 
     def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
         """Teacher-forced answers to each fact's question, one list a fact; one pass, shared by metrics.
 
         A fact that lacks the form (no paraphrase, no wrong answers) has an empty list.
         """
-        ...
 
     def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
         """The greedy answer to each fact's question, at most 200 tokens; `opening`: words put into its mouth."""
-        ...
 
     def questions(self, opening: str = "", split: Split = "forget") -> Sequence[tuple[int, ...]]:
         """The token ids that `generations` asks each fact with."""
-        ...
 
     def entities(self) -> Sequence[EncodedFact]:
         """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
-        ...
 
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
         """What another metric found on the retain model; the metric must declare it in `reads`."""
-        ...
 
     def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
         """Arrays taken from the full and the retain model, in this order, which `name` says what they are.
 
         Computed once for the models' content, then kept.
         """
-        ...
 
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         """This checkpoint as a source patched into the full model; computed once, shared by metrics."""
-        ...
 
     def retain_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         """The retain model as a source: the yardstick of erasure."""
-        ...
 
     def full_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         """The full model as a source of itself."""
-        ...
 
     def rendered(self, variant: Variant = "default") -> str:
         """Digest of the token ids that the models saw."""
-        ...
 
     def entity_lengths(self, variant: Variant = "default") -> Sequence[int]:
         """How many tokens each fact's entity has."""
-        ...
 
     def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
         """How patching was done, and why so."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -142,17 +126,14 @@ class Unit(Protocol):
     @property
     def id(self) -> str:
         """Which one, in words."""
-        ...
 
     @property
     def cluster(self) -> str:
         """What intervals resample: the author, the subject."""
-        ...
 
     @property
     def kind(self) -> str | None:
         """What sort it is of; None where there are no sorts."""
-        ...
 
 
 @dataclass(frozen=True)

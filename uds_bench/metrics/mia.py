@@ -166,25 +166,9 @@ def clusters_of(subject: Subject) -> dict[str, str]:
     return {fact.id: fact.cluster for split in SPLITS for fact in subject.split(split)}
 
 
-def share(variant: str) -> float:
-    """How much of an answer's tokens the variant `kX` looks at: its X.
-
-    Args:
-        variant: A name of `SHARES`, or any other.
-
-    Returns:
-        0 to 1; NaN of variants without a k, which do not ask.
-
-    Example:
-        >>> share("k0.4"), share("default")
-        (0.4, nan)
-    """
-    return float(variant.removeprefix("k")) if variant in SHARES else math.nan
-
-
 def _metric(name: str, score: Score, variants: tuple[str, ...], source: str) -> Metric:
     def compute(subject: Subject, variant: str) -> Measured:
-        k = share(variant)
+        k = float(variant.removeprefix("k")) if variant in SHARES else math.nan
         values: list[FactValue] = []
         for label, split in enumerate(SPLITS):
             answers = subject.answers("original", split)

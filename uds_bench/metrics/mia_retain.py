@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from uds_bench.errors import UdsError
 from uds_bench.metrics import mia
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject, Summary
-from uds_bench.statistics import LEVEL, SEED, Interval
+from uds_bench.statistics import LEVEL, SEED, Interval, finite_or_none
 
 Array = NDArray[np.float64]
 Formula = Callable[[ArrayLike, ArrayLike], Array]
@@ -130,7 +130,10 @@ def _metric(name: str, inference: Metric, formula: Formula, limits: tuple[float,
         clusters = mia.clusters_of(subject)
         sides = mia.Sides.of(values, clusters)
         yardstick = mia.Sides.of([retain[found.id] for found in values if found.value is not None], clusters)
-        notes: dict[str, Any] = own.notes | {"auc": _number(sides.auc), "auc_retain": _number(yardstick.auc)}
+        notes: dict[str, Any] = own.notes | {
+            "auc": finite_or_none(sides.auc),
+            "auc_retain": finite_or_none(yardstick.auc),
+        }
         if math.isnan(sides.auc):
             return Measured(values, notes | {"undefined": "a split has no scored fact"}, Summary(None, None))
         summary = compare(sides, yardstick, formula)
@@ -160,10 +163,6 @@ def _beside(own: FactValue, retain: FactValue | None) -> FactValue:
         return own
     reason = "no value" if retain is None else retain.reason
     return FactValue(own.id, None, f"retain model: {reason}", label=own.label)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 _GUIDE = "UDS guide, section 4.2"

@@ -1,9 +1,10 @@
-"""Prob: how likely the model holds the true answer."""
+"""Prob and ParaProb: how likely the model holds the true answer, as it stands and said in other words."""
 
 from __future__ import annotations
 
 import math
 
+from uds_bench.facts import Form
 from uds_bench.metrics.forced import Answers, fact_values, mean_logp, rendered
 from uds_bench.metrics.metric import Measured, Metric, Subject
 
@@ -30,18 +31,23 @@ def prob(found: Answers) -> float:
     return math.exp(mean_logp(found))
 
 
-def _compute(subject: Subject, variant: str) -> Measured:
-    answers = subject.answers()
-    return Measured(fact_values(subject.facts, answers, prob), {"rendered": rendered(answers)})
+def _metric(name: str, form: Form, lacks: str, source: str) -> Metric:
+    def compute(subject: Subject, variant: str) -> Measured:
+        answers = subject.answers(form)
+        return Measured(fact_values(subject.facts, answers, prob, lacks=lacks), {"rendered": rendered(answers)})
+
+    return Metric(
+        name=name,
+        version=1,
+        direction="knowledge",
+        limits=(0.0, 1.0),
+        needs=frozenset(),
+        variants=("default",),
+        source=f"UDS guide, appendix I{source}",
+        compute=compute,
+    )
 
 
-METRIC = Metric(
-    name="prob",
-    version=1,
-    direction="knowledge",
-    limits=(0.0, 1.0),
-    needs=frozenset(),
-    variants=("default",),
-    source="UDS guide, appendix I; TOFU, section 3.2",
-    compute=_compute,
-)
+PROB = _metric("prob", "original", "answer", "; TOFU, section 3.2")
+PARA_PROB = _metric("para_prob", "paraphrased", "paraphrased_answer", "")
+METRICS = (PROB, PARA_PROB)

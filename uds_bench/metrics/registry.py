@@ -15,7 +15,6 @@ from uds_bench.metrics import (
     mia,
     mia_retain,
     model_utility,
-    para_prob,
     prob,
     rouge,
     truth_ratio,
@@ -23,23 +22,25 @@ from uds_bench.metrics import (
 )
 from uds_bench.metrics.metric import Metric
 
-_SINGLE = (
-    uds,
-    logit_lens,
-    entity_accuracy,
-    em,
-    es,
-    prob,
-    para_prob,
-    truth_ratio,
-    forget_quality,
-    cka,
-    fisher,
-    model_utility,
-    fluency,
-)
 METRICS: dict[str, Metric] = {
-    m.name: m for m in (*(module.METRIC for module in _SINGLE), *mia.METRICS, *mia_retain.METRICS, *rouge.METRICS)
+    metric.name: metric
+    for metric in (
+        uds.METRIC,
+        logit_lens.METRIC,
+        entity_accuracy.METRIC,
+        em.METRIC,
+        es.METRIC,
+        *prob.METRICS,
+        truth_ratio.METRIC,
+        forget_quality.METRIC,
+        cka.METRIC,
+        fisher.METRIC,
+        model_utility.METRIC,
+        fluency.METRIC,
+        *mia.METRICS,
+        *mia_retain.METRICS,
+        *rouge.METRICS,
+    )
 }
 
 

@@ -13,9 +13,9 @@ from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import from_json, scored, to_json, uncancelled
-from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import Score
+from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ CHECKED = 3
 
 
 @dataclass(frozen=True)
-class AssociationEvaluator:
+class AssociationEvaluator(Evaluator):
     """Which of what is asked ranks first, template by template. See `uds_bench.scoring.evaluator.Evaluator`."""
 
     asked: tuple[ProbeItem, ...]
@@ -53,9 +53,6 @@ class AssociationEvaluator:
             templates = [template.text for template in one.templates]
             rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
         return content_key([rows, self.alpha])
-
-    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
-        return ()
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per property of a person the share of templates that it is memorized under, with every rank as detail.

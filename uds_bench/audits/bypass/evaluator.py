@@ -9,11 +9,12 @@ from typing import ClassVar
 from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.probe import QUESTIONS, probe
 from uds_bench.audits.bypass.record import Probed
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import complete_prompt, open_turn
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import Score
+from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
 
 LIMIT = 256
@@ -22,7 +23,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class BypassEvaluator:
+class BypassEvaluator(Evaluator):
     """`limit`: new tokens of a reply; see `uds_bench.scoring.evaluator.Evaluator`."""
 
     canaries: CanarySet
@@ -45,9 +46,6 @@ class BypassEvaluator:
     @property
     def digest(self) -> str:
         return content_key([self.canaries.digest, self.limit, QUESTIONS])
-
-    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
-        return ()
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other

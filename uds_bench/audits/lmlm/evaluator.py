@@ -10,18 +10,19 @@ from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
 from uds_bench.audits.lmlm.probe import Library, encoder_for, probe
 from uds_bench.audits.lmlm.record import STATES, Replies, Reply
 from uds_bench.audits.lmlm.scoring import mark
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.lookups import Decoding
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.scores import Score
+from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
 
 VERSION = 3
 
 
 @dataclass(frozen=True)
-class LmlmEvaluator:
+class LmlmEvaluator(Evaluator):
     """All cells under one retriever; see `uds_bench.scoring.evaluator.Evaluator`."""
 
     cells: tuple[Cell, ...]
@@ -53,9 +54,6 @@ class LmlmEvaluator:
                 vars(self.decoding),
             ]
         )
-
-    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
-        return ()
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per prompt whether DEL-ON still gives the deleted object, with what was said and looked up in every state."""

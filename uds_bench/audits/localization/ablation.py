@@ -6,22 +6,29 @@ groups' masks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from uds_bench.audits.localization import rates
 from uds_bench.audits.localization.auc import Auc
+from uds_bench.audits.localization.audit import experiment_of
 from uds_bench.audits.localization.detectability import Detected, detect
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import auc_of, edited
-from uds_bench.checkpoints import Checkpoint
-from uds_bench.checkpoints.masks import Masks
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.checkpoints.masks import Masks, read_masks
+from uds_bench.progress import hush
 from uds_bench.statistics import Rate, finite_or_none
+from uds_bench.zoo import ablated, recipes, runner
+from uds_bench.zoo.injected import MASKS
+from uds_bench.zoo.recipe import Injected, Removed
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,11 @@ class Found:
     inside: Auc
     edited: float
 
+    def to_json(self) -> dict[str, Any]:
+        """Both AUCs with their intervals, and the share that was edited."""
+        auc, inside = (Rate(one.value, one.interval).to_json() for one in (self.auc, self.inside))
+        return {"auc": auc, "inside": inside, "edited": self.edited}
+
 
 @dataclass(frozen=True)
 class Ablated:
@@ -61,7 +73,7 @@ class Ablated:
         return {
             **{part: getattr(self.said, part).to_json() for part in PARTS},
             "detected": self.detected and {key: finite_or_none(value) for key, value in vars(self.detected).items()},
-            "found": self.found and {**_aucs(self.found), "edited": self.found.edited},
+            "found": self.found and self.found.to_json(),
         }
 
 
@@ -92,6 +104,22 @@ def ablate(
     return Ablated(said(checkpoint, experiment), found=found(injected, folder, masks))
 
 
-def _aucs(found: Found) -> dict[str, Any]:
-    listed = {"auc": found.auc, "inside": found.inside}
-    return {name: Rate(auc.value, auc.interval).to_json() for name, auc in listed.items()}
+def ablations(cache: Path) -> Iterator[tuple[str, Ablated]]:
+    """The models by name, in order, each as soon as it is measured; they are trained first where they are missing."""
+    folders = runner.paths([*ablated.ROWS, *map(injected, ablated.ROWS)], cache)
+    experiment = experiment_of(Localization())
+    hush()
+    for name in ablated.ROWS:
+        folder, source = folders[name], folders[injected(name)]
+        origin = source if isinstance(recipes.find(name), Removed) else None
+        masks = read_masks(source / MASKS)
+        yield name, ablate(load(CheckpointSpec(str(folder))), folder, masks, experiment, origin)
+
+
+def injected(name: str) -> str:
+    """The model whose masks a model is held against: the one it was unlearned from, itself, or, of a pretrained one,
+    the one that was injected into it."""
+    recipe = recipes.find(name)
+    if isinstance(recipe, Removed):
+        return recipe.parent
+    return name if isinstance(recipe, Injected) else ablated.INJECTED_INTO[name]

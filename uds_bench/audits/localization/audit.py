@@ -223,12 +223,6 @@ def _least(found: Rate) -> float:
     return low if math.isfinite(low) else 0.0
 
 
-def require_tasks(section: Localization) -> None:
-    """Raises UdsError, in a line, where the manifest names benchmarks that cannot be asked."""
-    if section.tasks:
-        tasks.require(section.tasks, _task_folder(section))
-
-
 def _task_folder(section: Localization) -> Path | None:
     return None if section.task_folder is None else Path(section.task_folder)
 
@@ -278,7 +272,8 @@ def read(section: Localization) -> Experiment:
     """Who is asked about, and what is to be forgotten of them; masks that lie in files and the tasks are looked at with
     it."""
     check_masks(section)
-    require_tasks(section)
+    if section.tasks:
+        tasks.catalogue(section.tasks, _task_folder(section))
     return experiment_of(section)
 
 

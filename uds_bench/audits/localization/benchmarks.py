@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 from uds_bench.audits.localization import tasks, utility
 from uds_bench.audits.localization.tasks import RIGHT, Tasks
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.checkpoints import Checkpoint
 from uds_bench.checkpoints.source import one_line
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
+from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.statistics import SEED
 from uds_bench.storage import content_key
 
@@ -36,7 +37,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class BenchmarkEvaluator:
+class BenchmarkEvaluator(Evaluator):
     """Which documents of `names` a checkpoint answers rightly: the likeliest choice is its answer (Lacuna, section
     3.3), without examples before the question unless the task has some.
 
@@ -74,9 +75,6 @@ class BenchmarkEvaluator:
     @cached_property
     def digest(self) -> str:
         return content_key([tasks.digest(self.names, self.folder), self.limit, SEED])
-
-    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
-        return ()
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per document 1 where the likeliest choice is right, with the number of choices and what a guesser has; the

@@ -65,7 +65,7 @@ def ablations(
 ) -> None:
     """Compare localization models that differ in one thing: the share of weights that people are written into, single
     weights or whole heads and neurons, masks or none, the method and whether it keeps to the masks."""
-    from uds_bench.audits.localization.ablations import ablations as measured
+    from uds_bench.audits.localization.ablation import ablations as measured
     from uds_bench.storage import default_cache, require_writable, write_json
     from uds_bench.zoo import recipes
     from uds_bench.zoo.described import describe

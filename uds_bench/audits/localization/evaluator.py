@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,8 +13,8 @@ from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.leaks import first_leaks
 from uds_bench.audits.localization.names import ASKED, MOST_WEIGHTS, PROMPTS_PER_PERSON
 from uds_bench.audits.localization.outputs import ROOM, tell
+from uds_bench.audits.localization.rates import Generation
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.record import Generation
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.masks import read_masks
@@ -25,6 +25,7 @@ from uds_bench.facts.testbed import Item
 from uds_bench.facts.tokens import tokenizer_key
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
 from uds_bench.scores import Score
+from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.statistics import cluster_bootstrap, mean
 from uds_bench.storage import content_key, file_digest
 
@@ -111,7 +112,7 @@ class LocalizationEvaluator:
         values = []
         for item, first, second in zip(items, plain, other, strict=True):
             assert first is not None  # every item has a question
-            detail = {"plain": first.to_json(), "paraphrased": None if second is None else second.to_json()}
+            detail = {"plain": asdict(first), "paraphrased": None if second is None else asdict(second)}
             values.append(FactValue(item.id, first.said, detail=detail))
         forget = [one.said for one, item in zip(plain, items, strict=True) if one and item in self.experiment.forget]
         interval = cluster_bootstrap(forget, [item.cluster for item in self.experiment.forget], limits=(0.0, 1.0))
@@ -131,7 +132,7 @@ class LocalizationEvaluator:
 
 
 @dataclass(frozen=True)
-class LeakEvaluator:
+class LeakEvaluator(Evaluator):
     """Who of the people to forget, of those never injected, and of those whom resurfacing teaches gives the answer away
     in up to `attempts` prompts."""
 
@@ -154,9 +155,6 @@ class LeakEvaluator:
     @property
     def digest(self) -> str:
         return content_key([self.experiment.digest, self.attempts, ROOM])
-
-    def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
-        return ()
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per item 1 where it leaked, with the number of the prompt and of replies that did not end; the value is that
@@ -197,7 +195,7 @@ def tokens(checkpoint: Checkpoint, items: Sequence[Item]) -> str:
 def told_of(score: Score) -> dict[str, dict[str, Generation | None]]:
     """By item, what a stored score says was told under either form of question."""
     return {
-        fact.id: {form: None if told is None else Generation.from_json(told) for form, told in fact.detail.items()}
+        fact.id: {form: None if told is None else Generation(**told) for form, told in fact.detail.items()}
         for fact in score.per_fact
     }
 

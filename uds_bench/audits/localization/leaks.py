@@ -32,7 +32,8 @@ def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = P
     """
     asking = [list(dict.fromkeys(item.questions[:attempts])) for item in items]
     tokenizer, stops = checkpoint.tokenizer, stop_tokens(checkpoint.tokenizer)
-    longest = max((len(_answer(tokenizer, item)) for item in items), default=0) + ROOM
+    answers = [encode_answer(tokenizer, item.questions[0], item.answer) for item in items]
+    longest = max((len(one.ids) - one.start for one in answers), default=0) + ROOM
     found = [Leak()] * len(items)
     for start in range(0, max(map(len, asking), default=0), ROUND):
         asked = [
@@ -48,8 +49,3 @@ def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = P
                 held = holds(words(tokenizer, reply), items[at].answer)
                 found[at] = Leak(number + 1 if held else None, found[at].cut + (not held and not reply.ended))
     return found
-
-
-def _answer(tokenizer: object, item: Item) -> tuple[int, ...]:
-    encoded = encode_answer(tokenizer, item.questions[0], item.answer)  # type: ignore[arg-type]
-    return encoded.ids[encoded.start :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from uds_bench.audits.localization.names import ASKED
-from uds_bench.audits.localization.record import Generation
+from uds_bench.audits.localization.rates import Generation
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.spellings import bare, normalized, says

@@ -54,28 +54,6 @@ class Best:
         return Outcome.BETWEEN if low > 0.5 + MARGIN and high < LOCALIZED else Outcome.OPEN
 
 
-def off_by(found: WeightScores, family: str, subject: Subject = "random", target: Target = HEADLINE) -> float:
-    """How far from one half a subject's AUC is on a target.
-
-    Args:
-        found: The AUCs of an update and of its controls.
-        family: The score.
-        subject: The update, or a control.
-        target: The weights to be found.
-
-    Returns:
-        0 to 0.5, of a control lower is better; infinity where it was not scored.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> found = SimpleNamespace(aucs={"random": {HEADLINE: {"raw": Auc(7, 2, 2)}}})
-        >>> off_by(found, "raw"), off_by(found, "qtile")  # |7 / 8 - 1 / 2|
-        (0.375, inf)
-    """
-    auc = found.aucs.get(subject, {}).get(target, {}).get(family)
-    return float("inf") if auc is None else abs(auc.value - 0.5)
-
-
 def counting(found: WeightScores, neutral: WeightScores | None, target: Target = HEADLINE) -> list[str]:
     """The families that none of three updates is told by, against a target: the random one, neutral training, and one
     of everything but the forget mask, which reversals and the composite may take for one that went back on injection
@@ -84,19 +62,21 @@ def counting(found: WeightScores, neutral: WeightScores | None, target: Target =
     """
     kept = []
     for family in found.aucs["unlearned"][target]:
-        if family in FAMILIES and FAMILIES[family].needs_control and _is_told(found.unmasked):
+        contrast = family in FAMILIES and FAMILIES[family].needs_control
+        if contrast and found.unmasked is not None and not _is_blind(found.unmasked):
             continue
-        holds = off_by(found, family, "random", target) <= MARGIN
+        holds = _is_blind(found.aucs.get("random", {}).get(target, {}).get(family))
         if neutral is not None and family in neutral.aucs["unlearned"][target]:
-            holds = holds and off_by(neutral, family, "unlearned", target) <= MARGIN
+            holds = holds and _is_blind(neutral.aucs["unlearned"][target][family])
         misplaced = found.aucs["misplaced"][target].get(family)
         if holds and misplaced is not None and misplaced.value <= 0.5 + MARGIN:
             kept.append(family)
     return kept
 
 
-def _is_told(auc: Auc | None) -> bool:
-    return auc is not None and not abs(auc.value - 0.5) <= MARGIN
+def _is_blind(auc: Auc | None) -> bool:
+    """Whether an AUC is about one half; not so where there is none."""
+    return auc is not None and abs(auc.value - 0.5) <= MARGIN
 
 
 def best(

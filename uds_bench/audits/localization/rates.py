@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from uds_bench.audits.localization.record import Generation
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Rate, cluster_bootstrap, mean, paired_bootstrap
 from uds_bench.verdicts import Step
 
 Form = Literal["plain", "paraphrased"]
 FORMS: tuple[Form, ...] = get_args(Form)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a model was found to say of one item under one form of question, means over the questions; all 0 to 1,
+    higher is more knowledge.
+
+    `said`: share of replies that hold the answer, the extraction rate of the item (Lacuna, section 3.3); `em`, `es`
+    and `prob` as in `uds_bench.metrics`, `es` as the field has it, whose `floor` is 1/|y| whatever the model knows.
+    `cut`: share of replies that did not hold it and did not end either: it may have come later.
+    """
+
+    said: float
+    em: float
+    es: float
+    prob: float
+    floor: float
+    cut: float = 0.0
+
+
 Tellings = Mapping[str, Mapping[str, Generation | None]]
 """By item and form of question."""
 Leaks = Sequence[Mapping[str, bool]]
 """By seed and item, whether the answer was given away."""
 KNOWN = 0.5
 """Share of replies that hold the answer above which an item counts as memorized (Lacuna, section 3.4)."""
-
-
-def jaccard(first: Iterable[str], second: Iterable[str]) -> float | None:
-    """Overlap of two sets of people: those in both by those in either.
-
-    Args:
-        first: People of one set.
-        second: People of the other.
-
-    Returns:
-        0 to 1, 1 where they are the same; None where both are empty.
-
-    Source: Lacuna, section 4.3.
-
-    Example:
-        >>> jaccard(["Ann", "Bea"], ["Bea", "Cid"]), jaccard([], [])  # one of three
-        (0.3333333333333333, None)
-    """
-    a, b = set(first), set(second)
-    return len(a & b) / len(a | b) if a | b else None
 
 
 def extraction(items: Sequence[Item], told: Tellings, form: Form = "plain") -> Rate:
@@ -110,7 +109,7 @@ def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
         0.5
     """
     cut = [max(one.said + one.cut for one in told[item.id].values() if one is not None) for item in items]
-    return _lowered(_up_to(extraction_in_any_words(items, told), _rate(items, cut)), floor)
+    return _up_to(extraction_in_any_words(items, told), _rate(items, cut)).less(floor)
 
 
 def going_on(items: Sequence[Item], told: Tellings) -> int:
@@ -200,7 +199,7 @@ def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float, possible: Le
         0.75
     """
     found = leaked(items, leaks)
-    return _lowered(found if possible is None else _up_to(found, leaked(items, possible)), floor)
+    return (found if possible is None else _up_to(found, leaked(items, possible))).less(floor)
 
 
 def unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:
@@ -284,9 +283,9 @@ def overlap(items: Sequence[Item], first: Leaks, second: Leaks) -> tuple[float, 
         >>> overlap([SimpleNamespace(id="Ann")], [{"Ann": True}, {"Ann": False}], [{"Ann": True}, {"Ann": False}])
         (1.0, 1)
     """
-    found = [jaccard(who(items, a), who(items, b)) for a, b in zip(first, second, strict=True)]
-    told = [one for one in found if one is not None]
-    return mean(told), len(told)
+    seeds = [(set(who(items, a)), set(who(items, b))) for a, b in zip(first, second, strict=True)]
+    found = [len(a & b) / len(a | b) for a, b in seeds if a | b]
+    return mean(found), len(found)
 
 
 def who(items: Collection[Item], leaks: Mapping[str, bool]) -> list[str]:
@@ -296,12 +295,6 @@ def who(items: Collection[Item], leaks: Mapping[str, bool]) -> list[str]:
 
 def _rate(items: Sequence[Item], values: Sequence[float]) -> Rate:
     return Rate(mean(values), cluster_bootstrap(values, [item.cluster for item in items], limits=(0.0, 1.0)))
-
-
-def _lowered(found: Rate, floor: float) -> Rate:
-    """A rate less a floor; the exact bounds that it has where nobody or everybody counts move with it."""
-    low, high = found.interval.low - floor, found.interval.high - floor
-    return Rate(found.value - floor, replace(found.interval, low=low, high=high))
 
 
 def _up_to(found: Rate, most: Rate) -> Rate:

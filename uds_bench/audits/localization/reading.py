@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -138,23 +138,15 @@ class Lineup:
             Their share of unlearning's squared length, 0 to 1, NaN where it moved nothing; and their share of all
             weights, which an update of every weight alike has.
         """
-
-        def moved(name: str, rows: slice) -> Weights:
-            return self._read("unlearned", name, rows) - self._read("injected", name, rows)
-
-        def alike(name: str, rows: slice) -> Weights:
-            return np.ones(tuple(self._tensors["injected"][name][rows].shape), dtype=np.float32)
-
-        return self._outside(moved), self._outside(alike)
-
-    def _outside(self, update: Callable[[str, slice], Weights]) -> float:
-        """The share of an update's squared length in tensors that no mask could be in; NaN where it has none."""
-        squares = {True: 0.0, False: 0.0}
+        squares, sizes = {True: 0.0, False: 0.0}, {True: 0, False: 0}
         for name, tensor in self._tensors["injected"].items():
+            masked = name in self.masks.words
             for rows in pieces(tensor.shape):
-                squares[name in self.masks.words] += float((update(name, rows).astype(np.float64) ** 2).sum())
-        total = squares[True] + squares[False]
-        return squares[False] / total if total else math.nan
+                moved = self._read("unlearned", name, rows) - self._read("injected", name, rows)
+                squares[masked] += float((moved.astype(np.float64) ** 2).sum())
+                sizes[masked] += moved.size
+        length = sum(squares.values())
+        return squares[False] / length if length else math.nan, sizes[False] / sum(sizes.values())
 
     def _read(self, part: Part, name: str, rows: slice) -> Weights:
         found = self._stored(part, name, rows).float()

@@ -8,13 +8,13 @@ from typing import Any
 from uds_bench.audits.localization import precision, rates
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.rates import FORMS, Form, Leaks, Tellings
-from uds_bench.audits.localization.record import Generation
+from uds_bench.audits.localization.rates import FORMS, Form, Generation, Leaks, Tellings
 from uds_bench.audits.localization.utility import Answers, accuracy, change, guesser
 from uds_bench.audits.localization.weights import WeightScores
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import finite_or_none, mean
 
+PARTS = ("forget", "retain", "spared", "unseen", "public")
 METRICS = ("said", "em", "es", "prob", "floor")
 
 
@@ -33,15 +33,7 @@ def report(
     items = rates.known(experiment.forget, injected) if injected else []
     return {
         "fields": {"forget": experiment.forgotten, "retain": experiment.retained},
-        "people": {
-            "forget": len(experiment.forget),
-            "known": len(items),
-            "retain": len(experiment.retain),
-            "spared": len(experiment.spared),
-            "unseen": len(experiment.unseen),
-            "public": len(experiment.public),
-            "taught": len(experiment.taught),
-        },
+        "people": {part: len(getattr(experiment, part)) for part in (*PARTS, "taught")} | {"known": len(items)},
         "candidates": list(candidates),
         "models": {name: _model(experiment, told, weighed, neutral) for name, (told, weighed) in seen.items()},
         "leaks": {name: _leaks(experiment, items, *one) for name, one in leaks.items()},
@@ -53,15 +45,8 @@ def report(
 def _model(
     experiment: Experiment, told: Tellings, weighed: WeightScores | None, neutral: WeightScores | None
 ) -> dict[str, Any]:
-    parts = {
-        "forget": experiment.forget,
-        "retain": experiment.retain,
-        "spared": experiment.spared,
-        "unseen": experiment.unseen,
-        "public": experiment.public,
-    }
     return {
-        "outputs": {part: {form: _outputs(items, told, form) for form in FORMS} for part, items in parts.items()},
+        "outputs": {part: {form: _outputs(getattr(experiment, part), told, form) for form in FORMS} for part in PARTS},
         "weights": None if weighed is None else _weights(weighed, neutral),
     }
 

@@ -22,7 +22,7 @@ import torch
 
 from uds_bench.checkpoints.source import one_line
 from uds_bench.errors import ConfigurationError
-from uds_bench.extras import require as require_extra
+from uds_bench.extras import require
 from uds_bench.statistics import SEED
 from uds_bench.storage import content_key, file_digest
 
@@ -32,22 +32,33 @@ Tasks = Mapping[str, Mapping[str, Any]]
 """By name as it was asked for, the tasks that count under it, by their own."""
 
 
-def require(names: Sequence[str], folder: Path | None = None) -> None:
-    """Raises ExtraError where the package is missing, and ConfigurationError for a name that is no task, or one of a
-    task that does not choose among answers. Documents are not loaded."""
-    _catalogue(names, folder)
+def catalogue(names: Sequence[str], folder: Path | None = None) -> Any:
+    """A TaskManager that knows the names, all of them checked; documents are not loaded.
+
+    Raises ExtraError where the package is missing, and ConfigurationError for a name that is no task, or one of a task
+    that does not choose among answers.
+    """
+    require(f"[localization] tasks = {list(names)}", "lm_eval")
+    from lm_eval import tasks
+
+    if not hasattr(tasks.TaskManager, "load"):
+        raise ConfigurationError(
+            f"lm-evaluation-harness {version('lm_eval')} is too old to run tasks: pip install 'uds-bench[lm-eval]'"
+        )
+    state = tuple((str(file), file.stat().st_mtime_ns) for file in _own_files(folder))
+    return _checked(tuple(names), folder, state)
 
 
 def load(names: Sequence[str], folder: Path | None = None) -> Tasks:
     """The tasks with their documents, those of a group under its name; `folder`: where task files of one's own lie.
 
-    Raises ConfigurationError as `require` does, and for documents that cannot be had.
+    Raises ConfigurationError as `catalogue` does, and for documents that cannot be had.
     """
-    catalogue, found = _catalogue(names, folder), {}
+    manager, found = catalogue(names, folder), {}
     for name in names:
         try:
             with alone():
-                found[name] = catalogue.load([name])["tasks"]
+                found[name] = manager.load([name])["tasks"]
         except Exception as error:  # the package and its data sets fail in many unrelated ways
             raise ConfigurationError(
                 f"tasks = {name!r}: its documents cannot be loaded ({type(error).__name__}: {one_line(error)}): see "
@@ -61,7 +72,7 @@ def load(names: Sequence[str], folder: Path | None = None) -> Tasks:
 def digest(names: Sequence[str], folder: Path | None = None) -> str:
     """What documents and their form depend on: the package's version, the files of `folder`, and local files that
     tasks read; not what the hub has under a data set's name."""
-    index = _catalogue(names, folder).task_index
+    index = catalogue(names, folder).task_index
     read = {file for name in names for entry in _leaves(index, name) for file in _local_files(entry.cfg)}
     own = {str(file.relative_to(folder)): file_digest(file) for file in _own_files(folder)} if folder else {}
     return content_key([version("lm_eval"), list(names), own, sorted(file_digest(file) for file in read)])
@@ -85,22 +96,9 @@ def alone() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _catalogue(names: Sequence[str], folder: Path | None) -> Any:
-    """A TaskManager that knows the names, all of them checked."""
-    require_extra(f"[localization] tasks = {list(names)}", "lm_eval")
-    from lm_eval import tasks
-
-    if not hasattr(tasks.TaskManager, "load"):
-        raise ConfigurationError(
-            f"lm-evaluation-harness {version('lm_eval')} is too old to run tasks: pip install 'uds-bench[lm-eval]'"
-        )
-    state = tuple((str(file), file.stat().st_mtime_ns) for file in _own_files(folder))
-    return _checked(tuple(names), folder, state)
-
-
 @lru_cache(maxsize=1)
 def _checked(names: tuple[str, ...], folder: Path | None, state: tuple[tuple[str, int], ...]) -> Any:
-    """As `_catalogue`; `state`: of the files in `folder`, which are read again where they have changed.
+    """As `catalogue`; `state`: of the files in `folder`, which are read again where they have changed.
 
     Reading all of the package's fourteen thousand files takes ten seconds, so it is done for names alone that are
     neither in `folder` nor in a folder of the package that is called as they begin.

@@ -50,15 +50,13 @@ def at_tau(score: Score, tau: float) -> tuple[float | None, int]:
     return (math.fsum(scored) / len(scored) if enough else None), len(scored)
 
 
-def tau_sweep(
-    depth: ByModel, positive: Sequence[str], negative: Sequence[str], taus: Sequence[float] = TAUS
-) -> list[dict[str, Any]]:
+def tau_sweep(depth: ByModel, positive: Sequence[str], negative: Sequence[str]) -> list[dict[str, Any]]:
     """Per tau: UDS of every model with its facts, and the AUC between the pools with its interval.
 
     The AUC is NaN where a model of a pool has no UDS at that tau.
     """
     rows = []
-    for tau in taus:
+    for tau in TAUS:
         found = {name: at_tau(score, tau) for name, score in depth.items()}
         # A model of a pool without a value makes the AUC NaN, as it makes the row's.
         know, not_known = (

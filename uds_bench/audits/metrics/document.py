@@ -37,7 +37,11 @@ def meta_document(
     `scores` hold one variant a metric, the one that `rows` judge. `method_of`: the method of each candidate.
     `variants`: UDS of parts of a block, where it was scored.
     """
-    index = {(s.metric, s.checkpoint, s.attack): s for s in scores if _judged(s, rows)}
+    index = {
+        (s.metric, s.checkpoint, s.attack): s
+        for s in scores
+        if s.metric not in rows or s.variant == rows[s.metric].variant
+    }
     standings, lacking = _standings(index, models, utility)
     ranks = rank_methods(standings, method_of)
     document = {
@@ -67,10 +71,6 @@ def sweep_frame(scores: Iterable[Score], models: Models, method_of: Mapping[str,
         row = table.setdefault((s.checkpoint, s.attack), head | {"method": method_of.get(s.checkpoint)})
         row[s.metric] = s.value
     return pd.DataFrame(list(table.values()))
-
-
-def _judged(score: Score, rows: Mapping[str, MetricRow]) -> bool:
-    return score.metric not in rows or score.variant == rows[score.metric].variant
 
 
 Index = Mapping[tuple[str, str, str], Score]

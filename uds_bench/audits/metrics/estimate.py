@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from uds_bench.statistics import LEVEL, Interval, cluster_bootstrap, harmonic_mean
+from uds_bench.statistics import LEVEL, Interval, cluster_bootstrap, harmonic_mean, mean
 
 
 @dataclass(frozen=True)
@@ -22,23 +21,21 @@ class Estimate:
         return self.at(LEVEL)
 
 
-def mean_over_models(values: Mapping[str, float], limits: tuple[float, float] = (0.0, 1.0)) -> Estimate:
-    """Mean of one number a model; percentile bootstrap over models, exact where all sit at one end of `limits`.
+def mean_over_models(values: Mapping[str, float]) -> Estimate:
+    """Mean of one number a model; percentile bootstrap over models, exact where all sit at 0 or at 1.
 
     Args:
-        values: By model, in the unit of `limits`.
-        limits: The number's range.
+        values: By model, 0 to 1.
 
     Returns:
-        An estimate in that unit; NaN of no model.
+        An estimate of 0 to 1; NaN of no model.
 
     Example:
         >>> mean_over_models({"a": 0.0, "b": 0.5}).value
         0.25
     """
     numbers, names = list(values.values()), list(values)
-    value = math.fsum(numbers) / len(numbers) if numbers else math.nan
-    return Estimate(value, lambda level: cluster_bootstrap(numbers, names, limits=limits, level=level))
+    return Estimate(mean(numbers), lambda level: cluster_bootstrap(numbers, names, limits=(0.0, 1.0), level=level))
 
 
 def harmonic(*parts: Estimate) -> Estimate:

@@ -17,6 +17,7 @@ from uds_bench.audits.metrics.robustness import Robustness, robustness
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.metric import Metric
 from uds_bench.scores import LEAST_SCORED, Score, Scores
+from uds_bench.statistics import finite_or_none
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,9 +81,9 @@ class MetricRow:
         row["tags"] = "".join(self.tags)
         for name, estimate in estimates.items():
             found = None if estimate is None else estimate.interval
-            row[name] = None if estimate is None else _finite(estimate.value)
-            row[f"{name}_low"] = None if found is None else _finite(found.low)
-            row[f"{name}_high"] = None if found is None else _finite(found.high)
+            row[name] = None if estimate is None else finite_or_none(estimate.value)
+            row[f"{name}_low"] = None if found is None else finite_or_none(found.low)
+            row[f"{name}_high"] = None if found is None else finite_or_none(found.high)
         row |= {"cut": judged and judged.cut, "balanced_accuracy": judged and judged.balanced_accuracy}
         row |= {f"n_{k}": None if kept is None else len(getattr(kept, k)) for k in ("kept", "useless", "knowing")}
         return row | {"missing": "; ".join(self.missing)}
@@ -178,7 +179,3 @@ def _unusable(score: Score | None) -> str | None:
     if len(score.scored) < LEAST_SCORED * len(score.per_fact):
         return f"{len(score.scored)} of {len(score.per_fact)} facts scored"
     return None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.audits.metrics.faithfulness import Faithfulness
-from uds_bench.statistics import RESAMPLES, SEED, Interval, between_percentiles, cluster_bootstrap
+from uds_bench.statistics import RESAMPLES, SEED, between_percentiles, cluster_bootstrap
 from uds_bench.verdicts import Step
 
 METHOD = f"paired percentile bootstrap over models, B={RESAMPLES}, seed {SEED}"
@@ -41,7 +41,9 @@ def most_faithful(judged: Mapping[str, Faithfulness], first: str) -> list[Step]:
     for name, other in judged.items():
         if name != first:
             difference = judged[first].auc.value - other.auc.value
-            steps.append(Step(name, first, difference, _interval(ahead - _resampled(other), other)))
+            units = min(len(other.positive), len(other.negative))
+            interval = between_percentiles(ahead - _resampled(other), METHOD, units)
+            steps.append(Step(name, first, difference, interval))
     return steps
 
 
@@ -83,7 +85,3 @@ def _resampled(found: Faithfulness) -> NDArray[np.float64]:
     weights = [draw.multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n for n in (x.size, y.size)]
     auc: NDArray[np.float64] = ((weights[0] @ agree) * weights[1]).sum(1)
     return auc
-
-
-def _interval(differences: NDArray[np.float64], found: Faithfulness) -> Interval:
-    return between_percentiles(differences, METHOD, min(len(found.positive), len(found.negative)))

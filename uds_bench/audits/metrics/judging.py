@@ -11,7 +11,7 @@ from uds_bench.attacks import NONE
 from uds_bench.audits.depth import claims
 from uds_bench.audits.depth.reading import require_independent
 from uds_bench.audits.depth.section import Depth
-from uds_bench.audits.metrics.aggregates import relative_utility, utility
+from uds_bench.audits.metrics.aggregates import axis, relative_utility
 from uds_bench.audits.metrics.evaluation import MetricRow, Models, evaluate
 from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED, UTILITY
@@ -158,6 +158,6 @@ def relative_utilities(scores: Scores, models: Models) -> dict[str, float]:
 
     def own(name: str) -> float:
         known = [value for metric in UTILITY if (value := parts.get((name, metric))) is not None]
-        return utility(*known) if len(known) == len(UTILITY) else math.nan
+        return axis(*known) if len(known) == len(UTILITY) else math.nan
 
     return {name: relative_utility(own(name), own(models.full)) for name in models.candidates}

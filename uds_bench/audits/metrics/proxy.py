@@ -19,28 +19,6 @@ from uds_bench.metrics.metric import Direction
 from uds_bench.statistics import RESAMPLES, SEED, Interval, between_percentiles
 
 
-def regained(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """Knowledge that came back: an output's value under the attack less that before it.
-
-    Args:
-        before: By model, the output's value; higher: more knowledge.
-        after: The same under the attack.
-
-    Returns:
-        By model, in the output's unit; above 0 has come back.
-
-    Raises:
-        KeyError: A model has no value under the attack.
-
-    Source: UDS guide, section 6.2.
-
-    Example:
-        >>> regained({"a": 0.25}, {"a": 0.75})
-        {'a': 0.5}
-    """
-    return {name: after[name] - value for name, value in before.items()}
-
-
 def proxy(metric: Mapping[str, float], comeback: Mapping[str, float], direction: Direction) -> Estimate:
     """Spearman's rank correlation over models of remaining knowledge by the metric with knowledge regained.
 
@@ -48,7 +26,7 @@ def proxy(metric: Mapping[str, float], comeback: Mapping[str, float], direction:
 
     Args:
         metric: By model, its raw value before the attack; an erasure metric is turned round.
-        comeback: By model, knowledge regained.
+        comeback: By model, knowledge regained: an output's value under the attack less that before it.
         direction: What a higher value of the metric means.
 
     Returns:

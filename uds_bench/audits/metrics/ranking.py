@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-
-import pandas as pd
+from dataclasses import dataclass
 
 from uds_bench.audits.metrics.aggregates import Standing
 
@@ -78,11 +76,6 @@ def rank_methods(standings: Sequence[Standing], method_of: Mapping[str, str]) ->
         for m in groups
     ]
     return sorted(rows, key=lambda row: (row.rank, row.method))
-
-
-def to_frame(rows: Sequence[MethodRank]) -> pd.DataFrame:
-    """Table 6."""
-    return pd.DataFrame([asdict(row) for row in rows], columns=list(MethodRank.__dataclass_fields__))
 
 
 def _ranks(values: Mapping[str, float]) -> dict[str, int]:

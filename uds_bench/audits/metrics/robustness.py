@@ -32,9 +32,11 @@ def oriented(value: float, converted: bool) -> float:
 def symmetric_q(before: float, after: float) -> float:
     """How far a metric stays put under quantization: 1 - |after - before| / (|before| + |after|).
 
+    R, how far it moves under relearning as the retain model's does, is the same of the two changes.
+
     Args:
-        before: The metric before the attack, any unit.
-        after: The metric after it, the same unit.
+        before: The metric before the attack, any unit; for R the change of the unlearned model's value.
+        after: The metric after it, the same unit; for R the change of the retain model's.
 
     Returns:
         0 to 1: 1 if the attack changed nothing, whatever the side. 0 where the two have opposite signs or exactly one
@@ -48,25 +50,6 @@ def symmetric_q(before: float, after: float) -> float:
     """
     size = abs(before) + abs(after)
     return 1.0 if size == 0 else 1 - abs(after - before) / size
-
-
-def symmetric_r(unlearned: float, retain: float) -> float:
-    """How far a metric moves under relearning as the retain model's does: `symmetric_q` of the two changes.
-
-    Args:
-        unlearned: Change of the unlearned model's value, after less before, any unit.
-        retain: Change of the retain model's, the same unit.
-
-    Returns:
-        0 to 1: 1 if the unlearned model moved as the retain model did.
-
-    Source: UDS guide, section 4.1 and appendix E.
-
-    Example:
-        >>> symmetric_r(0.75, 0.25), symmetric_r(-0.25, 0.25)
-        (0.5, 0.0)
-    """
-    return symmetric_q(unlearned, retain)
 
 
 def one_sided_q(before: float, after: float) -> float:
@@ -166,7 +149,7 @@ def robustness(
     changes = {n: oriented(relearned[n], converted) - was[n] for n in names}
     change = oriented(retain[1], converted) - oriented(retain[0], converted)
     q = {n: symmetric_q(*pairs[n]) for n in names}
-    r = {n: symmetric_r(changes[n], change) for n in names}
+    r = {n: symmetric_q(changes[n], change) for n in names}
     found_q, found_r = mean_over_models(q), mean_over_models(r)
     return Robustness(
         found_q,
