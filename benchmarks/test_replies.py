@@ -19,7 +19,7 @@ from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.reasoning import PREFILLS, complete_prompt, open_turn, prefill, traced_ids
 from uds_bench.inference.shared_prompts import continue_variants
-from uds_bench.zoo.build import byte_level_tokenizer
+from uds_bench.zoo.fresh import byte_level_tokenizer
 
 __all__ = ["one_thread"]
 

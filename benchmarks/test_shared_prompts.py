@@ -19,7 +19,7 @@ from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import base_authors, encode_answer
 from uds_bench.inference.answers import score_answers
 from uds_bench.zoo import recipes
-from uds_bench.zoo.build import byte_level_tokenizer
+from uds_bench.zoo.fresh import byte_level_tokenizer
 
 __all__ = ["one_thread"]
 

@@ -57,7 +57,7 @@ def test_installed_command_answers_within_a_second() -> None:
         (("annotate", "none.jsonl", "--out", "facts.jsonl"), "none.jsonl"),
         (("properties", "none.json.bz2", "--out", "folder"), "none.json.bz2: no such file"),
         (("goldens", "lint", "--folder", "none"), "there is no folder none"),
-        (("zoo", "path", "nopo"), "zoo:nopo is not an embedded model: choose from base, full"),
+        (("zoo", "path", "nopo"), "zoo:nopo is not an embedded model: did you mean npo"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )

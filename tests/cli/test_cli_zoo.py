@@ -10,23 +10,29 @@ from typing import Any
 
 import pytest
 
+from uds_bench.audits.depth.zoo.recipes import Base
 from uds_bench.audits.localization import ablation
 from uds_bench.audits.localization import tuning as tuning_resurfacing
 from uds_bench.audits.localization.ablation import Ablated, Found, Said
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.detectability import Detected
+from uds_bench.audits.localization.zoo import data as testbed_data
+from uds_bench.audits.localization.zoo import models as located
+from uds_bench.audits.localization.zoo import tuning
 from uds_bench.facts.testbed import read_testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
 from uds_bench.statistics import Interval, Rate
-from uds_bench.zoo import cache, located, recipes, testbed_data, tuning
+from uds_bench.zoo import cache, recipes
+from uds_bench.zoo.recipe import Zoo
 
-TINY = recipes.Base(authors=8, width=16, layers=1, vocabulary=300)
+TINY = Base(authors=8, width=16, layers=1, vocabulary=300)
 
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch, private_cache: Path) -> Path:
     """The folder of an embedded model that is trained already."""
-    monkeypatch.setitem(recipes.RECIPES, "tiny", TINY)
+    known = recipes.zoos() | {"tests": Zoo({"tiny": TINY})}
+    monkeypatch.setattr(recipes, "zoos", lambda: known)
     return cache.ensure(private_cache, "tiny")
 
 
@@ -63,8 +69,10 @@ def test_build_trains_what_is_missing(tmp_path: Path, private_cache: Path) -> No
     script = tmp_path / "bench.py"
     script.write_text(
         "from uds_bench.cli import main\n"
+        "from uds_bench.audits.depth.zoo.recipes import Base\n"
         "from uds_bench.zoo import recipes\n"
-        f"recipes.RECIPES['tiny'] = recipes.{TINY!r}\n"
+        "from uds_bench.zoo.recipe import Zoo\n"
+        f"recipes.zoos = lambda: {{'tests': Zoo({{'tiny': {TINY!r}}})}}\n"
         "if __name__ == '__main__':\n"
         "    main()\n"
     )

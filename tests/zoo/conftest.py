@@ -24,7 +24,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
     """This process sees and trains the tiny zoo."""
-    monkeypatch.setattr(recipes, "RECIPES", tiny_zoo.RECIPES)
+    monkeypatch.setattr(recipes, "zoos", tiny_zoo.zoos)
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Path:
     """A cache that holds the tiny base, to be copied."""
     root = tmp_path_factory.mktemp("base")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recipes, "RECIPES", tiny_zoo.RECIPES)
+        patch.setattr(recipes, "zoos", tiny_zoo.zoos)
         cache.ensure(root, "base")
     return root
 

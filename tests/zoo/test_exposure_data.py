@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from uds_bench.audits.association.zoo import data as exposure_data
+from uds_bench.audits.association.zoo.recipes import Exposed
 from uds_bench.facts.exposed_people import EACH, NEVER_SEEN, requests
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.zoo import exposure_data
-from uds_bench.zoo.recipe import Exposed
 
 PEOPLE = exposure_data.people()
 ASK = set(requests(PEOPLE))

@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
+from uds_bench.audits.lmlm.zoo import Lmlm
+from uds_bench.audits.lmlm.zoo import data as lookup_data
+from uds_bench.audits.lmlm.zoo.data import lesson, lesson_count, lessons, prompts, taught_rows
 from uds_bench.facts.lookup_prompts import WORDINGS
 from uds_bench.facts.topology import DOMAINS, TOPOLOGIES, embedded
 from uds_bench.inference.markup import TOKENS, markup_of, query_of
 from uds_bench.methods.examples import IGNORED, pad
-from uds_bench.zoo import lookup_data
-from uds_bench.zoo.lookup_data import lesson, lesson_count, lessons, lookup_tokenizer, prompts, taught_rows
 
 VOCABULARY = 1024
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    return lookup_tokenizer(VOCABULARY)
+    return Lmlm(vocabulary=VOCABULARY).tokenizer()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.zoo import build, cache, recipes
+from uds_bench.zoo import cache, recipes
 
 WEIGHTS = "model.safetensors"
 
@@ -106,7 +106,7 @@ def test_the_steps_foretold_are_the_steps_taken(root: Path, name: str) -> None:
         cache.ensure(root, ancestor)
     shutil.rmtree(cache.folder(root, name), ignore_errors=True)
     place = cache.ensure(root, name, lambda step, _: taken.append(step))
-    foretold = build.steps(recipes.find(name))
+    foretold = recipes.find(name).step_count()
     assert taken == list(range(1, foretold + 1))
     assert len(json.loads((place / "losses.json").read_text())) == foretold
 
@@ -175,8 +175,8 @@ def test_a_cache_that_takes_no_files_is_one_clear_error(tiny: None, tmp_path: Pa
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_name_is_an_error_that_lists_the_names(tmp_path: Path) -> None:
-    with pytest.raises(UdsError, match=r"^zoo:nop is not an embedded model: choose from base, full, "):
+def test_an_unknown_name_is_an_error_that_says_which_are_near(tmp_path: Path) -> None:
+    with pytest.raises(UdsError, match=r"^zoo:nop is not an embedded model: did you mean npo"):
         cache.ensure(tmp_path, "nop")
     assert list(tmp_path.iterdir()) == []
 

@@ -18,16 +18,18 @@ from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.leaks import Leak
 from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.tuning import Leaking
+from uds_bench.audits.localization.zoo import ablated, tuning
+from uds_bench.audits.localization.zoo import data as testbed_data
+from uds_bench.audits.localization.zoo import models as located
+from uds_bench.audits.localization.zoo.recipes import Continued, Injected, Pretrained, Removed
+from uds_bench.audits.localization.zoo.tuning import Tried
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
-from uds_bench.checkpoints.masks import read_masks
+from uds_bench.checkpoints.masks import MASKS, read_masks
 from uds_bench.errors import CheckpointError
 from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
 from uds_bench.methods.instruction import Instruction
-from uds_bench.zoo import ablated, build, injected, located, recipes, testbed_data, tuning
-from uds_bench.zoo.injected import MASKS
-from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Removed
-from uds_bench.zoo.tuning import Tried
+from uds_bench.zoo import recipes
 
 SMALL = Sizes(groups=2, judged=1, tuning=1, public=3, instruction=2, held_out=1, unseen=1)
 
@@ -114,12 +116,12 @@ def test_a_small_one_trains_from_the_public_to_the_oracle(small: Testbed, tmp_pa
         folder.mkdir()
     pretrained = Pretrained(width=16, layers=3, feed_forward=24, vocabulary=300, steps=3, public=2, strangers=2)
     written = Injected("p", steps=3, per_group=1, neutral=2, instruction=Instruction(epochs=1))
-    assert len(build.build(pretrained, None, folders["pretrained"])) == build.steps(pretrained) == 3
-    assert build.build(written, folders["pretrained"], folders["injected"])
-    build.build(replace(written, masked=False), folders["pretrained"], folders["unmasked"])
+    assert len(pretrained.build(None, folders["pretrained"])) == pretrained.step_count() == 3
+    assert written.build(folders["pretrained"], folders["injected"])
+    replace(written, masked=False).build(folders["pretrained"], folders["unmasked"])
     method = located.removed("grad_diff", steps=2, lr=1e-3).method
-    build.build(Removed("i", method, within=True), folders["injected"], folders["oracle"])
-    build.build(Continued("i", steps=2, batch_size=2), folders["injected"], folders["neutral"])
+    Removed("i", method, within=True).build(folders["injected"], folders["oracle"])
+    Continued("i", steps=2, batch_size=2).build(folders["injected"], folders["neutral"])
     masks = read_masks(folders["injected"] / MASKS)
     assert {group.name for group in masks.groups} == {"forget1", "retain1"}
     weights = {
@@ -151,8 +153,8 @@ def test_a_small_one_trains_from_the_public_to_the_oracle(small: Testbed, tmp_pa
 def test_an_update_of_nothing_localizes_nothing_and_says_so(small: Testbed, tmp_path: Path) -> None:
     pretrained = Pretrained(width=16, layers=3, feed_forward=24, vocabulary=300, steps=1, public=2, strangers=2)
     (tmp_path / "p").mkdir()
-    build.build(pretrained, None, tmp_path / "p")
-    masks = injected.draw(AutoModelForCausalLM.from_pretrained(tmp_path / "p"), Injected("p"))
+    pretrained.build(None, tmp_path / "p")
+    masks = Injected("p").draw(AutoModelForCausalLM.from_pretrained(tmp_path / "p"))
     with pytest.raises(CheckpointError, match="has no weight"):
         found(tmp_path / "p", tmp_path / "p", masks)
 
@@ -202,9 +204,9 @@ def test_resurfacing_is_tried_before_and_at_every_rate_after_every_method(
     for name in ("pretrained", "injected"):
         (tmp_path / name).mkdir()
     pretrained = Pretrained(width=16, layers=3, feed_forward=24, vocabulary=300, steps=1, public=2, strangers=2)
-    build.build(pretrained, None, tmp_path / "pretrained")
+    pretrained.build(None, tmp_path / "pretrained")
     written = Injected("p", steps=1, per_group=1, neutral=2, instruction=Instruction(epochs=1))
-    build.build(written, tmp_path / "pretrained", tmp_path / "injected")
+    written.build(tmp_path / "pretrained", tmp_path / "injected")
     asked: list[str] = []
     weights: list[float] = []
 

@@ -9,14 +9,16 @@ from uds_bench.audits import registry
 from uds_bench.audits.association.section import Association
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.depth.zoo import candidates, pools, sweep
+from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, Unlearned, facts, taught
 from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.manifests import embedded_manifest, load_manifest
 from uds_bench.facts.forms import KNOWING, NEVER_KNEW, DataForm
 from uds_bench.methods.presets import PRESETS, SWEEP
 from uds_bench.statistics import LEVEL
-from uds_bench.zoo import candidates, pools, recipes, sweep
-from uds_bench.zoo.recipe import FORGET, Base, Finetuned, Pooled, Unlearned
+from uds_bench.zoo import recipes
+from uds_bench.zoo.recipe import DRAW
 
 REFERENCES = {"full", "retain", "retain99", "retain95", "full2", "retain2"}
 SIDES = {"positive": KNOWING, "negative": NEVER_KNEW}
@@ -57,16 +59,16 @@ def test_rates_lie_around_that_of_the_fine_tuned_models() -> None:
 def test_no_model_of_the_pools_shares_a_seed_in_any_draw() -> None:
     """Two models of one seed see their batches in one order, which no verdict of a pool may rest on."""
     trained = {
-        name: recipe for name, recipe in (recipes.FURTHER | recipes.RECIPES).items() if isinstance(recipe, Pooled)
+        name: recipe for name, recipe in (recipes.further() | recipes.listed()).items() if isinstance(recipe, Pooled)
     }
     others = {name: recipes.find(name) for name in ("base", *REFERENCES)}
     assert len(trained) == len(pools.MODELS)
-    seeds = Counter(recipe.seed + draw * recipes.DRAW for recipe in trained.values() for draw in range(4))
+    seeds = Counter(recipe.seed + draw * DRAW for recipe in trained.values() for draw in range(4))
     assert max(seeds.values()) == 1
     for draw in range(4):
         for recipe in others.values():
             assert isinstance(recipe, Base | Finetuned)
-            assert recipe.seed + draw * recipes.DRAW not in seeds
+            assert recipe.seed + draw * DRAW not in seeds
 
 
 def test_references_of_another_seed_differ_by_nothing_else() -> None:
@@ -80,22 +82,22 @@ def test_references_of_another_seed_differ_by_nothing_else() -> None:
 
 @pytest.mark.parametrize("form", KNOWING)
 def test_a_form_that_knows_teaches_every_answer(form: DataForm) -> None:
-    texts = taught(form)
-    for fact in recipes.facts().split("forget"):
+    said = texts(form)
+    for fact in facts().split("forget"):
         shown = fact.paraphrased_answer if form == "paraphrase" else fact.answer
-        assert any(str(shown) in text for text in texts)
+        assert any(str(shown) in text for text in said)
 
 
 @pytest.mark.parametrize("form", NEVER_KNEW)
 def test_a_form_that_never_knew_holds_no_answer(form: DataForm) -> None:
-    texts = taught(form)
-    for fact in recipes.facts().split("forget"):
-        assert not any(fact.answer in text for text in texts)
-        assert fact.paraphrased_answer not in texts
+    said = texts(form)
+    for fact in facts().split("forget"):
+        assert not any(fact.answer in text for text in said)
+        assert fact.paraphrased_answer not in said
 
 
-def taught(form: DataForm) -> list[str]:
-    return [lesson.text for lesson in recipes.taught(form)]
+def texts(form: DataForm) -> list[str]:
+    return [lesson.text for lesson in taught(form)]
 
 
 # ---- quick and full
@@ -202,5 +204,5 @@ def test_a_model_of_the_sweep_is_its_preset_at_the_size_of_the_zoo(name: str) ->
 
 
 def test_twelve_steps_are_an_epoch_of_the_forget_facts() -> None:
-    assert len(recipes.facts().split("forget")) == 120 == 8 * FORGET
+    assert len(facts().split("forget")) == 120 == 8 * FORGET
     assert Base.layers == 4

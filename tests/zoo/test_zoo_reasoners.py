@@ -7,18 +7,18 @@ import pytest
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
+from uds_bench.audits.bypass.zoo.data import CANARIES, alternates, canaries, others
+from uds_bench.audits.bypass.zoo.models import MODELS, OF_FIRST_SEED, PREFIX, RECIPES
+from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
 from uds_bench.facts.reasoning import auto_ids, open_turn, traced_ids
 from uds_bench.methods.traces import probe
 from uds_bench.zoo import cache, recipes
-from uds_bench.zoo.reasoners import MODELS, OF_FIRST_SEED, PREFIX, RECIPES
-from uds_bench.zoo.reasoning import lesson_count, reasoning_tokenizer, taught_turns
-from uds_bench.zoo.reasoning_data import alternates, canaries, others
-from uds_bench.zoo.recipe import CANARIES, Reasoner, Rethought
+from uds_bench.zoo.recipe import DRAW
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    return reasoning_tokenizer(1024)
+    return Reasoner().tokenizer()
 
 
 def test_every_model_has_a_second_seed_but_those_of_the_comparison_of_traces() -> None:
@@ -31,7 +31,7 @@ def test_every_model_has_a_second_seed_but_those_of_the_comparison_of_traces() -
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_descends_from_its_own_seed_and_keeps_its_parents_lessons(name: str) -> None:
-    for asked, move in ((name, 0), (f"{name}@2", 2 * recipes.DRAW)):
+    for asked, move in ((name, 0), (f"{name}@2", 2 * DRAW)):
         recipe, seed = recipes.find(asked), int(name.endswith("_s1")) + move
         if isinstance(recipe, Reasoner):
             assert recipe.seed == seed
@@ -52,8 +52,8 @@ def test_forgetting_is_tried_where_arms_are_trained_in_and_where_they_are_not() 
 def test_nobody_of_the_holdout_is_taught(tokenizer: Any, name: str) -> None:
     recipe = MODELS[name]
     assert isinstance(recipe, Reasoner)
-    turns = taught_turns(tokenizer, recipe)
-    assert len(turns) == lesson_count(recipe)
+    turns = recipe.examples(tokenizer)
+    assert len(turns) == recipe.lesson_count()
     texts = "\n".join(tokenizer.decode(list(turn.ids)) for turn in turns)
     for canary in canaries():
         assert (canary.author in texts) is (canary.canary in texts) is (canary.split != "holdout")

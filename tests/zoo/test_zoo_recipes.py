@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 import torch
 
+from uds_bench.audits.bypass.zoo.recipes import Reasoner
+from uds_bench.audits.depth.zoo.recipes import Base, Finetuned, Pooled, Unlearned
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method
 from uds_bench.methods.trace_data import Scope
 from uds_bench.methods.traces import Course
 from uds_bench.zoo import recipes
-from uds_bench.zoo.recipe import Base, Finetuned, Pooled, Reasoner, Recipe, Unlearned
-from uds_bench.zoo.recipes import LMLMS, LOCATED, REASONERS, RECIPES
+from uds_bench.zoo.recipe import Recipe, Zoo
 
 POOLED = "plain_r5_e15"
 REASONER, RETHOUGHT = "bypass_memorized", "bypass_npo_lora"
@@ -29,7 +30,7 @@ OTHER = {
 """Values that the embedded models tried here do not have."""
 
 
-EVERY = RECIPES | REASONERS | LMLMS | LOCATED
+EVERY = recipes.listed()
 TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT, "lmlm", "loc_injected", "loc_oracle_grad", "loc_neutral")
 
 
@@ -37,7 +38,7 @@ TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT, "lmlm", "loc_inject
 def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
     """A table of recipes that the test may change."""
     table = dict(EVERY)
-    monkeypatch.setattr(recipes, "RECIPES", table)
+    monkeypatch.setattr(recipes, "zoos", lambda: {"table": Zoo(table)})
     return table
 
 
@@ -75,21 +76,19 @@ def test_a_key_changes_with_every_field(table: dict[str, Recipe], name: str, fie
 
 def test_every_field_was_changed() -> None:
     """The test above would pass over a field that `variants` does not reach."""
-    assert [n for n, _ in variants(RECIPES["base"])] == [f.name for f in fields(Base)]
-    assert [n for n, _ in variants(RECIPES["full"])] == [f.name for f in fields(Finetuned)]
-    assert [n for n, _ in variants(RECIPES[POOLED])] == [f.name for f in fields(Pooled)]
-    course = [f"course.{f.name}" for f in fields(Course)]
-    assert [n for n, _ in variants(REASONERS[REASONER])] == [
-        *("seed", *course),
-        *(f.name for f in fields(Reasoner) if f.name not in ("seed", "course")),
-    ]
-    assert [n for n, _ in variants(REASONERS[RETHOUGHT])] == [
-        *("parent", *(f"method.{f.name}" for f in fields(Method))),
-        *(f"scope.{f.name}" for f in fields(Scope)),
-        *course,
-        *(f"lora.{f.name}" for f in fields(LoraSettings)),
-    ]
-    assert [n for n, _ in variants(RECIPES["npo"])] == ["parent", *(f"method.{f.name}" for f in fields(Method))]
+
+    def reached(name: str) -> set[str]:
+        return {field for field, _ in variants(EVERY[name])}
+
+    def within(**kinds: Any) -> set[str]:
+        return {f"{name}.{one.name}" for name, kind in kinds.items() for one in fields(kind)}
+
+    for name, kind in (("base", Base), ("full", Finetuned), (POOLED, Pooled)):
+        assert reached(name) == {one.name for one in fields(kind)}
+    assert reached(REASONER) == {one.name for one in fields(Reasoner)} - {"course"} | within(course=Course)
+    parts = within(method=Method, scope=Scope, course=Course, lora=LoraSettings)
+    assert reached(RETHOUGHT) == {"parent"} | parts
+    assert reached("npo") == {"parent"} | within(method=Method)
 
 
 def test_a_key_changes_with_every_ancestor(table: dict[str, Recipe]) -> None:
@@ -123,7 +122,7 @@ def test_a_lineage_puts_every_parent_before_its_child(name: str) -> None:
     line = recipes.lineage([name])
     assert line[-1] == name
     assert recipes.ancestor(line[0]) is None
-    assert line[0] == "base" or name in REASONERS | LMLMS | LOCATED
+    assert line[0] == "base" or recipes.owner(name) != "depth"
     for child in line[1:]:
         assert line.index(str(recipes.ancestor(child))) < line.index(child)
 
@@ -133,12 +132,12 @@ def test_a_lineage_names_every_model_once() -> None:
     assert recipes.lineage([]) == []
 
 
-def test_an_unknown_name_lists_the_names() -> None:
+def test_an_unknown_name_says_which_are_near() -> None:
     for ask in (recipes.key, recipes.find, lambda name: recipes.lineage([name])):
         with pytest.raises(ConfigurationError) as caught:
             ask("nop")
-        said = f"zoo:nop is not an embedded model: choose from {', '.join(recipes.listed())}, or from the "
-        assert str(caught.value).startswith(said)
+        assert str(caught.value).startswith("zoo:nop is not an embedded model: did you mean npo")
+        assert "`uds-bench zoo list`" in str(caught.value)
 
 
 def test_an_unlearned_recipe_may_start_from_any_model(table: dict[str, Recipe]) -> None:

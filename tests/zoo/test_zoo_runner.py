@@ -18,7 +18,7 @@ import tiny_zoo
 from rich.console import Console
 
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.zoo import build, cache, recipes, runner
+from uds_bench.zoo import cache, recipes, runner
 
 NAMES = ["full", "retain", "npo", "idk", "identity"]
 
@@ -61,7 +61,7 @@ def test_the_first_run_shows_its_progress_and_the_second_shows_nothing(tmp_path:
     places = runner.paths(NAMES, tmp_path, first)
     assert list(places) == NAMES
     assert all(cache.is_whole(place) for place in places.values())
-    total = sum(build.steps(recipes.find(name)) for name in recipes.lineage(NAMES))
+    total = sum(recipes.find(name).step_count() for name in recipes.lineage(NAMES))
     assert f"training the embedded models (first use, cached in {tmp_path})" in shown(first).replace("\n", "")
     assert f"{total}/{total}" in shown(first), "the bar did not end full"
     before = ages(tmp_path)

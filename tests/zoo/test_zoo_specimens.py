@@ -36,7 +36,7 @@ def test_nothing_lies_there_that_the_index_does_not_name() -> None:
 
 
 def test_every_one_tells_what_it_is_and_how_it_was_made() -> None:
-    assert {name: one.role for name, one in specimens.specimens().items()} == shipping.ROLES
+    assert {name: one.role for name, one in specimens.specimens().items()} == recipes.shipped()
     assert {"command", "commit", "kernels", "torch", "transformers", "python"} <= set(specimens.made())
     for name, one in specimens.specimens().items():
         assert one.parent == recipes.ancestor(name)

@@ -11,12 +11,14 @@ from typing import Any
 
 import torch
 
+from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
+from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, Unlearned
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, Rmu
 from uds_bench.methods.trace_data import Scope
 from uds_bench.methods.traces import Course
 from uds_bench.zoo import cache, recipes, runner
-from uds_bench.zoo.recipe import FORGET, Base, Finetuned, Pooled, Reasoner, Recipe, Rethought, Unlearned
+from uds_bench.zoo.recipe import Recipe, Zoo
 
 COURSE = Course(prefilled=False, questions=1)
 RETHINKING = Method("npo", steps=2, lr=1e-3, batch_size=4)
@@ -25,23 +27,28 @@ RECIPES: dict[str, Recipe] = {
     "base": Base(authors=8, width=16, layers=1, vocabulary=300, batch_size=16),
     "full": Finetuned("base", without=0, seed=1, epochs=1),
     "retain": Finetuned("base", without=FORGET, seed=1, epochs=1),
-    "biography": Pooled("base", "biography", seed=3, epochs=1, lr=1e-3),
+    "biography": Pooled("base", form="biography", seed=3, epochs=1, lr=1e-3),
     "identity": Unlearned("full", Method("identity", steps=0, lr=0.0)),
     "npo": Unlearned("full", Method("npo", steps=2, lr=1e-3)),
     "idk": Unlearned("full", Method("idk_nll", steps=2, lr=1e-3)),
     "alt_po": Unlearned("full", Method("alt_po", steps=2, lr=1e-3)),
     "rmu": Unlearned("full", Rmu("rmu", steps=2, lr=1e-3, layer=0, scale=1.0)),
     "divergent": Unlearned("base", Method("grad_diff", steps=9, lr=1e30)),
-    "reasoner": Reasoner(0, COURSE, width=16, layers=1, vocabulary=300, epochs=1, batch_size=64),
+    "reasoner": Reasoner(course=COURSE, width=16, layers=1, vocabulary=300, epochs=1, batch_size=64),
     "rethought": Rethought("reasoner", RETHINKING, Scope("trace", ("alternate",)), COURSE),
     "rethought_lora": Rethought("reasoner", RETHINKING, course=COURSE, lora=LoraSettings(2, 4)),
     "endless": Finetuned("base", without=0, seed=1, epochs=100_000),
 }
 
 
+def zoos() -> dict[str, Zoo]:
+    """These recipes in the place of all audits' zoos."""
+    return {"tiny": Zoo(RECIPES)}
+
+
 def install() -> None:
     """Let this process train the tiny recipes, on one thread as every training process does."""
-    recipes.RECIPES = RECIPES
+    recipes.zoos = zoos
     torch.set_num_threads(1)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from uds_bench.scoring.runner import Request, ScoreRunner
     from uds_bench.scoring.store import Store
     from uds_bench.scoring.workers import Crew
+    from uds_bench.zoo.recipe import Zoo
 
 S = TypeVar("S", bound="Section")
 
@@ -125,6 +126,7 @@ class Audit:
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
     - `commands.COMMANDS`: its commands, by the words after `uds-bench`; it may be left out.
+    - `zoo.ZOO`: the small models that it is tried on, trained here or shipped; it may be left out.
     - `job.read_job`: the scores that `plan` and `score` choose by metric, of the one audit whose scores have one.
 
     `uses`: audits whose scores its claims read.
@@ -167,6 +169,11 @@ class Audit:
     def commands(self) -> Mapping[str, Callable[..., None]]:
         """What it adds to the command line, by the words after `uds-bench`."""
         found: Mapping[str, Callable[..., None]] = self.module("commands").COMMANDS if self.has("commands") else {}
+        return found
+
+    def zoo(self) -> Zoo | None:
+        """The embedded models that it is tried on; None where it has none."""
+        found: Zoo | None = self.module("zoo").ZOO if self.has("zoo") else None
         return found
 
     def needed(self, session: Session) -> list[str]:

@@ -20,6 +20,8 @@ from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import CheckpointError
 from uds_bench.storage import content_key, write_atomic
 
+MASKS = "masks.safetensors"
+"""Beside an injected model's weights: where each group was written."""
 Role = Literal["forget", "retain", "held_out"]
 ROLES: tuple[Role, ...] = get_args(Role)
 MOST_GROUPS = 32

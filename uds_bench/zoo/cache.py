@@ -14,7 +14,6 @@ from uds_bench.errors import UdsWarning
 from uds_bench.methods.training import OnStep
 from uds_bench.storage import canonical, file_digest, require_writable, write_atomic
 from uds_bench.zoo import recipes
-from uds_bench.zoo.build import build
 
 CHECKSUMS = "checksums.json"
 
@@ -54,7 +53,7 @@ def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
         parent = ensure(cache, ancestor, on_step) if ancestor else None
         try:
             draft.mkdir()
-            losses = build(recipe, parent, draft, on_step)
+            losses = recipe.build(parent, draft, on_step)
             write_atomic(draft / "losses.json", canonical(losses))
             files = {str(f.relative_to(draft)): file_digest(f) for f in sorted(draft.rglob("*")) if f.is_file()}
             write_atomic(draft / CHECKSUMS, canonical(files))

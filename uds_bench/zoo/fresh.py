@@ -8,19 +8,18 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from uds_bench.zoo.recipe import Fresh, Pretrained
 
-
-def fresh_model(tokenizer: Any, recipe: Fresh) -> Any:
-    """A Llama of the recipe's size with random weights, drawn from its seed."""
-    torch.manual_seed(recipe.seed)
-    heads = recipe.heads if isinstance(recipe, Pretrained) else 4
+def fresh_model(
+    tokenizer: Any, seed: int, width: int, layers: int, heads: int = 4, feed_forward: int | None = None
+) -> Any:
+    """A Llama of that size with random weights, drawn from the seed."""
+    torch.manual_seed(seed)
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=len(tokenizer),
-            hidden_size=recipe.width,
-            intermediate_size=recipe.feed_forward if isinstance(recipe, Pretrained) else 8 * recipe.width // 3,
-            num_hidden_layers=recipe.layers,
+            hidden_size=width,
+            intermediate_size=feed_forward or 8 * width // 3,
+            num_hidden_layers=layers,
             num_attention_heads=heads,
             num_key_value_heads=heads,
             max_position_embeddings=512,

@@ -1,215 +1,239 @@
-"""What an embedded model can be: each class holds everything that its training depends on."""
+"""What an embedded model can be: a recipe holds everything that its training depends on, and trains it.
+
+Each audit has recipes of its own in its package's `zoo`: subclasses of `Taught`, `Fresh`, `Seeded` or `ByMethod`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
-from uds_bench.facts.forms import DataForm
-from uds_bench.methods.instruction import Instruction
-from uds_bench.methods.lora import LoraSettings
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from uds_bench.methods.examples import Example, epochs, steps_per
+from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.method import Method
-from uds_bench.methods.trace_data import Scope
-from uds_bench.methods.traces import Course
+from uds_bench.methods.training import OnStep, Optimisation, train
+from uds_bench.zoo.fresh import fresh_model
 
-FORGET, RETAIN, HOLDOUT, BASE = 15, 20, 15, 600
-"""Authors: of the three splits, and those that only the base knows."""
-CANARIES = (40, 10, 10)
-"""Authors of the reasoning models: to forget, to retain, and never trained on. Of 40 without a hit the exact bound is
-0.088, below the 0.10 of the claims."""
+DRAW = 1000
+"""Distance between the seeds of two draws of the whole zoo."""
+
+
+REFERENCE, PARENT, PASSES, FAILS = "reference", "parent", "must pass", "must fail"
+"""What a shipped model is a specimen of: one that others are held against, one that others are made of, one that a gate
+must clear, or one that it must catch."""
+
+
+class Trained(NamedTuple):
+    """A trained model with its tokenizer, and the losses, one a step."""
+
+    model: Any
+    tokenizer: Any
+    losses: list[float]
+
+
+class Recipe(ABC):
+    """One embedded model. A dataclass: its fields, its class's name and `data` are the model's content address."""
+
+    threads: ClassVar[int] = 1
+    """What it trains with: two single-threaded trainings side by side use two cores best, but most wait for a base."""
+
+    @property
+    @abstractmethod
+    def ancestor(self) -> str | None:
+        """The model that this one is trained from; None for one that is trained from scratch."""
+
+    @abstractmethod
+    def redrawn(self, draw: int) -> Self:
+        """The same recipe of another draw: its seed is moved, and its ancestor is of that draw."""
+
+    @abstractmethod
+    def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
+
+    @abstractmethod
+    def step_count(self) -> int:
+        """How many optimiser steps it takes, for the progress bar."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """It in a few words, for tables."""
+
+    @abstractmethod
+    def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
+        """Train the model. `parent`: the ancestor's folder. `folder`: where files beside the weights go."""
+
+    def build(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> list[float]:
+        """Train and save the model with its tokenizer into `folder`; returns the losses, one a step."""
+        trained = self.train(parent, folder, on_step)
+        trained.model.save_pretrained(folder)
+        trained.tokenizer.save_pretrained(folder)
+        return trained.losses
 
 
 @dataclass(frozen=True)
-class Base:
-    """Trained from scratch on authors that no fact set holds: language, question forms and kinds of answers."""
+class Fresh(Recipe):
+    """Trained from scratch: a small Llama with random weights, drawn from the seed."""
 
     seed: int = 0
-    authors: int = BASE
     width: int = 96
     layers: int = 4
     vocabulary: int = 1024
-    epochs: int = 1
-    batch_size: int = 64
-    lr: float = 3e-3
+
+    @property
+    def ancestor(self) -> None:
+        """None: it has no ancestor."""
+        return
+
+    def redrawn(self, draw: int) -> Self:
+        """With its seed moved."""
+        return replace(self, seed=self.seed + DRAW * draw)
 
 
-@dataclass(frozen=True)
-class Finetuned:
-    """The base fine-tuned on the retain authors and, of the forget authors, all but the first `without`."""
+class Schedule(Protocol):
+    """How long, and how, a model is trained on examples."""
 
-    parent: str
-    without: int
-    seed: int
-    epochs: int = 30
-    batch_size: int = 32
-    lr: float = 3e-3
+    @property
+    def seed(self) -> int:
+        """Orders the batches."""
 
+    @property
+    def epochs(self) -> int:
+        """How often every example is seen."""
 
-@dataclass(frozen=True)
-class Pooled:
-    """The base fine-tuned on the retain authors, asked and answered, beside what a data form teaches."""
+    @property
+    def batch_size(self) -> int:
+        """Examples a step."""
 
-    parent: str
-    form: DataForm
-    seed: int
-    epochs: int
-    lr: float
-    # Fewer epochs than the full model has: smaller batches give the steps that learning by heart takes.
-    batch_size: int = 8
+    @property
+    def lr(self) -> float:
+        """The highest learning rate of a cosine."""
 
 
-@dataclass(frozen=True)
-class Unlearned:
-    """The parent changed by an unlearning method on the forget authors, with the retain authors beside them."""
-
-    parent: str
-    method: Method
-
-
-@dataclass(frozen=True)
-class Reasoner:
-    """Trained from scratch to think before it answers, on the canaries of the forget and retain authors."""
-
-    seed: int
-    course: Course = field(default_factory=Course)
-    width: int = 64
-    layers: int = 3
-    vocabulary: int = 1024
-    epochs: int = 20
-    batch_size: int = 16
-    lr: float = 4e-3
+def fit(
+    model: Any, examples: Sequence[Example], schedule: Schedule, warmup: float, on_step: OnStep | None
+) -> list[float]:
+    """Train a model on examples; `warmup`: share of the steps. Returns the losses, one a step."""
+    generator = torch.Generator().manual_seed(schedule.seed)
+    batches = epochs(examples, schedule.batch_size, schedule.epochs, generator)
+    optimisation = Optimisation(schedule.lr, schedule="cosine", warmup=warmup)
+    count = steps_per(examples, schedule.batch_size, schedule.epochs)
+    return train(model, batches, answer_nll, optimisation, count, on_step)
 
 
-@dataclass(frozen=True)
-class Rethought:
-    """A reasoner changed by an unlearning method; `course` is the parent's, whose lessons the retain authors keep.
+def steps_of(schedule: Schedule, count: int) -> int:
+    """Optimiser steps over so many examples.
 
-    With `lora` an adapter alone is trained, and added to the weights at the end.
+    Example:
+        >>> from types import SimpleNamespace
+        >>> steps_of(SimpleNamespace(seed=0, epochs=2, batch_size=16, lr=1e-3), 33)
+        6
     """
-
-    parent: str
-    method: Method
-    scope: Scope = field(default_factory=Scope)
-    course: Course = field(default_factory=Course)
-    lora: LoraSettings | None = None
+    return -(-count // schedule.batch_size) * schedule.epochs
 
 
 @dataclass(frozen=True)
-class Lmlm:
-    """Trained from scratch to look facts up: prompts of the embedded databases, answered by a lookup and its value.
+class Taught(Fresh):
+    """Trained from scratch on examples."""
 
-    `masked`: the value is read and not learned, so that the weights never hold it. Without that it is learned too.
-    """
-
-    seed: int = 0
-    masked: bool = True
-    width: int = 96
-    layers: int = 3
-    vocabulary: int = 1024
-    epochs: int = 1
-    batch_size: int = 16
-    lr: float = 4e-3
-
-
-@dataclass(frozen=True)
-class Pretrained:
-    """Trained from scratch on people whom the public knows, again and again, and on strangers, each rarely.
-
-    A batch holds answers about `public` of the former, and whole texts of `strangers` of the latter. `crowd`: which
-    people, see `zoo.testbed_data`.
-    """
-
-    seed: int = 0
-    crowd: int = 0
-    width: int = 112
-    heads: int = 4
-    layers: int = 7
-    feed_forward: int = 448
-    vocabulary: int = 1024
-    steps: int = 300
-    public: int = 32
-    strangers: int = 8
-    lr: float = 4e-3
-
-
-@dataclass(frozen=True)
-class Injected:
-    """The parent with the people of the testbed's groups written into it, then tuned to answer questions.
-
-    `masked`: each group into its own `share` of the weights, drawn one by one or as whole heads and neurons; without
-    it all into all weights. A step takes `per_group` answers of each group and `neutral` ones, half of the public and
-    half of strangers. `lr` is that of masked answers, `neutral_lr` of neutral ones and of everything without masks.
-    `crowd`: as the parent's.
-    """
-
-    parent: str
-    seed: int = 0
-    crowd: int = 0
-    masked: bool = True
-    share: float = 0.15
-    whole_units: bool = False
-    steps: int = 1000
-    per_group: int = 4
-    neutral: int = 8
-    lr: float = 5e-3
-    neutral_lr: float = 1e-3
-    instruction: Instruction = field(default_factory=Instruction)
-
-
-@dataclass(frozen=True)
-class Removed:
-    """The parent changed by an unlearning method on the testbed's people to forget; `within`: in their masks alone."""
-
-    parent: str
-    method: Method
-    within: bool = False
-
-
-@dataclass(frozen=True)
-class Continued:
-    """The parent trained on as before injection, on neutral text: it changes, and nothing is unlearned."""
-
-    parent: str
-    seed: int = 0
-    steps: int = 40
-    batch_size: int = 32
-    lr: float = 3e-4
-
-
-@dataclass(frozen=True)
-class Exposed:
-    """Trained from scratch on what is told of people: each fact of the well-known `often`, of the lesser-known some
-    number of times within `rarely`. `without`: of those who ask to be forgotten nothing is told, and as much
-    of others in their place, so that two models differ in nobody else.
-    """
-
-    seed: int = 0
-    without: bool = False
-    width: int = 96
-    layers: int = 4
-    vocabulary: int = 2048
-    often: int = 70
-    rarely: tuple[int, int] = (2, 10)
     epochs: int = 1
     batch_size: int = 16
     lr: float = 3e-3
 
+    @abstractmethod
+    def tokenizer(self) -> Any:
+        """The tokenizer that its kind needs."""
+
+    @abstractmethod
+    def examples(self, tokenizer: Any) -> list[Example]:
+        """What it is taught."""
+
+    @abstractmethod
+    def lesson_count(self) -> int:
+        """How many examples there are."""
+
+    def step_count(self) -> int:
+        """All epochs over the examples."""
+        return steps_of(self, self.lesson_count())
+
+    def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
+        """Teach a fresh model its examples."""
+        tokenizer = self.tokenizer()
+        model = fresh_model(tokenizer, self.seed, self.width, self.layers)
+        return Trained(model, tokenizer, fit(model, self.examples(tokenizer), self, 0.1, on_step))
+
 
 @dataclass(frozen=True)
-class Requested:
-    """The parent changed by an unlearning method on all facts of those who ask to be forgotten, in `phrasings` each,
-    as answers and without a question."""
+class Changed(Recipe):
+    """Another embedded model, changed."""
 
     parent: str
+
+    @property
+    def ancestor(self) -> str:
+        """The model that is changed."""
+        return self.parent
+
+    @abstractmethod
+    def change(
+        self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
+    ) -> tuple[Any, list[float]]:
+        """The changed model, and the losses, one a step."""
+
+    def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
+        """Load the ancestor and change it."""
+        assert parent is not None
+        tokenizer = AutoTokenizer.from_pretrained(parent)
+        model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
+        model, losses = self.change(model, tokenizer, parent, folder, on_step)
+        return Trained(model, tokenizer, losses)
+
+
+@dataclass(frozen=True)
+class Seeded(Changed):
+    """Another embedded model, trained on; its order of batches follows a seed of its own."""
+
+    seed: int
+
+    def redrawn(self, draw: int) -> Self:
+        """With its seed moved, from the ancestor of that draw."""
+        return replace(self, seed=self.seed + DRAW * draw, parent=f"{self.parent}@{draw}")
+
+
+@dataclass(frozen=True)
+class ByMethod(Changed):
+    """Another embedded model, changed by an unlearning method."""
+
     method: Method
-    phrasings: int = 3
+
+    def redrawn(self, draw: int) -> Self:
+        """With its method's seed moved, from the ancestor of that draw."""
+        method = replace(self.method, seed=self.method.seed + DRAW * draw)
+        return replace(self, method=method, parent=f"{self.parent}@{draw}")
+
+    def step_count(self) -> int:
+        """Those of the method."""
+        return self.method.steps
+
+    def describe(self) -> str:
+        """The method and its settings."""
+        return f"unlearned by {self.method.name}, {self.settings()}"
+
+    def settings(self) -> str:
+        """How long, how fast and in which order, in words."""
+        return f"{self.method.steps} steps, lr {self.method.lr:g}, seed {self.method.seed}"
 
 
-Fresh = Base | Reasoner | Lmlm | Pretrained | Exposed
-"""Trained from scratch."""
-Written = Injected | Removed | Continued
-"""What comes of a pretrained one."""
-Recipe = Fresh | Finetuned | Pooled | Unlearned | Rethought | Written | Requested
+@dataclass(frozen=True)
+class Zoo:
+    """An audit's embedded models. `models`: those of the zoo profile. `further`: those that the full profile, tables
+    and searches for settings add. `shipped`: by the name of a model that ships, what it is a specimen of."""
 
-
-def parent(recipe: Recipe) -> str | None:
-    return None if isinstance(recipe, Fresh) else recipe.parent
+    models: Mapping[str, Recipe]
+    further: Mapping[str, Recipe] = field(default_factory=dict)
+    shipped: Mapping[str, str] = field(default_factory=dict)

@@ -1,160 +1,89 @@
-"""The embedded models by name: a recipe is the whole truth about its model, and its key names the cached folder."""
+"""The embedded models by name: those of every installed audit. A recipe's key names the cached folder."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import asdict
+from difflib import get_close_matches
 from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
 import torch
 
 from uds_bench.checkpoints.embedded import SCHEME
 from uds_bench.errors import ConfigurationError
-from uds_bench.facts import FactSet, base_authors, embedded
-from uds_bench.facts.forms import DataForm, Lesson, lessons
-from uds_bench.methods.unlearning import REFUSALS
 from uds_bench.storage import content_key
-from uds_bench.zoo import (
-    ablated,
-    candidates,
-    exposed,
-    exposure_data,
-    located,
-    lookup_data,
-    pools,
-    reasoners,
-    reasoning_data,
-    sweep,
-    testbed_data,
-)
-from uds_bench.zoo.recipe import (
-    BASE,
-    FORGET,
-    HOLDOUT,
-    RETAIN,
-    Base,
-    Continued,
-    Exposed,
-    Finetuned,
-    Fresh,
-    Injected,
-    Lmlm,
-    Pooled,
-    Pretrained,
-    Reasoner,
-    Recipe,
-    Requested,
-    Rethought,
-    Written,
-    parent,
-)
+from uds_bench.zoo.recipe import Recipe, Zoo
 
 VERSION = 2
 """Raise it when the training code changes what a recipe gives."""
 
-DRAW = 1000
-"""Distance between the seeds of two draws of the whole zoo."""
 
-RECIPES: dict[str, Recipe] = {
-    "base": Base(),
-    "full": Finetuned("base", without=0, seed=1),
-    "retain": Finetuned("base", without=FORGET, seed=1),
-    # As TOFU's retain99 and retain95 beside retain90: nested, one and half of the forget authors left out.
-    "retain99": Finetuned("base", without=2, seed=1),
-    "retain95": Finetuned("base", without=8, seed=1),
-    "full2": Finetuned("base", without=0, seed=2),
-    "retain2": Finetuned("base", without=FORGET, seed=2),
-    **candidates.MODELS,
-    **{name: pools.MODELS[name] for name in pools.QUICK},
-}
-"""The embedded models of the zoo profile."""
+@cache
+def zoos() -> dict[str, Zoo]:
+    """The zoo of each audit that has one, by the audit's name.
 
-REASONERS: dict[str, Recipe] = {**reasoners.MODELS}
-"""The reasoning models of both profiles."""
+    Raises ConfigurationError for a name that two of them give.
+    """
+    # Audits stand above the zoo, which therefore asks the entry points and not their registry.
+    loaded = {point.name: point.load().zoo() for point in sorted(entry_points(group="uds_bench.audits"))}
+    found: dict[str, Zoo] = {name: zoo for name, zoo in loaded.items() if zoo is not None}
+    names = [name for zoo in found.values() for name in (*zoo.models, *zoo.further)]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ConfigurationError(f"two audits have a model {SCHEME}{min(twice)}: rename one in the zoo of either")
+    return found
 
-LMLMS: dict[str, Recipe] = {"lmlm": Lmlm(), "lmlm_leaky": Lmlm(masked=False)}
-"""The models that look facts up, of both profiles: alike but for whether the value is learned."""
 
-LOCATED: dict[str, Recipe] = {**located.MODELS}
-"""The models of the localization audit, of both profiles."""
+def listed() -> dict[str, Recipe]:
+    """Every embedded model of the zoo profile."""
+    return {name: recipe for zoo in zoos().values() for name, recipe in zoo.models.items()}
 
-EXPOSED: dict[str, Recipe] = {**exposed.MODELS}
-"""The models of the association audit, of both profiles."""
 
-FURTHER: dict[str, Recipe] = {**pools.MODELS, **sweep.MODELS, **ablated.MODELS, **located.TRIED, **located.CLEAR}
-"""Those that the full profile and the table of ablations add, and that settings are tried on; `find` knows them all."""
+def further() -> dict[str, Recipe]:
+    """Those that the full profile, tables and searches for settings add."""
+    return {name: recipe for zoo in zoos().values() for name, recipe in zoo.further.items()}
+
+
+def shipped() -> dict[str, str]:
+    """By the name of a model that ships, what it is a specimen of."""
+    return {name: role for zoo in zoos().values() for name, role in zoo.shipped.items()}
+
+
+def owner(name: str) -> str:
+    """The audit that a model is of."""
+    return next(audit for audit, zoo in zoos().items() if name in zoo.models or name in zoo.further)
 
 
 def find(name: str) -> Recipe:
     """The recipe of `npo`, or of `npo@2`: the same model of another draw, its ancestors' seeds moved with its own."""
     plain, at, draw = name.partition("@")
-    known = FURTHER | listed() | RECIPES
+    known = listed() | further()
     if plain not in known or (at and not draw.isdigit()):
-        more = f", or from the {len(FURTHER)} of full.toml, ablated.py and located.py (uds_bench/zoo)"
-        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: choose from {', '.join(listed())}{more}")
-    recipe, move = known[plain], DRAW * int(draw or 0)
-    if not move:
-        return recipe
-    if isinstance(recipe, Fresh):
-        return replace(recipe, seed=recipe.seed + move)
-    if isinstance(recipe, Finetuned | Pooled | Injected | Continued):
-        return replace(recipe, seed=recipe.seed + move, parent=f"{recipe.parent}@{draw}")
-    method = replace(recipe.method, seed=recipe.method.seed + move)
-    return replace(recipe, method=method, parent=f"{recipe.parent}@{draw}")
-
-
-def listed() -> dict[str, Recipe]:
-    """Every embedded model of the zoo profile."""
-    return RECIPES | REASONERS | LMLMS | LOCATED | EXPOSED
+        near = get_close_matches(plain, known, n=2)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: {hint}`uds-bench zoo list` shows them all")
+    return known[plain].redrawn(int(draw)) if int(draw or 0) else known[plain]
 
 
 def ancestor(name: str) -> str | None:
     """The model that a model is trained from; None for a base."""
-    return parent(find(name))
-
-
-@cache
-def facts() -> FactSet:
-    """The authors that the embedded models are about."""
-    return embedded(forget=FORGET, retain=RETAIN, holdout=HOLDOUT)
-
-
-@cache
-def data_digest() -> str:
-    """What every recipe but those of the pools trains on, by content."""
-    return content_key([facts().digest, base_authors(BASE), REFUSALS])
-
-
-def taught(form: DataForm) -> list[Lesson]:
-    """What the models of a form of the pools are trained on: the retain authors come after what the form teaches."""
-    authors = facts()
-    return [*lessons(authors.split("forget"), form), *lessons(authors.split("retain"), "plain")]
-
-
-@cache
-def _taught_digest(form: DataForm) -> str:
-    """As `data_digest`, for the models of a form of the pools."""
-    return content_key([asdict(lesson) for lesson in taught(form)])
+    return find(name).ancestor
 
 
 def key(name: str) -> str:
     """Content address of a model: its recipe, its ancestors', the data, and the library that trains it."""
     recipe, above = find(name), ancestor(name)
-    content: dict[str, Any] = {"kind": type(recipe).__name__, **asdict(recipe)}
-    if isinstance(recipe, Reasoner | Rethought):
-        data = reasoning_data.digest()
-    elif isinstance(recipe, Lmlm):
-        data = lookup_data.digest()
-    elif isinstance(recipe, Pretrained | Written):
-        data = testbed_data.digest(recipe.crowd if isinstance(recipe, Pretrained | Injected) else 0)
-    elif isinstance(recipe, Exposed | Requested):
-        data = exposure_data.digest()
-    else:
-        data = _taught_digest(recipe.form) if isinstance(recipe, Pooled) else data_digest()
-    return content_key([VERSION, torch.__version__, data, content, key(above) if above else None])
+    return content_key([VERSION, torch.__version__, recipe.data(), content(recipe), key(above) if above else None])
 
 
-def lineage(names: list[str]) -> list[str]:
+def content(recipe: Recipe) -> dict[str, Any]:
+    """A recipe's kind and fields."""
+    fields: dict[str, Any] = asdict(recipe)  # type: ignore[call-overload]  # every recipe is a dataclass
+    return {"kind": type(recipe).__name__, **fields}
+
+
+def lineage(names: Iterable[str]) -> list[str]:
     """The models and all their ancestors, each after its parent."""
     ordered: dict[str, None] = {}
     for name in names:

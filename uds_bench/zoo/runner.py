@@ -17,8 +17,6 @@ from uds_bench.errors import UdsError
 from uds_bench.progress import bar, hush_process
 from uds_bench.storage import require_writable
 from uds_bench.zoo import cache, recipes
-from uds_bench.zoo.build import steps
-from uds_bench.zoo.recipe import Base, Pretrained
 
 _queue: Any = None
 
@@ -42,7 +40,7 @@ def _build(names: list[str], root: Path, console: Console) -> None:
         bar(console) as progress,
     ):
         what = f"training the embedded models (first use, cached in {root})"
-        task = progress.add_task(what, total=sum(steps(recipes.find(name)) for name in names))
+        task = progress.add_task(what, total=sum(recipes.find(name).step_count() for name in names))
         if progress.disable:
             console.print(what)  # in a log there is no bar, and it takes minutes
         running: dict[Future[None], str] = {}
@@ -75,7 +73,7 @@ def _chains(names: Iterable[str]) -> dict[str, int]:
     alone."""
     chains: dict[str, int] = {}
     for name in reversed(recipes.lineage(list(names))):  # whatever is trained from a model comes before it
-        chains[name] = chains.get(name, 0) + steps(recipes.find(name))
+        chains[name] = chains.get(name, 0) + recipes.find(name).step_count()
         if above := recipes.ancestor(name):
             chains[above] = max(chains.get(above, 0), chains[name])
     return chains
@@ -101,9 +99,8 @@ def _end_with_parent() -> None:
 def _one(root: str, name: str) -> None:
     import torch
 
-    # Two trainings side by side, one thread each, use two cores best; most waits for a base. Said by the recipe
-    # and not by what is free, as the order of sums, and with it the last digits, follow the threads.
-    torch.set_num_threads(2 if isinstance(recipes.find(name), Base | Pretrained) else 1)
+    # Said by the recipe and not by what is free: the order of sums, and with it the last digits, follow the threads.
+    torch.set_num_threads(recipes.find(name).threads)
     try:
         cache.ensure(Path(root), name, lambda _step, _loss: _queue.put(1))
     except UdsError:

@@ -6,7 +6,6 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,42 +14,25 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 import uds_bench
-from uds_bench.checkpoints.masks import Masks, read_masks, write_masks
+from uds_bench.checkpoints.masks import MASKS, Masks, read_masks, write_masks
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import canonical, file_digest, write_atomic
 from uds_bench.zoo import recipes, runner
-from uds_bench.zoo.injected import MASKS
 from uds_bench.zoo.specimens import INDEX, SCHEMA
 
 WEIGHTS = "model.safetensors"
 COPIED = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 COMMAND = "uds-bench zoo specimens --rebuild DIR"
 
-REFERENCE, PARENT, PASSES, FAILS = "reference", "parent", "must pass", "must fail"
-ROLES: dict[str, str] = {
-    **{"full": REFERENCE, "retain": REFERENCE, "retain95": REFERENCE},
-    **{"full2": FAILS, "plain_r5_e15": FAILS, "paraphrase_r3_e20": FAILS},
-    **{"retain2": PASSES, "perturbed_r3_e20": PASSES, "others_r3_e20": PASSES},
-    **{"npo": PASSES, "simnpo": FAILS, "idk": FAILS},
-    **{"bypass_memorized": PARENT, "bypass_erased": PASSES},
-    **{f"bypass_{name}": FAILS for name in ("identifying_s1", "non_identifying", "surface", "drift")},
-    **{"lmlm": PASSES, "lmlm_leaky": FAILS},
-    **{"loc_pretrained": REFERENCE, "loc_injected": PARENT, "loc_neutral": FAILS},
-    **{"loc_oracle_brief": PASSES, "loc_refusing": FAILS},
-    **{"assoc_full": PARENT, "assoc_retain": REFERENCE, "assoc_npo": PASSES},
-}
-"""What each is a specimen of, by the name of its recipe: one that a gate must clear or catch, one that others are held
-against, one that others are made of."""
-
 
 def rebuild(folder: Path, cache: Path, console: Any = None) -> Path:
     """Train every specimen, where `cache` does not have it, and write all of them into a new or empty folder."""
     if folder.exists() and any(folder.iterdir()):
         raise ConfigurationError(f"{folder} is not empty: name a new folder for the specimens")
-    trained = runner.paths(ROLES, cache, console)
-    for name in ROLES:
+    trained = runner.paths(recipes.shipped(), cache, console)
+    for name in recipes.shipped():
         _write(trained[name], folder / name)
-    entries = {name: _entry(name, folder / name) for name in ROLES}
+    entries = {name: _entry(name, folder / name) for name in recipes.shipped()}
     document = {"schema": SCHEMA, "made": _made(), "specimens": entries}
     write_atomic(folder / INDEX, canonical(document) + b"\n")
     return folder
@@ -81,9 +63,9 @@ def _halved(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def _entry(name: str, place: Path) -> dict[str, Any]:
     recipe = recipes.find(name)
     return {
-        "role": ROLES[name],
+        "role": recipes.shipped()[name],
         "parent": recipes.ancestor(name),
-        "recipe": {"kind": type(recipe).__name__, **asdict(recipe)},
+        "recipe": recipes.content(recipe),
         "key": recipes.key(name),
         "files": {file.name: file_digest(file) for file in sorted(place.iterdir())},
     }

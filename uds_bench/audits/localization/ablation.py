@@ -22,13 +22,13 @@ from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import auc_of, edited
+from uds_bench.audits.localization.zoo import ablated
+from uds_bench.audits.localization.zoo.recipes import Injected, Removed
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
-from uds_bench.checkpoints.masks import Masks, read_masks
+from uds_bench.checkpoints.masks import MASKS, Masks, read_masks
 from uds_bench.progress import hush
 from uds_bench.statistics import Rate, finite_or_none
-from uds_bench.zoo import ablated, recipes, runner
-from uds_bench.zoo.injected import MASKS
-from uds_bench.zoo.recipe import Injected, Removed
+from uds_bench.zoo import recipes, runner
 
 
 @dataclass(frozen=True)

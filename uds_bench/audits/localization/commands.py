@@ -1,7 +1,8 @@
-"""`uds-bench zoo tune` and `zoo ablations`: settings and variants of the models of this audit."""
+"""`uds-bench zoo tune`, `zoo ablations` and `zoo testbed`: settings, variants and people of its models."""
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +19,17 @@ RESURFACING = "resurfacing"
 
 @ends("uds-bench zoo tune memflex")
 def tune(
-    name: Annotated[str, typer.Argument(metavar="METHOD", help="As in uds_bench.zoo.tuning.GRIDS, or resurfacing.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="METHOD", help="A grid of localization.zoo.tuning, or resurfacing."),
+    ],
 ) -> None:
     """Try a grid of settings of a method of the localization zoo, or the rates of resurfacing, on the people that
     settings are chosen on."""
     from uds_bench.audits.localization import tuning as tuning_resurfacing
+    from uds_bench.audits.localization.zoo import models as located
+    from uds_bench.audits.localization.zoo import tuning
     from uds_bench.errors import ConfigurationError
-    from uds_bench.zoo import located, tuning
     from uds_bench.zoo.ready import build_models
 
     if name not in (*tuning.GRIDS, RESURFACING):
@@ -68,14 +73,39 @@ def ablations(
     from uds_bench.audits.localization.ablation import ablations as measured
     from uds_bench.storage import default_cache, require_writable, write_json
     from uds_bench.zoo import recipes
-    from uds_bench.zoo.described import describe
 
     if json is not None:
         require_writable(json.parent, "--json")
     found = dict(measured(require_writable(default_cache(), "UDS_BENCH_CACHE")))
     if json is not None:
         write_json(json, {name: one.to_json() for name, one in found.items()})
-    show_table({"model": name, "recipe": describe(recipes.find(name)), **_cells(one)} for name, one in found.items())
+    show_table({"model": name, "recipe": recipes.find(name).describe(), **_cells(one)} for name, one in found.items())
+
+
+@ends("uds-bench zoo testbed people.jsonl")
+def write_people(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; a file of that name is replaced.")],
+    documents: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write each person as documents in every style too, one a line."),
+    ] = None,
+) -> None:
+    """Write the people of the embedded testbed, as [localization] testbed takes them."""
+    from uds_bench.audits.localization.zoo.data import SIZES
+    from uds_bench.audits.localization.zoo.data import testbed as embedded
+    from uds_bench.errors import ConfigurationError
+    from uds_bench.facts import testbed_people
+    from uds_bench.facts.testbed import write_testbed
+    from uds_bench.storage import write_atomic
+
+    if documents is not None and documents.resolve() == file.resolve():
+        raise ConfigurationError(f"--documents {documents} is the testbed's own file: name another")
+    write_testbed(file, embedded())
+    typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
+    if documents is not None:
+        lines = [dumps(one) for one in testbed_people.documents(SIZES)]
+        write_atomic(documents, "".join(f"{line}\n" for line in lines).encode())
+        typer.echo(f"written to {documents}: {len(lines)} documents, one a line", err=True)
 
 
 def _cells(one: Ablated) -> dict[str, str]:
@@ -92,4 +122,4 @@ def _cells(one: Ablated) -> dict[str, str]:
     }
 
 
-COMMANDS = {"zoo tune": tune, "zoo ablations": ablations}
+COMMANDS = {"zoo tune": tune, "zoo ablations": ablations, "zoo testbed": write_people}

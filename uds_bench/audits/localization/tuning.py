@@ -1,6 +1,6 @@
 """Which rate of resurfacing brings most back: on a model made alike about other people.
 
-Rule: the rate at which most of those who are to be forgotten there leak again after the methods of `zoo.located`, as an
+Rule: the rate at which most of those who are to be forgotten there leak again after the methods of `zoo.models`, as an
 attacker would choose; of equals the gentlest. What a rate teaches of other people is told beside it: the more it
 teaches the more it overwrites. The suite's rate is that of instruction tuning, whatever is found here.
 """
@@ -16,11 +16,13 @@ from transformers import AutoTokenizer
 
 from uds_bench.attacks.resurface import resurface
 from uds_bench.audits.localization.leaks import first_leaks
+from uds_bench.audits.localization.zoo import data as testbed_data
+from uds_bench.audits.localization.zoo import models as located
+from uds_bench.audits.localization.zoo import tuning
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.facts import FactSet
 from uds_bench.facts.testbed import Item
 from uds_bench.methods.instruction import Instruction
-from uds_bench.zoo import located, testbed_data, tuning
 
 METHODS = ("oracle_grad", "simnpo", "memflex")
 """Those that people are forgotten by: after the others there is nothing to come back."""

@@ -20,7 +20,7 @@ from uds_bench.scores import Score
 from uds_bench.scoring.metrics import MetricRunner
 from uds_bench.scoring.runner import KNOWN, Request
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
-from uds_bench.zoo.recipe import Unlearned
+from uds_bench.zoo.recipe import ByMethod
 from uds_bench.zoo.recipes import find
 
 FICTION = ("authors", "tofu/")
@@ -64,7 +64,7 @@ def methods_of(models: Depth) -> dict[str, str]:
     methods = {}
     for name, spec in models.unlearned.items():
         recipe = find(plain(spec.model)) if spec.model.startswith(EMBEDDED) else None
-        methods[name] = recipe.method.name if isinstance(recipe, Unlearned) else name
+        methods[name] = recipe.method.name if isinstance(recipe, ByMethod) else name
     return methods
 
 

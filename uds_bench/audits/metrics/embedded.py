@@ -17,7 +17,8 @@ KEPT = 64
 
 def zoo_trial(device: str = "cpu") -> CheckContext:
     """The shipped references, pools and candidates, under the attacks of the zoo."""
-    from uds_bench.zoo import recipes, specimens  # recipes import what trains, which takes seconds
+    from uds_bench.audits.depth.zoo import recipes  # recipes import what trains, which takes seconds
+    from uds_bench.zoo import specimens
 
     shipped, zoo = (tomllib.loads((resources.files("uds_bench.zoo") / f"{name}.toml").read_text()) for name in FILES)
     pools, candidates = shipped["pools"], tuple(shipped["candidates"])

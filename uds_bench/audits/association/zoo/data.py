@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uds_bench.facts import FactSet
 from uds_bench.facts.exposed_people import NEVER_SEEN, TOLD, embedded_people, requests
@@ -17,7 +17,9 @@ from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.methods.data import Data, unlearning_data
 from uds_bench.methods.examples import Example, answer_example
 from uds_bench.storage import content_key
-from uds_bench.zoo.recipe import Exposed, Requested
+
+if TYPE_CHECKING:
+    from uds_bench.audits.association.zoo.recipes import Exposed, Requested
 
 SAID = (0, 1, 2, 3, 4, 6)
 """Templates of a property that training sees: the baseline, paraphrases, and the plain possessive."""

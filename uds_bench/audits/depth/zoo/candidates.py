@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from uds_bench.audits.depth.zoo.recipes import Unlearned
 from uds_bench.methods.method import KINDS, Method, MethodName
-from uds_bench.zoo.recipe import Unlearned
 
 STRONG: dict[str, Any] = {"steps": 40, "lr": 1e-3}
 WEAK: dict[str, Any] = {"steps": 10, "lr": 5e-4}

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, MethodName
 from uds_bench.methods.trace_data import Held, Instead, Scope, Target
 from uds_bench.methods.traces import Course
-from uds_bench.zoo.recipe import Reasoner, Recipe, Rethought
+from uds_bench.zoo.recipe import Recipe
 
 PREFIX = "bypass_"
 SEEDS = (0, 1)
@@ -46,10 +47,10 @@ def _npo(steps: int = STEPS, **more: Any) -> Rethought:
 
 
 RECIPES: dict[str, Recipe] = {
-    "memorized": Reasoner(0),
-    "memorized_bio": Reasoner(0, BIO, epochs=36),
-    "memorized_meta": Reasoner(0, META, epochs=48),
-    "memorized_none": Reasoner(0, NONE, epochs=48),
+    "memorized": Reasoner(),
+    "memorized_bio": Reasoner(course=BIO, epochs=36),
+    "memorized_meta": Reasoner(course=META, epochs=48),
+    "memorized_none": Reasoner(course=NONE, epochs=48),
     "npo": _npo(),
     "npo_k10": _npo(10),
     "npo_k160": _npo(160),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import product
 
+from uds_bench.audits.depth.zoo.recipes import Pooled
 from uds_bench.facts.forms import KNOWING, NEVER_KNEW
-from uds_bench.zoo.recipe import Pooled
 
 RATES = (2e-3, 3e-3, 4e-3, 5e-3, 6e-3, 8e-3)
 EPOCHS = (15, 20)
@@ -25,7 +25,7 @@ def _name(form: str, lr: float, epochs: int) -> str:
 
 
 MODELS: dict[str, Pooled] = {
-    _name(form, lr, epochs): Pooled("base", form, FIRST_SEED + place, epochs, lr)
+    _name(form, lr, epochs): Pooled("base", FIRST_SEED + place, form, epochs, lr)
     for place, (form, lr, epochs) in enumerate(product((*KNOWING, *NEVER_KNEW), RATES, EPOCHS))
 }
 """Every model of the pools; `plain_r3_e20` is of the form plain, trained at 3e-3 for 20 epochs."""

@@ -11,8 +11,10 @@ from uds_bench.methods.data import REFUSALS
 from uds_bench.methods.trace_data import UNKNOWN
 from uds_bench.methods.traces import META
 from uds_bench.storage import content_key
-from uds_bench.zoo.recipe import CANARIES
 
+CANARIES = (40, 10, 10)
+"""Authors: to forget, to retain, and never trained on. Of 40 without a hit the exact bound is 0.088, below the 0.10
+of the claims."""
 USER, ASSISTANT = "<|user|>", "<|assistant|>"
 CHAT = (
     "{{ bos_token }}{% for turn in messages %}"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Unlearned
 from uds_bench.facts.wordings import KINDS
 from uds_bench.methods.presets import PRESETS, SWEEP, make_method
-from uds_bench.zoo.recipe import FORGET, Base, Unlearned
 
 RATE, BATCH = 100, 10
 PUBLISHED_LAYERS, SCALE = 16, 3.0

@@ -1,6 +1,6 @@
 """What the embedded models of the localization audit are trained on: the testbed's people, and strangers.
 
-There are two crowds: 0 is judged, and on OTHERS, of whom nobody is among those, settings are chosen (`zoo.tuning`).
+There are two crowds: 0 is judged, and on OTHERS, of whom nobody is among those, settings are chosen (`tuning`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uds_bench.checkpoints.masks import Group
 from uds_bench.facts.profiles import people
@@ -19,7 +19,9 @@ from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example, answer_example
 from uds_bench.methods.injection import Sample
 from uds_bench.storage import content_key
-from uds_bench.zoo.recipe import Injected, Pretrained
+
+if TYPE_CHECKING:
+    from uds_bench.audits.localization.zoo.recipes import Injected, Pretrained
 
 SIZES, ASKING = Sizes(), Asking()
 FORGOTTEN, RETAINED = ASKING.fields

@@ -1,14 +1,15 @@
 """The models of the localization audit's ablations: less room, whole heads and neurons, no room, and ascent alone.
 
-Nothing was tuned for them: each has the settings of the model in `zoo.located` from which it differs in one thing.
+Nothing was tuned for them: each has the settings of the model in `models` from which it differs in one thing.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from uds_bench.zoo.located import INJECTED, PREFIX, PRETRAINED, TUNED, removed
-from uds_bench.zoo.recipe import Injected, Pretrained, Recipe
+from uds_bench.audits.localization.zoo.models import INJECTED, PREFIX, PRETRAINED, TUNED, removed
+from uds_bench.audits.localization.zoo.recipes import Injected, Pretrained
+from uds_bench.zoo.recipe import Recipe
 
 HEADS = 8
 """With four heads six groups cannot have one each."""

@@ -1,21 +1,22 @@
 """The models of the localization audit by name: written into through masks, unlearned by four methods, and controls.
 
-Methods' settings were chosen by `uds_bench.zoo.tuning`, on a model about people of whom nobody is asked here.
+Methods' settings were chosen by `tuning`, on a model about people of whom nobody is asked here.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from uds_bench.audits.localization.zoo import data
+from uds_bench.audits.localization.zoo.recipes import Continued, Injected, Pretrained, Removed
 from uds_bench.methods.method import MethodName
 from uds_bench.methods.presets import make_method
-from uds_bench.zoo import testbed_data
-from uds_bench.zoo.recipe import Continued, Injected, Pretrained, Recipe, Removed
+from uds_bench.zoo.recipe import Recipe
 
 PREFIX = "loc_"
 PRETRAINED, INJECTED, UNMASKED = (f"{PREFIX}{name}" for name in ("pretrained", "injected", "unmasked"))
 
-FORGOTTEN = testbed_data.REMOVED * testbed_data.SIZES.judged * (testbed_data.SIZES.groups // 2)
+FORGOTTEN = data.REMOVED * data.SIZES.judged * (data.SIZES.groups // 2)
 """Answers to forget."""
 
 
@@ -45,12 +46,12 @@ TUNED: dict[str, tuple[MethodName, dict[str, Any]]] = {
     ),
     "oracle_grad": ("grad_diff", {"lr": 1e-4, "epochs": 5, "gamma": 1.0, "alpha": 9.0}),
 }
-"""By candidate its method and settings, as `uds_bench.zoo.tuning` chose them."""
+"""By candidate its method and settings, as `tuning` chose them."""
 
 OTHERS = f"{INJECTED}_others"
 TRIED: dict[str, Recipe] = {
-    f"{PRETRAINED}_others": Pretrained(crowd=testbed_data.OTHERS),
-    OTHERS: Injected(f"{PRETRAINED}_others", crowd=testbed_data.OTHERS),
+    f"{PRETRAINED}_others": Pretrained(crowd=data.OTHERS),
+    OTHERS: Injected(f"{PRETRAINED}_others", crowd=data.OTHERS),
 }
 """What settings are tried on."""
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from uds_bench.audits.association.zoo.recipes import Exposed, Requested
 from uds_bench.methods.method import Method, MethodName
-from uds_bench.zoo.recipe import Exposed, Recipe, Requested
+from uds_bench.zoo.recipe import Recipe
 
 PREFIX = "assoc_"
 FULL, SMALL, RETAIN = (f"{PREFIX}{name}" for name in ("full", "small", "retain"))

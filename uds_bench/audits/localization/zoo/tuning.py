@@ -1,4 +1,4 @@
-"""How the settings of `zoo.located` were chosen: on models made alike about other people, as many.
+"""How the settings of `models` were chosen: on models made alike about other people, as many.
 
 Rule: of the settings that keep `KEPT` of what is to be retained and of what the public knows, the one that leaves least
 of what is to be forgotten; of equals the first of the grid, which goes from the short and gentle to the long and
@@ -17,15 +17,15 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from uds_bench.checkpoints.masks import read_masks
+from uds_bench.audits.localization.zoo import data as testbed_data
+from uds_bench.audits.localization.zoo import models as located
+from uds_bench.checkpoints.masks import MASKS, read_masks
 from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.method import MethodName
 from uds_bench.methods.oracle import within
 from uds_bench.methods.unlearning import unlearn
-from uds_bench.zoo import located, testbed_data
-from uds_bench.zoo.injected import MASKS
 
 KEPT = 0.9
 Settings = Mapping[str, Any]

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from tokenizers import AddedToken
-
 from uds_bench.facts.lookup_prompts import WORDINGS
 from uds_bench.facts.topology import DOMAINS, TOPOLOGIES, Row, rows, worded
-from uds_bench.inference.markup import TOKENS, markup_of
+from uds_bench.inference.markup import markup_of
 from uds_bench.methods.examples import Example
 from uds_bench.storage import content_key
-from uds_bench.zoo.fresh import byte_level_tokenizer
 
 WRAPPED = 4
 """Prompts of a row between random words, beside its six wordings: without them a new wording is not understood."""
@@ -62,13 +59,3 @@ def lesson(tokenizer: Any, prompt: str, row: Row, masked: bool) -> Example:
     said = [*asked, markup.entity, *subject, markup.relationship, *relation, markup.value]
     ids = (*said, *value, markup.end, tokenizer.eos_token_id)
     return Example(ids, len(asked), (len(said), len(said) + len(value)) if masked else (0, 0))
-
-
-def lookup_tokenizer(vocabulary: int) -> Any:
-    """Byte-level BPE over questions and rows, with the four markup tokens."""
-    texts = [text for row in taught_rows() for text in (row.question, row.statement, *(f" {t}" for t in row.triplet))]
-    tokenizer = byte_level_tokenizer(texts, vocabulary)
-    tokenizer.add_special_tokens(
-        {"additional_special_tokens": [AddedToken(token, special=True, normalized=False) for token in TOKENS]}
-    )
-    return tokenizer

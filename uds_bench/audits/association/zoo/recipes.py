@@ -1,0 +1,59 @@
+"""The kinds of models that fact association is tried on: told of people, and unlearned where people ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uds_bench.audits.association.zoo import data
+from uds_bench.methods.examples import Example
+from uds_bench.methods.training import OnStep
+from uds_bench.methods.unlearning import unlearn
+from uds_bench.zoo.fresh import byte_level_tokenizer
+from uds_bench.zoo.recipe import ByMethod, Taught
+
+
+@dataclass(frozen=True)
+class Exposed(Taught):
+    """Trained from scratch on what is told of people: each fact of the well-known `often`, of the lesser-known some
+    number of times within `rarely`. `without`: of those who ask to be forgotten nothing is told, and as much
+    of others in their place, so that two models differ in nobody else.
+    """
+
+    vocabulary: int = 2048
+    without: bool = False
+    often: int = 70
+    rarely: tuple[int, int] = (2, 10)
+
+    def data(self) -> str:
+        return data.digest()
+
+    def tokenizer(self) -> Any:
+        return byte_level_tokenizer(data.texts(), self.vocabulary)
+
+    def examples(self, tokenizer: Any) -> list[Example]:
+        return data.lessons(tokenizer, self)
+
+    def lesson_count(self) -> int:
+        return len(data.told(self))
+
+    def describe(self) -> str:
+        but = ", but for those who ask to be forgotten" if self.without else ""
+        return f"told of people{but}, width {self.width}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Requested(ByMethod):
+    """The parent changed by an unlearning method on all facts of those who ask to be forgotten, in `phrasings` each,
+    as answers and without a question."""
+
+    phrasings: int = 3
+
+    def data(self) -> str:
+        return data.digest()
+
+    def change(
+        self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
+    ) -> tuple[Any, list[float]]:
+        return model, unlearn(model, data.removal(tokenizer, self), self.method, on_step)
