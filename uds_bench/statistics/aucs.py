@@ -1,0 +1,197 @@
+"""The exact AUC, its interval over clusters of both sides, and the cut between two pools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from uds_bench.statistics.intervals import LEVEL, RESAMPLES, SEED, Interval, between_percentiles, zero_rate_bound
+
+
+def auc(positive: ArrayLike, negative: ArrayLike) -> float:
+    """Exact P(positive > negative) + P(tie)/2, over all pairs.
+
+    Args:
+        positive: Scores of the side that should lie above, [positives], any unit.
+        negative: Scores of the other side, [negatives], the same unit.
+
+    Returns:
+        0 to 1; 1 where all positives lie above, 0.5 where scores say nothing. NaN where either side is empty or not
+        finite.
+
+    Source: Lacuna, section 4.2; Mann and Whitney, 1947.
+
+    Example:
+        Of four pairs three are won and one is tied, (3 + 1/2) / 4:
+
+        >>> auc([2, 3], [1, 2])
+        0.875
+    """
+    p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
+    if not p.size or not n.size or not (np.isfinite(p).all() and np.isfinite(n).all()):
+        return math.nan
+    ordered = np.sort(n)
+    below, not_above = np.searchsorted(ordered, p, "left"), np.searchsorted(ordered, p, "right")
+    # Integer sums and one division: the same value whatever the order.
+    return float(int(below.sum()) + int(not_above.sum())) / (2 * p.size * n.size)
+
+
+def auc_interval(
+    positive: ArrayLike,
+    negative: ArrayLike,
+    positive_clusters: Sequence[Any],
+    negative_clusters: Sequence[Any],
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Interval:
+    """Interval of `auc`: percentile bootstrap, clusters of either side drawn with replacement (see `auc_resamples`).
+
+    Where every pair is in the same order the bootstrap has no width, and an exact bound takes its place. Take the m
+    clusters of the smaller side and pair each with another of the larger one: these m pairs are independent, and
+    were the AUC a, a fact of one drawn against a fact of the other would be in order with probability a. All m in
+    order, so all the more all facts in order, then has a probability of at most a^m: an AUC below (alpha/2)^(1/m) is
+    refuted. No closer bound holds whatever the scores are distributed like.
+
+    Args:
+        positive: Scores of the side that should lie above, [positives].
+        negative: Scores of the other side, [negatives].
+        positive_clusters: What each positive belongs to, [positives].
+        negative_clusters: What each negative belongs to, [negatives].
+        level: Share of intervals that are to hold the AUC, 0 to 1.
+        resamples: How often clusters are drawn.
+        seed: Of the draws.
+
+    Returns:
+        Bounds within 0 to 1; `units` is m. NaN over none where there is no AUC or the clusters are of other facts.
+
+    Example:
+        >>> found = auc_interval([6, 7, 8, 9], [1, 2, 3, 4], "abcd", "efgh")
+        >>> round(found.low, 4), found.high  # 0.025 ** (1 / 4)
+        (0.3976, 1.0)
+    """
+    p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
+    value = auc(p, n)
+    if math.isnan(value) or p.size != len(positive_clusters) or n.size != len(negative_clusters):
+        return Interval(math.nan, math.nan, "no finite values on both sides", 0)
+    units = min(len({str(c) for c in clusters}) for clusters in (positive_clusters, negative_clusters))
+    if value in (0.0, 1.0):
+        reach = zero_rate_bound(units, level)
+        low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
+        return Interval(low, high, "exact bound, every pair in the same order", units)
+    draws = auc_resamples(p, n, positive_clusters, negative_clusters, resamples, seed)
+    method = f"percentile bootstrap over clusters of both sides, B={resamples}, seed {seed}"
+    return between_percentiles(draws, method, units, level)
+
+
+def auc_resamples(
+    positive: ArrayLike,
+    negative: ArrayLike,
+    positive_clusters: Sequence[Any],
+    negative_clusters: Sequence[Any],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> NDArray[np.float64]:
+    """The exact AUC of every resample, the clusters of each side drawn with replacement.
+
+    The same clusters and seed give the same draws whatever the values: two models on the same facts are compared draw
+    by draw. A cluster that stands on both sides is drawn apart on each.
+
+    Args:
+        positive: Scores of the side that should lie above, [positives].
+        negative: Scores of the other side, [negatives].
+        positive_clusters: What each positive belongs to, [positives].
+        negative_clusters: What each negative belongs to, [negatives].
+        resamples: How often clusters are drawn.
+        seed: Of the draws.
+
+    Returns:
+        [resamples] AUCs, 0 to 1.
+
+    Example:
+        One cluster a side is drawn as it is, and leaves the AUC as it is:
+
+        >>> auc_resamples([2, 3], [1, 2], "aa", "bb", resamples=3).tolist()
+        [0.875, 0.875, 0.875]
+    """
+    wins, sizes = _wins(positive, negative, positive_clusters, negative_clusters)
+    first, second = drawn(wins.shape, resamples, seed)
+    pairs = (first @ sizes[0]) * (second @ sizes[1])
+    found: NDArray[np.float64] = ((first @ wins) * second).sum(1) / (2 * pairs)
+    return found
+
+
+@lru_cache(maxsize=8)
+def drawn(units: tuple[int, ...], resamples: int, seed: int) -> list[NDArray[np.float64]]:
+    """How often each unit of each side is drawn; the same arrays every time, to be read.
+
+    Args:
+        units: How many units each side has.
+        resamples: How often they are drawn.
+        seed: Of the draws, which the sides share.
+
+    Returns:
+        [resamples, units] counts a side; a row adds up to the side's units.
+
+    Example:
+        >>> [side.sum(1).tolist() for side in drawn((2, 3), 4, 0)]
+        [[2.0, 2.0, 2.0, 2.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+    rng = np.random.default_rng(seed)
+    draws = [rng.multinomial(k, np.full(k, 1 / k), size=resamples).astype(float) for k in units]
+    for side in draws:
+        side.setflags(write=False)
+    return draws
+
+
+def _wins(
+    positive: ArrayLike, negative: ArrayLike, positive_clusters: Sequence[Any], negative_clusters: Sequence[Any]
+) -> tuple[NDArray[np.float64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Between each two clusters, twice the pairs that the positive side wins (a tie counts once); facts in each."""
+    p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
+    _, above = np.unique([str(c) for c in positive_clusters], return_inverse=True)
+    _, below = np.unique([str(c) for c in negative_clusters], return_inverse=True)
+    columns = []
+    for cluster in range(below.max() + 1):
+        ordered = np.sort(n[below == cluster])
+        beaten = np.searchsorted(ordered, p, "left") + np.searchsorted(ordered, p, "right")
+        columns.append(np.bincount(above, weights=beaten))
+    return np.stack(columns, axis=1), (np.bincount(above), np.bincount(below))
+
+
+def balanced_cut(low: ArrayLike, high: ArrayLike) -> float:
+    """The cut with the best balanced accuracy between a pool that should lie below it and one that should not.
+
+    Args:
+        low: Values that should lie below, [models], any unit.
+        high: Values that should lie at the cut or above, [others], the same unit.
+
+    Returns:
+        A number in the unit of the values: among equally good cuts, the middle of the widest gap. NaN where a pool is
+        empty or not finite.
+
+    Example:
+        Any cut between 2 and 4 parts these pools; the middle of that gap is 3:
+
+        >>> balanced_cut([1, 2], [4, 5])
+        3.0
+    """
+    a, b = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    if not a.size or not b.size or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return math.nan
+    points = np.unique(np.concatenate([a, b]))
+    if points.size == 1:
+        return float(points[0])
+    cuts = (points[1:] + points[:-1]) / 2
+    # Balanced accuracy in integers, so that rounding breaks no tie.
+    quality = [
+        (int((a < c).sum()) * b.size + int((b >= c).sum()) * a.size, gap)
+        for c, gap in zip(cuts, np.diff(points), strict=True)
+    ]
+    return float(cuts[max(range(len(cuts)), key=lambda i: quality[i])])
