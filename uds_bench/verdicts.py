@@ -84,6 +84,24 @@ def decide_threshold(
     """PASS if the near bound of the interval clears the threshold, FAIL if the far bound misses it, else UNDECIDED.
 
     An interval that is missing, not finite, without width or over fewer than `FEWEST` units decides nothing.
+
+    Args:
+        observed: The value, in any unit; None where there is none.
+        interval: Around it.
+        relation: On which side of the bound it must lie.
+        bound: In the value's unit.
+        unit: What the interval is over, in words.
+
+    Returns:
+        The verdict with its numbers; `shortfall` is in the value's unit, 0 and above, lower better.
+
+    Example:
+        >>> for low, high in ((0.75, 0.85), (0.65, 0.85), (0.5, 0.6)):
+        ...     middle = (low + high) / 2
+        ...     print(decide_threshold(middle, Interval(low, high, "by hand", 20), ">=", 0.7, "authors").verdict)
+        pass
+        undecided
+        fail
     """
     if observed is None or not math.isfinite(observed) or interval is None:
         return Decision(Verdict.UNDECIDED, None, None, f"no finite value was observed, needs {relation} {bound:.3f}")
@@ -133,7 +151,25 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
 
 
 def decide_equivalence(observed: float | None, interval: Interval | None, margin: float, unit: str) -> Decision:
-    """PASS if the whole interval lies within +-margin of 0, FAIL if it lies wholly outside, else UNDECIDED."""
+    """PASS if the whole interval lies within +-margin of 0, FAIL if it lies wholly outside, else UNDECIDED.
+
+    Args:
+        observed: A difference, in any unit; None where there is none.
+        interval: Around it.
+        margin: How far from 0 still counts as equal, 0 and above, in the same unit.
+        unit: What the interval is over, in words.
+
+    Returns:
+        The verdict with its numbers; `shortfall` is how far the interval reaches beyond the margin.
+
+    Example:
+        >>> for low, high in ((-0.05, 0.05), (0.05, 0.15), (0.2, 0.3)):
+        ...     middle = (low + high) / 2
+        ...     print(decide_equivalence(middle, Interval(low, high, "by hand", 20), 0.1, "authors").verdict)
+        pass
+        undecided
+        fail
+    """
     if observed is None or not math.isfinite(observed) or interval is None:
         return Decision(Verdict.UNDECIDED, None, None, f"no finite value was observed, needs within +-{margin:.3f}")
     text = (
@@ -151,7 +187,23 @@ def decide_equivalence(observed: float | None, interval: Interval | None, margin
 
 
 def decide_identity(observed: float | None, expected: float, tolerance: float, what: str) -> Decision:
-    """PASS if `abs(observed - expected) <= tolerance`, exactly where that is 0; a value that is not finite FAILs."""
+    """PASS if `abs(observed - expected) <= tolerance`, exactly where that is 0; a value that is not finite FAILs.
+
+    Args:
+        observed: The value, in any unit; None where there is none.
+        expected: What the definition says it is.
+        tolerance: What rounding may change, 0 and above, in the same unit.
+        what: The value in words.
+
+    Returns:
+        The verdict; never UNDECIDED. `shortfall` is the distance of a value that fails.
+
+    Example:
+        >>> decide_identity(1e-7, 0.0, 1e-6, "largest drop").verdict.value
+        'pass'
+        >>> decide_identity(math.nan, 0.0, 1e-6, "largest drop").verdict.value
+        'fail'
+    """
     if observed is None or not math.isfinite(observed):
         return Decision(Verdict.FAIL, None, None, f"{what}: no finite value was observed")
     gap = abs(observed - expected)
@@ -173,7 +225,21 @@ class Step:
 
 
 def decide_ordering(steps: Sequence[Step], unit: str) -> Decision:
-    """PASS if every step's interval lies above 0, FAIL if one lies wholly at or below it, else UNDECIDED."""
+    """PASS if every step's interval lies above 0, FAIL if one lies wholly at or below it, else UNDECIDED.
+
+    Args:
+        steps: The differences between neighbours, in any one unit.
+        unit: What their intervals are over, in words.
+
+    Returns:
+        The verdict with the numbers of the step whose interval lies lowest.
+
+    Example:
+        >>> up = Step("full", "retain95", 0.3, Interval(0.2, 0.4, "by hand", 20))
+        >>> down = Step("retain95", "retain", -0.1, Interval(-0.2, -0.05, "by hand", 20))
+        >>> decide_ordering([up], "authors").verdict.value, decide_ordering([up, down], "authors").verdict.value
+        ('pass', 'fail')
+    """
     if not steps:
         return Decision(Verdict.UNDECIDED, None, None, "there is nothing to order")
     parts, verdict = [], Verdict.PASS

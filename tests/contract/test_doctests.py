@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import uds_bench
-from uds_bench import audits, metrics, statistics
+from uds_bench import audits, metrics, statistics, verdicts
 
-NUMERICAL = re.compile(r"\b(float|int|Array|NDArray|Tensor|Interval|Rate|Summary|Erasure)\b")
+NUMERICAL = re.compile(r"\b(float|int|Array|NDArray|Tensor|Interval|Rate|Summary|Erasure|Decision)\b")
 """Return types that are numbers, or hold little else."""
 LOADED = re.compile(r"\bCheckpoint\b")
 """What takes a loaded model has no example: it would have to train one."""
@@ -24,7 +24,7 @@ def modules_of(package: ModuleType) -> list[str]:
     return [found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
 
 
-FORMULAS = [*modules_of(statistics), *modules_of(metrics)]
+FORMULAS = [*modules_of(statistics), verdicts.__name__, *modules_of(metrics)]
 EXAMPLES = [*FORMULAS, *modules_of(audits)]
 
 
