@@ -17,9 +17,8 @@ CLAIMS = (
     ClaimSpec(
         "association.forgotten",
         "threshold",
-        "Of the people who were to be forgotten no more is held than of people never seen: the mean over phrasings, "
-        "whether any phrasing brings a fact up, and whether it is what the model says first, by likelihood alone, each "
-        "less the same of the never-seen, the worst of the three.",
+        "Of the people who were to be forgotten no more is held than of people never seen. The worst of three readings "
+        "decides: the mean over phrasings, whether any phrasing brings a fact up, and what the model says first.",
         "<=",
         MARGIN,
         "ours; WikiMem gives the scores and no bound",

@@ -19,8 +19,8 @@ CLAIMS = (
     ClaimSpec(
         "localization.auc",
         "threshold",
-        "The weights that unlearning changed are those that hold what was to be forgotten, and not those, written to "
-        "just as much, that hold what others know: best family that no control is told by.",
+        "Unlearning changed the weights that hold what was to be forgotten, and not those that hold what others know. "
+        "The best family of scores decides, of those that no control is told by.",
         ">=",
         LOCALIZED,
         "ours; Lacuna observed .91 for its oracle and .51 for the best method, against all other weights",
@@ -99,8 +99,8 @@ CLAIMS = (
     ClaimSpec(
         "localization.spared",
         "threshold",
-        "What some people are to be forgotten for is still answered of those to be retained, who are asked for another "
-        "field while the method works: it forgets people, not the field.",
+        "The method forgets people, not a field: what the forgotten were asked for is still answered of the retained, "
+        "whose field in training is another one.",
         ">=",
         0.8,
         "ours; as localization.retained, whose cross-field scheme (Lacuna, section 3.4) does not see it",
