@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from uds_bench.audits.depth import basis
 from uds_bench.audits.depth import reading as depth
 from uds_bench.audits.depth.claims import CLAIMS
 from uds_bench.claims import Claim, Control, ControlSubject
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from uds_bench.audits.depth.audit import DepthAudit
 
 FAST = 1e-5
+DRIFT = next(spec.bound for spec in CLAIMS if spec.id == "depth.basis")
 DEFAULT = next(spec.bound for spec in CLAIMS if spec.id == "depth.hidden")
 
 
 @pytest.mark.claim("depth.self_patch")
-@pytest.mark.scores("uds", "uds[published]", of=("full",))
+@pytest.mark.scores("uds[block]", "uds[published]", of=("full",))
 def test_self_patch(uds_claim: Claim, uds_audit: DepthAudit) -> None:
-    own, published = uds_audit.score("full", "uds"), uds_audit.score("full", "uds", "published")
+    own, published = uds_audit.score("full", "uds", "block"), uds_audit.score("full", "uds", "published")
     uds_claim.identity(
         depth.largest_drop(own),
         tolerance=depth.tolerance(own, FAST),
@@ -51,14 +53,27 @@ def test_retain_is_one(uds_claim: Claim, uds_audit: DepthAudit) -> None:
 
 
 @pytest.mark.claim("depth.last_layer_is_lens")
-@pytest.mark.scores("uds", "uds[published]", of=("full", "retain"))
+@pytest.mark.scores("uds[block]", "uds[published]", of=("full", "retain"))
 def test_last_layer_is_lens(uds_claim: Claim, uds_audit: DepthAudit) -> None:
-    own, published = uds_audit.score("retain", "uds"), uds_audit.score("retain", "uds", "published")
+    own, published = uds_audit.score("retain", "uds", "block"), uds_audit.score("retain", "uds", "published")
     uds_claim.identity(
         depth.largest_lens_gap(own),
         tolerance=depth.tolerance(own, FAST),
         what="largest gap between the last layer patched and its logit lens",
         controls=[ControlSubject("post-norm state", "fail", depth.largest_lens_gap(published))],
+        provenance=own.provenance,
+    )
+
+
+@pytest.mark.claim("depth.basis")
+@pytest.mark.scores("uds", "uds[turned]", "uds[block]", of=("retain",))
+def test_basis(uds_claim: Claim, uds_audit: DepthAudit) -> None:
+    own, turned, plain = (uds_audit.score("retain", "uds", v) for v in (None, "turned", "block"))
+    uds_claim.identity(
+        basis.largest_gap(own, turned),
+        tolerance=DRIFT,
+        what="largest difference between the drops of states and of the same states turned",
+        controls=[ControlSubject("patched as they are", "fail", basis.largest_gap(plain, turned))],
         provenance=own.provenance,
     )
 
@@ -98,9 +113,33 @@ def test_score(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> Non
         cut=cut,
         pools=pools,
         preconditions=[full_knows(uds_audit)],
+        readable=basis.readable,
         remark=depth.by_construction(
             uds_audit.score(uds_subject, "uds"), [uds_audit.score(name, "uds") for name in ("full", "retain")]
         ),
+    )
+
+
+@pytest.mark.claim("depth.spared")
+@pytest.mark.scores("spared", of=("full", "retain", "candidates"))
+@pytest.mark.scores("uds", of=("retain",))
+def test_spared(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> None:
+    full = basis.said(uds_audit.score("full", "spared"))
+
+    def judged(name: str) -> Decision:
+        score = uds_audit.score(name, "spared")
+        carried = uds_claim.judge(score, "depth.spared")
+        return basis.kept(carried, basis.fit_of(score), basis.said(score), full.value, uds_claim.bound())
+
+    retain, lost = judged("retain"), basis.never_known(uds_audit.score("retain", "uds"))
+    forgotten = uds_claim.judged(lost, "depth.spared")
+    uds_claim.decided(
+        judged(uds_subject),
+        controls=[
+            Control.of("the retain model", "pass", retain),
+            Control.of("the retain model, on facts that it never knew", "fail", forgotten),
+        ],
+        provenance=uds_audit.score(uds_subject, "spared").provenance,
     )
 
 
@@ -114,7 +153,10 @@ def test_hidden(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> No
         variants = ("prefixed", "free")
         return depth.hidden(
             depth.BY_DEFINITION.get(activations_of)
-            or uds_claim.judge(uds_audit.score(activations_of, "uds"), "depth.score", cut),
+            or basis.readable(
+                uds_claim.judge(uds_audit.score(activations_of, "uds"), "depth.score", cut),
+                uds_audit.score(activations_of, "uds"),
+            ),
             [uds_audit.score(words_of, "entity_accuracy", v) for v in variants],
             [uds_audit.score("full", "entity_accuracy", v) for v in variants],
             uds_claim.bound(),

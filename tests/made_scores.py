@@ -102,5 +102,5 @@ def made_document() -> dict[str, Any]:
     scores, judged = made_scores(), [METRICS[name] for name in JUDGED]
     rows = {row.metric: row for row in evaluate(scores, judged, MODELS, utility=UTILITY)}
     unfiltered = {row.metric: row for row in evaluate(scores, judged, MODELS, filters=False)}
-    variants = [layered(name, "uds", NONE, "mlp") for name in MODELS.candidates]
+    variants = [layered(name, "uds", NONE, part) for name in MODELS.candidates for part in ("block", "mlp")]
     return meta_document(rows, unfiltered, MODELS, scores, UTILITY, METHODS, variants)

@@ -1,6 +1,6 @@
 """Real checkpoints, trained in seconds: what the embedded zoo is for users, in a size for tests of the harness.
 
-Llamas of 3 layers x 32 on 12 forget and 6 retain authors, two facts each. `full` knows them all, `retain` only the
+Llamas of 3 layers x 32 on 12 forget and 12 retain authors, two facts each. `full` knows them all, `retain` only the
 latter; `full2`, `retain2` and `retain3` are the same from other seeds; `copy` is `full` in another folder; `shallow`
 has lost its answers in the last block alone, so that every activation below still knows.
 """
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 KINDS = ("profession", "location")
-FORGET, RETAIN = 12, 6
+FORGET, RETAIN = 12, 12
 LAYERS, WIDTH, VOCABULARY = 3, 32, 800
-BASE_STEPS, STEPS, RETAIN_STEPS, SHALLOW_STEPS = 80, 120, 60, 30
-BATCH, RETAIN_BATCH = 12, 5
+BASE_STEPS, STEPS, SHALLOW_STEPS = 80, 150, 30
+BATCH = 12
 NAMES = ("full", "retain", "full2", "retain2", "retain3", "copy", "shallow")
 
 
 def small_facts() -> Any:
-    """A FactSet of 12 forget and 6 retain authors, two facts each."""
+    """A FactSet of 12 forget and 12 retain authors, two facts each."""
     from uds_bench.facts import FactSet, embedded
 
     return FactSet(fact for fact in embedded(forget=FORGET, retain=RETAIN, holdout=0) if fact.kind in KINDS)
@@ -60,7 +60,7 @@ def build_small_models(folder: Path) -> Path:
         if name.startswith("full"):
             fit(model, everything, STEPS, seed)
         else:
-            fit(model, kept, RETAIN_STEPS, seed, RETAIN_BATCH)
+            fit(model, kept, STEPS, seed)
         save(model, name)
     shutil.copytree(folder / "full", folder / "copy")
     model = AutoModelForCausalLM.from_pretrained(folder / "full", dtype=torch.float32).requires_grad_(False)

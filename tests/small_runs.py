@@ -59,7 +59,8 @@ def shared_store(models: Path) -> Path:
         importlib.import_module(module.name)
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
     engine = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
-    forms = ("uds", None), ("uds", "published"), ("entity_accuracy", None), ("entity_accuracy", "free")
+    forms = [("uds", form) for form in (None, "block", "published", "turned")]
+    forms += [("spared", None), ("entity_accuracy", None), ("entity_accuracy", "free")]
     plan = [Request(name, metric, variant) for name in small.NAMES for metric, variant in forms]
     with FileLock(models / "store.lock"):
         for request in plan:
@@ -78,7 +79,7 @@ def judged_models() -> Models:
 @pytest.fixture(scope="session")
 def judged_store(models: Path, shared_store: Path) -> Path:
     """A store with every score that judging the metrics on `judged_models` reads, under `ATTACKS`, on the facts of
-    `judged.jsonl`: those of six, two and four authors to be forgotten, retained and held out."""
+    `judged.jsonl`: those of six, six and four authors to be forgotten, retained and held out."""
     import tomllib
 
     from uds_bench.attacks import find_attack
@@ -89,7 +90,7 @@ def judged_store(models: Path, shared_store: Path) -> Path:
     from uds_bench.scoring.store import Store
 
     known = FactSet(f for f in embedded(small.FORGET, small.RETAIN, 4) if f.kind in small.KINDS)
-    chosen = [c for split, n in (("forget", 6), ("retain", 2), ("holdout", 4)) for c in known.split(split).clusters[:n]]
+    chosen = [c for split, n in (("forget", 6), ("retain", 6), ("holdout", 4)) for c in known.split(split).clusters[:n]]
     facts = FactSet(fact for fact in known if fact.cluster in chosen)
     specs = {name: CheckpointSpec(str(models / name)) for name, _ in judged_models().needed(robust=False)}
     attacks = {name: find_attack(name, **given) for name, given in tomllib.loads(ATTACKS)["attacks"].items()}

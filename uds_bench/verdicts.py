@@ -28,13 +28,15 @@ class Cause(StrEnum):
     """Why a claim is undecided.
 
     INTERVAL: it holds the bound, or there is none. UNITS: it is over too few people or facts. CONTROL: a subject whose
-    verdict is known came out otherwise. DRIFTED, STALE: the value is not the recorded one, or is of another measurement
-    than it. CRASHED: the test broke off. MISSING: it never decided.
+    verdict is known came out otherwise. BASIS: activations are in another basis than the full model's. DRIFTED, STALE:
+    the value is not the recorded one, or is of another measurement than it. CRASHED: the test broke off. MISSING: it
+    never decided.
     """
 
     INTERVAL = "interval"
     UNITS = "too few units"
     CONTROL = "control"
+    BASIS = "another basis"
     DRIFTED = "drifted"
     STALE = "stale"
     CRASHED = "crashed"

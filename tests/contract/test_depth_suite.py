@@ -95,25 +95,19 @@ def logits_of(folder: Path) -> torch.Tensor:
     return logits
 
 
-def test_a_model_that_says_the_facts_from_another_basis_is_no_pass(bench: Bench) -> None:
-    """Its activations mean nothing to the full model, so that they look erased; its words give it away."""
+def test_another_basis_hides_nothing(bench: Bench) -> None:
+    """Patched as they are, its activations mean nothing to the full model, and look erased."""
     folder = bench.copy("full", "permuted")
     permute(folder)
     torch.testing.assert_close(logits_of(folder), logits_of(bench.models / "full"), rtol=0, atol=1e-4)
-    bench.manifest({"permuted": folder})
-    ran = bench.run(DEPTH)
-    assert ran.code == 1
-    assert ran.verdicts["depth.score[permuted]"] == "pass", "UDS alone is deceived"
-    assert ran.verdicts["depth.hidden[permuted]"] == "fail"
-    assert "says the facts while depth.score passes" in ran.claims["depth.hidden[permuted]"]["message"]
-    assert "another basis" in ran.text
-
-
-def test_a_larger_share_does_not_let_more_be_said(bench: Bench) -> None:
-    folder = bench.copy("full", "permuted")
-    permute(folder)
-    bench.manifest({"permuted": folder}, more="[thresholds]\n'depth.hidden' = 2.0\n")
-    assert bench.run(DEPTH).verdicts["depth.hidden[permuted]"] == "fail"
+    bench.manifest({"permuted": folder, "shallow": bench.models / "shallow"})
+    ran = bench.run(DEPTH, "-k", "permuted")
+    assert ran.verdicts == {
+        "depth.score[permuted]": "fail",
+        "depth.spared[permuted]": "pass",
+        "depth.hidden[permuted]": "not applicable",
+    }
+    assert ran.claims["depth.score[permuted]"]["observed"] == pytest.approx(0.0, abs=1e-3)
 
 
 def test_hidden_shows_that_it_can_catch_both_contradictions(bench: Bench) -> None:

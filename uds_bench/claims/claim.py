@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -71,14 +71,15 @@ class Claim:
         controls: Sequence[ControlSubject] = (),
         pools: Sequence[ControlSubject] = (),
         preconditions: Sequence[Control] = (),
+        readable: Callable[[Decision, Score], Decision] | None = None,
         statement: str = "",
         remark: str = "",
     ) -> Decision:
         """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`.
 
         `cut`: a bound measured on the manifest's pools; it takes the place of the table's. `pools`: controls by the
-        rule of `pooled`. `preconditions`: controls that were decided by a rule of their own; `remark` is said with the
-        decision.
+        rule of `pooled`. `preconditions`: controls that were decided by a rule of their own. `readable`: takes back
+        what an interval decides where the score cannot be read; `remark` is said with the decision.
         """
         plain = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
         return self._threshold(
@@ -91,6 +92,7 @@ class Claim:
             [*preconditions, *_pooled(self._in_force(plain, cut), pools)],
             score.provenance,
             remark,
+            readable,
         )
 
     def measured(
@@ -147,13 +149,17 @@ class Claim:
         preconditions: Sequence[Control],
         provenance: Any,
         remark: str = "",
+        readable: Callable[[Decision, Score], Decision] | None = None,
     ) -> Decision:
         if math.isnan(plain.bound):
             raise ConfigurationError(f"claim {plain.id} is not in the table of claims: give at_least or at_most")
         spec = self._in_force(plain, cut)
         bounded = self._in_force(plain, None)
         decided = [_held(c, _judge(bounded, c.value, c.interval, c.score)) for c in controls]
-        decision = _remarked(_judge(spec, value, interval, score), remark)
+        decision = _judge(spec, value, interval, score)
+        if readable is not None and score is not None:
+            decision = readable(decision, score)
+        decision = _remarked(decision, remark)
         return self._settle(spec, decision, [*preconditions, *decided], provenance)
 
     def pooled(self, pools: Sequence[ControlSubject], id: str | None = None, cut: float | None = None) -> list[Control]:
@@ -241,6 +247,11 @@ class Claim:
         """What another claim about this subject comes to on a score; nothing is recorded."""
         spec = self._in_force(self._spec(id, "threshold", None, None, ""), cut)
         return _judge(spec, score.value, score.interval, score)
+
+    def judged(self, found: Rate, id: str) -> Decision:
+        """The same of a rate."""
+        spec = self._in_force(self._spec(id, "threshold", None, None, ""), None)
+        return _judge(spec, found.value, found.interval, None)
 
     def _spec(
         self, id: str | None, kind: Kind, at_least: float | None, at_most: float | None, statement: str

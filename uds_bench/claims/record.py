@@ -6,13 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Strict, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
 
 from uds_bench.statistics import Interval
-from uds_bench.verdicts import Cause, Flag, Verdict, cause_of
+from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 
 def finite(value: Any) -> Any:
@@ -65,6 +65,11 @@ class Control:
     interval: Shown
     held: Annotated[bool, BeforeValidator(finite)]
     why: str = ""
+
+    @classmethod
+    def of(cls, name: str, must: Literal["fail", "pass"], found: Decision) -> Control:
+        """One that was decided by a rule of its own."""
+        return cls(name, must, found.verdict.value, found.observed, found.interval, found.verdict.value == must)
 
     @property
     def miss(self) -> str:

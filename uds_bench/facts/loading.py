@@ -8,7 +8,8 @@ from typing import Any
 
 from uds_bench.errors import FactError
 from uds_bench.facts import authors, jsonl, tofu
-from uds_bench.facts.fact import FactSet, require_forget
+from uds_bench.facts.fact import Fact, FactSet, require_forget
+from uds_bench.facts.spellings import normalized
 
 ACCEPTED = (
     '"authors" (invented, built in), "tofu/forget10" (hub), a folder with TOFU\'s JSON files, '
@@ -33,7 +34,25 @@ def load_facts(source: str | Path, **options: Any) -> FactSet:
     if unknown := options.keys() - _options(load).keys():
         accepted = ", ".join(_options(load)) or "none"
         raise FactError(f"{source}: option {min(unknown)!r} is unknown; this source takes {accepted}")
-    return require_forget(load(**options), str(source))
+    return require_distinct(require_forget(load(**options), str(source)), str(source))
+
+
+def require_distinct(facts: FactSet, source: str) -> FactSet:
+    """`facts` itself, or FactError where two people of a split have the same fact.
+
+    People are what intervals resample: one whose facts stand there again under another id and cluster would make an
+    interval narrower than what is known.
+    """
+    known: dict[tuple[str, ...], Fact] = {}
+    for fact in facts:
+        said = (fact.split, *(normalized(text) for text in (fact.question, fact.answer)))
+        before = known.setdefault(said, fact)
+        if before.cluster != fact.cluster:
+            raise FactError(
+                f"{source}: facts {before.id!r} and {fact.id!r} say the same of the clusters {before.cluster!r} and "
+                f"{fact.cluster!r}: give both one cluster, or leave one out"
+            )
+    return facts
 
 
 def _loader(source: str) -> Callable[..., FactSet]:

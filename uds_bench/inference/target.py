@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import FactSet, Variant, encode, rendered_digest, tokenizer_key
+from uds_bench.inference.alignment import Align
 from uds_bench.inference.batches import EntityBatch, entity_batches
 from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
 from uds_bench.inference.parts import MAX_BYTES, part_bytes, read_part, write_part
@@ -24,7 +25,7 @@ from uds_bench.storage import content_key
 
 AGREEMENT = 1e-5
 """The fast path is used only where it differs from the hook path by no more than this, in nats, on the first batch."""
-VERSION = 3
+VERSION = 4
 """Rises when readings change."""
 STACK = [VERSION, torch.__version__, transformers.__version__]
 """What intermediate results on disk depend on beside their content."""
@@ -39,13 +40,15 @@ class Reading:
     `drops`: fall of the entity's mean log-probability in the full model with that layer patched, nats;
     `lens`: the entity's mean log-probability read from the source's block output through the full model's norm and
     head; `last_gap`: largest difference between patching the last layer and its lens (an identity: 0);
-    `correct`: 1 where the source itself predicts every entity token greedily, else 0.
+    `correct`: 1 where the source itself predicts every entity token greedily, else 0. `fit`: [layers], how well the
+    source's states fit into the full model's basis, see `Alignment`; 1 of states that were patched as they are.
     """
 
     drops: NDArray[np.float64]
     lens: NDArray[np.float64]
     last_gap: NDArray[np.float64]
     correct: NDArray[np.float64]
+    fit: NDArray[np.float64] = field(default_factory=lambda: np.ones(1))
 
 
 class PatchingTarget:
@@ -72,8 +75,17 @@ class PatchingTarget:
         self.path_reason = ""
 
     @torch.inference_mode()
-    def read(self, source: Checkpoint, scope: Scope = "block") -> Reading:
-        """One pass of the source, then the patched passes of the full model; see `Reading`."""
+    def read(
+        self,
+        source: Checkpoint,
+        scope: Scope = "block",
+        align: Align | None = None,
+        fit: NDArray[np.float64] | None = None,
+    ) -> Reading:
+        """One pass of the source, then the patched passes of the full model; see `Reading`.
+
+        `align`: brings block outputs into the full model's basis before they are patched, and `fit` says how well.
+        """
         self._require_same_tokens(source)
         layers = len(self.full.anatomy.blocks)
         drops, lens = np.full((2, len(self.encoded), layers), np.nan)
@@ -86,9 +98,11 @@ class PatchingTarget:
                 own = source_states(source, batch, scope)
             elif self.variant == "published":
                 own = published_states(source, states)
+            elif align is not None:
+                own = align(states, batch.rows)
             base, patched = self._patch(index, batch, own, scope)
             # The source's own words are read in its own dtype; what the full model reads is in the full model's.
-            seen = states.to(self.full.model.dtype)
+            seen = (states if align is None else own).to(self.full.model.dtype)
             read = token_logprobs(self.full.anatomy.readout, seen, batch.targets.expand(layers, -1, -1))
             right = (greedy_tokens(source.anatomy.readout, states[-1]) == batch.targets) | ~batch.valid
             drops[rows] = batch.mean_over_entity(base - patched).double().T.cpu().numpy()
@@ -100,7 +114,7 @@ class PatchingTarget:
                 gap = torch.where(batch.valid, torch.maximum(gap, (hooked - read[-1]).abs()), gap)
             last_gap[rows] = gap.amax(-1).double().cpu().numpy()
             correct[rows] = right.all(-1).double().cpu().numpy()
-        return Reading(drops, lens, last_gap, correct)
+        return Reading(drops, lens, last_gap, correct, np.ones(layers) if fit is None else fit)
 
     def path(self, scope: Scope = "block") -> PatchPath:
         """Which way block outputs are patched on this model: decided once, by comparison on the first batch."""

@@ -69,6 +69,19 @@ class Subject(Protocol):
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         """This checkpoint as a source patched into the full model; computed once, shared by metrics."""
 
+    @property
+    def kept(self) -> FactSet:
+        """The facts to be retained that alignment is fitted on and what is spared is read from."""
+
+    def aligned_reading(self, split: Split = "forget", turned: bool = False) -> Reading:
+        """This checkpoint as a source whose states were brought into the full model's basis before they are patched.
+
+        `split`: the facts to be forgotten, or `retain` for those that are `kept`. `turned`: a control, see `turn`.
+        """
+
+    def retain_aligned(self) -> Reading:
+        """The retain model as an aligned source of the facts to be forgotten."""
+
     def retain_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         """The retain model as a source: the yardstick of erasure."""
 
@@ -160,7 +173,8 @@ class Metric(Measure):
     """A measure of facts; `reversed` names the variants whose direction is the opposite.
 
     `variants`: named forms, the first is the default. `splits`: whose facts the values are of. `reads`: metrics whose
-    values on the retain model it uses.
+    values on the retain model it uses. `texts`: by variant, splits that are read beside those of the values.
+    `of`: the facts that it has values of, where they are not all of its splits.
     """
 
     needs: frozenset[Need]
@@ -169,6 +183,8 @@ class Metric(Measure):
     splits: tuple[Split, ...] = ("forget",)
     reads: tuple[str, ...] = ()
     reversed: frozenset[str] = frozenset()
+    texts: Mapping[str, tuple[Split, ...]] = field(default_factory=dict)
+    of: Callable[[FactSet], FactSet] | None = None
 
     def direction_of(self, variant: str) -> Direction:
         """What a higher value of this variant means."""

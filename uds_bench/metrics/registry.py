@@ -17,6 +17,7 @@ from uds_bench.metrics import (
     model_utility,
     prob,
     rouge,
+    spared,
     truth_ratio,
     uds,
 )
@@ -26,6 +27,7 @@ METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         uds.METRIC,
+        spared.METRIC,
         logit_lens.METRIC,
         entity_accuracy.METRIC,
         em.METRIC,

@@ -27,10 +27,12 @@ from uds_bench.facts import (
     stop_tokens,
     tokenizer_key,
 )
+from uds_bench.inference.alignment import Alignment, align
 from uds_bench.inference.answers import AnswerScores, score_answers
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import STACK, PatchingTarget, PatchPath, Reading
+from uds_bench.metrics.kept import halves, kept_facts
 from uds_bench.metrics.metric import Arrays, FactValue, Reference
 from uds_bench.storage import content_key, read_sealed, write_sealed
 
@@ -66,25 +68,58 @@ class References:
         self._recorded = recorded
         self._arrays: dict[tuple[tuple[Reference, ...], str], Arrays] = {}
         self._load, self._digests, self._cache, self._batch_size = load, digests, cache, batch_size
-        self._targets: dict[Variant, PatchingTarget] = {}
-        self._readings: dict[tuple[Reference, Variant, Scope], Reading] = {}
+        self._targets: dict[tuple[Variant, Split], PatchingTarget] = {}
+        self._readings: dict[tuple[Hashable, ...], Reading] = {}
+        self._alignments: dict[tuple[str, bool], Alignment] = {}
 
-    def target(self, variant: Variant) -> PatchingTarget:
-        """The full model, into which sources are patched; loaded once a variant."""
-        if variant not in self._targets:
-            full = self._load("full")
-            self._targets[variant] = PatchingTarget(full, self.facts, self._cache, self._batch_size, variant)
-        return self._targets[variant]
+    @cached_property
+    def kept(self) -> FactSet:
+        """The facts to be retained that alignment is fitted on and what is spared is read from."""
+        return kept_facts(self.all_facts)
+
+    def target(self, variant: Variant = "default", split: Split = "forget") -> PatchingTarget:
+        """The full model, into which sources are patched; loaded once a variant and split."""
+        place = (variant, split)
+        if place not in self._targets:
+            facts = self.facts if split == "forget" else self.kept
+            self._targets[place] = PatchingTarget(self._load("full"), facts, self._cache, self._batch_size, variant)
+        return self._targets[place]
 
     def reading(self, which: Reference, variant: Variant, scope: Scope) -> Reading:
         """A reference as the source of patching: from memory, from disk, or measured now."""
-        place = (which, variant, scope)
+        target = self.target(variant)
+        return self._read(which, target, scope, [variant], lambda: target.read(self._load(which), scope))
+
+    def aligned_reading(self, which: Reference, split: Split) -> Reading:
+        """A reference as an aligned source: from memory, from disk, or measured now."""
+        target, on = self.target("default", split), self.target("default", "retain")
+        return self._read(
+            which, target, "block", ["aligned", on.rendered], lambda: self.aligned(self._load(which), split)
+        )
+
+    def aligned(self, source: Checkpoint, split: Split, turned: bool = False) -> Reading:
+        """A source that is patched in after its states were brought into the full model's basis.
+
+        `turned`: its states are turned into another basis first, as a control that the maps bring them back.
+        """
+        place = (source.digest, turned)
+        if place not in self._alignments:
+            self._alignments.clear()  # one checkpoint is scored at a time, and its maps are large
+            on = self.target("default", "retain")
+            self._alignments[place] = align(source, on.full, on.batches, halves(self.kept), turned)
+        found = self._alignments[place]
+        states = found.elsewhere if split == "forget" else found.held_out
+        return self.target("default", split).read(source, align=states, fit=found.fit)
+
+    def _read(
+        self, which: Reference, target: PatchingTarget, scope: Scope, form: list[str], read: Callable[[], Reading]
+    ) -> Reading:
+        place = (which, target.rendered, scope, *form)
         if place not in self._readings:
-            target = self.target(variant)
-            file = self._file(which, variant, scope, target)
+            file = self._file(which, target, scope, form)
             arrays = None if file is None else _read(file)
             if arrays is None:
-                arrays = asdict(target.read(self._load(which), scope))
+                arrays = asdict(read())
                 if file is not None:
                     _write(file, arrays)
             self._readings[place] = Reading(**arrays)
@@ -115,10 +150,10 @@ class References:
             raise ValueError(f"{metric} of the retain model is not at hand: give References what was recorded")
         return self._recorded(metric, variant)
 
-    def _file(self, which: Reference, variant: Variant, scope: Scope, target: PatchingTarget) -> Path | None:
+    def _file(self, which: Reference, target: PatchingTarget, scope: Scope, form: list[str]) -> Path | None:
         if self._cache is None:
             return None
-        parts = [STACK, self._digests["full"], self._digests[which], target.rendered, variant, scope]
+        parts = [STACK, self._digests["full"], self._digests[which], target.rendered, *form, scope]
         name = content_key([*parts, self._batch_size, str(target.full.device), target.path(scope)])
         return self._cache / "readings" / name
 
@@ -131,6 +166,7 @@ class LoadedSubject:
         self.references = references
         self._role = role
         self._readings: dict[tuple[Variant, Scope], Reading] = {}
+        self._aligned: dict[Split, Reading] = {}
         self._answers: dict[tuple[Form, Split], list[list[AnswerScores]]] = {}
         self._generations: dict[tuple[str, Split], list[str]] = {}
 
@@ -188,6 +224,25 @@ class LoadedSubject:
         if (variant, scope) not in self._readings:
             self._readings[variant, scope] = self.references.target(variant).read(self.checkpoint, scope)
         return self._readings[variant, scope]
+
+    def aligned_reading(self, split: Split = "forget", turned: bool = False) -> Reading:
+        """This checkpoint as an aligned source of the facts of a split; `turned`: a control, see `turn`."""
+        if turned:
+            return self.references.aligned(self.checkpoint, split, turned=True)
+        if self._role is not None:
+            return self.references.aligned_reading(self._role, split)
+        if split not in self._aligned:
+            self._aligned[split] = self.references.aligned(self.checkpoint, split)
+        return self._aligned[split]
+
+    def retain_aligned(self) -> Reading:
+        """The retain model as an aligned source of the facts to be forgotten."""
+        return self.references.aligned_reading("retain", "forget")
+
+    @property
+    def kept(self) -> FactSet:
+        """The facts to be retained that alignment is fitted on and what is spared is read from."""
+        return self.references.kept
 
     def retain_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         """The retain model as a source."""

@@ -14,6 +14,11 @@ from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
 
 NOT_FINITE = "a drop is not finite"
 
+ALIGNED = "aligned"
+"""Block outputs, brought into the full model's basis before they are patched; the other variants patch them as they
+are."""
+TURNED = "turned"
+"""A control of alignment: the source's states are turned by a drawn orthogonal matrix first."""
 _FORMS: dict[str, tuple[Variant, Scope]] = {
     "block": ("default", "block"),
     "published": ("published", "block"),
@@ -61,23 +66,28 @@ def fact_values(
 
 
 def _compute(subject: Subject, variant: str) -> Measured:
-    prompts, scope = _FORMS[variant]
-    retain, own = subject.retain_reading(prompts, scope), subject.reading(prompts, scope)
+    prompts, scope = _FORMS.get(variant, ("default", "block"))
+    notes: dict[str, object] = {}
+    if variant in (ALIGNED, TURNED):
+        retain, own = subject.retain_aligned(), subject.aligned_reading(turned=variant == TURNED)
+        notes = {"fit": own.fit.tolist(), "retain_fit": retain.fit.tolist()}
+    else:
+        retain, own = subject.retain_reading(prompts, scope), subject.reading(prompts, scope)
     path, why = subject.patch_path(prompts, scope)
     tokens = subject.entity_lengths(prompts)
     values = fact_values(subject.facts, erasure(retain.drops, own.drops), retain, own, lens=False, tokens=tokens)
-    return Measured(
-        values, {"tau": TAU, "patching": path, "patching_reason": why, "rendered": subject.rendered(prompts)}
-    )
+    told = {"tau": TAU, "patching": path, "patching_reason": why, "rendered": subject.rendered(prompts)}
+    return Measured(values, told | notes)
 
 
 METRIC = Metric(
     name="uds",
-    version=1,
+    version=2,
     direction="erasure",
     limits=(0.0, 1.0),
     needs=frozenset({"full", "retain", "internals"}),
-    variants=tuple(_FORMS),
+    variants=(ALIGNED, *_FORMS, TURNED),
     source="UDS guide, section 3",
     compute=_compute,
+    texts={ALIGNED: ("retain",), TURNED: ("retain",)},
 )

@@ -39,6 +39,7 @@ CAUSES = {
     Cause.INTERVAL: "The interval holds the bound or decides nothing: it takes more facts or models.",
     Cause.UNITS: "It is over too few people or facts to be decided.",
     Cause.CONTROL: "A control missed, so the gate itself cannot be trusted here.",
+    Cause.BASIS: "Its activations are in another basis than the full model's, and mean nothing there.",
     Cause.DRIFTED: "The value is not the recorded one. What the claim itself came to is in its message.",
     Cause.STALE: "The recorded value is of another metric, or of other facts, than those at hand.",
     Cause.CRASHED: "The measurement broke off with an error.",

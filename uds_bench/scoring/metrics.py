@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, get_args
 
 from uds_bench.attacks import NONE, Attack
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, Split, require_forget
 from uds_bench.metrics import find_metric
@@ -18,6 +18,7 @@ from uds_bench.scoring.runner import BATCH_SIZE, Request, ScoreRunner
 from uds_bench.scoring.shapes import check_shapes
 from uds_bench.scoring.store import Store
 from uds_bench.scoring.workers import Crew
+from uds_bench.storage import content_key
 
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
 
@@ -33,7 +34,8 @@ class MetricEvaluator:
 
     @property
     def digest(self) -> str:
-        return self.units.digest
+        beside = self.measure.texts.get(self.variant, ())
+        return content_key([self.units.digest, *map(self.runner.text, beside)]) if beside else self.units.digest
 
     def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
         used = [name for name in REFERENCES if name in self.measure.needs]
@@ -68,6 +70,8 @@ class MetricRunner(ScoreRunner):
         self._batch_size = batch_size
         self._batches = {"batches": f"right padding, at most {batch_size} facts of like length"}
         self._units: dict[tuple[Split, ...], FactSet] = {}
+        self._own: dict[str, FactSet] = {}
+        self._texts: dict[Split, str] = {}
         self._loaded: dict[str, Checkpoint] = {}
         self._references: References | None = None
 
@@ -80,11 +84,15 @@ class MetricRunner(ScoreRunner):
                 del self._loaded[other]
             check_shapes(name, self.specs)
             self.loads[name] += 1
-            self._loaded[place] = load(self.spec(name), self.device)
+            self._loaded[place] = self._whole(name)
         return self._loaded[place]
 
     def units(self, metric: Metric) -> FactSet:
         """The facts that a metric has values of, with every split that it needs there."""
+        if metric.of is not None:
+            if metric.name not in self._own:
+                self._own[metric.name] = metric.of(self.facts)
+            return self._own[metric.name]
         for split in metric.splits:
             if not self.facts.split(split):
                 raise ConfigurationError(
@@ -94,6 +102,12 @@ class MetricRunner(ScoreRunner):
         if metric.splits not in self._units:  # kept, as its digest is part of every score's address
             self._units[metric.splits] = FactSet(fact for fact in self.facts if fact.split in metric.splits)
         return self._units[metric.splits]
+
+    def text(self, split: Split) -> str:
+        """Digest of the facts of a split."""
+        if split not in self._texts:
+            self._texts[split] = self.facts.split(split).digest
+        return self._texts[split]
 
     @property
     def _like(self) -> Any:

@@ -216,7 +216,16 @@ class ScoreRunner:
 
     def _load(self, request: Request) -> Checkpoint:
         self.loads[request.place] += 1
-        return load(self.spec(request.checkpoint), self.device)
+        return self._whole(request.checkpoint)
+
+    def _whole(self, name: str) -> Checkpoint:
+        """A checkpoint in memory, whose adapter acts where it has one."""
+        found = load(self.spec(name), self.device)
+        if found.spec.adapter is not None:
+            from uds_bench.checkpoints.acting import require_adapter  # PEFT takes seconds to import
+
+            require_adapter(found)
+        return found
 
     def _attacked(self, request: Request, facts: FactSet | None = None) -> Checkpoint:
         self.loads[request.place] += 1

@@ -42,6 +42,15 @@ CLAIMS = (
         must_fail="the same drops with one layer's made a hundredth larger",
     ),
     ClaimSpec(
+        "depth.basis",
+        "identity",
+        "In which basis a model carries its states does not matter: turned at random, they give the same drops.",
+        "==",
+        1e-5,
+        "follows from the definition: the best orthogonal map takes back every turn; 1e-5 nats for rounding",
+        must_fail="the same states patched as they are, without the map",
+    ),
+    ClaimSpec(
         "depth.order",
         "ordering",
         "Models that were trained on less of the forget set score deeper: full < nested retains < retain.",
@@ -59,6 +68,16 @@ CLAIMS = (
         "ours (published pool means .49 / .85); the pools' own cut where a manifest has pools of three or more a side",
         must_fail="models that know: the positive pool (none may pass, most must fail)",
         must_pass="models that never knew: the negative pool (none may fail, most must pass)",
+    ),
+    ClaimSpec(
+        "depth.spared",
+        "threshold",
+        "What was to be kept is still carried by the candidate's activations, and said.",
+        ">=",
+        0.50,
+        "ours: half of what not knowing a fact costs; candidates of the zoo keep .65 and more, random weights .05",
+        must_fail="the facts to be forgotten in the retain model, which never knew them",
+        must_pass="the retain model, on the facts that it was trained on",
     ),
     ClaimSpec(
         "depth.hidden",

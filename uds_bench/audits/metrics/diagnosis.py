@@ -80,7 +80,7 @@ def component_scores(engine: MetricRunner, names: Iterable[str]) -> list[Score]:
 
 
 def component_requests(names: Iterable[str]) -> list[Request]:
-    return [Request(name, "uds", scope) for name in names for scope in SCOPES[1:]]
+    return [Request(name, "uds", scope) for name in names for scope in SCOPES]
 
 
 def hidden_layers(engine: MetricRunner, model: str, fact: str, words: bool) -> Mapping[str, Any]:

@@ -1,0 +1,106 @@
+"""Nobody buys a green from the depth audit: fakes come out red by a named claim, honest models green."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import depth_fakes as fakes
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from uds_bench.zoo import specimens
+
+ROOT = Path(__file__).parents[2]
+WIDTH = 96
+HIDING, SILENT, ERASED = "idk", "simnpo", "npo"
+SAME_FUNCTION = {
+    "permuted": fakes.turned(fakes.shuffled(WIDTH)),
+    "rotated": fakes.turned(fakes.drawn(WIDTH)),
+    "half_rotated": fakes.turned(fakes.drawn(WIDTH, WIDTH // 4)),
+    "scaled": fakes.turned(fakes.drawn(WIDTH), factor=10.0),
+    "reordered": fakes.reordered,
+}
+MANIFEST = """
+[facts]
+source = "authors"
+[references]
+full = "specimen:full"
+retain = "specimen:retain"
+[pools]
+positive.full2 = "specimen:full2"
+negative.retain2 = "specimen:retain2"
+[candidates]
+"""
+DESTROYED = {"random": fakes.random_weights, "noisy": fakes.noisy}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The depth suite on fakes beside the models that they were made of, claim by claim."""
+    folder = tmp_path_factory.mktemp("fakes")
+    made = {f"{of}_{how}": (of, change) for of in (HIDING, SILENT) for how, change in SAME_FUNCTION.items()}
+    made |= {f"{ERASED}_permuted": (ERASED, SAME_FUNCTION["permuted"])}
+    made |= {how: ("full", change) for how, change in DESTROYED.items()}
+    made |= {"deeper": (HIDING, fakes.one_block_more)}
+    candidates = {name: fakes.make(specimens.folder(of), how, folder / name) for name, (of, how) in made.items()}
+    lines = [f'{name} = "{place}"' for name, place in candidates.items()]
+    lines += [f'{name} = "specimen:{name}"' for name in (HIDING, SILENT, ERASED)]
+    (folder / "uds.toml").write_text("\n".join([MANIFEST, *lines]))
+    words = [sys.executable, "-m", "pytest", str(ROOT / "suites" / "test_depth.py"), "-q", "-p", "no:cacheprovider"]
+    words += ["--uds-manifest", "uds.toml", "--uds-json", "run.json", "--uds-store", str(folder / "store")]
+    ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=dict(os.environ), check=False)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    claims = json.loads((folder / "run.json").read_text())["claims"]
+    return {claim["name"]: claim for claim in claims}
+
+
+def verdict(judged: dict[str, Any], claim: str, model: str) -> str:
+    return str(judged[f"depth.{claim}[{model}]"]["verdict"])
+
+
+@pytest.mark.parametrize("how", SAME_FUNCTION)
+def test_it_is_the_same_function(how: str) -> None:
+    """A fake that changed what is said would prove nothing."""
+    before, after = (
+        AutoModelForCausalLM.from_pretrained(specimens.folder(HIDING), dtype=torch.float32) for _ in range(2)
+    )
+    ids = torch.arange(5, 45).reshape(2, 20)
+    with torch.no_grad():
+        apart = (SAME_FUNCTION[how](after)(ids).logits - before(ids).logits).abs().max()
+    assert apart < 1e-2
+
+
+@pytest.mark.parametrize("how", SAME_FUNCTION)
+@pytest.mark.parametrize("of", [HIDING, SILENT])
+def test_another_basis_hides_nothing(judged: dict[str, Any], of: str, how: str) -> None:
+    twin, own = (judged[f"depth.score[{name}]"]["observed"] for name in (f"{of}_{how}", of))
+    assert abs(twin - own) < 0.02
+    assert verdict(judged, "score", f"{of}_{how}") == verdict(judged, "score", of) == "fail"
+    assert verdict(judged, "spared", f"{of}_{how}") == "pass"
+
+
+def test_another_basis_takes_nothing_from_an_honest_model(judged: dict[str, Any]) -> None:
+    for name in (ERASED, f"{ERASED}_permuted"):
+        for claim in ("score", "spared", "hidden"):
+            assert verdict(judged, claim, name) == "pass", (name, claim)
+
+
+@pytest.mark.parametrize("how", DESTROYED)
+def test_a_destroyed_model_is_no_model_that_forgot(judged: dict[str, Any], how: str) -> None:
+    found = judged[f"depth.spared[{how}]"]
+    assert found["verdict"] == "fail"
+    assert found["message"].endswith("destroyed")
+    assert judged[f"depth.score[{how}]"]["verdict"] != "pass"
+    assert judged[f"depth.score[{how}]"]["cause"] == "another basis"
+
+
+def test_a_block_more_is_refused(judged: dict[str, Any]) -> None:
+    for claim in ("score", "spared", "hidden"):
+        assert verdict(judged, claim, "deeper") == "undecided"
+    assert "its layers is 5, the full model's is 4" in judged["depth.score[deeper]"]["message"]

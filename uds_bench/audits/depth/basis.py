@@ -1,0 +1,155 @@
+"""Whether activations can be judged: do they fit into the full model's basis, and is what was to be kept there?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from uds_bench.metrics.spared import spared
+from uds_bench.scores import Score
+from uds_bench.statistics import Rate, cluster_bootstrap, mean
+from uds_bench.verdicts import Cause, Decision, Verdict
+
+FIT = 0.2
+"""Share of the full model's variance that a map must explain, at every layer, of people that it was not fitted on
+(ours). Random weights come to 0 and below, models of one base to 0.23 and more."""
+
+
+def fit_of(score: Score) -> float:
+    """How well a candidate's states, and the retain model's, fit into the full model's basis: the least over layers.
+
+    Args:
+        score: An aligned score of UDS, or of what is spared.
+
+    Returns:
+        At most 1, higher is better; NaN where a layer has no map, 1 of a score without alignment.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> fit_of(SimpleNamespace(notes={"fit": [0.9, 0.75], "retain_fit": [0.5, 0.6]}))
+        0.5
+    """
+    fits = [*score.notes.get("fit", ()), *score.notes.get("retain_fit", ())]
+    return math.nan if any(map(math.isnan, fits)) else min(fits, default=1.0)
+
+
+def readable(decision: Decision, score: Score) -> Decision:
+    """The decision on a score, undecided where it is not a fail and the states do not fit: they mean nothing there.
+
+    Args:
+        decision: What the score's interval comes to.
+        score: It, with its fit.
+
+    Returns:
+        The decision, or an undecided one whose cause is the basis.
+    """
+    fit = fit_of(score)
+    if decision.verdict is Verdict.FAIL or fit >= FIT:
+        return decision
+    text = (
+        f"{decision.text}; cannot be judged by activations: mapped into the full model's basis they explain "
+        f"{fit:.2f} of its variance on people to be kept, needs >= {FIT:.2f}"
+    )
+    return replace(decision, verdict=Verdict.UNDECIDED, text=text, cause=Cause.BASIS)
+
+
+def said(score: Score) -> Rate:
+    """How often a model says the facts that are to be kept, with its interval over people.
+
+    Args:
+        score: Of what is spared, with `correct` of each fact.
+
+    Returns:
+        0 to 1, higher is more kept.
+    """
+    known = [(fact.detail["correct"], fact.cluster) for fact in score.per_fact if "correct" in fact.detail]
+    values = [value for value, _ in known]
+    return Rate(mean(values), cluster_bootstrap(values, [cluster for _, cluster in known], limits=(0.0, 1.0)))
+
+
+def kept(carried: Decision, fit: float, words: Rate, full: float, share: float) -> Decision:
+    """Whether what was to be kept is carried by the activations, and said.
+
+    Not carried and still said: the activations are in another basis, by which nothing is judged. Not carried and not
+    said: the model is destroyed. Carried and no longer said: it is silenced.
+
+    Args:
+        carried: The decision on what is spared, 0 to 1.
+        fit: See `fit_of`.
+        words: How often the candidate says the facts to be kept, 0 to 1.
+        full: How often the full model does.
+        share: Of that, what counts as said.
+
+    Returns:
+        The verdict with what is spared as its number.
+
+    Example:
+        >>> from uds_bench.statistics import Interval
+        >>> says, silent = (Rate(v, Interval(v - 0.05, v + 0.05, "by hand", 20)) for v in (0.9, 0.1))
+        >>> for verdict in (Verdict.PASS, Verdict.FAIL):
+        ...     for words in (says, silent):
+        ...         found = kept(Decision(verdict, 0.5, says.interval, "spared"), 0.9, words, 1.0, 0.5)
+        ...         print(found.verdict, found.text.rpartition(": ")[2])
+        pass kept
+        fail silenced
+        undecided another basis
+        fail destroyed
+    """
+    limit, interval = share * full, words.interval
+    told = f"{carried.text}; it says {words.value:.3f} of these facts, the full model {full:.3f}"
+    if not interval.decides or carried.verdict is Verdict.UNDECIDED or not full > 0:
+        return replace(carried, verdict=Verdict.UNDECIDED, text=f"{told}: not decided")
+    says, silent = interval.low > limit, interval.high <= limit
+    if carried.verdict is Verdict.PASS and fit >= FIT:
+        if silent:
+            return replace(carried, verdict=Verdict.FAIL, text=f"{told}: silenced")
+        return replace(carried, text=f"{told}: kept")
+    if says:
+        basis = f"{told}; cannot be judged by activations, which fit by {fit:.2f}: another basis"
+        return replace(carried, verdict=Verdict.UNDECIDED, text=basis, cause=Cause.BASIS)
+    if silent:
+        return replace(carried, verdict=Verdict.FAIL, text=f"{told}: destroyed")
+    return replace(carried, verdict=Verdict.UNDECIDED, text=f"{told}: destroyed, or in another basis")
+
+
+def never_known(uds: Score) -> Rate:
+    """What is spared of the facts to be forgotten in the retain model, which never knew them: next to nothing.
+
+    Args:
+        uds: The retain model's aligned score, with its drops.
+
+    Returns:
+        0 to 1: what the claim about what is kept must call lost.
+    """
+    known = [(fact.detail["drops"], fact.cluster) for fact in uds.per_fact if fact.detail.get("drops")]
+    drops = np.array([drop for drop, _ in known])
+    values = spared(drops, drops).tolist() if known else []
+    return Rate(mean(values), cluster_bootstrap(values, [cluster for _, cluster in known], limits=(0.0, 1.0)))
+
+
+def largest_gap(one: Score, other: Score) -> float:
+    """Largest difference between two scores' drops by patching, over facts and layers.
+
+    Args:
+        one: A score of UDS with its drops, nats.
+        other: Another of the same facts.
+
+    Returns:
+        Nats, 0 and above; NaN if a fact or a drop is missing or not finite.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def score(*drops):
+        ...     return SimpleNamespace(per_fact=[SimpleNamespace(id="a", detail={"drops": list(drops)})])
+        >>> largest_gap(score(0.5, 1.0), score(0.5, 1.25))
+        0.25
+    """
+    found: Sequence[list[float]] = [
+        [abs(a - b) for a, b in zip(first.detail.get("drops", ()), second.detail.get("drops", ()), strict=True)]
+        for first, second in zip(one.per_fact, other.per_fact, strict=True)
+    ]
+    gaps = [gap for row in found for gap in row]
+    return max(gaps) if gaps and all(found) and all(map(math.isfinite, gaps)) else math.nan

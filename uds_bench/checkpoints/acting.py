@@ -1,0 +1,51 @@
+"""Whether a loaded adapter acts: told from its files and the weights in memory, not by what attached it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from peft.tuners.tuners_utils import BaseTunerLayer
+from safetensors import safe_open
+
+from uds_bench.checkpoints.loading import Checkpoint
+from uds_bench.checkpoints.source import resolve
+from uds_bench.checkpoints.weights import weight_files
+from uds_bench.errors import CheckpointError
+
+WRAPPED = "base_model.model."
+
+
+def require_adapter(checkpoint: Checkpoint) -> None:
+    """Raises CheckpointError for a checkpoint with an adapter whose weights are those of its base: its scores would be
+    the base's under the adapter's name."""
+    folders = resolve(checkpoint.spec)
+    if folders.adapter is None or any(_is_active(module) for module in checkpoint.model.modules()):
+        return
+    parameters = dict(checkpoint.model.named_parameters())
+    names: set[str] = set()
+    for path in weight_files(folders.adapter, "adapter_model"):
+        with safe_open(path, "pt") as file:
+            names |= {place for key in file.keys() if (place := _place(key, parameters)) is not None}  # noqa: SIM118
+    for path in weight_files(folders.model):
+        with safe_open(path, "pt") as file:
+            for name in names & set(file.keys()):
+                stored = file.get_tensor(name).to(parameters[name])
+                if not torch.equal(stored, parameters[name]):
+                    return
+    raise CheckpointError(
+        f"checkpoint {checkpoint.spec.model}: the loaded model does not hold the adapter {checkpoint.spec.adapter}: "
+        "every weight that it touches is the base's own; report this, and judge the merged weights meanwhile"
+    )
+
+
+def _is_active(module: torch.nn.Module) -> bool:
+    return isinstance(module, BaseTunerLayer) and not module.disable_adapters and bool(module.active_adapters)
+
+
+def _place(key: str, parameters: Mapping[str, Any]) -> str | None:
+    """The weight that a tensor of an adapter belongs to: the longest part of its name that is a module with one."""
+    parts = key.removeprefix(WRAPPED).split(".")
+    places = (".".join(parts[:length]) + ".weight" for length in range(len(parts), 0, -1))
+    return next((place for place in places if place in parameters), None)

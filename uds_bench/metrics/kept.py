@@ -1,0 +1,60 @@
+"""The facts that unlearning is to keep: what alignment is fitted on, and what is spared is read from."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import accumulate
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.facts import FactSet
+from uds_bench.statistics import SEED
+
+FEWEST = 160
+"""Facts that are taken, where there are as many, however few are to be forgotten: a map has more entries than a state
+has, and an interval is over people."""
+
+
+def kept_facts(facts: FactSet) -> FactSet:
+    """Facts to be retained, of whole people in a drawn order: as many as are to be forgotten, and `FEWEST` at least.
+
+    Args:
+        facts: Of all splits.
+
+    Returns:
+        Facts of the retain split, in their own order.
+
+    Raises:
+        ConfigurationError: They are of fewer than two people, so that a map cannot be tried on another half.
+    """
+    retained = facts.split("retain")
+    people = list(retained.clusters)
+    if len(people) < 2:
+        raise ConfigurationError(
+            f"depth reads what is kept, and the facts to be retained are of {len(people)} people: "
+            'add facts with split "retain", of two people or more'
+        )
+    random.Random(SEED).shuffle(people)
+    sizes = Counter(fact.cluster for fact in retained)
+    before = dict(zip(people, accumulate((sizes[one] for one in people), initial=0), strict=False))
+    enough = max(len(facts.split("forget")), FEWEST)
+    return FactSet(fact for fact in retained if before[fact.cluster] < enough)
+
+
+def halves(facts: FactSet) -> list[int]:
+    """0 or 1 of each fact: every other person is in the other half.
+
+    Args:
+        facts: Of two people or more.
+
+    Returns:
+        One number a fact, in their order.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = type("Facts", (list,), {"clusters": ("a", "b", "c")})
+        >>> halves(facts(SimpleNamespace(cluster=name) for name in "aabcb"))
+        [0, 0, 1, 0, 1]
+    """
+    place = {cluster: at % 2 for at, cluster in enumerate(facts.clusters)}
+    return [place[fact.cluster] for fact in facts]
