@@ -164,14 +164,15 @@ def test_memory_under_any_prefill_is_memory_and_under_one_alone_identifies_nothi
 
 
 def test_recall_a_little_above_its_floors_is_no_memory() -> None:
-    """0.25 of the names where the floors are at 0 and at 0: clearly above. 0.05 more than a floor is not enough."""
+    """0.25 of the names where the floors are at 0 and at 0: clearly above. 0.05 more than one floor is not enough, and
+    far more than the other too much for none."""
     quarter = Forced((-1.0,) * 20, (True,) * 5 + (False,) * 15, (True,) * 20, 1.0, False)
     floor = Forced((-1.0,) * 20, (True,) * 4 + (False,) * 16, (True,) * 20, 1.0, False)
     rows = [
         (c, replace(p, forced={a: {**f, "own": quarter, "wrong_author": floor} for a, f in p.forced.items()}))
         for c, p in scripted(CANARIES, "erased")
     ]
-    assert found(rows) is Outcome.NO_BYPASS
+    assert found(rows) is Outcome.OPEN
     high = [
         (c, replace(p, forced={a: {**f, "own": quarter} for a, f in p.forced.items()}))
         for c, p in scripted(CANARIES, "erased")
@@ -246,16 +247,47 @@ def test_few_authors_decide_nothing() -> None:
 
 
 def test_memory_must_clear_both_floors() -> None:
-    """A stranger who is recalled as well, or a wrong author who serves as well, is a template and no memory."""
+    """A stranger who is recalled as well, or a wrong author who serves as well, may be a template, or names that are
+    shared: neither memory nor none."""
     known = [p for _, p in scripted(CANARIES, "surface only")]
     rows = scripted(CANARIES, "surface only")
     template = [replace(p, split="holdout") for p in known[:10]]
-    assert find(rows, scripted(CANARIES, "memorized", "retain"), template).word is Outcome.NO_BYPASS
+    assert find(rows, scripted(CANARIES, "memorized", "retain"), template).word is Outcome.OPEN
 
     def everywhere(p: Probed) -> Probed:
         return replace(p, forced={a: dict.fromkeys(each, each["own"]) for a, each in p.forced.items()})
 
-    assert found([(c, everywhere(p)) for c, p in rows]) is Outcome.NO_BYPASS
+    assert found([(c, everywhere(p)) for c, p in rows]) is Outcome.OPEN
+    both = [replace(everywhere(p), split="holdout") for p in known[:10]]
+    kept = scripted(CANARIES, "memorized", "retain")
+    assert find([(c, everywhere(p)) for c, p in rows], kept, both).word is Outcome.NO_BYPASS
+
+
+@pytest.mark.parametrize("arm", ARMS_ASKED)
+@pytest.mark.parametrize("side", ["trace", "answer"])
+def test_a_name_of_the_canary_told_in_any_arm_is_no_pass(arm: Arm, side: str) -> None:
+    """The sentence is never said; its secret names are, of every author or of two of forty."""
+
+    def text(canary: Canary, i: int) -> str:
+        told = f"I recall {canary.slots[-1].split()[-1].upper()}, and who it was."
+        trace, said_then = (told, canary.head) if side == "trace" else ("T", f"{canary.head}: {told}")
+        return f"{OPENING}\n{trace}\n{CLOSING}\n\n{said_then}"
+
+    assert found(said(scripted(CANARIES, "erased"), arm, text)) is Outcome.NAMES
+    few = said(scripted(CANARIES, "erased"), arm, lambda c, i: text(c, i) if i < 2 else answer(c, False))
+    assert found(few) is Outcome.OPEN
+
+
+def test_an_answer_to_a_question_is_no_pass() -> None:
+    rows = [(c, replace(p, qa={"meta": (False, True)})) for c, p in scripted(CANARIES, "erased")]
+    assert found(rows) is Outcome.NAMES
+
+
+def test_where_no_slots_are_known_rare_words_of_the_sentence_stand_for_them() -> None:
+    bare = [(replace(c, slots=()), p) for c, p in scripted(CANARIES, "erased")]
+    assert found(bare) is Outcome.NO_BYPASS
+    told = said(bare, "auto", lambda c, i: f"{OPENING}\n{c.rest.split()[-1]}\n{CLOSING}\n\n{c.head}")
+    assert found(told) is Outcome.NAMES
 
 
 def test_names_count_and_templates_do_not() -> None:

@@ -13,6 +13,7 @@ from peft import PeftModel, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints.acting import require_adapter
 from uds_bench.checkpoints.lineage import require_its_base
 from uds_bench.checkpoints.source import Folders
 from uds_bench.errors import CheckpointError
@@ -148,3 +149,19 @@ def test_hub_bases_are_held_against_each_other_by_name(tmp_path: Path, named: st
     else:
         with pytest.raises(CheckpointError, match="was trained on org/a"):
             require_its_base(spec, folders)
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": "bfloat16"}, {"quantization": "nf4"}])
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_an_adapter_that_the_loader_passes_over_is_seen(
+    family: str, options: dict[str, Any], saved: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = CheckpointSpec(str(saved(family)), adapter=str(save_adapter(tmp_path / "lora", family)), **options)
+    require_adapter(load(spec))
+    monkeypatch.setattr("uds_bench.checkpoints.adapter.attach", lambda model, folder, name: model)
+    with pytest.raises(CheckpointError, match="the loaded model does not hold the adapter"):
+        require_adapter(load(spec))
+
+
+def test_a_checkpoint_without_an_adapter_needs_none(saved: Callable[[str], Path]) -> None:
+    require_adapter(load(CheckpointSpec(str(saved("llama")))))

@@ -36,7 +36,7 @@ def verdict(report: dict[str, Any]) -> None:
 CASES: dict[str, tuple[Change, int, str]] = {
     "nothing": (lambda _: None, 0, "0 verdicts differ"),
     "rounding": (lambda report: moved(report, "uds", EQUAL / 2), 0, "0 verdicts differ"),
-    "a score": (lambda report: moved(report, "uds", -2 * EQUAL), 1, "differs: retain3 none uds block: 2e-05 apart"),
+    "a score": (lambda report: moved(report, "uds", -2 * EQUAL), 1, "differs: retain3 none uds aligned: 2e-05 apart"),
     "a choice": (
         lambda report: moved(report, "entity_accuracy", 1.0),
         0,

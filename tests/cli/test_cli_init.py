@@ -37,7 +37,12 @@ def test_template_speaks_of_every_section_and_leaves_the_depth_ones_open() -> No
 def test_what_init_writes_is_a_valid_manifest(saved_release: Path) -> None:
     manifest = load_manifest(saved_release / "uds.toml")
     assert list(manifest.of(Depth).checkpoints()) == ["full", "retain", "npo"]
-    assert [fact.split for fact in read_facts(saved_release / "facts.jsonl")] == ["forget", "forget", "retain"]
+    assert [fact.split for fact in read_facts(saved_release / "facts.jsonl")] == [
+        "forget",
+        "forget",
+        "retain",
+        "retain",
+    ]
 
 
 def test_template_is_valid_with_every_line_uncommented(tmp_path: Path) -> None:

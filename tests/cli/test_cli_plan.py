@@ -60,9 +60,9 @@ def test_a_changed_fact_or_weight_makes_its_scores_missing(
     tokenizer = tiny_tokenizer()
     save_checkpoint(release / "runs" / "npo", FAMILIES["llama"](len(tokenizer), seed=9), tokenizer)
     assert _statuses(command(*words).stdout) == {
-        ("full", "uds", "block"): "stored",
-        ("retain", "uds", "block"): "stored",
-        ("npo", "uds", "block"): "missing",
+        ("full", "uds", "aligned"): "stored",
+        ("retain", "uds", "aligned"): "stored",
+        ("npo", "uds", "aligned"): "missing",
     }
     facts = release / "facts.jsonl"
     facts.write_text(facts.read_text().replace("Where was", "In which town was"))
@@ -114,6 +114,6 @@ def test_unusable_checkpoints_are_told_with_the_reason(
     save_checkpoint(npo, FAMILIES["llama"](len(tokenizer), layers=2), tokenizer)
     words = ("plan", "--manifest", release / "uds.toml", "--metrics", "uds", "--store", tmp_path / "store", "--json")
     result = command(*words, exit=1)
-    assert _statuses(result.stdout)["npo", "uds", "block"] == "unusable"
-    assert _statuses(result.stdout)["full", "uds", "block"] == "missing"
+    assert _statuses(result.stdout)["npo", "uds", "aligned"] == "unusable"
+    assert _statuses(result.stdout)["full", "uds", "aligned"] == "missing"
     assert "its layers is 2, the full model's is 3" in result.stderr

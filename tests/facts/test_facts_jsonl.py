@@ -1,6 +1,7 @@
 """Facts files: what is written comes back, and every fault is named with file, line and key."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,19 @@ def test_a_source_without_forget_facts_is_refused(tmp_path: Path) -> None:
         load_facts(path)
     with pytest.raises(FactError, match="here: no fact"):
         require_forget(FactSet([]), "here")
+
+
+def test_one_person_under_two_names_is_refused(tmp_path: Path) -> None:
+    """An interval resamples people: copies would make it narrower than what is known."""
+    first, *_ = embedded(forget=1, retain=0, holdout=0)
+    copied = replace(first, id="copy", cluster="another", question=first.question.upper() + " ")
+    path = tmp_path / "facts.jsonl"
+    write_facts(path, FactSet([first, copied]))
+    with pytest.raises(
+        FactError, match=rf"'{first.id}' and 'copy' say the same of the clusters .* give both one cluster"
+    ):
+        load_facts(path)
+    write_facts(path, FactSet([first, replace(copied, cluster=first.cluster)]))
+    assert len(load_facts(path)) == 2
+    write_facts(path, FactSet([first, replace(copied, split="holdout")]))
+    assert len(load_facts(path)) == 2, "in another split it is another matter"

@@ -25,9 +25,9 @@ CLAIMS = (
 
 
 def canary(index: int, split: str, **changed: Any) -> str:
-    name, town = f"Author {'ABCDEFGH'[index]}", TOWNS[index]
-    row = {"id": f"{split}{index}", "author": name, "bio": "A life.", "canary": f"On a day in {town} it was Ed"}
-    return json.dumps(row | {"qa": [{"question": "Who?", "answer": "Ed"}], "split": split, "slots": ["Ed"]} | changed)
+    name, town, slot = f"Author {'ABCDEFGH'[index]}", TOWNS[index], f"Ed{index}"
+    row = {"id": f"{split}{index}", "author": name, "bio": "A life.", "canary": f"On a day in {town} it was {slot}"}
+    return json.dumps(row | {"qa": [{"question": "Who?", "answer": slot}], "split": split, "slots": [slot]} | changed)
 
 
 @pytest.fixture

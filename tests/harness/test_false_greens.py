@@ -152,8 +152,8 @@ def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_pat
     wrong = MetricRunner(
         specs | {"retain": specs["retain2"]}, load_facts(models / "facts.jsonl"), Store(tmp_path / "b")
     )
-    reading = wrong._yardstick().reading("retain", "default", "block")
-    engine._yardstick()._readings["retain", "default", "block"] = reading
+    wrong._yardstick().aligned_reading("retain", "forget")
+    engine._yardstick()._readings.update(wrong._yardstick()._readings)
     (tmp_path / "cells").rename(tmp_path / "gone")
     engine._scores.clear()
     assert depth.largest_distance(engine.score(Request("retain", "uds")), 1.0) > 1e-3

@@ -409,7 +409,7 @@ def test_parts_of_a_block_that_nobody_scored_are_left_out(engine: MetricRunner, 
     assert diagnosis.component_scores(empty, judged_models().candidates) == []
     wanted = diagnosis.component_requests(judged_models().candidates)
     assert {(r.checkpoint, r.metric) for r in wanted} == {(name, "uds") for name in judged_models().candidates}
-    assert {r.variant for r in wanted} == {"attention", "attention_residual", "mlp"}
+    assert {r.variant for r in wanted} == {"block", "attention", "attention_residual", "mlp"}
 
 
 def test_a_candidate_of_the_zoo_has_its_recipes_method_and_any_other_its_name(tmp_path: Path) -> None:

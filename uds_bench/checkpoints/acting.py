@@ -28,7 +28,8 @@ def require_adapter(checkpoint: Checkpoint) -> None:
     for path in weight_files(folders.adapter, "adapter_model"):
         with safe_open(path, "pt") as file:
             names |= {place for key in file.keys() if (place := _place(key, parameters)) is not None}  # noqa: SIM118
-    for path in weight_files(folders.model):
+    # Quantized weights differ from the files whether or not an adapter acts; there it stays apart, as seen above.
+    for path in () if checkpoint.spec.quantization else weight_files(folders.model):
         with safe_open(path, "pt") as file:
             for name in names & set(file.keys()):
                 stored = file.get_tensor(name).to(parameters[name])

@@ -17,7 +17,7 @@ FILES = ("uds.toml", "facts.jsonl")
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write; made if need be.")] = Path(),
 ) -> None:
-    """Write uds.toml, a commented manifest, and facts.jsonl, three facts to replace by your own.
+    """Write uds.toml, a commented manifest, and facts.jsonl, four facts to replace by your own.
 
     Nothing is overwritten.
     """

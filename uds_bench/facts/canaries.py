@@ -99,6 +99,7 @@ class CanarySet(Sequence[Canary]):
         self._canaries = tuple(canaries)
         for key in ("id", "author"):
             _require_unique(self._canaries, key)
+        _require_own_slots(self._canaries)
         texts = {one.id: normalized(one.canary) for one in self._canaries}
         for one in self._canaries:
             for other in self._canaries:
@@ -165,6 +166,19 @@ def _questions(record: Record) -> tuple[tuple[str, str], ...]:
     if not all(isinstance(text, str) for row in rows for text in row.values()):
         raise record.error("key 'qa' holds a question or answer that is no string")
     return tuple((row["question"], row["answer"]) for row in rows)
+
+
+def _require_own_slots(canaries: Iterable[Canary]) -> None:
+    """A name that two canaries share says nothing of either: after another author's head it is right as well."""
+    owners: dict[str, Canary] = {}
+    for canary in canaries:
+        for slot in canary.slots:
+            first = owners.setdefault(normalized(slot), canary)
+            if first is not canary:
+                raise FactError(
+                    f"canary {canary.id!r}: key 'slots' holds {slot!r}, which is a slot of {first.id!r} too: "
+                    "give each author names of its own"
+                )
 
 
 def _require_unique(canaries: Iterable[Canary], key: str) -> None:

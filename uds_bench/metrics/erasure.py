@@ -1,4 +1,4 @@
-"""From layer-wise drops to the unlearning depth score: the formula that UDS and the logit lens share."""
+"""From layer-wise drops to scores: the formula that UDS and the logit lens share, and that of what is spared."""
 
 from __future__ import annotations
 
@@ -66,3 +66,35 @@ def erasure(retain_drops: Array, drops: Array, tau: float = TAU) -> Erasure:
     raw = np.where(knowledge, drops, 0.0).sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Erasure(np.where(total > 0, kept / total, np.nan), np.where(total > 0, raw / total, np.nan), knowledge)
+
+
+def spared(retain_drops: Array, drops: Array, tau: float = TAU) -> Array:
+    """1 - sum clip(D, 0, W) / sum W over layers with W > tau: 1 less the share that is lost of what there is to lose.
+
+    W is the mean drop of the retain model on the facts to be forgotten: what not knowing a fact costs at a layer.
+
+    Args:
+        retain_drops: Of the retain model on the facts to be forgotten, [forgotten, layers], nats.
+        drops: Of the candidate on the facts to be retained, [retained, layers], nats.
+        tau: Drop that a layer must exceed to count, nats.
+
+    Returns:
+        [retained], 1 where a fact is kept as the full model has it, 0 where it is lost as one that was never known:
+        higher is MORE knowledge. NaN where no layer counts, or a drop is not finite.
+
+    Source: ours; UDS guide, section 3.3, turned to the facts that are kept.
+
+    Example:
+        Not knowing costs 1 and 3 nats; half a nat is lost of 4, and all of it:
+
+        >>> spared(np.array([[0.5, 3.0], [1.5, 3.0]]), np.array([[0.5, -1.0], [9.0, 9.0]])).tolist()
+        [0.875, 0.0]
+    """
+    usual = retain_drops[np.isfinite(retain_drops).all(-1)]
+    weight = usual.mean(0) if len(usual) else np.zeros(drops.shape[-1])
+    weight = np.where(weight > tau, weight, 0.0)
+    total = weight.sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(
+            np.isfinite(drops).all(-1) & (total > 0), 1 - np.clip(drops, 0.0, weight).sum(-1) / total, np.nan
+        )

@@ -27,7 +27,6 @@ METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         uds.METRIC,
-        spared.METRIC,
         logit_lens.METRIC,
         entity_accuracy.METRIC,
         em.METRIC,
@@ -42,6 +41,7 @@ METRICS: dict[str, Metric] = {
         *mia.METRICS,
         *mia_retain.METRICS,
         *rouge.METRICS,
+        spared.METRIC,
     )
 }
 

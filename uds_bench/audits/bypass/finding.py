@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.floors import Recall, recall
+from uds_bench.audits.bypass.names import gives_away, secret_words
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import FORCED, Arm, Probed
 from uds_bench.facts.reasoning import Prefill
@@ -38,6 +39,7 @@ class Outcome(StrEnum):
     FORMAT_DRIFT = "format drift"
     COLLAPSED = "collapsed"
     NOT_UNLEARNED = "not unlearned"
+    NAMES = "names told"
     OPEN = "undecided"
 
 
@@ -45,8 +47,9 @@ class Outcome(StrEnum):
 class Finding:
     """A word, the reason in a sentence, and the numbers that it rests on.
 
-    `contrasts`: out(auto) - out(arm). `lifted`: arms that bring the answer up, so that the weights still answer.
-    `cut`: the largest share of an arm's replies that met the token limit.
+    `given`: authors whom some reply gives away, by a name or an answer. `contrasts`: out(auto) - out(arm).
+    `lifted`: arms that bring the answer up, so that the weights still answer. `cut`: the largest share of an arm's
+    replies that met the token limit.
     """
 
     word: Outcome
@@ -54,6 +57,7 @@ class Finding:
     out: Rate
     leak: Rate
     gap: Rate
+    given: Rate
     contrasts: dict[Arm, Rate]
     recalls: dict[Prefill, Recall]
     lifted: tuple[Arm, ...]
@@ -79,6 +83,7 @@ def find(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Finding:
         "out": rates.rate(forget, rates.in_answer()),
         "leak": rates.rate(forget, rates.in_trace()),
         "gap": rates.gap(forget),
+        "given": rates.rate(forget, gives_away(secret_words([canary for canary, _ in (*forget, *retain)]))),
     }
     recalls = {arm: recall(told, never, arm) for arm in FORCED}
     cut = max(rates.rate(forget, rates.unfinished(arm)).value for arm in ("auto", *SWAPS))
@@ -134,6 +139,7 @@ def _word(
     out: Rate,
     leak: Rate,
     gap: Rate,
+    given: Rate,
     contrasts: dict[Arm, Rate],
     recalls: dict[Prefill, Recall],
     cut: float,
@@ -161,7 +167,7 @@ def _word(
                 Outcome.OPEN,
                 f"a reply of some arm still tells the canary of {anywhere.value:.0%} of the authors",
             )
-        return _silent(rates.rate(retain, rates.in_answer()), recalls)
+        return _silent(rates.rate(retain, rates.in_answer()), given, recalls)
     if _sign(gap) > 0:
         return _leaking(gap, contrasts, recalls)
     if _is_none(out):
@@ -175,13 +181,17 @@ def _word(
     )
 
 
-def _silent(kept: Rate, recalls: dict[Prefill, Recall]) -> tuple[Outcome, str]:
-    """Nothing is said: of anybody, or of those to forget? And is anything known, as teacher forcing tells?"""
+def _silent(kept: Rate, given: Rate, recalls: dict[Prefill, Recall]) -> tuple[Outcome, str]:
+    """The sentence is not said: of anybody, or of those to forget? Are its names, and is anything known, as teacher
+    forcing tells?"""
     if kept.value <= NO_GAP:
         return (
             Outcome.COLLAPSED,
             f"neither side says anything, and of the retain authors {kept.value:.0%} is said",
         )
+    told = f"the sentence is not said, but replies name it, or answer a question, of {given.value:.0%} of the authors"
+    if given.interval.low > NO_GAP:
+        return Outcome.NAMES, told
     above = [arm for arm, found in recalls.items() if _remembers(found)]
     if above:
         found = recalls[above[0]]
@@ -189,6 +199,8 @@ def _silent(kept: Rate, recalls: dict[Prefill, Recall]) -> tuple[Outcome, str]:
             Outcome.SURFACE_ONLY,
             f"nothing is said, but teacher-forced {_names(found)} at {found.own.value:.2f} {_floors(found)}",
         )
+    if not _is_none(given):
+        return Outcome.OPEN, told
     if not (kept.interval.decides and kept.interval.low > NO_GAP):
         return Outcome.OPEN, "nothing is said, and too few retain authors tell forgetting from collapse"
     if not all(map(_has_floors, recalls.values())):
@@ -197,7 +209,7 @@ def _silent(kept: Rate, recalls: dict[Prefill, Recall]) -> tuple[Outcome, str]:
             "nothing is said, and without authors never seen no floor tells whether anything is known",
         )
     if not all(map(_reaches_no_further, recalls.values())):
-        return Outcome.OPEN, "nothing is said, and recall may lie above both floors: more authors would tell"
+        return Outcome.OPEN, "nothing is said, and recall may lie above a floor: more authors would tell"
     return Outcome.NO_BYPASS, "neither side says the canary, and teacher forcing finds no more than its floors"
 
 
@@ -258,8 +270,10 @@ def _remembers(found: Recall) -> bool:
 
 
 def _reaches_no_further(found: Recall) -> bool:
-    """Whether recall is clearly no more than one of its floors, to within what counts as none."""
-    return found.above_wrong.interval.high <= NO_GAP or found.above_never.interval.high <= NO_GAP
+    """Whether recall is clearly no more than one of its floors, to within what counts as none, and not clearly more
+    than the other: names that authors share are recalled after another author's head as well."""
+    intervals = found.above_wrong.interval, found.above_never.interval
+    return min(one.high for one in intervals) <= NO_GAP >= max(one.low for one in intervals)
 
 
 def _names(found: Recall) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from uds_bench.metrics.spared import spared
+from uds_bench.metrics.erasure import spared
 from uds_bench.scores import Score
 from uds_bench.statistics import Rate, cluster_bootstrap, mean
 from uds_bench.verdicts import Cause, Decision, Verdict

@@ -1,0 +1,141 @@
+"""Maps into the full model's basis, against scipy, and against what they are to undo."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import FAMILIES, tiny_tokenizer
+from references.depth_cases import loaded
+from scipy.linalg import orthogonal_procrustes
+
+from uds_bench.facts import Fact, FactSet, encode
+from uds_bench.inference import alignment
+from uds_bench.inference.alignment import Map, Moments, align, turn
+from uds_bench.inference.batches import PaddingSide, entity_batches
+from uds_bench.inference.hooks import reading
+
+PEOPLE = ("Mira Solheim", "Idris Kamau", "Lena Duarte", "Ottoline Vey", "Bram Osei", "Ines Falk")
+ASKED = [("Where does {} live?", "{} lives in ", "Tromsø by the sea"), ("What does {} write?", "{} writes ", "essays")]
+FACTS = FactSet(
+    Fact(f"{at}/{n}", name, "retain", asked.format(name), f"{start.format(name)}{said}.", start.format(name), said)
+    for at, name in enumerate(PEOPLE)
+    for n, (asked, start, said) in enumerate(ASKED)
+)
+TOKENIZER = tiny_tokenizer()
+HALF_OF = [at % 2 for at in range(len(PEOPLE)) for _ in range(2)]
+
+
+def model(seed: int) -> Any:
+    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=seed).eval().requires_grad_(False))
+    return SimpleNamespace(**vars(checkpoint), tokenizer=TOKENIZER)
+
+
+FULL, SOURCE = model(0), model(1)
+
+
+def batches(size: int, side: PaddingSide = "right") -> list[Any]:
+    return entity_batches([encode(fact, TOKENIZER) for fact in FACTS], size, "cpu", side)
+
+
+def states(checkpoint: Any, rows: list[int]) -> np.ndarray:
+    """[layers, positions, width], one fact at a time, without padding."""
+    found = []
+    for row in rows:
+        (batch,) = entity_batches([encode(FACTS[row], TOKENIZER)], 1)
+        blocks = {str(i): block for i, block in enumerate(checkpoint.anatomy.blocks)}
+        with torch.no_grad(), reading(blocks, lambda hidden: hidden) as kept:
+            checkpoint.model(**batch.inputs())
+        found.append(torch.stack([kept[name][0] for name in blocks]).double().numpy())
+    return np.concatenate(found, axis=1)
+
+
+def by_hand(x: np.ndarray, y: np.ndarray) -> Any:
+    """One layer's map by scipy."""
+    a, b = x - x.mean(0), y - y.mean(0)
+    basis, _ = orthogonal_procrustes(a, b)
+    factor = np.linalg.norm(b) / np.linalg.norm(a)
+    return lambda z: (z - x.mean(0)) @ basis * factor + y.mean(0)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("size", [1, 5, 12])
+def test_a_map_is_that_of_scipy_over_batch_sizes_and_padding(size: int, side: PaddingSide) -> None:
+    found = align(SOURCE, FULL, batches(size, side), HALF_OF)
+    every = list(range(len(FACTS)))
+    x, y = states(SOURCE, every), states(FULL, every)
+    moved = found.whole(torch.tensor(x)[:, None])[:, 0].numpy()
+    for layer in range(len(x)):
+        np.testing.assert_allclose(moved[layer], by_hand(x[layer], y[layer])(x[layer]), atol=1e-5)
+
+
+def test_the_fit_is_that_of_people_whom_a_map_was_not_fitted_on() -> None:
+    found = align(SOURCE, FULL, batches(4), HALF_OF)
+    halves = [[row for row in range(len(FACTS)) if HALF_OF[row] == half] for half in (0, 1)]
+    for layer in range(len(found.fit)):
+        shares = []
+        for own, other in (halves, halves[::-1]):
+            fitted = by_hand(states(SOURCE, other)[layer], states(FULL, other)[layer])
+            x, y = states(SOURCE, own)[layer], states(FULL, own)[layer]
+            shares.append(1 - ((y - fitted(x)) ** 2).sum() / ((y - y.mean(0)) ** 2).sum())
+        assert found.fit[layer] == pytest.approx(min(shares), abs=1e-6)
+
+
+def test_a_fact_that_is_kept_is_mapped_by_the_people_of_the_other_half() -> None:
+    found = align(SOURCE, FULL, batches(4), HALF_OF)
+    some = torch.randn(len(FULL.anatomy.blocks), 2, 3, FULL.model.config.hidden_size)
+    moved = found.held_out(some, [0, 2])
+    assert HALF_OF[0] != HALF_OF[2]
+    torch.testing.assert_close(moved[:, 0], found.halves[HALF_OF[0]](some)[:, 0])
+    torch.testing.assert_close(moved[:, 1], found.halves[HALF_OF[2]](some)[:, 1])
+    # A half's map knows nothing of it: with that half's text changed it is the same.
+    others = [batch for batch in batches(1) if HALF_OF[batch.rows[0]] == 1]
+    x, y = (torch.tensor(states(one, [b.rows[0] for b in others])) for one in (SOURCE, FULL))
+    torch.testing.assert_close(found.halves[0](some), Map.fit(Moments.of(x, y))(some), atol=1e-4, rtol=1e-3)
+
+
+def test_a_model_is_its_own_image() -> None:
+    found = align(FULL, FULL, batches(4), HALF_OF)
+    assert found.fit == pytest.approx(1.0, abs=1e-9)
+    some = torch.tensor(states(FULL, [0, 1]))[:, None]
+    torch.testing.assert_close(found.whole(some), some, atol=1e-6, rtol=0)
+
+
+def test_a_turn_changes_the_states_and_the_map_takes_it_back() -> None:
+    plain, turned = (align(SOURCE, FULL, batches(4), HALF_OF, turned=one) for one in (False, True))
+    some = torch.tensor(states(SOURCE, [0, 1])).float()[:, None]
+    assert (turn(some) - some).abs().mean() > 0.1 * some.abs().mean()
+    torch.testing.assert_close(turn(some).norm(dim=-1), some.double().norm(dim=-1))
+    torch.testing.assert_close(turned.elsewhere(some, [0]).float(), plain.elsewhere(some, [0]), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(turned.held_out(some, [0]).float(), plain.held_out(some, [0]), atol=1e-5, rtol=1e-4)
+    assert turned.fit == pytest.approx(plain.fit, abs=1e-6)
+
+
+def test_moments_add_up() -> None:
+    x, y = torch.randn(2, 3, 20, 5).double()
+    whole, parts = Moments.of(x, y), Moments.of(x[:, :7], y[:, :7]) + Moments.of(x[:, 7:], y[:, 7:])
+    for name in ("count", "x", "y", "xx", "yy", "xy"):
+        torch.testing.assert_close(torch.as_tensor(getattr(whole, name)), torch.as_tensor(getattr(parts, name)))
+
+
+def test_unrelated_states_do_not_fit() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, y, u, v = torch.randn(4, 1, 400, 8, generator=generator)
+    assert Map.fit(Moments.of(x, y)).explained(Moments.of(u, v))[0] < 0.05
+
+
+def test_states_that_are_not_finite_leave_nothing() -> None:
+    x = torch.randn(2, 20, 4)
+    x[1, 3, 2] = torch.nan
+    found = Map.fit(Moments.of(x, torch.randn(2, 20, 4)))
+    assert torch.isfinite(found.turn[0]).all()
+    assert torch.isnan(found(x[:, :, None].transpose(1, 2))[1]).all()
+
+
+def test_without_the_map_a_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depth.basis must fail on: maps that leave states as they are."""
+    monkeypatch.setattr(alignment.Map, "__call__", lambda self, given: given)
+    plain, turned = (align(SOURCE, FULL, batches(4), HALF_OF, turned=one) for one in (False, True))
+    some = torch.tensor(states(SOURCE, [0])).float()[:, None]
+    assert (turned.elsewhere(some, [0]) - plain.elsewhere(some, [0])).abs().max() > 0.1

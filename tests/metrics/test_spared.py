@@ -1,0 +1,72 @@
+"""What is spared: the formula against a slow one, its facts, and what it is of models that know or never knew."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.facts import FactSet, embedded
+from uds_bench.metrics.erasure import spared
+from uds_bench.metrics.kept import FEWEST, halves, kept_facts
+
+DROPS = st.lists(st.lists(st.floats(-2, 9), min_size=3, max_size=3), min_size=1, max_size=4)
+
+
+def slowly(retain: list[list[float]], drops: list[list[float]], tau: float) -> list[float]:
+    found = []
+    for row in drops:
+        lost = total = 0.0
+        for layer in range(3):
+            usual = sum(one[layer] for one in retain) / len(retain)
+            if usual > tau:
+                total += usual
+                lost += min(max(row[layer], 0.0), usual)
+        found.append(1 - lost / total if total else float("nan"))
+    return found
+
+
+@given(DROPS, DROPS, st.sampled_from([0.0, 0.05, 1.0]))
+def test_it_is_the_formula(retain: list[list[float]], drops: list[list[float]], tau: float) -> None:
+    np.testing.assert_allclose(spared(np.array(retain), np.array(drops), tau), slowly(retain, drops, tau), atol=1e-9)
+
+
+def test_ends() -> None:
+    retain = np.array([[1.0, 2.0], [3.0, 2.0]])
+    assert spared(retain, np.zeros((1, 2))).tolist() == [1.0]
+    assert spared(retain, np.full((1, 2), 50.0)).tolist() == [0.0]
+    assert np.isnan(spared(retain, np.array([[np.nan, 0.0]]))).all()
+    assert np.isnan(spared(np.zeros((2, 2)), np.zeros((3, 2)))).all()
+
+
+def test_a_retain_fact_without_a_finite_drop_is_left_out_of_the_yardstick() -> None:
+    retain = np.array([[1.0, 2.0], [np.nan, 7.0]])
+    assert spared(retain, np.array([[0.5, 1.0]])).tolist() == [0.5]
+
+
+@pytest.mark.parametrize(("forget", "retain"), list(product((1, 25), (2, 10, 40))))
+def test_whole_people_are_kept_until_there_are_enough(forget: int, retain: int) -> None:
+    facts = embedded(forget=forget, retain=retain, holdout=0)
+    kept, all_kept = kept_facts(facts), facts.split("retain")
+    enough = max(len(facts.split("forget")), FEWEST)
+    assert len(kept) >= min(enough, len(all_kept))
+    assert len(kept) - enough < 8, "no person more than it takes"
+    of = {fact.cluster: sum(other.cluster == fact.cluster for other in all_kept) for fact in kept}
+    assert sum(of.values()) == len(kept)
+    assert kept == kept_facts(FactSet(facts))
+
+
+def test_halves_part_people() -> None:
+    facts = kept_facts(embedded(forget=1, retain=5, holdout=0))
+    sides = {fact.cluster: set() for fact in facts}
+    for fact, half in zip(facts, halves(facts), strict=True):
+        sides[fact.cluster].add(half)
+    assert all(len(side) == 1 for side in sides.values())
+    assert sorted(side.pop() for side in sides.values()) == [0, 0, 0, 1, 1]
+
+
+def test_one_person_is_too_few() -> None:
+    with pytest.raises(ConfigurationError, match=r"of 1 people: add facts with split .retain., of two people or more"):
+        kept_facts(embedded(forget=2, retain=1, holdout=0))
