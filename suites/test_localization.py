@@ -16,9 +16,10 @@ from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, Subject, Ta
 from uds_bench.audits.localization.precision import Best
 from uds_bench.audits.localization.rates import FORMS
 from uds_bench.audits.localization.utility import Answers
-from uds_bench.claims import Claim, ControlSubject
+from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Interval, Rate, zero_rate_bound
+from uds_bench.verdicts import Decision
 
 if TYPE_CHECKING:
     from uds_bench.audits.localization.audit import LocalizationAudit
@@ -175,6 +176,23 @@ def test_contained(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAu
     )
 
 
+@pytest.mark.claim("localization.weighed")
+def test_weighed(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+    seen = uds_audit.seen(uds_subject)
+
+    def decided(subject: Subject = "unlearned") -> Decision:
+        return precision.decide_weighed(seen.weighed.elsewhere(subject), uds_claim.bound())
+
+    uds_claim.decided(
+        decided(),
+        controls=[
+            Control.of("everywhere but there", "fail", decided("misplaced")),
+            Control.of("within the forget mask", "pass", decided("planted")),
+        ],
+        provenance=seen.score.provenance,
+    )
+
+
 @pytest.mark.claim("localization.forgotten")
 def test_forgotten(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
     items, seen = uds_audit.known(), uds_audit.seen(uds_subject)
@@ -271,13 +289,13 @@ def test_resurfacing(uds_claim: Claim, uds_subject: str, uds_audit: Localization
     )
     counts = [len(rates.who(items, seed)) for seed in uds_audit.leaks(uds_subject)]
     before = len(rates.who(items, uds_audit.leaks_before(uds_subject)))
-    taught = rates.leaked(uds_audit.experiment.taught, uds_audit.leaks(uds_subject)).value
+    taught = rates.leaked(uds_audit.experiment.taught, uds_audit.leaks(uds_subject))
     uds_claim.measured(
         found.value,
         found.interval,
-        controls=[fails("injected", known)],
+        controls=[fails("injected", known), fails("the people whom it teaches", taught)],
         remark=f"{', '.join(map(str, counts))} of {len(items)} people leak by seed, {before} before it; never injected "
-        f"{uds_audit.leak_floor(uds_subject):.3f}, taught {taught:.3f}"
+        f"{uds_audit.leak_floor(uds_subject):.3f}, taught {taught.value:.3f}"
         f"{going_on(rates.unheard(items, uds_audit.leaks(uds_subject), uds_audit.unheard(uds_subject)))}"
         f"{overlaps(uds_subject, uds_audit)}{at_best(found, uds_claim)}",
     )

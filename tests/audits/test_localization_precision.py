@@ -243,7 +243,7 @@ def made(**values: float) -> WeightScores:
         "random": {HEADLINE: half, PUBLISHED: half},
         "misplaced": {HEADLINE: none, PUBLISHED: none},
     }
-    return WeightScores(subjects, Touched(1000, 0, 1000), 2000, (), (0.0, 0.5))  # type: ignore[arg-type]
+    return WeightScores(subjects, Touched(1000, 0, 1000), 2000, (), (0.0, 0.5), inside={})  # type: ignore[arg-type]
 
 
 def beside(found: WeightScores, subject: str, target: str = HEADLINE, **values: float) -> WeightScores:

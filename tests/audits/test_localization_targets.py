@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ from uds_bench.audits.localization.controls import random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.names import TARGETS, Target
 from uds_bench.audits.localization.reading import Lineup, group
-from uds_bench.audits.localization.targets import auc_of, sides, touched
+from uds_bench.audits.localization.targets import auc_of, sides, touched, weight_inside
+from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.checkpoints.masks import read_masks, write_masks
@@ -250,3 +252,40 @@ def test_every_weight_is_scored_by_a_regression_that_never_saw_it() -> None:
         fitted = LogisticRegression().fit(features[learned], labels[learned])
         expected[held] = 1 / (1 + np.exp(-(features[held] @ fitted.coef_[0] + fitted.intercept_[0])))
     np.testing.assert_allclose(_out_of_fold(features, labels, 7), expected, atol=1e-6)
+
+
+def nowhere(name: str) -> torch.Tensor:
+    """Weights that no group could be written into."""
+    return ~only("forget", "retain", "held_out")(name)
+
+
+def test_dust_in_the_right_place_outranks_what_moves_the_model(tmp_path: Path) -> None:
+    """Large edits outside every group, 1e-6 inside the forget masks: the AUC is of ranks, the length is not."""
+    fake = plus(plus(INJECTED, noise(3, 0.5), nowhere), noise(4, 1e-6), only("forget"))
+    found = weigh(lineup(tmp_path, fake), most=1000)
+    assert found.aucs["unlearned"]["forget_among_groups"]["raw"].value > 0.95
+    assert found.inside["unlearned"] < 1e-6
+    assert found.elsewhere() > 1
+
+
+def test_the_share_inside_is_that_of_the_squared_length(tmp_path: Path) -> None:
+    update = noise(5, 0.05)
+    seen = lineup(tmp_path, plus(INJECTED, update))
+    moved = {name: (INJECTED[name] + update[name] - INJECTED[name]).double() for name in NAMES}
+    inside = sum(float((moved[name] ** 2)[only("forget")(name)].sum()) for name in NAMES)
+    total = sum(float((one**2).sum()) for one in moved.values())
+    assert weight_inside(seen) == pytest.approx(inside / total, rel=1e-6)
+    assert weight_inside(seen, beside=0.25) == pytest.approx(0.75 * inside / total, rel=1e-6)
+    assert weight_inside(seen, beside=1.0) == pytest.approx(0.0)
+
+
+def test_an_update_in_its_place_and_one_that_is_not(tmp_path: Path) -> None:
+    found = weigh(lineup(tmp_path, plus(INJECTED, noise(6, 0.05), only("forget"))), most=1000)
+    assert found.elsewhere() == found.elsewhere("planted") == 0
+    assert found.elsewhere("misplaced") > 1
+    assert found.inside["random"] == pytest.approx(0.2, abs=0.03), "the forget groups have a fifth of the weights"
+    assert WeightScores.from_json(found.to_json()).inside == found.inside
+
+
+def test_where_nothing_moved_nothing_is_weighed(tmp_path: Path) -> None:
+    assert math.isnan(weigh(lineup(tmp_path, INJECTED), most=1000).elsewhere())

@@ -157,8 +157,11 @@ def test_who_leaks_after_resurfacing_is_held_against_who_was_never_injected(benc
         assert found["rate"]["value"] == pytest.approx(sum(by_seed) / 2 / PEOPLE)
         assert claim["observed"] == pytest.approx(found["rate"]["value"] - min(floors[name], floors["injected"]))
         assert f"{by_seed[0]}, {by_seed[1]} of {PEOPLE} people leak by seed" in claim["message"]
-        ((control, verdict),) = [(one["name"], one["verdict"]) for one in claim["controls"]]
-        assert (control, verdict) == ("injected", "fail")
+        injected, told = claim["controls"]
+        assert (injected["name"], injected["verdict"]) == ("injected", "fail")
+        # An epoch over few people teaches them nothing: after such an attack nobody would leak.
+        assert (told["name"], told["observed"], told["held"]) == ("the people whom it teaches", 0.0, False)
+        assert claim["cause"] == "control"
         assert ran.report["loads"][f"{name} under resurface_0"] == ran.report["loads"][f"{name} under resurface_1"] == 1
     assert leaks["injected"]["rate"]["value"] > 0.8, "what nobody unlearned outlasts it"
 

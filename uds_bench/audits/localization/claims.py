@@ -74,6 +74,18 @@ CLAIMS = (
         must_fail="an update of every weight alike",
     ),
     ClaimSpec(
+        "localization.weighed",
+        "word",
+        "Of the update's squared length no more than half as much as of one at random lies outside the forget masks.",
+        "<=",
+        0.5,
+        "ours; an AUC compares ranks, and dust in the right place outranks what was moved elsewhere",
+        unit="weights",
+        must_fail="an update everywhere but there",
+        must_pass="an update within the forget mask",
+        needs="<= {:g} x random",
+    ),
+    ClaimSpec(
         "localization.forgotten",
         "threshold",
         "The people to be forgotten are answered no more often than people who were never injected, in whichever words "
@@ -127,7 +139,7 @@ CLAIMS = (
         0.05,
         "ours; Lacuna counts leaks and gives no floor",
         unit="people",
-        must_fail="the injected model",
+        must_fail="the injected model; the people whom the fine-tuning teaches",
     ),
     ClaimSpec(
         "localization.resurfacing_order",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +12,7 @@ from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, MARGIN, PUBLISHED, Subject, Target
 from uds_bench.statistics import Interval
+from uds_bench.verdicts import Decision, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.audits.localization.weights import WeightScores
@@ -161,3 +163,25 @@ def identity_gap(found: WeightScores, subject: Subject = "unlearned") -> float |
     if found.touched.elsewhere or moves_nothing(found):
         return None
     return abs(found.aucs[subject][HEADLINE]["raw"].value - (1 - found.touched.share / 2))
+
+
+def decide_weighed(elsewhere: float, bound: float) -> Decision:
+    """Whether an update's length lies in its place.
+
+    Args:
+        elsewhere: See `WeightScores.elsewhere`: 0 within the masks, 1 as an update at random.
+        bound: The most that may lie elsewhere, as such a share.
+
+    Returns:
+        PASS or FAIL, as there is no interval of one update; UNDECIDED where nothing moved.
+
+    Example:
+        >>> [decide_weighed(share, 0.5).verdict.value for share in (0.25, 1.5, math.nan)]
+        ['pass', 'fail', 'undecided']
+    """
+    if math.isnan(elsewhere):
+        return Decision(Verdict.UNDECIDED, None, None, "not one weight is other than the injected model's")
+    text = f"outside the forget masks lies {elsewhere:.3f} of what an update at random has there, needs <= {bound:.3f}"
+    if elsewhere <= bound:
+        return Decision(Verdict.PASS, elsewhere, None, text)
+    return Decision(Verdict.FAIL, elsewhere, None, f"{text}: short by {elsewhere - bound:.3f}", elsewhere - bound)

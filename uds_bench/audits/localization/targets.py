@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
 from uds_bench.audits.localization.families import FAMILIES, INJECTION, Family
-from uds_bench.audits.localization.names import Target
+from uds_bench.audits.localization.names import HEADLINE, Target
 from uds_bench.audits.localization.reading import Lineup, Marks
 from uds_bench.checkpoints.masks import Masks
 
@@ -99,6 +100,29 @@ class Touched:
     def share(self) -> float:
         """The share p0 of wanted weights that were left, 0 to 1; NaN where none is wanted."""
         return self.untouched / self.wanted if self.wanted else float("nan")
+
+
+def weight_inside(lineup: Lineup, beside: float = 0.0) -> float:
+    """Share of unlearning's squared length that lies inside the forget groups' masks.
+
+    An AUC compares ranks: weights that were moved by next to nothing can stand above those that were left alone, while
+    what forgets is moved elsewhere.
+
+    Args:
+        lineup: The checkpoints, side by side.
+        beside: The share in tensors that no mask could be in, 0 to 1.
+
+    Returns:
+        0 to 1, higher is more in its place; NaN of an update that moved nothing.
+
+    Source: ours; Lacuna, section 4.2, has the ranks alone.
+    """
+    inside = masked = 0.0
+    for name, rows, size in lineup.scores(FAMILIES["raw"]):
+        square = np.square(size, dtype=np.float64)
+        inside += float(square[sides(lineup.masks, name, rows, HEADLINE)[0]].sum())
+        masked += float(square.sum())
+    return inside / masked * (1 - beside) if masked else 1.0 - beside if beside == 1 else math.nan
 
 
 def touched(lineup: Lineup, target: Target) -> Touched:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from uds_bench.audits.localization.controls import misplaced_update, permuted, p
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.names import HEADLINE, MOST_WEIGHTS, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
 from uds_bench.audits.localization.reading import Lineup
-from uds_bench.audits.localization.targets import Touched, auc_of, touched, written
+from uds_bench.audits.localization.targets import Touched, auc_of, touched, weight_inside, written
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.stored import write_shards
 from uds_bench.statistics import finite_or_none
@@ -23,6 +24,8 @@ from uds_bench.statistics import finite_or_none
 COMPOSITE = "composite"
 COMPOSED: tuple[Subject, ...] = ("unlearned", "random", "misplaced")
 """The subjects of which the composite is learned."""
+WEIGHED: tuple[Subject, ...] = ("unlearned", "random", "misplaced", "planted")
+"""The subjects of which it is told how much of their length lies inside."""
 Aucs = Mapping[Target, Mapping[str, Auc]]
 
 
@@ -30,7 +33,8 @@ Aucs = Mapping[Target, Mapping[str, Auc]]
 class WeightScores:
     """AUCs by subject, target and family; `touched`: what the update left and moved; `weights`: how many are scored;
     `absent`: families that had no control to be read beside; `outside`: see `Lineup.outside`; `unmasked`: |D_unmask| of
-    that control against the headline target, None without it: it knows of no mask; `written`: as the function."""
+    that control against the headline target, None without it: it knows of no mask; `written`: as the
+    function; `inside`: by subject, see `weight_inside`."""
 
     aucs: Mapping[Subject, Aucs]
     touched: Touched
@@ -39,6 +43,24 @@ class WeightScores:
     outside: tuple[float, float]
     unmasked: Auc | None = None
     written: Auc | None = None
+    inside: Mapping[Subject, float] = field(default_factory=dict)
+
+    def elsewhere(self, subject: Subject = "unlearned") -> float:
+        """The share of an update's squared length outside the forget groups' masks, a random update's being 1.
+
+        Args:
+            subject: The update, or a control.
+
+        Returns:
+            0 and above, lower is more in its place: 0 within the masks, 1 as a random update; NaN where nothing moved.
+
+        Example:
+            >>> shares = {"unlearned": 0.75, "random": 0.5}
+            >>> WeightScores({}, Touched(1, 0, 0), 1, (), (0.0, 0.5), inside=shares).elsewhere()
+            0.5
+        """
+        chance = self.inside["random"]
+        return (1 - self.inside[subject]) / (1 - chance) if chance < 1 else math.nan
 
     def to_json(self) -> dict[str, Any]:
         aucs = {
@@ -47,6 +69,7 @@ class WeightScores:
         }
         return {"aucs": aucs, "touched": vars(self.touched), "weights": self.weights, "absent": list(self.absent)} | {
             "outside": [finite_or_none(share) for share in self.outside],
+            "inside": {subject: finite_or_none(share) for subject, share in self.inside.items()},
             **{name: auc and vars(auc) for name, auc in (("unmasked", self.unmasked), ("written", self.written))},
         }
 
@@ -65,7 +88,8 @@ class WeightScores:
         share, alike = (float("nan") if one is None else one for one in found["outside"])
         unmasked, told = (found[name] and Auc(**found[name]) for name in ("unmasked", "written"))
         left = Touched(**found["touched"])
-        return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told)
+        inside = {s: math.nan if (one := found["inside"].get(s)) is None else one for s in WEIGHED}
+        return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told, inside)
 
 
 def weigh(lineup: Lineup, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScores:
@@ -85,9 +109,12 @@ def weigh(lineup: Lineup, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScor
                 if subject in COMPOSED:
                     found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
                 aucs[subject][target] = found
+        outside = lineup.outside()
+        beside = {"unlearned": outside[0]}
+        inside = {subject: weight_inside(lineups[subject], beside.get(subject, 0.0)) for subject in WEIGHED}
     absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
-    left, weights, outside = touched(lineup, HEADLINE), lineup.masks.weights, lineup.outside()
-    return WeightScores(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup))
+    left, weights = touched(lineup, HEADLINE), lineup.masks.weights
+    return WeightScores(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup), inside)
 
 
 def _unmasked(lineup: Lineup) -> Auc | None:
