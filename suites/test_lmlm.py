@@ -33,9 +33,9 @@ def control(name: str, must: Literal["fail", "pass"], found: Rate) -> ControlSub
     return ControlSubject(name, must, found.value, found.interval)
 
 
-def if_enough(uds_claim: Claim, passing: ControlSubject) -> list[ControlSubject]:
-    """A control that must pass, unless so few facts could not clear the bound whatever they show."""
-    return [passing] if passing.interval and zero_rate_bound(passing.interval.units) <= uds_claim.bound() else []
+def if_enough(uds_claim: Claim, known: ControlSubject) -> list[ControlSubject]:
+    """A control that shows nothing, unless so few facts could not clear the bound whatever they show."""
+    return [known] if known.interval and zero_rate_bound(known.interval.units) <= uds_claim.bound() else []
 
 
 @pytest.mark.claim("lmlm.full_baseline")
@@ -43,12 +43,14 @@ def test_full_baseline(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit)
     name, lowest = rates.least_answered(uds_audit.seen(uds_subject).judged)
     dead = rates.uninformative(uds_audit.seen(uds_subject).judged, uds_claim.bound())
     told = f"; uninformative: {', '.join(dead)}" if dead else ""
+    stale = rates.least_answered(controls.stale(uds_audit.perfect))[1]
+    failing = if_enough(uds_claim, control("stale index", "fail", stale))
     uds_claim.measured(
         lowest.value,
         lowest.interval,
         controls=[
             control("perfect asker", "pass", rates.least_answered(uds_audit.perfect)[1]),
-            control("stale index", "fail", rates.least_answered(controls.stale(uds_audit.perfect))[1]),
+            *failing,
         ],
         remark=f"the database answered least is {name}{told}",
         provenance=uds_audit.seen(uds_subject).score.provenance,
@@ -56,12 +58,10 @@ def test_full_baseline(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit)
 
 
 def leaking(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Callable[[list[Judged]], Worst]) -> None:
-    """Controls: askers whose weights are known to hold every object or none, and models known to leak."""
-    seen = uds_audit.seen(uds_subject)
-    judged, provenance = rates.informative(seen.judged), seen.score.provenance
-    if not judged:
-        uds_claim.measured(None, None, remark="every database is uninformative", provenance=provenance)
-        return
+    """Controls: askers whose weights are known to hold every object or none, and models known to leak.
+
+    Every prompt counts: a model that rarely answers with the database may say all of it without."""
+    judged, provenance = uds_audit.seen(uds_subject).judged, uds_audit.seen(uds_subject).score.provenance
     where, found = worst(judged)
     kept = worst(uds_audit.perfect)[1]
     passing = if_enough(uds_claim, control("perfect asker that knows nothing", "pass", kept))

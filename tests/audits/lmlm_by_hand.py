@@ -49,7 +49,10 @@ def by_hand(fact: int = 0, wording: str = "direct", **told: Reply) -> Judged:
 
 def looked_up(answer: str, *kept: int, deleted: Sequence[int] = ()) -> Reply:
     lookup = Lookup(
-        ASKED, tuple(Candidate(row, 0.9) for row in deleted), tuple(Candidate(row, 0.8) for row in kept), None
+        ASKED,
+        tuple(Candidate(row, 0.9) for row in deleted),
+        tuple(Candidate(row, 0.8) for row in kept),
+        next(iter(kept), None),
     )
     return Reply(answer, (Call(ASKED, answer, lookup),))
 

@@ -24,14 +24,21 @@ from uds_bench.statistics import Interval, Rate
 @pytest.mark.parametrize(("fact", "chance"), [(0, 1 / 2), (1, 0.0), (2, 2 / 3), (3, 0.0)])
 def test_chance_counts_the_rows_left_of_the_relation(fact: int, chance: float) -> None:
     """The alias row goes with its fact; where no row of the relation is left, all that are left count."""
-    assert by_hand(fact).chance == pytest.approx(chance)
+    assert by_hand(fact, del_on=looked_up("x", 3)).chance == pytest.approx(chance)
+
+
+def test_where_no_row_was_drawn_nothing_is_right_by_chance() -> None:
+    """A lookup that is answered with `unknown` can hit no object: what is right there is not taken off."""
+    assert by_hand(2, del_on=Reply("Oslo")).chance == 0
+    assert by_hand(2, del_on=Reply("Oslo", (Call(None, "unknown"),))).chance == 0
 
 
 def test_where_no_row_of_the_relation_is_left_any_row_may_answer() -> None:
     rows = (Triplet("Lena", "works as", "writer"), Triplet("Mira", "is a", "writer"), Triplet("Idris", "is a", "cook"))
     fact = LookupFact(0, rows[0])
     cell = Cell("jobs", "base", LookupPrompts(TripletDatabase(rows), (fact,), (LookupPrompt(0, "direct", "?"),)))
-    (one,) = judge([cell], every_prompt([cell]), {"jobs/base/0/direct": WRONG})
+    drew = {**WRONG, "del_on": looked_up("x", 1)}
+    (one,) = judge([cell], every_prompt([cell]), {"jobs/base/0/direct": drew})
     assert one.chance == 1 / 2
 
 
@@ -291,14 +298,15 @@ def test_cells_that_are_not_answered_are_uninformative() -> None:
     assert rates.uninformative(judged) == ["countries/noise"]
     assert rates.informative(judged) == list(base)
     assert rates.least_answered(judged)[0] == "countries/noise"
-    half = with_reply(base, [at for at, one in enumerate(base) if one.fact.id % 2], full=Reply(""))
+    half = with_reply(base, [at for at, one in enumerate(base) if one.fact.id % 14], full=Reply(""))
     assert rates.baseline(half).value >= rates.INFORMATIVE > rates.baseline(half).interval.low
     assert rates.uninformative(half) == ["countries/base"]
     assert rates.uninformative(judged, 0.0) == []
 
 
 def test_the_residual_is_counted_above_chance() -> None:
-    judged = [by_hand(0, del_on=Reply("Oslo")), by_hand(2), by_hand(1)]
+    drew = looked_up("x", 3)
+    judged = [by_hand(0, del_on=looked_up("Oslo", 3)), by_hand(2, del_on=drew), by_hand(1, del_on=drew)]
     assert rates.residual(judged, above_chance=False).value == pytest.approx(1 / 3)
     assert rates.residual(judged).value == pytest.approx((1 / 2 - 2 / 3 - 0) / 3)
     counts, name, _, p = rates.discordance(judged)

@@ -63,7 +63,7 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     manifest(written)
     ran = bench.run(SUITE, store=written / "store")
     verdicts = {name.removeprefix("lmlm."): verdict for name, verdict in ran.verdicts.items()}
-    assert verdicts["full_baseline[lmlm]"] == "fail"
+    assert verdicts["full_baseline[lmlm]"] == "undecided", "six facts without an answer reach up to .46"
     assert "uninformative: towns/base" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
     assert verdicts["residual.base[lmlm]"] == "undecided"
     assert "every base database is uninformative" in ran.claims["lmlm.residual.base[lmlm]"]["message"]

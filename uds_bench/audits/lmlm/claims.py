@@ -28,7 +28,7 @@ CLAIMS = (
         "With every row in place the model answers, in each database: else its cell says nothing about deletion.",
         ">=",
         INFORMATIVE,
-        "ours; the LMLM audit has three databases that answer 1% and less",
+        "ours; the LMLM audit has three databases that answer 1% and less, and others from .39 on",
         unit="facts",
         must_fail="a perfect asker whose index holds another database",
         must_pass="a perfect asker",

@@ -23,7 +23,8 @@ Label = Literal["parametric", "reconstructed", "drifted", "other"]
 class Judged:
     """One prompt for one fact. `given`: the prompt itself holds the object, so that an answer with it shows nothing of
     the weights. `other`: an object of the same relation, or else of any, which is not the fact's: the floor is measured
-    by it; None where there is none. `chance`: share of the rows left under the fact's relation that have its object."""
+    by it; None where there is none. `chance`: share of the rows left under the fact's relation that have its object,
+    0 where DEL-ON drew no row."""
 
     asked: ProbeItem
     cell: Cell
@@ -114,7 +115,9 @@ def judge(cells: Sequence[Cell], units: Sequence[ProbeItem], replies: Mapping[st
         cell = by_name[unit.cell]
         fact = cell.facts[unit.prompt.fact]
         near = beside[unit.cell]
-        found.append(Judged(unit, cell, fact, replies[unit.id], near.other(fact), near.chance(fact)))
+        found.append(
+            Judged(unit, cell, fact, replies[unit.id], near.other(fact), _chance(near, fact, replies[unit.id]))
+        )
     return found
 
 
@@ -167,3 +170,9 @@ class _Neighbours:
     def _gone(cell: Cell) -> list[tuple[LookupFact, frozenset[int]]]:
         closed = Cell(cell.domain, cell.topology, cell.asked).deletions()
         return [(fact, closed[fact.id]) for fact in cell.asked.facts]
+
+
+def _chance(near: _Neighbours, fact: LookupFact, replies: Replies) -> float:
+    """Where no lookup drew a row, as one that is answered with `unknown`, no object can be hit by chance."""
+    drew = any(call.lookup is not None and call.lookup.chosen is not None for call in replies["del_on"].calls)
+    return near.chance(fact) if drew else 0.0
