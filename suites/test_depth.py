@@ -20,8 +20,7 @@ from uds_bench.verdicts import Decision, Verdict
 if TYPE_CHECKING:
     from uds_bench.audits.depth.audit import DepthAudit
 
-FAST = 1e-5
-DRIFT = next(spec.bound for spec in CLAIMS if spec.id == "depth.basis")
+ROUNDING = next(spec.bound for spec in CLAIMS if spec.id == "depth.self_patch")
 DEFAULT = next(spec.bound for spec in CLAIMS if spec.id == "depth.hidden")
 
 
@@ -31,7 +30,7 @@ def test_self_patch(uds_claim: Claim, uds_audit: DepthAudit) -> None:
     own, published = uds_audit.score("full", "uds", "block"), uds_audit.score("full", "uds", "published")
     uds_claim.identity(
         depth.largest_drop(own),
-        tolerance=depth.tolerance(own, FAST),
+        tolerance=ROUNDING,
         what="largest drop with the model's own states",
         controls=[ControlSubject("post-norm state", "fail", depth.largest_drop(published))],
         provenance=own.provenance,
@@ -45,7 +44,7 @@ def test_retain_is_one(uds_claim: Claim, uds_audit: DepthAudit) -> None:
     others = [uds_audit.score(name, "uds") for name in ("full", *uds_audit.section.pools.negative)]
     uds_claim.identity(
         depth.largest_distance(own, 1.0),
-        tolerance=depth.tolerance(own, FAST),
+        tolerance=ROUNDING,
         what="largest distance of a fact's UDS from 1",
         controls=[ControlSubject(s.checkpoint, "fail", depth.largest_distance(s, 1.0)) for s in others],
         provenance=own.provenance,
@@ -58,7 +57,7 @@ def test_last_layer_is_lens(uds_claim: Claim, uds_audit: DepthAudit) -> None:
     own, published = uds_audit.score("retain", "uds", "block"), uds_audit.score("retain", "uds", "published")
     uds_claim.identity(
         depth.largest_lens_gap(own),
-        tolerance=depth.tolerance(own, FAST),
+        tolerance=ROUNDING,
         what="largest gap between the last layer patched and its logit lens",
         controls=[ControlSubject("post-norm state", "fail", depth.largest_lens_gap(published))],
         provenance=own.provenance,
@@ -71,7 +70,7 @@ def test_basis(uds_claim: Claim, uds_audit: DepthAudit) -> None:
     own, turned, plain = (uds_audit.score("retain", "uds", v) for v in (None, "turned", "block"))
     uds_claim.identity(
         basis.largest_gap(own, turned),
-        tolerance=DRIFT,
+        tolerance=ROUNDING,
         what="largest difference between the drops of states and of the same states turned",
         controls=[ControlSubject("patched as they are", "fail", basis.largest_gap(plain, turned))],
         provenance=own.provenance,

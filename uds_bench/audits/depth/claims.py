@@ -11,7 +11,7 @@ CLAIMS = (
         "Patching the full model with its own states changes nothing, at any layer.",
         "==",
         1e-5,
-        "follows from the definition (UDS guide, section 3.2): exact by hook, 1e-5 on the fast path",
+        "follows from the definition (UDS guide, section 3.2): 1e-5 for rounding",
         must_fail="the published variant: a hidden state taken after the final norm",
     ),
     ClaimSpec(
@@ -20,7 +20,7 @@ CLAIMS = (
         "The retain model, as its own yardstick, counts as fully erased: UDS is 1 for every fact.",
         "==",
         1e-5,
-        "follows from the definition (UDS guide, section 3.3): exact by hook, 1e-5 on the fast path",
+        "follows from the definition (UDS guide, section 3.3): 1e-5 for rounding",
         must_fail="the full model, and the negative pool: other models that never knew",
     ),
     ClaimSpec(
@@ -29,7 +29,7 @@ CLAIMS = (
         "Patching the last layer gives what the logit lens reads there.",
         "==",
         1e-5,
-        "follows from the definition (UDS guide, section 3.2): exact by hook, 1e-5 on the fast path",
+        "follows from the definition (UDS guide, section 3.2): 1e-5 for rounding",
         must_fail="the published variant: a hidden state taken after the final norm",
     ),
     ClaimSpec(

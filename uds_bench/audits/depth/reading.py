@@ -93,24 +93,6 @@ def largest_lens_gap(uds: Score) -> float:
     return math.nan if not gaps or any(map(math.isnan, gaps)) else max(gaps)
 
 
-def tolerance(uds: Score, fast: float) -> float:
-    """How far an identity may be off: 0 where patching went by hook, else what the fast path is allowed.
-
-    Args:
-        uds: A score of UDS, which notes how patching was done.
-        fast: What the fast path is allowed, nats.
-
-    Returns:
-        Nats, 0 and above.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> [tolerance(SimpleNamespace(notes={"patching": path}), 1e-5) for path in ("hook", "fast")]
-        [0.0, 1e-05]
-    """
-    return 0.0 if uds.notes.get("patching") == "hook" else fast
-
-
 def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
     """Largest deviation of the formula from the scores recorded for frozen drops.
 
