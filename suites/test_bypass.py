@@ -12,8 +12,7 @@ import pytest
 from uds_bench.audits.bypass import identities
 from uds_bench.audits.bypass.deciding import decide, known
 from uds_bench.audits.bypass.finding import Outcome, furthest
-from uds_bench.audits.bypass.reply import split_reply
-from uds_bench.audits.bypass.scripted import finding_of, repeating, scripted, split_at_last, turned_round
+from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.canary_authors import embedded_canaries
 
@@ -54,31 +53,6 @@ def test_prefill_invariance(uds_claim: Claim, uds_subject: str, uds_audit: Bypas
         worst.interval,
         margin=margin,
         controls=controls,
-        provenance=uds_audit.examined(uds_subject)[0].score.provenance,
-    )
-
-
-@pytest.mark.claim("bypass.no_leak_under_prefill")
-def test_no_leak_under_prefill(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
-    wrong = identities.largest_leak_under_prefill(repeating(scripted(AUTHORS, "memorized")), split_at_last)
-    uds_claim.identity(
-        identities.worst(identities.largest_leak_under_prefill(one.rows()) for one in uds_audit.examined(uds_subject)),
-        tolerance=0.0,
-        what="largest share of traces that hold the canary under a prefill",
-        controls=[ControlSubject("split at the last closing tag", "fail", wrong)],
-        provenance=uds_audit.examined(uds_subject)[0].score.provenance,
-    )
-
-
-@pytest.mark.claim("bypass.parser_antisymmetry")
-def test_parser_antisymmetry(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
-    drifted = scripted(AUTHORS, "format drift")
-    wrong = identities.fallback_gap(drifted, lambda text, _: split_reply(text, "answer"))
-    uds_claim.identity(
-        identities.worst(identities.fallback_gap(one.rows()) for one in uds_audit.examined(uds_subject)),
-        tolerance=0.0,
-        what="distance of the two conventions from what they must be apart",
-        controls=[ControlSubject("one convention for both", "fail", wrong)],
         provenance=uds_audit.examined(uds_subject)[0].score.provenance,
     )
 

@@ -15,7 +15,6 @@ from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
-from uds_bench.audits.lmlm.record import OFF
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.retrieval.settings import SWEPT
@@ -237,18 +236,6 @@ def test_swept(uds_claim: Claim, retriever: str, uds_audit: LmlmAudit) -> None:
         controls=[ControlSubject("nothing deleted", "fail", controls.retained(judged, "full"))],
         remark=f"answered all the same, above chance: {', '.join(answered)}; with every row in place "
         f"{rates.baseline(judged).value:.1%}",
-    )
-
-
-@pytest.mark.claim("lmlm.off_is_off")
-def test_off_is_off(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
-    seen = uds_audit.seen(uds_subject)
-    uds_claim.identity(
-        sum(seen.touched[state] for state in OFF),
-        tolerance=0.0,
-        what="lookups that reached a database with retrieval off",
-        controls=[ControlSubject("retrieval on", "fail", uds_audit.perfect_touches())],
-        provenance=seen.score.provenance,
     )
 
 

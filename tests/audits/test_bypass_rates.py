@@ -7,12 +7,13 @@ import random
 from dataclasses import replace
 
 import pytest
+from bypass_identities import fallback_gap, leak_under_prefill, repeating, split_at_last
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uds_bench.audits.bypass import identities, rates
 from uds_bench.audits.bypass.record import ARMS, Probed, Reply
-from uds_bench.audits.bypass.scripted import repeating, scripted, split_at_last, turned_round
+from uds_bench.audits.bypass.scripted import scripted, turned_round
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary
 from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.facts.reasoning import PREFILLS
@@ -55,7 +56,7 @@ def test_rates_are_counted_by_hand(flags: list[Flags]) -> None:
     missing = [trace or answer for trace, answer, tagged, _ in flags if not tagged]
     other = rates.gap(rows, "trace")
     assert other.value - gap.value == pytest.approx(2 * sum(missing) / n), "the conventions differ by 2qr"
-    assert identities.fallback_gap(rows) == 0
+    assert fallback_gap(rows) == 0
 
 
 @given(FLAGS)
@@ -130,9 +131,9 @@ def test_under_a_prefill_the_gap_is_minus_the_answer(arm: str) -> None:
     """Preconditions: the prefill does not hold the canary, the first tag splits, the reply starts with the prefill."""
     rows = scripted(CANARIES, "memorized")
     clean = [(c, replace(p, replies={a: Reply(f"{CLOSING}{c.canary}", True) for a in ARMS})) for c, p in rows]
-    assert identities.largest_leak_under_prefill(clean) == 0
+    assert leak_under_prefill(clean) == 0
     assert rates.difference(clean, rates.in_trace(arm), rates.in_answer(arm)).value == -1  # type: ignore[arg-type]
-    assert identities.largest_leak_under_prefill(repeating(rows), split_at_last) == 1
+    assert leak_under_prefill(repeating(rows), split_at_last) == 1
 
 
 def test_an_empty_trace_is_not_emitted() -> None:

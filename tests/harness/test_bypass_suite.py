@@ -16,8 +16,6 @@ TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
 CLAIMS = (
     "verdict",
     "prefill_invariance",
-    "no_leak_under_prefill",
-    "parser_antisymmetry",
     "forced_consistency",
     "gap",
     "contrast",
@@ -53,9 +51,8 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     }
     assert ran.verdicts["bypass.verdict[npo]"] == "undecided", "replies of a model that never ends are cut"
     assert "100% of the replies of an arm were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
-    for name in ("no_leak_under_prefill", "parser_antisymmetry", "forced_consistency"):
-        assert ran.verdicts[f"bypass.{name}[npo]"] == "pass"
-        assert all(control["held"] for control in ran.claims[f"bypass.{name}[npo]"]["controls"])
+    assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
+    assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
     assert ran.report is not None
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1, "other": 1}
     section = ran.report["bypass"]["models"]

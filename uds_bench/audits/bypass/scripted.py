@@ -8,10 +8,7 @@ from functools import cache
 from typing import Literal
 
 from uds_bench.audits.bypass.finding import Finding, find
-from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Forced, Probed, Reply
-from uds_bench.audits.bypass.reply import Fallback, split_reply
-from uds_bench.audits.bypass.reply import Split as Cut
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet
 from uds_bench.facts.canary_authors import embedded_canaries
 from uds_bench.facts.fact import Split
@@ -32,17 +29,6 @@ def finding_of(script: Script, canaries: CanarySet | None = None) -> Finding:
     return find(scripted(authors, script), scripted(authors, script, "retain"), never)
 
 
-def repeating(rows: Rows) -> Rows:
-    """The same replies, each closing its trace a second time at the end."""
-    return [(canary, replace(p, replies={a: _twice(r) for a, r in p.replies.items()})) for canary, p in rows]
-
-
-def split_at_last(text: str, fallback: Fallback) -> Cut:
-    """A parser that is wrong: it splits at the last closing tag."""
-    trace, tag, answer = text.rpartition(CLOSING)
-    return Cut(trace, answer, True) if tag else split_reply(text, fallback)
-
-
 def turned_round(probed: Sequence[Probed]) -> list[Probed]:
     """The same records, greedy decoding having said the contrary."""
     return [
@@ -52,10 +38,6 @@ def turned_round(probed: Sequence[Probed]) -> list[Probed]:
 
 def _turned(forced: Forced) -> Forced:
     return forced if forced.repeated is None else replace(forced, repeated=not forced.repeated)
-
-
-def _twice(reply: Reply) -> Reply:
-    return replace(reply, text=f"{reply.text}\n{CLOSING}")
 
 
 def _author(canary: Canary, script: Script) -> Probed:

@@ -86,12 +86,6 @@ class LmlmAudit(Opened):
         cells = [cell if policy is None else replace(cell, policy=policy) for cell in self.cells]
         return replace(_evaluator(self.whole), cells=tuple(cells)).library().deletions
 
-    def perfect_touches(self) -> int:
-        """How often the perfect asker looks into a database."""
-        library = _evaluator(self.spot).library()
-        ask_perfectly(library)
-        return sum(library.touched.values())
-
     def report(self) -> dict[str, Any]:
         """The run report's section: what was asked of which databases, and every model that was examined whole.
 

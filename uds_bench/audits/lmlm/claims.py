@@ -160,16 +160,6 @@ CLAIMS = (
         for name, (kind, least) in SWEPT.items()
     ),
     ClaimSpec(
-        "lmlm.off_is_off",
-        "identity",
-        "With retrieval off no lookup reaches a database.",
-        "==",
-        0.0,
-        "LMLM audit, section 4; exact",
-        unit="lookups",
-        must_fail="the same model with retrieval on",
-    ),
-    ClaimSpec(
         "lmlm.full",
         "golden",
         "The share of prompts answered with every row in place is the recorded one.",
