@@ -12,7 +12,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from uds_bench.facts import Fact, FactSet, encode
 from uds_bench.inference import alignment
-from uds_bench.inference.alignment import Map, Moments, align, turn
+from uds_bench.inference.alignment import Map, Moments, align, block_states, turn
 from uds_bench.inference.batches import PaddingSide, entity_batches
 from uds_bench.inference.hooks import reading
 
@@ -39,6 +39,10 @@ def batches(size: int, side: PaddingSide = "right") -> list[Any]:
     return entity_batches([encode(fact, TOKENIZER) for fact in FACTS], size, "cpu", side)
 
 
+def aligned(source: Any, batches: list[Any], turned: bool = False) -> alignment.Alignment:
+    return align(source, batches, [block_states(FULL, batch) for batch in batches], HALF_OF, turned)
+
+
 def states(checkpoint: Any, rows: list[int]) -> np.ndarray:
     """[layers, positions, width], one fact at a time, without padding."""
     found = []
@@ -62,7 +66,7 @@ def by_hand(x: np.ndarray, y: np.ndarray) -> Any:
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("size", [1, 5, 12])
 def test_a_map_is_that_of_scipy_over_batch_sizes_and_padding(size: int, side: PaddingSide) -> None:
-    found = align(SOURCE, FULL, batches(size, side), HALF_OF)
+    found = aligned(SOURCE, batches(size, side))
     every = list(range(len(FACTS)))
     x, y = states(SOURCE, every), states(FULL, every)
     moved = found.whole(torch.tensor(x)[:, None])[:, 0].numpy()
@@ -71,7 +75,7 @@ def test_a_map_is_that_of_scipy_over_batch_sizes_and_padding(size: int, side: Pa
 
 
 def test_the_fit_is_that_of_people_whom_a_map_was_not_fitted_on() -> None:
-    found = align(SOURCE, FULL, batches(4), HALF_OF)
+    found = aligned(SOURCE, batches(4))
     halves = [[row for row in range(len(FACTS)) if HALF_OF[row] == half] for half in (0, 1)]
     for layer in range(len(found.fit)):
         shares = []
@@ -83,7 +87,7 @@ def test_the_fit_is_that_of_people_whom_a_map_was_not_fitted_on() -> None:
 
 
 def test_a_fact_that_is_kept_is_mapped_by_the_people_of_the_other_half() -> None:
-    found = align(SOURCE, FULL, batches(4), HALF_OF)
+    found = aligned(SOURCE, batches(4))
     some = torch.randn(len(FULL.anatomy.blocks), 2, 3, FULL.model.config.hidden_size)
     moved = found.held_out(some, [0, 2])
     assert HALF_OF[0] != HALF_OF[2]
@@ -96,14 +100,14 @@ def test_a_fact_that_is_kept_is_mapped_by_the_people_of_the_other_half() -> None
 
 
 def test_a_model_is_its_own_image() -> None:
-    found = align(FULL, FULL, batches(4), HALF_OF)
+    found = aligned(FULL, batches(4))
     assert found.fit == pytest.approx(1.0, abs=1e-9)
     some = torch.tensor(states(FULL, [0, 1]))[:, None]
     torch.testing.assert_close(found.whole(some), some, atol=1e-6, rtol=0)
 
 
 def test_a_turn_changes_the_states_and_the_map_takes_it_back() -> None:
-    plain, turned = (align(SOURCE, FULL, batches(4), HALF_OF, turned=one) for one in (False, True))
+    plain, turned = (aligned(SOURCE, batches(4), turned=one) for one in (False, True))
     some = torch.tensor(states(SOURCE, [0, 1])).float()[:, None]
     assert (turn(some) - some).abs().mean() > 0.1 * some.abs().mean()
     torch.testing.assert_close(turn(some).norm(dim=-1), some.double().norm(dim=-1))
@@ -136,6 +140,6 @@ def test_states_that_are_not_finite_leave_nothing() -> None:
 def test_without_the_map_a_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What depth.basis must fail on: maps that leave states as they are."""
     monkeypatch.setattr(alignment.Map, "__call__", lambda self, given: given)
-    plain, turned = (align(SOURCE, FULL, batches(4), HALF_OF, turned=one) for one in (False, True))
+    plain, turned = (aligned(SOURCE, batches(4), turned=one) for one in (False, True))
     some = torch.tensor(states(SOURCE, [0])).float()[:, None]
     assert (turned.elsewhere(some, [0]) - plain.elsewhere(some, [0])).abs().max() > 0.1

@@ -6,7 +6,7 @@ are, its states mean nothing to the full model, which looks like erasure. The be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,8 +133,8 @@ def turn(states: torch.Tensor) -> torch.Tensor:
 @torch.inference_mode()
 def align(
     source: Checkpoint,
-    full: Checkpoint,
     batches: Sequence[EntityBatch],
+    targets: Iterable[torch.Tensor],
     half_of: Sequence[int],
     turned: bool = False,
 ) -> Alignment:
@@ -142,8 +142,8 @@ def align(
 
     Args:
         source: The model whose states are mapped.
-        full: The model into whose basis.
-        batches: Facts that both are to keep: none of them is to be forgotten.
+        batches: Facts that are to be kept: none of them is to be forgotten.
+        targets: Of each batch the full model's states, see `block_states`.
         half_of: 0 or 1 of each fact; the facts of one person are in one half.
         turned: Whether the source's states are turned first, as a control.
 
@@ -151,8 +151,8 @@ def align(
         The maps, and how well they fit.
     """
     sums: list[Moments | None] = [None] * HALVES
-    for batch in batches:
-        x, y = (_states(model, batch) for model in (source, full))
+    for batch, y in zip(batches, targets, strict=True):
+        x = block_states(source, batch)
         x = turn(x) if turned else x
         for half in range(HALVES):
             inside = torch.tensor([half_of[row] == half for row in batch.rows], device=batch.mask.device)
@@ -169,7 +169,8 @@ def align(
     return Alignment(Map.fit(first + second), halves, tuple(half_of), fit, turned)
 
 
-def _states(model: Checkpoint, batch: EntityBatch) -> torch.Tensor:
+@torch.inference_mode()
+def block_states(model: Checkpoint, batch: EntityBatch) -> torch.Tensor:
     """[layers, facts, length, width]: every block's output."""
     blocks = {str(i): block for i, block in enumerate(model.anatomy.blocks)}
     with reading(blocks, lambda hidden: hidden) as kept:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import (
@@ -27,7 +28,7 @@ from uds_bench.facts import (
     stop_tokens,
     tokenizer_key,
 )
-from uds_bench.inference.alignment import Alignment, align
+from uds_bench.inference.alignment import Alignment, align, block_states
 from uds_bench.inference.answers import AnswerScores, score_answers
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
@@ -39,6 +40,8 @@ from uds_bench.storage import content_key, read_sealed, write_sealed
 Loader = Callable[[Reference], Checkpoint]
 Recorded = Callable[[str, str | None], Sequence[FactValue]]
 Encoded = TypeVar("Encoded")
+MOST_BYTES = 512 * 1024**2
+"""Of the full model's states on what is kept, beyond which they are read anew for every source."""
 LONGEST = 200
 """New tokens of a generated answer (UDS guide, appendix I, type 3)."""
 
@@ -71,6 +74,7 @@ class References:
         self._targets: dict[tuple[Variant, Split], PatchingTarget] = {}
         self._readings: dict[tuple[Hashable, ...], Reading] = {}
         self._alignments: dict[tuple[str, bool], Alignment] = {}
+        self._states: list[torch.Tensor] | None = None
 
     @cached_property
     def kept(self) -> FactSet:
@@ -106,10 +110,19 @@ class References:
         if place not in self._alignments:
             self._alignments.clear()  # one checkpoint is scored at a time, and its maps are large
             on = self.target("default", "retain")
-            self._alignments[place] = align(source, on.full, on.batches, halves(self.kept), turned)
+            self._alignments[place] = align(source, on.batches, self._full_states(on), halves(self.kept), turned)
         found = self._alignments[place]
         states = found.elsewhere if split == "forget" else found.held_out
         return self.target("default", split).read(source, align=states, fit=found.fit)
+
+    def _full_states(self, on: PatchingTarget) -> Iterable[torch.Tensor]:
+        """The full model's states on what is kept, batch by batch: from memory, where all of them are not too large."""
+        if self._states is None:
+            first = block_states(on.full, on.batches[0])  # the longest
+            if first.nbytes * len(on.batches) > MOST_BYTES:
+                return (block_states(on.full, batch) for batch in on.batches)
+            self._states = [first, *(block_states(on.full, batch) for batch in on.batches[1:])]
+        return self._states
 
     def _read(
         self, which: Reference, target: PatchingTarget, scope: Scope, form: list[str], read: Callable[[], Reading]
