@@ -15,10 +15,10 @@ import torch
 import transformers
 from test_patching import one_thread, take_turns
 
+from uds_bench.audits.depth.zoo.recipes import facts as embedded_facts
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import base_authors, encode_answer
 from uds_bench.inference.answers import score_answers
-from uds_bench.zoo import recipes
 from uds_bench.zoo.fresh import byte_level_tokenizer
 
 __all__ = ["one_thread"]
@@ -48,7 +48,7 @@ class Workload:
         self.model: Any = SimpleNamespace(model=model, anatomy=find_anatomy(model), device=torch.device("cpu"))
         self.answers = [
             [encode_answer(tokenizer, fact.question, answer) for answer in fact.perturbed_answers]
-            for fact in list(recipes.facts())[:facts]
+            for fact in list(embedded_facts())[:facts]
         ]
 
     def together(self) -> list[Any]:

@@ -24,7 +24,8 @@ from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import token_logprobs
 from uds_bench.inference.states import run_body
 
-CACHE_ARGUMENTS = ("past_key_values", "layer_past")
+CACHE_ARGUMENTS = ("cache", "past_key_values", "layer_past")
+"""How families, and versions of transformers, call their cache."""
 
 
 class UnsupportedBlocksError(Exception):
