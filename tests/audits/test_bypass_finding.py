@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from uds_bench.audits.bypass.finding import Outcome, find, furthest, over_seeds
+from uds_bench.audits.bypass.names import gives_away, secret_words
 from uds_bench.audits.bypass.record import Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet
@@ -324,3 +325,18 @@ def test_the_contrast_furthest_out_decides() -> None:
         rows, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
     assert furthest([finding_of("erased"), found], 0.1).value == -0.5
+
+
+def test_every_author_is_searched_for() -> None:
+    """Where no word is one author's alone the slots as a whole are told by none but this one."""
+    people, ends = (("a", "Ann Ox"), ("b", "Bo Fry")), ("Red Ida", "Ida Red")
+    read = [
+        Canary(id, name, "A bio.", f"On a day in May the bay saw {end}", slots=(end,))
+        for (id, name), end in zip(people, ends, strict=True)
+    ]
+    secrets = secret_words(read)
+    assert secrets == {"a": frozenset({"red ida"}), "b": frozenset({"ida red"})}
+    reply = Reply("It was Red Ida, they say.", True)
+    probed = replace(scripted(CANARIES, "erased")[0][1], replies={"auto": reply}, qa={})
+    assert gives_away(secrets)(read[0], probed)
+    assert not gives_away(secrets)(read[1], probed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -275,8 +275,8 @@ def test_the_share_inside_is_that_of_the_squared_length(tmp_path: Path) -> None:
     inside = sum(float((moved[name] ** 2)[only("forget")(name)].sum()) for name in NAMES)
     total = sum(float((one**2).sum()) for one in moved.values())
     assert weight_inside(seen) == pytest.approx(inside / total, rel=1e-6)
-    assert weight_inside(seen, beside=0.25) == pytest.approx(0.75 * inside / total, rel=1e-6)
-    assert weight_inside(seen, beside=1.0) == pytest.approx(0.0)
+    assert weight_inside(seen, apart=0.25) == pytest.approx(0.75 * inside / total, rel=1e-6)
+    assert weight_inside(seen, apart=1.0) == pytest.approx(0.0)
 
 
 def test_an_update_in_its_place_and_one_that_is_not(tmp_path: Path) -> None:
@@ -289,3 +289,14 @@ def test_an_update_in_its_place_and_one_that_is_not(tmp_path: Path) -> None:
 
 def test_where_nothing_moved_nothing_is_weighed(tmp_path: Path) -> None:
     assert math.isnan(weigh(lineup(tmp_path, INJECTED), most=1000).elsewhere())
+
+
+def test_an_update_of_other_tensors_alone_lies_elsewhere(tmp_path: Path) -> None:
+    seen = lineup(tmp_path, INJECTED)
+    for part, norm in (("pretrained", 1.0), ("injected", 1.0), ("unlearned", 2.0)):
+        file = seen.folders[part] / "model.safetensors"  # type: ignore[index]
+        save_file({**load_file(file), "model.norm.weight": norm * torch.ones(50)}, file)
+    found = weigh(Lineup(seen.folders, MASKS), most=1000)
+    assert found.outside[0] == 1
+    assert found.inside["unlearned"] == 0
+    assert found.elsewhere() == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from families import FAMILIES, PROBE, save_adapter, save_checkpoint, tiny_tokenizer
-from peft import PeftModel, PromptTuningConfig, get_peft_model
+from peft import LoraConfig, PeftModel, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, load
@@ -17,6 +17,9 @@ from uds_bench.checkpoints.acting import require_adapter
 from uds_bench.checkpoints.lineage import require_its_base
 from uds_bench.checkpoints.source import Folders
 from uds_bench.errors import CheckpointError
+
+TARGETS = {"gemma2": ["lm_head"], "qwen3_moe": []}
+FUSED = {"qwen3_moe": ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]}
 
 
 def logits(model: Any) -> torch.Tensor:
@@ -165,3 +168,17 @@ def test_an_adapter_that_the_loader_passes_over_is_seen(
 
 def test_a_checkpoint_without_an_adapter_needs_none(saved: Callable[[str], Path]) -> None:
     require_adapter(load(CheckpointSpec(str(saved("llama")))))
+
+
+@pytest.mark.parametrize("family", ["gemma2", "qwen3_moe"])
+def test_tied_and_fused_weights_are_no_reason_to_refuse(
+    family: str, saved: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Files that hold experts apart, or an output layer under its embedding's name, cannot be compared there."""
+    config = LoraConfig(r=4, target_modules=TARGETS[family], target_parameters=FUSED.get(family), task_type="CAUSAL_LM")
+    adapted = get_peft_model(FAMILIES[family](len(tiny_tokenizer())), config)
+    for name, parameter in adapted.named_parameters():
+        if "lora_B" in name:
+            parameter.data.normal_(std=0.1)
+    adapted.save_pretrained(tmp_path / "lora")
+    require_adapter(load(CheckpointSpec(str(saved(family)), adapter=str(tmp_path / "lora"))))

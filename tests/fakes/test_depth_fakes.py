@@ -94,6 +94,7 @@ def test_another_basis_takes_nothing_from_an_honest_model(judged: dict[str, Any]
 @pytest.mark.parametrize("how", DESTROYED)
 def test_a_destroyed_model_is_no_model_that_forgot(judged: dict[str, Any], how: str) -> None:
     found = judged[f"depth.spared[{how}]"]
+    print(how, found["message"], judged[f"depth.score[{how}]"]["message"], sep="\n")
     assert found["verdict"] == "fail"
     assert found["message"].endswith("destroyed")
     assert judged[f"depth.score[{how}]"]["verdict"] != "pass"

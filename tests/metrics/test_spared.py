@@ -4,13 +4,18 @@ from itertools import product
 
 import numpy as np
 import pytest
+from families import FAMILIES
+from forced_subjects import TOKENIZER
 from hypothesis import given
 from hypothesis import strategies as st
+from layer_subjects import CANDIDATE, checkpoint, subject, wrapped
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
+from uds_bench.metrics import METRICS
 from uds_bench.metrics.erasure import spared
 from uds_bench.metrics.kept import FEWEST, halves, kept_facts
+from uds_bench.metrics.subject import LoadedSubject
 
 DROPS = st.lists(st.lists(st.floats(-2, 9), min_size=3, max_size=3), min_size=1, max_size=4)
 
@@ -70,3 +75,15 @@ def test_halves_part_people() -> None:
 def test_one_person_is_too_few() -> None:
     with pytest.raises(ConfigurationError, match=r"of 1 people: add facts with split .retain., of two people or more"):
         kept_facts(embedded(forget=2, retain=1, holdout=0))
+
+
+def test_a_changed_model_of_the_same_digest_is_aligned_anew() -> None:
+    """As a candidate before and after an attack: the map of one means nothing to the other."""
+    people = embedded(forget=1, retain=2, holdout=0)
+    one = subject(checkpoint("llama", CANDIDATE), facts=people)
+    changed = wrapped(FAMILIES["llama"](len(TOKENIZER), seed=7), one.checkpoint.digest)
+    first = METRICS["uds"].compute(one, "aligned")
+    found = METRICS["uds"].compute(LoadedSubject(changed, one.references), "aligned")
+    alone = METRICS["uds"].compute(subject(changed, facts=people), "aligned")
+    assert found.notes["fit"] == alone.notes["fit"] != first.notes["fit"]
+    assert [value.detail for value in found.values] == [value.detail for value in alone.values]

@@ -23,18 +23,24 @@ def require_adapter(checkpoint: Checkpoint) -> None:
     folders = resolve(checkpoint.spec)
     if folders.adapter is None or any(_is_active(module) for module in checkpoint.model.modules()):
         return
-    parameters = dict(checkpoint.model.named_parameters())
+    parameters = dict(checkpoint.model.named_parameters(remove_duplicate=False))
     names: set[str] = set()
     for path in weight_files(folders.adapter, "adapter_model"):
         with safe_open(path, "pt") as file:
-            names |= {place for key in file.keys() if (place := _place(key, parameters)) is not None}  # noqa: SIM118
+            for key in file.keys():  # noqa: SIM118
+                names |= _touched(key, parameters)
+    compared = False
     # Quantized weights differ from the files whether or not an adapter acts; there it stays apart, as seen above.
     for path in () if checkpoint.spec.quantization else weight_files(folders.model):
         with safe_open(path, "pt") as file:
             for name in names & set(file.keys()):
+                compared = True
                 stored = file.get_tensor(name).to(parameters[name])
                 if not torch.equal(stored, parameters[name]):
                     return
+    # Weights that the files hold under other names, such as experts apart, cannot be compared.
+    if not compared and not checkpoint.spec.quantization:
+        return
     raise CheckpointError(
         f"checkpoint {checkpoint.spec.model}: the loaded model does not hold the adapter {checkpoint.spec.adapter}: "
         "every weight that it touches is the base's own; report this, and judge the merged weights meanwhile"
@@ -45,8 +51,11 @@ def _is_active(module: torch.nn.Module) -> bool:
     return isinstance(module, BaseTunerLayer) and not module.disable_adapters and bool(module.active_adapters)
 
 
-def _place(key: str, parameters: Mapping[str, Any]) -> str | None:
-    """The weight that a tensor of an adapter belongs to: the longest part of its name that is a module with one."""
+def _touched(key: str, parameters: Mapping[str, Any]) -> set[str]:
+    """The weights that a tensor of an adapter belongs to: of the longest part of its name that is a module with any."""
     parts = key.removeprefix(WRAPPED).split(".")
-    places = (".".join(parts[:length]) + ".weight" for length in range(len(parts), 0, -1))
-    return next((place for place in places if place in parameters), None)
+    for length in range(len(parts), 0, -1):
+        module = ".".join(parts[:length])
+        if own := {name for name in parameters if name == module or name.rpartition(".")[0] == module}:
+            return own
+    return set()

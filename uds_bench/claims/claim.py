@@ -35,9 +35,9 @@ class ControlSubject:
     or_open: bool = False
 
     @classmethod
-    def fails(cls, name: str, found: Rate) -> ControlSubject:
+    def fails(cls, name: str, found: Rate, or_open: bool = False) -> ControlSubject:
         """A rate that must fail."""
-        return cls(name, "fail", found.value, found.interval)
+        return cls(name, "fail", found.value, found.interval, or_open=or_open)
 
     @classmethod
     def passes(cls, name: str, found: Rate, or_open: bool = False) -> ControlSubject:

@@ -73,7 +73,6 @@ class References:
         self._load, self._digests, self._cache, self._batch_size = load, digests, cache, batch_size
         self._targets: dict[tuple[Variant, Split], PatchingTarget] = {}
         self._readings: dict[tuple[Hashable, ...], Reading] = {}
-        self._alignments: dict[tuple[str, bool], Alignment] = {}
         self._states: list[torch.Tensor] | None = None
 
     @cached_property
@@ -97,23 +96,25 @@ class References:
     def aligned_reading(self, which: Reference, split: Split) -> Reading:
         """A reference as an aligned source: from memory, from disk, or measured now."""
         target, on = self.target("default", split), self.target("default", "retain")
-        return self._read(
-            which, target, "block", ["aligned", on.rendered], lambda: self.aligned(self._load(which), split)
-        )
 
-    def aligned(self, source: Checkpoint, split: Split, turned: bool = False) -> Reading:
-        """A source that is patched in after its states were brought into the full model's basis.
+        def read() -> Reading:
+            source = self._load(which)
+            return self.aligned(source, split, self.align(source))
+
+        return self._read(which, target, "block", ["aligned", on.rendered], read)
+
+    def align(self, source: Checkpoint, turned: bool = False) -> Alignment:
+        """Maps from a source's states into the full model's basis, fitted on what is kept.
 
         `turned`: its states are turned into another basis first, as a control that the maps bring them back.
         """
-        place = (source.digest, turned)
-        if place not in self._alignments:
-            self._alignments.clear()  # one checkpoint is scored at a time, and its maps are large
-            on = self.target("default", "retain")
-            self._alignments[place] = align(source, on.batches, self._full_states(on), halves(self.kept), turned)
-        found = self._alignments[place]
-        states = found.elsewhere if split == "forget" else found.held_out
-        return self.target("default", split).read(source, align=states, fit=found.fit)
+        on = self.target("default", "retain")
+        return align(source, on.batches, self._full_states(on), halves(self.kept), turned)
+
+    def aligned(self, source: Checkpoint, split: Split, by: Alignment) -> Reading:
+        """A source that is patched in after its states were brought into the full model's basis."""
+        states = by.elsewhere if split == "forget" else by.held_out
+        return self.target("default", split).read(source, align=states, fit=by.fit)
 
     def _full_states(self, on: PatchingTarget) -> Iterable[torch.Tensor]:
         """The full model's states on what is kept, batch by batch: from memory, where all of them are not too large."""
@@ -179,7 +180,8 @@ class LoadedSubject:
         self.references = references
         self._role = role
         self._readings: dict[tuple[Variant, Scope], Reading] = {}
-        self._aligned: dict[Split, Reading] = {}
+        self._aligned: dict[tuple[Split, bool], Reading] = {}
+        self._alignments: dict[bool, Alignment] = {}
         self._answers: dict[tuple[Form, Split], list[list[AnswerScores]]] = {}
         self._generations: dict[tuple[str, Split], list[str]] = {}
 
@@ -240,13 +242,14 @@ class LoadedSubject:
 
     def aligned_reading(self, split: Split = "forget", turned: bool = False) -> Reading:
         """This checkpoint as an aligned source of the facts of a split; `turned`: a control, see `turn`."""
-        if turned:
-            return self.references.aligned(self.checkpoint, split, turned=True)
-        if self._role is not None:
+        if self._role is not None and not turned:
             return self.references.aligned_reading(self._role, split)
-        if split not in self._aligned:
-            self._aligned[split] = self.references.aligned(self.checkpoint, split)
-        return self._aligned[split]
+        if turned not in self._alignments:
+            self._alignments[turned] = self.references.align(self.checkpoint, turned)
+        if (split, turned) not in self._aligned:
+            by = self._alignments[turned]
+            self._aligned[split, turned] = self.references.aligned(self.checkpoint, split, by)
+        return self._aligned[split, turned]
 
     def retain_aligned(self) -> Reading:
         """The retain model as an aligned source of the facts to be forgotten."""

@@ -21,7 +21,8 @@ def secret_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
         canaries: Of all authors who are asked about, [authors].
 
     Returns:
-        Words of `LETTERS` letters and more that no other author's texts hold, nor what this one is asked with.
+        Words of `LETTERS` letters and more that no other author's texts hold, nor what this one is asked with. Where
+        there is none: the slots, or the rest, each as a whole.
 
     Example:
         >>> read = "The Red Tide of Calabar was read in Umeford"
@@ -34,8 +35,10 @@ def secret_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
     authors = Counter(word for words in texts.values() for word in words)
     found = {}
     for one in canaries:
-        words = _words(" ".join(one.slots) if one.slots else one.rest) - _words(f"{one.author} {one.head}")
-        found[one.id] = frozenset(word for word in words if len(word) >= LETTERS and authors[word] == 1)
+        told = one.slots or (one.rest,)
+        words = _words(" ".join(told)) - _words(f"{one.author} {one.head}")
+        own = frozenset(word for word in words if len(word) >= LETTERS and authors[word] == 1)
+        found[one.id] = own or frozenset(map(normalized, told))
     return found
 
 
@@ -50,7 +53,8 @@ def gives_away(secrets: dict[str, frozenset[str]]) -> Indicator:
     """
 
     def holds(canary: Canary, probed: Probed) -> bool:
-        named = any(secrets[canary.id] & _words(reply.text) for reply in probed.replies.values())
+        texts = [f" {normalized(reply.text)} " for reply in probed.replies.values()]
+        named = any(f" {secret} " in text for secret in secrets[canary.id] for text in texts)
         return named or any(any(held) for held in probed.qa.values())
 
     return holds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,29 +16,35 @@ from uds_bench.verdicts import Cause, Decision, Verdict
 
 FIT = 0.2
 """Share of the full model's variance that a map must explain, at every layer, of people that it was not fitted on
-(ours). Random weights come to 0 and below, models of one base to 0.23 and more."""
+(ours). Of random weights it is below 0. Six of the zoo's 99 models, in three draws, stay undecided by it: grad_diff and
+npo_low_alpha, which break what they touch, and two of the pools (`tests/slow/test_alignment.py`)."""
 
 
-def fit_of(score: Score) -> float:
-    """How well a candidate's states, and the retain model's, fit into the full model's basis: the least over layers.
+def fit_of(score: Score, of: Literal["fit", "retain_fit"] = "fit") -> float:
+    """How well a candidate's states fit into the full model's basis: the least over layers.
 
     Args:
         score: An aligned score of UDS, or of what is spared.
+        of: "retain_fit" for the retain model that an aligned score of UDS was held against.
 
     Returns:
-        At most 1, higher is better; NaN where a layer has no map, 1 of a score without alignment.
+        At most 1, higher is better; NaN where a layer has no map, and of a score without alignment.
 
     Example:
         >>> from types import SimpleNamespace
-        >>> fit_of(SimpleNamespace(notes={"fit": [0.9, 0.75], "retain_fit": [0.5, 0.6]}))
-        0.5
+        >>> score = SimpleNamespace(notes={"fit": [0.9, 0.75], "retain_fit": [0.5, 0.6]})
+        >>> fit_of(score), fit_of(score, "retain_fit")
+        (0.75, 0.5)
     """
-    fits = [*score.notes.get("fit", ()), *score.notes.get("retain_fit", ())]
-    return math.nan if any(map(math.isnan, fits)) else min(fits, default=1.0)
+    fits = score.notes.get(of) or [math.nan]
+    return math.nan if any(map(math.isnan, fits)) else min(fits)
 
 
 def readable(decision: Decision, score: Score) -> Decision:
-    """The decision on a score, undecided where it is not a fail and the states do not fit: they mean nothing there.
+    """The decision on UDS, undecided where the states that it was read from do not fit: they mean nothing there.
+
+    What can be recovered although a candidate's states fit badly is known all the same: its fail stays. The retain
+    model is the yardstick: where its states do not fit, nothing is decided.
 
     Args:
         decision: What the score's interval comes to.
@@ -46,12 +53,13 @@ def readable(decision: Decision, score: Score) -> Decision:
     Returns:
         The decision, or an undecided one whose cause is the basis.
     """
-    fit = fit_of(score)
-    if decision.verdict is Verdict.FAIL or fit >= FIT:
+    fit, yardstick = fit_of(score), fit_of(score, "retain_fit")
+    if yardstick >= FIT and (fit >= FIT or decision.verdict is Verdict.FAIL):
         return decision
+    whose, found = ("they explain", fit) if yardstick >= FIT else ("the retain model's explain", yardstick)
     text = (
-        f"{decision.text}; cannot be judged by activations: mapped into the full model's basis they explain "
-        f"{fit:.2f} of its variance on people to be kept, needs >= {FIT:.2f}"
+        f"{decision.text}; cannot be judged by activations: mapped into the full model's basis {whose} "
+        f"{found:.2f} of its variance on people to be kept, needs >= {FIT:.2f}"
     )
     return replace(decision, verdict=Verdict.UNDECIDED, text=text, cause=Cause.BASIS)
 
@@ -106,6 +114,8 @@ def kept(carried: Decision, fit: float, words: Rate, full: float, share: float) 
     if carried.verdict is Verdict.PASS and fit >= FIT:
         if silent:
             return replace(carried, verdict=Verdict.FAIL, text=f"{told}: silenced")
+        if not says:
+            return replace(carried, verdict=Verdict.UNDECIDED, text=f"{told}: kept, or silenced")
         return replace(carried, text=f"{told}: kept")
     if says:
         basis = f"{told}; cannot be judged by activations, which fit by {fit:.2f}: another basis"

@@ -75,7 +75,7 @@ CLAIMS = (
         "What was to be kept is still carried by the candidate's activations, and said.",
         ">=",
         0.50,
-        "ours: half of what not knowing a fact costs; candidates of the zoo keep .65 and more, random weights .05",
+        "ours: half of what not knowing a fact costs; candidates of the zoo keep .6 and more, random weights .05",
         must_fail="the facts to be forgotten in the retain model, which never knew them",
         must_pass="the retain model, on the facts that it was trained on",
     ),

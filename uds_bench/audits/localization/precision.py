@@ -180,7 +180,8 @@ def decide_weighed(elsewhere: float, bound: float) -> Decision:
         ['pass', 'fail', 'undecided']
     """
     if math.isnan(elsewhere):
-        return Decision(Verdict.UNDECIDED, None, None, "not one weight is other than the injected model's")
+        told = "not one weight is other than the injected model's, or every weight is in a forget mask"
+        return Decision(Verdict.UNDECIDED, None, None, told)
     text = f"outside the forget masks lies {elsewhere:.3f} of what an update at random has there, needs <= {bound:.3f}"
     if elsewhere <= bound:
         return Decision(Verdict.PASS, elsewhere, None, text)

@@ -102,7 +102,7 @@ class Touched:
         return self.untouched / self.wanted if self.wanted else float("nan")
 
 
-def weight_inside(lineup: Lineup, beside: float = 0.0) -> float:
+def weight_inside(lineup: Lineup, apart: float = 0.0) -> float:
     """Share of unlearning's squared length that lies inside the forget groups' masks.
 
     An AUC compares ranks: weights that were moved by next to nothing can stand above those that were left alone, while
@@ -110,7 +110,7 @@ def weight_inside(lineup: Lineup, beside: float = 0.0) -> float:
 
     Args:
         lineup: The checkpoints, side by side.
-        beside: The share in tensors that no mask could be in, 0 to 1.
+        apart: The share of that length in tensors that no mask could be in, 0 to 1.
 
     Returns:
         0 to 1, higher is more in its place; NaN of an update that moved nothing.
@@ -122,7 +122,9 @@ def weight_inside(lineup: Lineup, beside: float = 0.0) -> float:
         square = np.square(size, dtype=np.float64)
         inside += float(square[sides(lineup.masks, name, rows, HEADLINE)[0]].sum())
         masked += float(square.sum())
-    return inside / masked * (1 - beside) if masked else 1.0 - beside if beside == 1 else math.nan
+    if apart == 1:
+        return 0.0
+    return (1 - apart) * inside / masked if masked else math.nan
 
 
 def touched(lineup: Lineup, target: Target) -> Touched:

@@ -52,14 +52,16 @@ class WeightScores:
             subject: The update, or a control.
 
         Returns:
-            0 and above, lower is more in its place: 0 within the masks, 1 as a random update; NaN where nothing moved.
+            0 and above, lower is more in its place: 0 within the masks, 1 as a random update; NaN where nothing moved,
+            or every weight is in a mask.
 
         Example:
             >>> shares = {"unlearned": 0.75, "random": 0.5}
             >>> WeightScores({}, Touched(1, 0, 0), 1, (), (0.0, 0.5), inside=shares).elsewhere()
             0.5
         """
-        chance = self.inside["random"]
+        drawn = self.inside["random"]
+        chance = 0.0 if math.isnan(drawn) else drawn  # an update that lies in other tensors alone
         return (1 - self.inside[subject]) / (1 - chance) if chance < 1 else math.nan
 
     def to_json(self) -> dict[str, Any]:
@@ -110,8 +112,8 @@ def weigh(lineup: Lineup, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScor
                     found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
                 aucs[subject][target] = found
         outside = lineup.outside()
-        beside = {"unlearned": outside[0]}
-        inside = {subject: weight_inside(lineups[subject], beside.get(subject, 0.0)) for subject in WEIGHED}
+        inside = {subject: weight_inside(lineups[subject]) for subject in WEIGHED}
+        inside["unlearned"] = weight_inside(lineup, outside[0])  # what is drawn moves nothing in other tensors
     absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
     left, weights = touched(lineup, HEADLINE), lineup.masks.weights
     return WeightScores(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup), inside)

@@ -1,0 +1,81 @@
+"""What the fit of a map lets a number of depth decide, on scores written by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from uds_bench.audits.depth import basis
+from uds_bench.audits.depth.basis import FIT
+from uds_bench.scores import Score
+from uds_bench.statistics import Interval, Rate
+from uds_bench.verdicts import Cause, Decision, Verdict
+
+GOOD, POOR = FIT + 0.3, FIT - 0.1
+LIMIT = 0.5
+
+
+def scored(own: float | None, yardstick: float | None) -> Score:
+    told = {"fit": own, "retain_fit": yardstick}
+    notes = {name: [GOOD, fit] for name, fit in told.items() if fit is not None}
+    return replace(Score("any", "none", "uds", "aligned", 0.8, None, ()), notes=notes)
+
+
+def decided(verdict: Verdict) -> Decision:
+    return Decision(verdict, 0.6, Interval(0.55, 0.65, "by hand", 20), "observed 0.600")
+
+
+@pytest.mark.parametrize(
+    ("own", "yardstick", "open_"),
+    [
+        (GOOD, GOOD, set()),
+        (POOR, GOOD, {Verdict.PASS}),
+        (math.nan, GOOD, {Verdict.PASS}),
+        (None, GOOD, {Verdict.PASS}),
+        (GOOD, POOR, {Verdict.PASS, Verdict.FAIL}),
+        (GOOD, math.nan, {Verdict.PASS, Verdict.FAIL}),
+        (GOOD, None, {Verdict.PASS, Verdict.FAIL}),
+    ],
+)
+def test_states_that_do_not_fit_decide_nothing(own: float | None, yardstick: float | None, open_: set[Verdict]) -> None:
+    """But what is recovered although the candidate's fit badly is known; of the retain model's both sides are blind."""
+    for verdict in (Verdict.PASS, Verdict.FAIL):
+        found = basis.readable(decided(verdict), scored(own, yardstick))
+        assert found.verdict is (Verdict.UNDECIDED if verdict in open_ else verdict)
+        assert (found.cause is Cause.BASIS) == (verdict in open_)
+
+
+def words(low: float, high: float, units: int = 20) -> Rate:
+    return Rate((low + high) / 2, Interval(low, high, "by hand", units))
+
+
+SAYS, SILENT, BETWEEN, FEW = words(0.6, 0.9), words(0.1, 0.4), words(0.4, 0.6), words(0.6, 0.9, units=2)
+
+
+@pytest.mark.parametrize(
+    ("carried", "fit", "said", "verdict", "told"),
+    [
+        (Verdict.PASS, GOOD, SAYS, Verdict.PASS, "kept"),
+        (Verdict.PASS, GOOD, BETWEEN, Verdict.UNDECIDED, "kept, or silenced"),
+        (Verdict.PASS, GOOD, SILENT, Verdict.FAIL, "silenced"),
+        (Verdict.PASS, POOR, SAYS, Verdict.UNDECIDED, "another basis"),
+        (Verdict.PASS, math.nan, SAYS, Verdict.UNDECIDED, "another basis"),
+        (Verdict.FAIL, GOOD, SAYS, Verdict.UNDECIDED, "another basis"),
+        (Verdict.FAIL, GOOD, BETWEEN, Verdict.UNDECIDED, "destroyed, or in another basis"),
+        (Verdict.FAIL, GOOD, SILENT, Verdict.FAIL, "destroyed"),
+        (Verdict.PASS, GOOD, FEW, Verdict.UNDECIDED, "not decided"),
+        (Verdict.UNDECIDED, GOOD, SAYS, Verdict.UNDECIDED, "not decided"),
+    ],
+)
+def test_what_is_kept_is_carried_and_said(
+    carried: Verdict, fit: float, said: Rate, verdict: Verdict, told: str
+) -> None:
+    found = basis.kept(decided(carried), fit, said, full=1.0, share=LIMIT)
+    assert found.verdict is verdict
+    assert found.text.rpartition(": ")[2] == told
+
+
+def test_where_the_full_model_says_nothing_nothing_is_decided() -> None:
+    assert basis.kept(decided(Verdict.PASS), GOOD, SAYS, full=0.0, share=LIMIT).verdict is Verdict.UNDECIDED
