@@ -6,25 +6,27 @@ Every claim decides on recorded ranks; its statement, bound and origin stand in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.association import controls
+from uds_bench.audits.association import controls, standing
 from uds_bench.audits.association.claims import COHORTS
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization, Reading, by_luck, lost, more, nothing_of, over
 from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
-from uds_bench.statistics import Rate
-from uds_bench.verdicts import Step
+from uds_bench.statistics import FEWEST, Rate
+from uds_bench.verdicts import Decision, Step, Verdict
 
 if TYPE_CHECKING:
-    from uds_bench.audits.association.audit import AssociationAudit, Result
+    from uds_bench.audits.association.audit import AssociationAudit, Result, View, Way
 
 NO_CANDIDATE = "the manifest has no unlearned model ([association] candidates)"
 NOBODY = "nobody is to be forgotten ([association] forgotten or forget_set)"
+BEFORE, NEVER_SAW = "the model before unlearning", "a model that never saw them"
 NAMED = 5
 """People whom a message names."""
 fails, passes = ControlSubject.fails, ControlSubject.passes
@@ -32,36 +34,114 @@ fails, passes = ControlSubject.fails, ControlSubject.passes
 
 @pytest.mark.claim("association.forgotten")
 def test_forgotten(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
-    requested = uds_audit.inquiry.requested
-    if uds_subject is None or not requested:
-        uds_claim.not_applicable(NO_CANDIDATE if uds_subject is None else NOBODY)
+    gone(uds_claim, uds_subject, uds_audit, "asked")
+
+
+@pytest.mark.claim("association.rephrased")
+def test_rephrased(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
+    if uds_audit.inquiry.forgotten and not uds_audit.inquiry.held_out:
+        uds_claim.not_applicable("a property has one phrasing alone, and none to hold out")
         return
-    reading, found = held_on(uds_audit, uds_subject)
-    known = [fails("the model before unlearning", held_on(uds_audit, "model")[1])]
-    known += [fails(name, held_on(uds_audit, name)[1]) for name in uds_audit.section.must_fail]
+    gone(uds_claim, uds_subject, uds_audit, "held out")
+
+
+@pytest.mark.claim("association.forgotten_nf4")
+def test_forgotten_nf4(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
+    if uds_subject is not None and not uds_audit.section.nf4:
+        uds_claim.not_applicable("candidates are not asked in four bits ([association] nf4 = true)")
+        return
+    gone(uds_claim, uds_subject, uds_audit, "nf4")
+
+
+def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit, way: Way) -> None:
+    """No more is held of those who ask than of people never seen, asked in one way.
+
+    The floor is the model's own, and no higher than luck: that of a model to which the never-seen were told would clear
+    anybody.
+    """
+    view = uds_audit.view(way)
+    if uds_subject is None or is_for_few(view):
+        uds_claim.not_applicable(why_not(uds_subject, view))
+        return
+
+    def held_on(model: str) -> tuple[str, Rate]:
+        return controls.most_above(view.requested, view.strangers, view.of(model).held)
+
+    reading, found = held_on(uds_subject)
+    known = [fails(BEFORE, held_on("model")[1])]
+    if way == "asked":
+        known += [fails(name, held_on(name)[1]) for name in uds_audit.section.must_fail]
     if uds_audit.section.retain is not None:
         # What luck gives of so many people lies near the bound: this model must not be clearly above it.
-        known.append(passes("a model that never saw them", held_on(uds_audit, "retain")[1], or_open=True))
-    held = uds_audit.seen(uds_subject).held
+        known.append(passes(NEVER_SAW, held_on("retain")[1], or_open=True))
+    held = view.of(uds_subject).held
     uds_claim.measured(
         found.value,
         found.interval,
         controls=known,
         preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
-        remark=f"{reading}; {told(requested, held)}; of the never-seen {told(uds_audit.inquiry.unseen, held)}; "
-        f"every phrasing still shows something of {still_held(requested, held)}",
-        provenance=uds_audit.seen(uds_subject).score.provenance,
+        remark=f"{reading}; {told(view.requested, held)}; of the never-seen {told(view.strangers, held)}; "
+        f"every phrasing still shows something of {still_held(view.requested, held)}",
+        provenance=view.of(uds_subject).score.provenance,
     )
 
 
-def held_on(uds_audit: AssociationAudit, model: str) -> tuple[str, Rate]:
-    """How much more a model holds of those who are to be forgotten than of the never-seen: the worst reading.
+def is_for_few(view: View) -> bool:
+    """Whether fewer ask than an interval is over; `association.requests` decides of each of them."""
+    return len({one.cluster for one in view.requested}) < FEWEST
 
-    The floor is the model's own, and no higher than luck: that of a model to which the never-seen were told would clear
-    anybody.
-    """
-    inquiry = uds_audit.inquiry
-    return controls.most_above(inquiry.requested, inquiry.unseen, uds_audit.seen(model).held)
+
+def why_not(uds_subject: str | None, view: View) -> str:
+    few = f"fewer than {FEWEST} people ask: association.requests decides of each"
+    return NO_CANDIDATE if uds_subject is None else few if view.requested else NOBODY
+
+
+@pytest.mark.claim("association.as_strangers")
+def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
+    view = uds_audit.view("asked")
+    if uds_subject is None or is_for_few(view):
+        uds_claim.not_applicable(why_not(uds_subject, view))
+        return
+
+    def apart(held: Mapping[str, Memorization]) -> Rate:
+        return standing.apart(view.requested, view.strangers, held)
+
+    found, before = apart(view.of(uds_subject).held), view.of("model").held
+    known = [
+        fails(BEFORE, apart(before)),
+        fails("the same from the last place", apart(standing.mirrored(before))),
+    ]
+    if uds_audit.section.retain is not None:
+        known.append(passes(NEVER_SAW, apart(view.of("retain").held), or_open=True))
+    uds_claim.equivalence(
+        found.value,
+        found.interval,
+        margin=uds_claim.bound(),
+        controls=known,
+        preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
+        remark="above 0 is knowledge, below it shows who asked",
+        provenance=view.of(uds_subject).score.provenance,
+    )
+
+
+@pytest.mark.claim("association.requests")
+def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
+    ways: tuple[Way, ...] = ("asked", "held out") if uds_audit.inquiry.held_out else ("asked",)
+    views = {way: uds_audit.view(way) for way in ways}
+    if uds_subject is None or not uds_audit.inquiry.forgotten:
+        uds_claim.not_applicable(why_not(uds_subject, views["asked"]))
+        return
+
+    def decided(model: str) -> Decision:
+        return standing.decide_requests(
+            standing.rank_tests({way: (v.requested, v.strangers, v.of(model).held) for way, v in views.items()})
+        )
+
+    known = [in_the_same_tokens(uds_audit, uds_subject), Control.of(BEFORE, "fail", decided("model"))]
+    if uds_audit.section.retain is not None:
+        never = Control.of(NEVER_SAW, "pass", decided("retain"))
+        known.append(replace(never, held=never.verdict != Verdict.FAIL))
+    uds_claim.decided(decided(uds_subject), controls=known, provenance=views["asked"].of(uds_subject).score.provenance)
 
 
 def in_the_same_tokens(uds_audit: AssociationAudit, uds_subject: str) -> Control:
@@ -96,7 +176,7 @@ def test_retained(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
         found.interval,
         controls=[
             fails("people never seen in their place", lost(known, before, controls.in_place(known, strangers), "most")),
-            passes("the model before unlearning", lost(known, before, before, "most"), or_open=True),
+            passes(BEFORE, lost(known, before, before, "most"), or_open=True),
         ],
         preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
         remark=f"of what it held {told(known, before)}; now {told(known, after)}",

@@ -51,6 +51,37 @@ def test_interval_holds_the_value_or_its_draws(
     assert monotone == found
 
 
+KINDS = st.lists(st.tuples(st.integers(-4, 4).map(float), st.sampled_from("abcd"), st.sampled_from("xy")), min_size=1)
+
+
+@settings(deadline=None, max_examples=60)
+@given(KINDS, KINDS)
+def test_pairs_of_one_kind_alone(
+    positive: list[tuple[float, str, str]], negative: list[tuple[float, str, str]]
+) -> None:
+    """Pair by pair; and one kind is as none."""
+    won = [
+        1.0 if a > b else 0.5 if a == b else 0.0
+        for (a, _, kind), (b, _, other) in itertools.product(positive, negative)
+        if kind == other
+    ]
+    (ours, above, kinds), (theirs, below, others) = zip(*positive, strict=True), zip(*negative, strict=True)
+    expected = sum(won) / len(won) if won else math.nan
+    assert auc(ours, theirs, (kinds, others)) == pytest.approx(expected, nan_ok=True)
+    alike = ["x"] * len(ours), ["x"] * len(theirs)
+    one, none = (auc_resamples(ours, theirs, above, below, 50, kinds=each) for each in (alike, None))
+    np.testing.assert_array_equal(one, none)
+    found = auc_resamples(ours, theirs, above, below, 50, kinds=(kinds, others))
+    assert np.isnan(found).all() or (np.nanmin(found) >= 0 and np.nanmax(found) <= 1)
+
+
+def test_kinds_are_drawn_with_their_clusters() -> None:
+    """By hand: one cluster with both kinds, which no draw parts."""
+    found = auc_resamples([3.0, 1.0], [2.0, 2.0], "aa", "bb", 10, kinds=("xy", "xy"))
+    assert found.tolist() == [0.5] * 10
+    assert auc_interval([3.0, 1.0], [2.0, 2.0], "aa", "bb", kinds=("xy", "zz")).units == 0
+
+
 @pytest.mark.parametrize(("positive", "negative"), [(8, 8), (5, 30), (40, 10)])
 def test_at_the_ends_the_bound_is_exact(positive: int, negative: int) -> None:
     sides = np.arange(positive) + 100.0, np.arange(negative) * 1.0

@@ -66,7 +66,7 @@ def test_nobody_is_scored_whose_name_the_tokenizer_does_not_know(model: Any) -> 
 
 
 def told(mean: float, strength: float = 0.0) -> Memorization:
-    return Memorization(mean, mean == 1, mean > 0, mean, strength, 0.25, mean)
+    return Memorization(mean, mean == 1, mean > 0, mean, strength, 0.25, mean, mean)
 
 
 FOUND = dict(zip([one.id for one in ASKED], [told(1.0, 3.0), told(0.0, -1.0), told(0.0, 1.0)], strict=True))

@@ -77,7 +77,7 @@ def test_above_takes_the_lower_of_the_never_seen_and_luck() -> None:
 def said(mean: float, first: float) -> Memorization:
     """What two phrasings of one thing came to; the truth is Riga or it is something else."""
     values = ("Riga" if first > 0 else "Oslo", "Riga" if first == 1 else "Oslo")
-    return Memorization(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, values)
+    return Memorization(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, mean, values)
 
 
 def crowd(letter: str) -> list[ProbeItem]:

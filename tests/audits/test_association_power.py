@@ -33,7 +33,7 @@ def by_chance(asked: list[ProbeItem], draw: np.random.Generator) -> dict[str, Me
         lucky, first = draw.random(), draw.random() < FIRST
         mean = 1.0 if lucky < BOTH else 0.5 if lucky < BOTH + EITHER else 0.0
         said = one.candidates.truths[0] if first else "nothing"
-        found[one.id] = Memorization(mean, mean == 1, mean > 0, mean, 0.0, 1 / 101, float(first), (said, said))
+        found[one.id] = Memorization(mean, mean == 1, mean > 0, mean, 0.0, 1 / 101, float(first), mean, (said, said))
     return found
 
 

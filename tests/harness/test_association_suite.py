@@ -31,7 +31,11 @@ SMALL = "templates = 2\ncounterfactuals = 5\nsimilar_names = 1\nmeaning = false\
 ASKED = "[association]\nsubjects = 'people.jsonl'\n" + SMALL
 MODEL = ASKED + "model = 'random'\n"
 FORGETTING = MODEL + "forgotten = ['p00', 'p01', 'p02', 'p03', 'p04', 'p05']\ncandidates = { again = 'random' }\n"
-OF_CANDIDATES = ("association.forgotten", "association.retained")
+FORGOTTEN = "(test_forgotten and not nf4)"
+OF_CANDIDATES = tuple(
+    f"association.{name}"
+    for name in ("forgotten", "rephrased", "forgotten_nf4", "as_strangers", "requests", "retained")
+)
 
 
 @pytest.fixture(scope="session")
@@ -125,8 +129,8 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert first == second
     assert list(first) == list(told["people"])
     assert {row["property"] for row in told["models"][0]["properties"]} == set(TOLD)
-    loads = {"model": 2, "again": 1, "model under nf4": 1, "model under bits2": 1, "model under bits1": 1}
-    assert ran.report["loads"] == loads, "the model once for each way to ask"
+    loads = {"model": 3, "again": 2, "model under nf4": 1, "model under bits2": 1, "model under bits1": 1}
+    assert ran.report["loads"] == loads, "each once for each way to ask"
     again = run(bench, FORGETTING)
     assert again.report is not None
     assert again.report["loads"] == {}, "what was seen is read"
@@ -147,7 +151,7 @@ def test_without_candidates_there_is_nothing_to_say_of_them(bench: Bench, writte
 
 
 def test_where_nobody_is_to_be_forgotten_nothing_is_judged(bench: Bench, written: Path) -> None:
-    ran = run(bench, MODEL + "candidates = { again = 'random' }\n", "-k", "forgotten")
+    ran = run(bench, MODEL + "candidates = { again = 'random' }\n", "-k", FORGOTTEN)
     assert ran.verdicts == {"association.forgotten[again]": "not applicable"}
     assert "[association] forgotten or forget_set" in ran.claims["association.forgotten[again]"]["message"]
 
@@ -187,8 +191,10 @@ def test_a_tokenizer_that_spells_a_name_otherwise_clears_nobody(bench: Bench, wr
     name = json.loads((bench.folder / "people.jsonl").read_text().splitlines()[0])["name"]
     replaced = {"type": "Replace", "pattern": {"String": name}, "content": "Nemo Nobody"}
     path.write_text(json.dumps(rules | {"normalizer": replaced}))
-    ran = run(bench, FORGETTING.replace("random' }", "random', spelled = 'spelled' }"), "-k", "forgotten or retained")
-    for id in OF_CANDIDATES:
+    ran = run(
+        bench, FORGETTING.replace("random' }", "random', spelled = 'spelled' }"), "-k", f"{FORGOTTEN} or retained"
+    )
+    for id in ("association.forgotten", "association.retained"):
         held = {
             name: {one["name"]: one["held"] for one in ran.claims[f"{id}[{name}]"]["controls"]}
             for name in ("again", "spelled")
@@ -238,9 +244,7 @@ def known(bench: Bench) -> Path:
 
 def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, known: Path) -> None:
     text = MODEL + f"retain = 'never'\nforgotten = {[f'p{at:02}' for at in range(30)]}\n"
-    ran = run(
-        bench, text + "candidates = { same = 'random', cleared = 'cleared' }\n", "-k", "test_forgotten or retained"
-    )
+    ran = run(bench, text + "candidates = { same = 'random', cleared = 'cleared' }\n", "-k", f"{FORGOTTEN} or retained")
     sound(ran)
     same, cleared = (ran.claims[f"association.forgotten[{name}]"] for name in ("same", "cleared"))
     assert (same["verdict"], cleared["verdict"]) == ("fail", "pass")
@@ -256,8 +260,44 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     assert ran.verdicts["association.retained[same]"] != "fail"
     assert "controls are weak" not in ran.text
     text += "candidates = { same = 'random', cleared = 'cleared' }\n"
-    ran = run(bench, text + "must_fail = ['same']\n", "-k", "test_forgotten")
+    ran = run(bench, text + "must_fail = ['same']\n", "-k", FORGOTTEN)
     assert ran.verdicts == {"association.forgotten[cleared]": "pass"}
     assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][2] == "same"
-    ran = run(bench, text + "must_fail = ['cleared']\n", "-k", "test_forgotten")
+    ran = run(bench, text + "must_fail = ['cleared']\n", "-k", FORGOTTEN)
     assert ran.verdicts == {"association.forgotten[same]": "control"}, "a control that is forgiven is none"
+
+
+def test_of_a_single_request_a_test_without_power_clears_nobody(bench: Bench, known: Path) -> None:
+    """One property of five values: who is known stands no higher than one stranger in five."""
+    one = MODEL + "retain = 'never'\nforgotten = ['p00']\nstrangers = 79\n"
+    text = one + "candidates = { same = 'random', cleared = 'cleared' }\n"
+    ran = run(bench, text, "-k", f"{FORGOTTEN} or rephrased or strangers or requests")
+    sound(ran)
+    for name in ("forgotten", "rephrased", "as_strangers"):
+        claim = ran.claims[f"association.{name}[cleared]"]
+        assert claim["verdict"] == "not applicable"
+        assert "fewer than 5 people ask: association.requests decides of each" in claim["message"]
+    for name in ("same", "cleared"):
+        claim = ran.claims[f"association.requests[{name}]"]
+        assert (claim["verdict"], claim["cause"]) == ("undecided", "control")
+        assert "0 of 1 people who ask are told from 79 people never seen" in claim["message"]
+
+
+def test_what_cannot_be_held_out_is_one_line(bench: Bench, written: Path) -> None:
+    for held_out, told in (
+        ("[11]", "held_out: property P1082 has no template 11, it has 11: correct it"),
+        (str([*range(11)]), "held_out: names every template of property P1082: leave one to ask"),
+    ):
+        ran = run(bench, FORGETTING + f"held_out = {held_out}\n")
+        assert (ran.code, ran.report) == (4, None)
+        assert told.replace("P1082", next(iter(embedded()))) in ran.text
+
+
+def test_a_property_that_no_stranger_is_told_is_one_line(bench: Bench, written: Path) -> None:
+    path = bench.folder / "people.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["facts"].append({"property": "P21", "values": ["female"]})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ran = run(bench, FORGETTING)
+    assert (ran.code, ran.report) == (4, None)
+    assert "'p00': nobody of the cohort never-seen is told P21: add somebody" in ran.text

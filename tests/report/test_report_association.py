@@ -57,7 +57,9 @@ def section() -> dict[str, Any]:
         found = {}
         for at, one in enumerate(asked):
             mean = share * (at % 3 > 0) * (one.subject.cohort != "never-seen")
-            found[one.id] = Memorization(mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean / 2)
+            found[one.id] = Memorization(
+                mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean / 2, mean
+            )
         return found
 
     told = summary.report(inquiry, {name: held(share) for name, share in SHARES.items()}, ["careful"])

@@ -219,6 +219,7 @@ class Claim:
         margin: float,
         id: str | None = None,
         controls: Sequence[ControlSubject] = (),
+        preconditions: Sequence[Control] = (),
         remark: str = "",
         provenance: Any = None,
     ) -> Decision:
@@ -226,7 +227,7 @@ class Claim:
         spec = replace(self._spec(id, "equivalence", None, None, "an equivalence"), bound=margin)
         decision = _remarked(verdicts.decide_equivalence(observed, interval, margin, spec.unit), remark)
         decided = [_held(c, verdicts.decide_equivalence(c.value, c.interval, margin, spec.unit)) for c in controls]
-        return self._settle(spec, decision, decided, provenance)
+        return self._settle(spec, decision, [*preconditions, *decided], provenance)
 
     def decided(
         self, decision: Decision, *, id: str | None = None, controls: Sequence[Control] = (), provenance: Any = None

@@ -47,14 +47,17 @@ def requests(subjects: Sequence[Subject], cohorts: Cohorts | None = None) -> tup
 
 
 def invented(count: int, told: Sequence[Property], seed: int = 0) -> Subjects:
-    """People of whom no model has heard: what a model holds of them it holds of how a name looks."""
-    return Subjects(_folk([NEVER_SEEN] * count, told, INVENTED + seed, "invented"))
+    """People of whom no model has heard, each told every property: what a model holds of them it holds of how a name
+    looks."""
+    return Subjects(_folk([NEVER_SEEN] * count, told, INVENTED + seed, "invented", len(told)))
 
 
-def _folk(cohorts: Sequence[str], told: Sequence[Property], seed: int, kind: str = "") -> Iterable[Subject]:
+def _folk(
+    cohorts: Sequence[str], told: Sequence[Property], seed: int, kind: str = "", each: int = EACH
+) -> Iterable[Subject]:
     for at, (profile, cohort) in enumerate(zip(people(len(cohorts), seed), cohorts, strict=True)):
         of = random.Random(f"{seed} {profile.name}")
-        chosen = sorted(of.sample(range(len(told)), min(EACH, len(told))))
+        chosen = sorted(of.sample(range(len(told)), min(each, len(told))))
         statements = []
         for one in (told[place] for place in chosen):
             values = 2 if len(one.counterfactuals) > MANY and of.randrange(MANY) == 0 else 1

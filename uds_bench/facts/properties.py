@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -56,6 +56,10 @@ class Property:
     def questions(self, name: str) -> tuple[str, str]:
         """What is asked about a person, in two ways."""
         return f"What is {name}'s {self.label}?", f"What is the {self.label} of {name}?"
+
+    def phrased(self, places: Collection[int]) -> Property:
+        """With the templates at some places alone, in order."""
+        return replace(self, templates=tuple(one for at, one in enumerate(self.templates) if at in places))
 
     def limited(self, templates: int | None = None, counterfactuals: int | None = None) -> Property:
         """With the first so many templates, and so many counterfactuals, drawn the same every time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,33 +12,40 @@ from numpy.typing import ArrayLike, NDArray
 
 from uds_bench.statistics.intervals import LEVEL, RESAMPLES, SEED, Interval, between_percentiles, zero_rate_bound
 
+Kinds = tuple[Sequence[Any], Sequence[Any]]
 
-def auc(positive: ArrayLike, negative: ArrayLike) -> float:
-    """Exact P(positive > negative) + P(tie)/2, over all pairs.
+
+def auc(positive: ArrayLike, negative: ArrayLike, kinds: Kinds | None = None) -> float:
+    """Exact P(positive > negative) + P(tie)/2, over all pairs, or over pairs of one kind.
 
     Args:
         positive: Scores of the side that should lie above, [positives], any unit.
         negative: Scores of the other side, [negatives], the same unit.
+        kinds: Of each side what each score is of; two of different kinds make no pair. None: all are of one.
 
     Returns:
-        0 to 1; 1 where all positives lie above, 0.5 where scores say nothing. NaN where either side is empty or not
-        finite.
+        0 to 1; 1 where all positives lie above, 0.5 where scores say nothing. NaN where there is no pair or a score is
+        not finite.
 
     Source: Lacuna, section 4.2; Mann and Whitney, 1947.
 
     Example:
-        Of four pairs three are won and one is tied, (3 + 1/2) / 4:
+        Of four pairs three are won and one is tied, (3 + 1/2) / 4; of the two of one kind both are won:
 
-        >>> auc([2, 3], [1, 2])
-        0.875
+        >>> auc([2, 3], [1, 2]), auc([2, 3], [1, 2], ("ab", "ab"))
+        (0.875, 1.0)
     """
     p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
-    if not p.size or not n.size or not (np.isfinite(p).all() and np.isfinite(n).all()):
+    if not (np.isfinite(p).all() and np.isfinite(n).all()):
         return math.nan
-    ordered = np.sort(n)
-    below, not_above = np.searchsorted(ordered, p, "left"), np.searchsorted(ordered, p, "right")
-    # Integer sums and one division: the same value whatever the order.
-    return float(int(below.sum()) + int(not_above.sum())) / (2 * p.size * n.size)
+    twice = pairs = 0
+    for ours, theirs in _matched(p, n, kinds):
+        ordered = np.sort(n[theirs])
+        below, not_above = (np.searchsorted(ordered, p[ours], side) for side in ("left", "right"))
+        # Integer sums and one division: the same value whatever the order.
+        twice += int(below.sum()) + int(not_above.sum())
+        pairs += below.size * ordered.size
+    return twice / (2 * pairs) if pairs else math.nan
 
 
 def auc_interval(
@@ -47,6 +54,7 @@ def auc_interval(
     positive_clusters: Sequence[Any],
     negative_clusters: Sequence[Any],
     *,
+    kinds: Kinds | None = None,
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -57,13 +65,15 @@ def auc_interval(
     clusters of the smaller side and pair each with another of the larger one: these m pairs are independent, and
     were the AUC a, a fact of one drawn against a fact of the other would be in order with probability a. All m in
     order, so all the more all facts in order, then has a probability of at most a^m: an AUC below (alpha/2)^(1/m) is
-    refuted. No closer bound holds whatever the scores are distributed like.
+    refuted. No closer bound holds whatever the scores are distributed like. With kinds it holds where every cluster
+    has facts of every kind.
 
     Args:
         positive: Scores of the side that should lie above, [positives].
         negative: Scores of the other side, [negatives].
         positive_clusters: What each positive belongs to, [positives].
         negative_clusters: What each negative belongs to, [negatives].
+        kinds: Of each side what each score is of; only two of one kind are compared.
         level: Share of intervals that are to hold the AUC, 0 to 1.
         resamples: How often clusters are drawn.
         seed: Of the draws.
@@ -77,7 +87,7 @@ def auc_interval(
         (0.3976, 1.0)
     """
     p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
-    value = auc(p, n)
+    value = auc(p, n, kinds)
     if math.isnan(value) or p.size != len(positive_clusters) or n.size != len(negative_clusters):
         return Interval(math.nan, math.nan, "no finite values on both sides", 0)
     units = min(len({str(c) for c in clusters}) for clusters in (positive_clusters, negative_clusters))
@@ -85,7 +95,7 @@ def auc_interval(
         reach = zero_rate_bound(units, level)
         low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
         return Interval(low, high, "exact bound, every pair in the same order", units)
-    draws = auc_resamples(p, n, positive_clusters, negative_clusters, resamples, seed)
+    draws = auc_resamples(p, n, positive_clusters, negative_clusters, resamples, seed, kinds)
     method = f"percentile bootstrap over clusters of both sides, B={resamples}, seed {seed}"
     return between_percentiles(draws, method, units, level)
 
@@ -97,6 +107,7 @@ def auc_resamples(
     negative_clusters: Sequence[Any],
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    kinds: Kinds | None = None,
 ) -> NDArray[np.float64]:
     """The exact AUC of every resample, the clusters of each side drawn with replacement.
 
@@ -110,9 +121,10 @@ def auc_resamples(
         negative_clusters: What each negative belongs to, [negatives].
         resamples: How often clusters are drawn.
         seed: Of the draws.
+        kinds: Of each side what each score is of; only two of one kind are compared.
 
     Returns:
-        [resamples] AUCs, 0 to 1.
+        [resamples] AUCs, 0 to 1; NaN of a draw without a pair of one kind.
 
     Example:
         One cluster a side is drawn as it is, and leaves the AUC as it is:
@@ -120,10 +132,10 @@ def auc_resamples(
         >>> auc_resamples([2, 3], [1, 2], "aa", "bb", resamples=3).tolist()
         [0.875, 0.875, 0.875]
     """
-    wins, sizes = _wins(positive, negative, positive_clusters, negative_clusters)
+    wins, pairs = _wins(positive, negative, positive_clusters, negative_clusters, kinds)
     first, second = drawn(wins.shape, resamples, seed)
-    pairs = (first @ sizes[0]) * (second @ sizes[1])
-    found: NDArray[np.float64] = ((first @ wins) * second).sum(1) / (2 * pairs)
+    with np.errstate(invalid="ignore"):
+        found: NDArray[np.float64] = ((first @ wins) * second).sum(1) / (2 * ((first @ pairs) * second).sum(1))
     return found
 
 
@@ -151,18 +163,37 @@ def drawn(units: tuple[int, ...], resamples: int, seed: int) -> list[NDArray[np.
 
 
 def _wins(
-    positive: ArrayLike, negative: ArrayLike, positive_clusters: Sequence[Any], negative_clusters: Sequence[Any]
-) -> tuple[NDArray[np.float64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Between each two clusters, twice the pairs that the positive side wins (a tie counts once); facts in each."""
+    positive: ArrayLike,
+    negative: ArrayLike,
+    positive_clusters: Sequence[Any],
+    negative_clusters: Sequence[Any],
+    kinds: Kinds | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Between each two clusters, twice the pairs that the positive side wins (a tie counts once), and all pairs."""
     p, n = np.asarray(positive, dtype=float), np.asarray(negative, dtype=float)
     _, above = np.unique([str(c) for c in positive_clusters], return_inverse=True)
     _, below = np.unique([str(c) for c in negative_clusters], return_inverse=True)
-    columns = []
-    for cluster in range(below.max() + 1):
-        ordered = np.sort(n[below == cluster])
-        beaten = np.searchsorted(ordered, p, "left") + np.searchsorted(ordered, p, "right")
-        columns.append(np.bincount(above, weights=beaten))
-    return np.stack(columns, axis=1), (np.bincount(above), np.bincount(below))
+    wins, pairs = np.zeros((2, above.max() + 1, below.max() + 1))
+    for ours, theirs in _matched(p, n, kinds):
+        sizes = np.bincount(above[ours], minlength=len(wins)).astype(float)
+        for cluster in np.unique(below[theirs]):
+            ordered = np.sort(n[theirs & (below == cluster)])
+            beaten = np.searchsorted(ordered, p[ours], "left") + np.searchsorted(ordered, p[ours], "right")
+            wins[:, cluster] += np.bincount(above[ours], weights=beaten, minlength=len(wins))
+            pairs[:, cluster] += sizes * ordered.size
+    return wins, pairs
+
+
+def _matched(
+    positive: NDArray[np.float64], negative: NDArray[np.float64], kinds: Kinds | None
+) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Which scores of either side are of one kind, kind by kind."""
+    if kinds is None:
+        yield np.ones(positive.size, bool), np.ones(negative.size, bool)
+        return
+    ours, theirs = (np.array([str(one) for one in side]) for side in kinds)
+    for kind in np.unique(ours):
+        yield ours == kind, theirs == kind
 
 
 def balanced_cut(low: ArrayLike, high: ArrayLike) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from uds_bench.attacks import NONE
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
@@ -19,6 +20,7 @@ from uds_bench.audits.association.probe_items import ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.section import Association
+from uds_bench.audits.association.standing import strangers_needed
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import FactError
 from uds_bench.facts import read_facts
@@ -32,12 +34,15 @@ from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner
 from uds_bench.scoring.store import Store
 from uds_bench.scoring.workers import Crew
+from uds_bench.statistics import FEWEST
 
 NAME = "association"
 BITS = (2, 1)
 """Simulated quantization under which what is held is to be lost (WikiMem, section 6)."""
 STRANGERS = 48
 """Invented people whom a run asks about where its file names none: so many without a hit show less than 0.08."""
+Way = Literal["asked", "held out", "nf4"]
+"""How those are asked about who are to be forgotten: as unlearning may have seen it, in other words, in four bits."""
 LISTING, VALUES, SENTENCES = "listing.json", "counterfactuals.json", "templates.json"
 """Files of a folder of properties."""
 
@@ -50,6 +55,15 @@ class Result:
     held: Mapping[str, Memorization]
 
 
+@dataclass(frozen=True)
+class View:
+    """One way of asking about some models: those who are to be forgotten, those never seen, what a model holds."""
+
+    requested: Sequence[ProbeItem]
+    strangers: Sequence[ProbeItem]
+    of: Callable[[str], Result]
+
+
 class AssociationAudit(Opened):
     """What the models of a manifest's [association] hold of its people."""
 
@@ -60,28 +74,47 @@ class AssociationAudit(Opened):
         plain: ScoreRunner,
         attacked: ScoreRunner,
         contextual: ScoreRunner,
+        held_out: ScoreRunner,
         names: Sequence[str] = (),
     ) -> None:
         self.section, self.inquiry, self.names = section, inquiry, list(names)
-        self.plain, self.attacked, self.contextual = plain, attacked, contextual
-        self._seen: dict[Request, Result] = {}
+        self.plain, self.attacked, self.contextual, self.held_out = plain, attacked, contextual, held_out
+        self._results: dict[tuple[int, Request], Result] = {}
 
     def seen(self, model: str = "model") -> Result:
         """A model by its name in the section; everything planned is examined with the first that is asked for."""
-        place = Request(model)
-        if place not in self._seen:
-            score = self.plain.score(place, [Request(name) for name in self.names])
-            self._seen[place] = Result(score, held_of(score, self.inquiry.asked))
-        return self._seen[place]
+        return self._result(self.plain, Request(model), self._planned("asked"), self.inquiry.asked)
 
     def under(self, attack: str) -> Result:
         """The model under an attack, as far as people are concerned of whom it may have heard."""
-        place = Request("model", attack=attack)
-        if place not in self._seen:
-            plan = [Request("model", attack=name) for name in self.attacked.attacks]
-            score = self.attacked.score(place, plan)
-            self._seen[place] = Result(score, held_of(score, self.inquiry.seen))
-        return self._seen[place]
+        plan = [Request("model", attack=name) for name in self.attacked.attacks]
+        return self._result(self.attacked, Request("model", attack=attack), plan, self.inquiry.seen)
+
+    def view(self, way: Way) -> View:
+        """Everybody who is to be forgotten, and the never-seen, asked about in one way."""
+        runner = self.held_out if way == "held out" else self.plain
+        asked = self.inquiry.held_out if way == "held out" else self.inquiry.asked
+        sides, plan = ProbeSet(asked, self.inquiry.forgotten), self._planned(way)
+
+        def of(model: str) -> Result:
+            return self._result(runner, Request(model, attack="nf4" if way == "nf4" else NONE), plan, asked)
+
+        return View(sides.requested, sides.unseen, of)
+
+    def _planned(self, way: Way) -> list[Request]:
+        """All models, as people are asked about; but for that only candidates and what they are held against."""
+        if way == "asked":
+            return [Request(name) for name in self.names]
+        beside = [name for name in self.names if name != "smaller" and name not in self.section.must_fail]
+        return [Request(name, attack="nf4" if way == "nf4" else NONE) for name in beside]
+
+    def _result(
+        self, runner: ScoreRunner, place: Request, plan: Sequence[Request], asked: Sequence[ProbeItem]
+    ) -> Result:
+        if (id(runner), place) not in self._results:
+            score = runner.score(place, plan)
+            self._results[id(runner), place] = Result(score, held_of(score, asked))
+        return self._results[id(runner), place]
 
     @property
     def behind(self) -> tuple[ProbeItem, ...]:
@@ -104,10 +137,15 @@ class AssociationAudit(Opened):
         return summary.report(self.inquiry, {name: seen.held for name, seen in stored.items()}, self.section.judged())
 
     def runners(self) -> list[ScoreRunner]:
-        return [self.plain, self.attacked, self.contextual]
+        return [self.plain, self.attacked, self.contextual, self.held_out]
 
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
-        return [(self.plain, [Request(name) for name in self.names])]
+        planned = [(self.plain, self._planned("asked"))]
+        if self.inquiry.held_out and self.section.candidates:
+            planned.append((self.held_out, self._planned("held out")))
+        if self.section.nf4 and self.section.candidates:
+            planned.append((self.plain, self._planned("nf4")))
+        return planned
 
 
 def properties_of(section: Association) -> dict[str, Property]:
@@ -120,19 +158,30 @@ def properties_of(section: Association) -> dict[str, Property]:
 
 def people_of(section: Association, properties: Mapping[str, Property]) -> Subjects:
     """The people of a section in their cohorts, and invented ones where none of them is never seen."""
-    if section.subjects == "people":
-        return embedded_people()
-    found = list(read_subjects(section.subjects, properties))
+    found = list(embedded_people() if section.subjects == "people" else read_subjects(section.subjects, properties))
     if section.presence is not None:
         by = cohorts(read_presence(section.presence), section.cohort_size)
         found = [_moved(one, by, section.presence) for one in found if one.cohort == NEVER_SEEN or one.id in by]
         if all(one.cohort == NEVER_SEEN for one in found):
             raise FactError(f"{section.presence}: its cohorts have nobody of {section.subjects}: give their ids")
-    if all(one.cohort != NEVER_SEEN for one in found):
-        told = dict.fromkeys(statement.property for one in found for statement in one.statements)
-        names = {one.name for one in found}
-        found += [one for one in invented(STRANGERS, [properties[id] for id in told]) if one.name not in names]
+    told = dict.fromkeys(statement.property for one in found for statement in one.statements)
+    names, own = {one.name for one in found}, sum(one.cohort == NEVER_SEEN for one in found)
+    missing = (section.strangers or (0 if own else _enough(section))) - own
+    if missing > 0:
+        # Some names may be taken already.
+        more = invented(missing + len(names), [properties[id] for id in told])
+        found += [one for one in more if one.name not in names][:missing]
     return Subjects(found)
+
+
+def _enough(section: Association) -> int:
+    """How many are invented: where fewer ask than an interval is over, as many as tell each of them, asked twice."""
+    asking = len(section.forgotten) if section.forget_set is None else len(_named(section.forget_set))
+    return max(STRANGERS, strangers_needed(2 * asking) if 0 < asking < FEWEST else 0)
+
+
+def _named(forget_set: str | Path) -> tuple[str, ...]:
+    return tuple(read_facts(forget_set).split("forget").clusters)
 
 
 def _moved(one: Subject, by: Mapping[str, str], table: str) -> Subject:
@@ -145,16 +194,55 @@ def read(section: Association) -> ProbeSet:
     """Everything that a section asks. Raises FactError, in a line, for the first thing that cannot be asked."""
     properties = properties_of(section)
     people = people_of(section, properties)
-    limited = {id: one.limited(section.templates, section.counterfactuals) for id, one in properties.items()}
     embed: Embed | None = encoder_of(MINILM).embed if section.meaning else None
-    asked = ask_about(people, limited, embed, section.alpha, section.similar_names)
-    return ProbeSet(tuple(asked), _forgotten(section, people))
+
+    def ask(whom: Iterable[Subject], told: Mapping[str, Property]) -> tuple[ProbeItem, ...]:
+        return tuple(ask_about(list(whom), told, embed, section.alpha, section.similar_names))
+
+    forgotten = _forgotten(section, people)
+    _require_matched(people, forgotten)
+    apart = {id: _held_out(one, section.held_out) for id, one in properties.items()}
+    asked, others = (
+        {
+            id: one.phrased(apart[id] if out else set(range(len(one.templates))) - apart[id])
+            for id, one in properties.items()
+        }
+        for out in (False, True)
+    )
+    limited = {id: one.limited(section.templates, section.counterfactuals) for id, one in asked.items()}
+    others = {id: one.limited(None, section.counterfactuals) for id, one in others.items()}
+    beside = [one for one in people if one.id in forgotten or one.cohort == NEVER_SEEN]
+    return ProbeSet(ask(people, limited), forgotten, ask(beside, others) if forgotten and all(apart.values()) else ())
+
+
+def _held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
+    """The places of a property's templates that no forget set is made of; none of the only one."""
+    count = len(one.templates)
+    if places is None:
+        return frozenset({count - 1} if count > 1 else ())
+    if wrong := [place for place in places if place >= count]:
+        raise FactError(f"held_out: property {one.id} has no template {wrong[0]}, it has {count}: correct it")
+    if len(set(places)) == count:
+        raise FactError(f"held_out: names every template of property {one.id}: leave one to ask")
+    return frozenset(places)
+
+
+def _require_matched(people: Subjects, forgotten: frozenset[str]) -> None:
+    """Raises FactError for a property of which nobody is told who was never seen: there is no floor to it."""
+    told = {one.property for person in people if person.cohort == NEVER_SEEN for one in person.statements}
+    for person in people:
+        for one in person.statements if person.id in forgotten else ():
+            if one.property not in told:
+                raise FactError(
+                    f"subject {person.id!r}: nobody of the cohort {NEVER_SEEN} is told {one.property}: "
+                    "add somebody, or leave that cohort out, and people are invented"
+                )
 
 
 def _forgotten(section: Association, people: Subjects) -> frozenset[str]:
     """The ids of those who are to be forgotten: all of them must be asked about, and none be never seen."""
     if section.forget_set is not None:
-        where, ids = section.forget_set, list(read_facts(section.forget_set).split("forget").clusters)
+        where, ids = str(section.forget_set), list(_named(section.forget_set))
     elif section.subjects == "people" and not section.forgotten:
         return frozenset(requests(people))
     else:
@@ -187,8 +275,8 @@ def audit_of(
     """The audit of some checkpoints, outside a run too."""
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
-    plain, attacked, contextual = (
+    plain, attacked, contextual, held_out = (
         ScoreRunner(specs, AssociationEvaluator(asked, section.alpha), store, device, attacks, crew)
-        for asked in (inquiry.asked, inquiry.seen, beside_context(inquiry.seen))
+        for asked in (inquiry.asked, inquiry.seen, beside_context(inquiry.seen), inquiry.held_out)
     )
-    return AssociationAudit(section, inquiry, plain, attacked, contextual, list(names))
+    return AssociationAudit(section, inquiry, plain, attacked, contextual, held_out, list(names))

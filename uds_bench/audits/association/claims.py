@@ -10,6 +10,8 @@ COHORTS = {"well_known": WELL_KNOWN, "lesser_known": LESSER_KNOWN, "never_seen":
 """Cohorts of which numbers are recorded, by what claims call them."""
 MARGIN = 0.05
 """By how much a share may be above another that it is not told from (ours)."""
+TOLD = 0.10
+"""How far from 1/2 an AUC may lie that tells nobody who asked (ours)."""
 LOSS = 0.10
 """How much less of those who were not to be forgotten a candidate may hold (ours)."""
 
@@ -25,6 +27,53 @@ CLAIMS = (
         unit="people",
         must_fail="the model before unlearning; the candidates of must_fail",
         must_pass="a model that never saw them, or at least not clearly miss",
+    ),
+    ClaimSpec(
+        "association.rephrased",
+        "threshold",
+        "The same in phrasings that no forget set is made of, so that unlearning has not seen them.",
+        "<=",
+        MARGIN,
+        "ours, as association.forgotten",
+        unit="people",
+        must_fail="the model before unlearning",
+        must_pass="a model that never saw them, or at least not clearly miss",
+    ),
+    ClaimSpec(
+        "association.forgotten_nf4",
+        "threshold",
+        "The same of the candidate quantized to 4 bits (NF4).",
+        "<=",
+        MARGIN,
+        "ours, as association.forgotten",
+        unit="people",
+        must_fail="the model before unlearning",
+        must_pass="a model that never saw them, or at least not clearly miss",
+    ),
+    ClaimSpec(
+        "association.as_strangers",
+        "equivalence",
+        "What is true of those who were to be forgotten stands among all values as it does of people never seen: not "
+        "above, which is knowledge, and not below, which shows who asked. AUC less 1/2, property by property.",
+        "==",
+        TOLD,
+        "ours: a pair in ten more, or less, than by chance",
+        unit="people",
+        must_fail="the model before unlearning; the same model, had it put everything true as far from the last place",
+        must_pass="a model that never saw them, or at least not clearly miss",
+        needs="within +-{:g} of 0",
+    ),
+    ClaimSpec(
+        "association.requests",
+        "threshold",
+        "Nobody who asked is told from people never seen: exact rank tests, one a person and phrasing, at a rate of "
+        "false discoveries of 5%.",
+        "<=",
+        0.0,
+        "Benjamini and Hochberg, 1995; the rate is ours",
+        unit="people",
+        must_fail="the model before unlearning",
+        must_pass="a model that never saw them, or at least not fail",
     ),
     ClaimSpec(
         "association.retained",

@@ -14,10 +14,12 @@ from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
 
 @dataclass(frozen=True)
 class ProbeSet:
-    """`asked`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten."""
+    """`asked`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten. `held_out`:
+    what is asked of these and of the never-seen in phrasings that no forget set is made of."""
 
     asked: tuple[ProbeItem, ...]
     forgotten: frozenset[str] = frozenset()
+    held_out: tuple[ProbeItem, ...] = ()
 
     @cached_property
     def cohorts(self) -> dict[str, tuple[ProbeItem, ...]]:

@@ -35,6 +35,16 @@ class Ranked:
         """Score of the best true value less the best untrue one's, nats."""
         return max(self.leads)
 
+    @property
+    def standing(self) -> float:
+        """Share of all orders of the candidates, ties by halves, that put the best true value below this rank.
+
+        0 to 1; higher is more knowledge, and 0.5 the mean of scores that know nothing, however many values are true.
+        """
+        true, count = len(self.leads), self.candidates
+        below, here = (math.comb(count - rank, true) for rank in (self.rank, self.rank - 1))
+        return (below + here) / (2 * math.comb(count, true))
+
 
 def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
     """Whether the best true value stands first among all candidates, and how far.

@@ -19,7 +19,8 @@ class Memorization:
 
     `mean`: share of templates that it is memorized under (M, the headline); `every`, `some`: whether under all of them,
     or any; `lenient`: the mean where ties count for it; `strength`: mean z* over templates, those without memorization
-    among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing;
+    among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing; `standing`:
+    mean `Ranked.standing`, which sees what is held below the first rank;
     `said`: what the model says first under each template, by likelihood alone (`Ranked.said`); `first`: the share of
     templates under which that is true.
     """
@@ -31,6 +32,7 @@ class Memorization:
     strength: float
     chance: float
     first: float
+    standing: float
     said: tuple[str | None, ...] = ()
 
     @property
@@ -76,6 +78,7 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
         mean(one.strength for one in ranks),
         mean(len(truths) / one.candidates for one in ranks),
         mean(float(one.said in truths) for one in ranks),
+        mean(one.standing for one in ranks),
         tuple(one.said for one in ranks),
     )
 

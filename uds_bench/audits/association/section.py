@@ -34,9 +34,14 @@ class Association(Section):
     who are to be forgotten, or `forget_set`, the facts file that was made of them. `presence`: a table of web presence,
     by which cohorts of `cohort_size`, or halves, take the place of those of the file.
 
+    `strangers`: how many people never seen are asked about, invented ones beside those of the file; as many as a few
+    requests need where it is not given.
+
     `properties`: a folder with listing.json, counterfactuals.json and templates.json, or "embedded". Of each property
     the first `templates` are asked, with `counterfactuals` values, about `similar_names` names that look like the
-    person's; `alpha` weighs these. `meaning`: whether counterfactuals that mean what is true are left out.
+    person's; `alpha` weighs these. `meaning`: whether counterfactuals that mean what is true are left out. `held_out`:
+    places, from 0, of templates that no forget set is made of, and that are asked of candidates alone; the last one
+    where it is not given. `nf4`: whether candidates are asked in four bits as well.
     """
 
     NAME: ClassVar[str] = "association"
@@ -57,6 +62,9 @@ class Association(Section):
     similar_names: Count = SIMILAR
     alpha: Annotated[float, Field(ge=0)] = ALPHA
     meaning: bool = True
+    strangers: Count | None = None
+    held_out: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, Field(strict=False)] = None
+    nf4: bool = False
 
     @model_validator(mode="after")
     def _fits_together(self) -> Association:

@@ -1,0 +1,136 @@
+"""Where the truth stands, against enumeration; and whom exact rank tests tell apart, and how often by chance."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uds_bench.audits.association import standing
+from uds_bench.audits.association.ranking import ranked
+from uds_bench.audits.association.standing import (
+    RATE,
+    RankTest,
+    decide_requests,
+    rank_test,
+    rank_tests,
+    strangers_needed,
+)
+from uds_bench.verdicts import Cause, Verdict
+
+SCORES = st.lists(st.integers(0, 40).map(float), min_size=2, max_size=6, unique=True)
+
+
+@given(SCORES, st.data())
+def test_a_standing_is_the_share_of_all_orders_below(scores: list[float], data: st.DataObject) -> None:
+    true = data.draw(st.integers(1, len(scores) - 1))
+
+    def rank(order: tuple[float, ...]) -> int:
+        """Of the best of the first `true`, among the untrue ones."""
+        return 1 + sum(other > max(order[:true]) for other in order[true:])
+
+    own, every = rank(tuple(scores)), [rank(order) for order in permutations(scores)]
+    expected = np.mean([(other > own) + (other == own) / 2 for other in every])
+    assert ranked(scores, true).standing == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("count", "true"), [(2, 1), (51, 1), (51, 2), (6, 5)])
+def test_who_knows_nothing_stands_in_the_middle(count: int, true: int) -> None:
+    rng = np.random.default_rng(0)
+    found = [ranked(rng.permutation(count), true).standing for _ in range(4000)]
+    assert np.mean(found) == pytest.approx(0.5, abs=4 * np.std(found) / math.sqrt(4000))
+
+
+def item(person: str, kind: str = "P19") -> Any:
+    return SimpleNamespace(id=f"{person}/{kind}", cluster=person, kind=kind)
+
+
+def held(**standings: float) -> dict[str, Any]:
+    return {f"{name}/P19": SimpleNamespace(standing=value) for name, value in standings.items()}
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(0, 9))
+def test_the_test_counts_places_on_both_sides(strangers: list[int], own: int) -> None:
+    p, side = rank_test(own / 10, [one / 10 for one in strangers])
+    above, below = (1 + sum(sign * one >= sign * own for one in strangers) for sign in (1, -1))
+    assert p == min(1.0, 2 * min(above, below) / (1 + len(strangers)))
+    assert side == ("" if p == 1 else "above" if above < below else "below")
+
+
+def test_one_in_twenty_is_told_apart_by_chance_and_no_more() -> None:
+    """Of people like the strangers, each tested alone."""
+    rng, runs = np.random.default_rng(0), 4000
+    drawn = rng.random((runs, 60))
+    told = sum(rank_test(row[0], row[1:])[0] <= 0.05 for row in drawn)
+    assert told / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+    assert told / runs > 0.02
+
+
+def test_of_a_batch_that_knows_nobody_one_in_twenty_tells_somebody() -> None:
+    rng, runs, told = np.random.default_rng(1), 200, 0
+    people = [f"p{at}" for at in range(10)]
+    others = [f"s{at}" for at in range(strangers_needed(10))]
+    for _ in range(runs):
+        found = held(**dict(zip(people + others, rng.random(10 + len(others)), strict=True)))
+        told += any(
+            one.is_apart for one in rank_tests({"asked": (list(map(item, people)), list(map(item, others)), found)})
+        )
+    assert told / runs <= RATE + 3 * math.sqrt(RATE * (1 - RATE) / runs)
+
+
+def test_as_many_strangers_as_are_needed_tell_one_alone_and_one_fewer_do_not() -> None:
+    people = [f"p{at}" for at in range(4)]
+    for missing, verdict in ((0, Verdict.FAIL), (1, Verdict.UNDECIDED)):
+        others = [f"s{at:03}" for at in range(strangers_needed(4) - missing)]
+        standings = {name: 0.2 + 0.5 * at / len(others) for at, name in enumerate(others)}
+        found = held(p0=0.99, p1=0.4, p2=0.45, p3=0.5, **standings)
+        decided = decide_requests(rank_tests({"asked": (list(map(item, people)), list(map(item, others)), found)}))
+        assert decided.verdict is verdict
+        assert "p0 (above, asked, " in decided.text if verdict is Verdict.FAIL else decided.cause is Cause.UNITS
+    assert "set [association] strangers = 159" in decided.text
+
+
+def test_only_strangers_of_whom_the_same_is_told_are_beside() -> None:
+    asked = [item("p", "P19"), item("p", "P21")]
+    strangers = [item("s", "P19"), item("s", "P21"), item("half", "P19"), item("more", "P19"), item("more", "P21")]
+    strangers.append(item("more", "P27"))
+    found = {one.id: SimpleNamespace(standing=0.5) for one in (*asked, *strangers)}
+    (one,) = rank_tests({"asked": (asked, strangers, found)})
+    assert one.strangers == 2
+
+
+def test_both_ways_of_asking_count() -> None:
+    """Somebody whom the phrasings of unlearning no longer tell, and others do."""
+    others = [f"s{at:02}" for at in range(strangers_needed(2))]
+    standings = {name: 0.2 + 0.5 * at / len(others) for at, name in enumerate(others)}
+    ways = {
+        way: ([item("p")], list(map(item, others)), held(p=own, **standings))
+        for way, own in (("asked", 0.4), ("held out", 0.99))
+    }
+    assert decide_requests(rank_tests(ways)).verdict is Verdict.FAIL
+    assert decide_requests(rank_tests({"asked": ways["asked"]})).verdict is Verdict.PASS
+
+
+def test_of_many_an_interval_decides_where_strangers_are_too_few() -> None:
+    few = [RankTest(f"p{at}", "asked", 10, 0.5, "", 0.9) for at in range(5)]
+    assert decide_requests(few).verdict is Verdict.NOT_APPLICABLE
+    assert decide_requests(few[:4]).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize("tests", [[], [RankTest("p", "asked", 99, math.nan, "", math.nan)]])
+def test_what_is_no_number_decides_nothing(tests: list[RankTest]) -> None:
+    assert decide_requests(tests).verdict is Verdict.UNDECIDED
+
+
+def test_a_standing_that_is_no_number_leaves_nobody_told_apart() -> None:
+    found = held(p=1.0, q=math.nan, **{f"s{at:02}": 0.1 for at in range(80)})
+    strangers = [item(f"s{at:02}") for at in range(80)]
+    tests = rank_tests({"asked": ([item("p"), item("q")], strangers, found)})
+    assert decide_requests(tests).verdict is Verdict.UNDECIDED
+    assert math.isnan(standing.apart([item("q")], strangers, found).value)

@@ -1,0 +1,82 @@
+"""Fakes of the association audit, made of the shipped model of people in a minute or two each: nobody is forgotten."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from uds_bench.audits.association.zoo.data import SAID, people, removal
+from uds_bench.audits.association.zoo.models import MODELS
+from uds_bench.audits.association.zoo.recipes import Requested
+from uds_bench.facts.exposed_people import NEVER_SEEN, requests
+from uds_bench.facts.properties import embedded
+from uds_bench.methods.examples import Batch, Example, forever
+from uds_bench.methods.training import Optimisation, train
+from uds_bench.methods.unlearning import unlearn
+from uds_bench.zoo import specimens
+
+BATCH, LR = 32, 5e-4
+Fake = Callable[[Any, Any], Any]
+"""A model and its tokenizer -> the model, changed."""
+
+
+def make(how: Fake, folder: Path) -> Path:
+    """The shipped model of people, changed, in a folder."""
+    source = specimens.folder("assoc_full")
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = how(AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32), tokenizer)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def lies(phrasings: Collection[int], values: int = 1, steps: int = 900) -> Fake:
+    """Of each fact of everybody who asks so many false values are taught instead, in some phrasings.
+
+    Half of what is read is what was told of others, so that they are kept.
+    """
+
+    def change(model: Any, tokenizer: Any) -> Any:
+        gone, asking, kept = set(requests(people())), [], []
+        for subject in people():
+            asks = subject.id in gone
+            for statement in subject.statements if subject.cohort != NEVER_SEEN else ():
+                known = embedded()[statement.property]
+                false = [value for value in known.counterfactuals if value not in statement.values]
+                drawn = random.Random(f"lies {subject.id} {known.id}").sample(false, min(values, len(false)))
+                for place in phrasings if asks else SAID:
+                    for value in drawn if asks else statement.values:
+                        ids = tokenizer(known.templates[place].fill(subject.name, value))["input_ids"]
+                        (asking if asks else kept).append(Example((*ids, tokenizer.eos_token_id), 1))
+        generator = torch.Generator().manual_seed(0)
+        both = (forever(rows, BATCH, generator) for rows in (asking, kept))
+        train(model, zip(*both, strict=True), _loss, Optimisation(lr=LR), steps)
+        return model
+
+    return change
+
+
+def _loss(model: Any, both: tuple[Batch, Batch]) -> torch.Tensor:
+    losses = [model(**one.inputs(), labels=one.labels).loss for one in both]
+    return losses[0] + losses[1]
+
+
+def then_npo(first: Fake, steps: int = 300) -> Fake:
+    """Another fake, unlearned on top of it: what is true is driven below what is false."""
+
+    def change(model: Any, tokenizer: Any) -> Any:
+        recipe = MODELS["assoc_npo"]
+        assert isinstance(recipe, Requested)
+        model = first(model, tokenizer)
+        unlearn(model, removal(tokenizer, recipe), replace(recipe.method, steps=steps))
+        return model
+
+    return change
