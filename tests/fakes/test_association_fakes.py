@@ -1,4 +1,4 @@
-"""Fakes of people who ask to be forgotten: which claim catches each; and honest models, of a batch and of one person."""
+"""Fakes of people who ask to be forgotten: which claim catches each; and honest models, of many and of one."""
 
 from __future__ import annotations
 
@@ -85,10 +85,8 @@ def test_what_was_never_seen_is_green(of_many: dict[str, Any]) -> None:
 def of_one(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """One person who asks, some who stay, and as many strangers as the test needs, invented."""
     folder = tmp_path_factory.mktemp("one")
-    asks = requests(people())[0]
-    listed = [
-        one for one in people() if one.cohort != NEVER_SEEN and (one.id == asks or one.id not in requests(people()))
-    ]
+    asks, *others = requests(people())
+    listed = [one for one in people() if one.cohort != NEVER_SEEN and one.id not in others]
     rows = [
         {"id": one.id, "name": one.name, "cohort": one.cohort}
         | {"facts": [{"property": told.property, "values": list(told.values)} for told in one.statements]}
