@@ -317,8 +317,20 @@ def test_strangers_bear_nobodys_name(folder: Path) -> None:
     taken = [one.name for one in invented(3, [embedded()[TOWN]])]
     lines(folder / "people.jsonl", rows({f"own{at}": (name, WELL_KNOWN) for at, name in enumerate(taken)}))
     found = people(folder)
-    assert len(strangers(found)) == STRANGERS - len(taken)
+    assert len(strangers(found)) == STRANGERS
     assert not {*strangers(found)} & {*taken}
+
+
+@pytest.mark.parametrize(("asking", "count"), [(0, STRANGERS), (1, 79), (4, 319), (5, STRANGERS)])
+def test_of_few_who_ask_as_many_strangers_are_invented_as_tell_each(folder: Path, asking: int, count: int) -> None:
+    names = [f"{one.name} Own" for one in invented(6, [embedded()[TOWN]])]
+    lines(folder / "people.jsonl", rows({f"own{at}": (name, WELL_KNOWN) for at, name in enumerate(names)}))
+    assert len(strangers(people(folder, f"forgotten = {[f'own{at}' for at in range(asking)]}\n"))) == count
+
+
+def test_as_many_strangers_as_the_manifest_says_are_asked_about(folder: Path) -> None:
+    lines(folder / "people.jsonl", rows(PEOPLE | STRANGER))
+    assert len(strangers(people(folder, "strangers = 9\n"))) == 9 - len(STRANGER)
 
 
 def test_what_strangers_are_said_to_be_is_true_of_somebody_and_untrue_of_them_otherwise(folder: Path) -> None:

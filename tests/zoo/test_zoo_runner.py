@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 import tiny_zoo
+import torch
 from rich.console import Console
 
 from uds_bench.errors import ConfigurationError, UdsError
@@ -121,7 +122,7 @@ def test_a_killed_training_process_is_one_clear_error(base: Path, tmp_path: Path
 
 
 def test_a_killed_run_takes_its_processes_along_and_the_next_run_goes_on_from_there(
-    base: Path, tmp_path: Path, quick_start: None
+    tmp_path: Path, quick_start: None
 ) -> None:
     root = tmp_path / "cache"
     run = subprocess.Popen(
@@ -141,8 +142,11 @@ def test_a_killed_run_takes_its_processes_along_and_the_next_run_goes_on_from_th
         process.kill()
     assert alive == [], "training went on for nobody"
 
-    # Trained in another process, by another interpreter, to the same bits.
-    checksums = [cache.folder(place, "base") / cache.CHECKSUMS for place in (base, root)]
+    # Trained in another process, by another interpreter, by as many threads, to the same bits.
+    torch.set_num_threads(recipes.find("base").threads)
+    cache.ensure(tmp_path / "here", "base")
+    torch.set_num_threads(1)
+    checksums = [cache.folder(place, "base") / cache.CHECKSUMS for place in (tmp_path / "here", root)]
     assert checksums[0].read_bytes() == checksums[1].read_bytes()
 
     before = ages(cache.folder(root, "base"))
