@@ -104,3 +104,11 @@ def test_values_of_another_k_and_their_retain_model(engine: Any) -> None:
     raw = [built.score(Request("retain", "mia_min_k", variant)) for variant in METRICS["mia_min_k"].variants]
     assert [score.notes["auc_retain"] for score in found] == [score.value for score in raw]
     assert [score.variant for score in found] == list(METRICS["mia_min_k"].variants)
+
+
+def test_a_score_of_other_code_is_not_read(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Request("full", "em")
+    engine().score(request)
+    assert engine().stored(request) is not None
+    monkeypatch.setattr("uds_bench.scoring.runner.code_digest", lambda *modules: "other code")
+    assert engine().stored(request) is None

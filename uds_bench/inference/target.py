@@ -12,6 +12,7 @@ import transformers
 from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.code import code_digest
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import FactSet, Variant, encode, rendered_digest, tokenizer_key
 from uds_bench.inference.alignment import Align
@@ -27,7 +28,7 @@ AGREEMENT = 1e-5
 """The fast path is used only where it differs from the hook path by no more than this, in nats, on the first batch."""
 VERSION = 4
 """Rises when readings change."""
-STACK = [VERSION, torch.__version__, transformers.__version__]
+STACK = [VERSION, torch.__version__, transformers.__version__, code_digest()]
 """What intermediate results on disk depend on beside their content."""
 
 PatchPath = Literal["streams", "hook"]

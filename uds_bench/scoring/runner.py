@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
+from uds_bench.code import code_digest
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
@@ -123,6 +124,7 @@ class ScoreRunner:
             facts=evaluator.digest,
             device=device or self.device,
             batch_size=self._batch_size,
+            code=code_digest(*evaluator.modules),
             seed=SEED,
         )
 

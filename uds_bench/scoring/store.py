@@ -34,6 +34,8 @@ class Cell:
     facts: str
     device: str
     batch_size: int
+    code: str
+    """Digest of the code that computes it."""
     seed: int = 0
     engine: int = target.VERSION
     """Version of the code that reads activations, which every metric stands on."""
