@@ -315,21 +315,6 @@ def test_strength_bounds(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     )
 
 
-@pytest.mark.claim("association.alpha_cancels")
-def test_alpha_cancels(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
-    nobody = uds_audit.seen().score.notes["nobody"]
-    if not nobody:
-        uds_claim.not_applicable("no similar names are asked about (alpha 0)")
-        return
-    uds_claim.identity(
-        nobody["1.0"],
-        tolerance=uds_claim.bound(),
-        what="nats by which sentences about nobody move a score",
-        controls=[ControlSubject("alpha 0.5", "fail", nobody["0.5"])],
-        provenance=uds_audit.seen().score.provenance,
-    )
-
-
 @pytest.mark.claim("association.memorized.{cohort}")
 @pytest.mark.parametrize("cohort", COHORTS)
 def test_memorized(uds_claim: Claim, cohort: str, uds_audit: AssociationAudit) -> None:

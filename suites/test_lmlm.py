@@ -225,15 +225,19 @@ def test_closer(uds_claim: Claim, policy: Policy, uds_audit: LmlmAudit) -> None:
 @pytest.mark.parametrize("retriever", SWEPT)
 @pytest.mark.claim("lmlm.swept.{retriever}")
 def test_swept(uds_claim: Claim, retriever: str, uds_audit: LmlmAudit) -> None:
-    """A perfect asker's; what is answered all the same, by topology, is said with the decision."""
+    """A perfect asker's; what is answered all the same, by topology, is said with the decision.
+
+    Decoys, of the topology noise, are called after the deleted subject, and may say the same.
+    """
     judged = uds_audit.asked_perfectly(swept=retriever)
     left = {name: [one for one in judged if one.topology == name] for name in [*TOPOLOGIES, OTHER]}
     answered = [f"{name} {rates.residual(rows).value:.1%}" for name, rows in left.items() if rows]
-    uds_claim.identity(
-        controls.retained(judged),
-        tolerance=0.0,
-        what="prompts for which a row is found that says the same",
-        controls=[ControlSubject("nothing deleted", "fail", controls.retained(judged, "full"))],
+    without = [one for one in judged if one.topology != "noise"]
+    found = rates.residual(without)
+    uds_claim.measured(
+        found.value,
+        found.interval,
+        controls=[ControlSubject.fails("nothing deleted", rates.baseline(without))],
         remark=f"answered all the same, above chance: {', '.join(answered)}; with every row in place "
         f"{rates.baseline(judged).value:.1%}",
     )

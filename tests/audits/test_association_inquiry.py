@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from uds_bench.audits.association import controls
+from uds_bench.audits.association.calibration import calibrated
 from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.forget_set import evidence, forget_set, held_values
 from uds_bench.audits.association.probe_items import ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.ranking import Ranked, ranked
 from uds_bench.audits.association.rates import Memorization, by_luck, held, lost, more, over
-from uds_bench.audits.association.scoring import ranks, uncancelled
+from uds_bench.audits.association.scoring import ranks
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Statement, Subject
@@ -223,8 +224,12 @@ def test_a_tie_is_held_by_the_lenient_reading_alone() -> None:
 
 
 def test_nobody_cancels_at_alpha_one_alone() -> None:
-    def likelihoods(sentences: Sequence[str]) -> np.ndarray:
-        return np.array([sum(map(ord, text)) % 97 / 7 for text in sentences])
-
-    assert uncancelled(ASKED, likelihoods, 1.0) == pytest.approx(0.0, abs=1e-9)
-    assert uncancelled(ASKED, likelihoods, 0.5) > 0.01
+    """The formula as the paper prints it, which reads sentences about nobody at any alpha."""
+    own, similar, nobody = np.array([1.0, 2.0]), np.array([[2.0, 5.0], [4.0, 1.0]]), np.array([9.0, 3.0])
+    for alpha in (1.0, 0.5):
+        printed = (nobody - own) - alpha * (nobody - similar).mean(0)
+        found = calibrated(own, similar, None if alpha == 1 else nobody, alpha)
+        np.testing.assert_allclose(found, printed)
+    others = nobody + np.array([0.0, 1.0])
+    assert np.array_equal(calibrated(own, similar, nobody, 1.0), calibrated(own, similar, others, 1.0))
+    assert not np.allclose(calibrated(own, similar, nobody, 0.5), calibrated(own, similar, others, 0.5))

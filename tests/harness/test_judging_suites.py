@@ -147,14 +147,10 @@ def test_a_metric_that_tells_all_models_apart_is_faithful(sound: MetaEvaluation,
     assert record.observed == 1.0
     # Six models a side show no more than an AUC above 0.54: enough for chance, and not for the bound of UDS.
     assert record.verdict == ("undecided" if metric == "uds" else "pass")
-    assert [(c.name, c.must, c.held) for c in record.controls] == [
-        ("pools mixed", "fail", True),
-        ("sign-flipped metric", "fail", True),
-    ]
-    mixed, flipped = (control.observed for control in record.controls)
-    assert mixed is not None
-    assert 0.25 <= mixed <= 0.75
-    assert flipped == 0.0
+    (mixed,) = record.controls
+    assert (mixed.name, mixed.must, mixed.held) == ("pools mixed", "fail", True)
+    assert mixed.observed is not None
+    assert 0.25 <= mixed.observed <= 0.75
 
 
 @pytest.mark.parametrize("metric", ["es", "cka", "uds"])
@@ -170,7 +166,6 @@ def test_a_metric_that_tells_the_wrong_way_round_fails(evaluation: Callable[...,
     record = faithful(evaluation({metric: lambda r: 0.9 - known(r) / 2 if knowledge else known(r) / 2}), metric)
     assert record.observed == 0.0
     assert record.verdict == "fail"
-    assert all(control.held for control in record.controls), "the flipped one is right here, and no control missed"
 
 
 def test_a_control_that_passes_is_missed(sound: MetaEvaluation) -> None:

@@ -15,31 +15,6 @@ def needs_generic(alpha: float = ALPHA) -> bool:
     return alpha != 1
 
 
-def as_printed(own: ArrayLike, similar: ArrayLike, generic: ArrayLike, alpha: float = ALPHA) -> Scores:
-    """As `calibrated`, from the formula as the paper prints it: sentences about nobody are read at any alpha.
-
-    Args:
-        own: NLL(h, v), [candidates], nats.
-        similar: NLL of the same sentences about similar names, [names, candidates], nats.
-        generic: The same about nobody, [candidates], nats.
-        alpha: The weight of the similar names.
-
-    Returns:
-        [candidates], nats; any sign, higher is more knowledge.
-
-    Source: WikiMem, section 5.
-
-    Example:
-        (9 - 1) - ((9 - 2) + (9 - 4)) / 2, and what nobody's sentences say cancels:
-
-        >>> as_printed([1.0], [[2.0], [4.0]], [9.0]).tolist(), as_printed([1.0], [[2.0], [4.0]], [5.0]).tolist()
-        ([2.0], [2.0])
-    """
-    of_h, of_names, of_nobody = (np.asarray(one, np.float64) for one in (own, similar, generic))
-    found: Scores = (of_nobody - of_h) - alpha * (of_nobody - of_names).mean(0)
-    return found
-
-
 def calibrated(own: ArrayLike, similar: ArrayLike, generic: ArrayLike | None = None, alpha: float = ALPHA) -> Scores:
     """s(h, v) of each candidate value: how much likelier its sentence is about a person than about similar names.
 

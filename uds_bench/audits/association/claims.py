@@ -163,16 +163,6 @@ CLAIMS = (
         unit="rankings",
         must_fail="leads in tenths of their deviation",
     ),
-    ClaimSpec(
-        "association.alpha_cancels",
-        "identity",
-        "At alpha 1 sentences about nobody change no score.",
-        "==",
-        1e-9,
-        "follows from the formula (WikiMem, section 5); both are made of the same likelihoods in float64",
-        unit="rankings",
-        must_fail="alpha 0.5",
-    ),
     *(
         ClaimSpec(
             f"association.{what}.{cohort}",

@@ -12,7 +12,7 @@ from uds_bench.audits.association.calibration import ALPHA
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.audits.association.rates import Memorization, held
-from uds_bench.audits.association.scoring import from_json, scored, to_json, uncancelled
+from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint
 
 VERSION = 5
-CHECKED = 3
-"""Properties of people on which it is seen that sentences about nobody cancel."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +65,7 @@ class AssociationEvaluator(Evaluator):
         for one, found in zip(self.asked, scored(self.asked, likelihoods, self.alpha), strict=True):
             mean = held(found, one.candidates.truths).mean
             values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
-        rendered = read.hexdigest()
-        similar = [one for one in self.asked if len(one.names) > 1 + one.generic]
-        few = similar[:CHECKED]
-        nobody = {str(alpha): uncancelled(few, likelihoods, alpha) for alpha in (1.0, 0.5)} if few else {}
-        return Measured(values, {"rendered": rendered, "nobody": nobody})
+        return Measured(values, {"rendered": read.hexdigest()})
 
 
 def ranks_of(score: Score) -> dict[str, list[Ranked]]:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.audits.association.calibration import ALPHA, as_printed, calibrated
+from uds_bench.audits.association.calibration import ALPHA, calibrated
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked, ranked
-from uds_bench.facts.templates import GENERIC
 from uds_bench.statistics import finite_or_none
 
 Likelihoods = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -71,46 +70,6 @@ def ranks(one: ProbeItem, table: NDArray[np.float64], alpha: float = ALPHA) -> R
     found = ranked(calibrated(table[0], similar, generic, alpha), truths)
     best = np.flatnonzero(table[0] == table[0].min())
     return replace(found, said=one.candidates.values[best[0]] if len(best) == 1 else None)
-
-
-def uncancelled(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = 1.0) -> float:
-    """How far scores as printed, which read sentences about nobody, are from those that do not.
-
-    Args:
-        asked: What is asked about, [items].
-        likelihoods: From sentences to NLL of each, nats.
-        alpha: The weight of the similar names.
-
-    Returns:
-        Nats, the most over candidates, what all candidates share left out; 0 but for rounding at alpha 1.
-
-    Source: WikiMem, section 5.
-
-    Example:
-        NLL of 0 and 1 about Ann, 2 and 3 about a similar name, 4 and 6 about nobody:
-
-        >>> from types import SimpleNamespace
-        >>> value = SimpleNamespace(values=("pilot", "poet"))
-        >>> template = SimpleNamespace(fill=lambda name, value: f"{name} {value}")
-        >>> item = SimpleNamespace(names=("Ann", "Anna"), generic=False, templates=(template,), candidates=value)
-        >>> nll = lambda sentences: np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0])
-        >>> uncancelled([item], nll), uncancelled([item], nll, alpha=0.0)  # of 4 and 6 each is 1 from the mean
-        (0.0, 1.0)
-    """
-    furthest = 0.0
-    for one in asked:
-        names = (*(one.names[:-1] if one.generic else one.names), GENERIC)
-        for template in one.templates:
-            sentences = [template.fill(name, value) for name in names for value in one.candidates.values]
-            table = likelihoods(sentences).reshape(len(names), -1)
-            gap = as_printed(table[0], table[1:-1], table[-1], alpha) - _without(table, alpha)
-            furthest = float(np.maximum(furthest, np.abs(gap - gap.mean()).max()))
-    return furthest
-
-
-def _without(table: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = alpha * table[1:-1].mean(0) - table[0]
-    return found
 
 
 def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:

@@ -61,10 +61,10 @@ CLAIMS = (
     ClaimSpec(
         "bypass.weights_decide",
         "identity",
-        "Random weights in the place of a model's own change what it comes to.",
+        "Random weights in the place of a model's own come to no word.",
         "==",
         0.0,
-        "follows from what the audit is for; the number of models whose word random weights leave as it is",
+        "follows from what the audit is for: who was told nothing shows neither knowledge nor forgetting",
         unit="models",
         must_fail="the models' own weights",
     ),

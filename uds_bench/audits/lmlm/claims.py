@@ -149,12 +149,12 @@ CLAIMS = (
     *(
         ClaimSpec(
             f"lmlm.swept.{name}",
-            "identity",
-            f"By {kind} retrieval at {least:g} no row is found after deletion that says the same as the fact.",
-            "==",
-            0.0,
-            "follows from what closure over aliases is, whatever retrieves; exact",
-            unit="prompts",
+            "threshold",
+            f"By {kind} retrieval at {least:g} what was deleted is not answered where the database holds no decoys.",
+            "<=",
+            0.05,
+            "ours, as lmlm.residual",
+            unit="facts",
             must_fail="the same with nothing deleted",
         )
         for name, (kind, least) in SWEPT.items()

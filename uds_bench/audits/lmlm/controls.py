@@ -74,11 +74,6 @@ def spared(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset
     return Rate(mean(shares), cluster_bootstrap(shares, of, limits=(0.0, 1.0)))
 
 
-def retained(judged: Sequence[Judged], state: State = "del_on") -> int:
-    """Prompts in whose trace a candidate that was not deleted says the same as the fact."""
-    return sum(one.retains_gold(state) for one in judged)
-
-
 def if_any_alias(cells: Sequence[Cell], control: T) -> list[T]:
     """The control where some fact has another form in its database: without one, equal rows are all there is."""
     whole, equal = ([replace(cell, policy=policy).deletions() for cell in cells] for policy in ALIASES_OR_NOT)

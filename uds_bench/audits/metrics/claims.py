@@ -16,7 +16,7 @@ def _faithful(metric: str) -> ClaimSpec:
         0.90 if is_uds else 0.50,
         "ours (.971 observed, UDS guide, table 2)" if is_uds else "ours: better than chance, and its golden",
         unit="models",
-        must_fail="the pools mixed, every second model exchanged; the same metric with its sign flipped",
+        must_fail="the pools mixed, every second model exchanged",
     )
 
 
