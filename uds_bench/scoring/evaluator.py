@@ -14,8 +14,7 @@ class Evaluator(Protocol):
 
     `measure`: what it measures; `units`: what its values are of; `digest`: what is asked, by content, the same for
     all checkpoints; `references`: digests of other checkpoints, and what lies beside them, that an outcome for one of
-    them depends on; none unless an audit says so. `modules`: those whose packages compute it. `evaluate`: what it
-    finds on a loaded checkpoint.
+    them depends on; none unless an audit says so. `evaluate`: what it finds on a loaded checkpoint.
     """
 
     @property
@@ -26,10 +25,6 @@ class Evaluator(Protocol):
     def units(self) -> Sequence[Unit]: ...
     @property
     def digest(self) -> str: ...
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return (type(self).__module__,)
-
     def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
         return ()
 

@@ -37,10 +37,6 @@ class MetricEvaluator:
         beside = self.measure.texts.get(self.variant, ())
         return content_key([self.units.digest, *map(self.runner.text, beside)]) if beside else self.units.digest
 
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return type(self).__module__, self.measure.compute.__module__
-
     def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
         used = [name for name in REFERENCES if name in self.measure.needs]
         for name in used:

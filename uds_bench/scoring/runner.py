@@ -53,6 +53,12 @@ class Request:
         return f"{self.place}: {self.metric}{form}" if self.metric else self.place
 
 
+def _code(evaluator: Evaluator) -> str:
+    """Digest of the code of an evaluator, and of a metric that it computes."""
+    metric = getattr(evaluator.measure, "compute", None)
+    return code_digest(type(evaluator).__module__, *([metric.__module__] if metric else []))
+
+
 class ScoreRunner:
     """Scores of named checkpoints by one evaluator, from the store where they are, else computed and stored.
 
@@ -124,7 +130,7 @@ class ScoreRunner:
             facts=evaluator.digest,
             device=device or self.device,
             batch_size=self._batch_size,
-            code=code_digest(*evaluator.modules),
+            code=_code(evaluator),
             seed=SEED,
         )
 
