@@ -19,7 +19,7 @@ from uds_bench.scoring.store import Cell, Failures, Store
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag, Verdict
 
-CELL = Cell("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16)
+CELL = Cell("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16, "code")
 SCORE = Score(
     *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),)),
     provenance={"cell": CELL.key},
