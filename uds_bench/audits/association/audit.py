@@ -276,7 +276,12 @@ def audit_of(
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
     plain, attacked, contextual, held_out = (
-        ScoreRunner(specs, AssociationEvaluator(asked, section.alpha), store, device, attacks, crew)
-        for asked in (inquiry.asked, inquiry.seen, beside_context(inquiry.seen), inquiry.held_out)
+        ScoreRunner(specs, AssociationEvaluator(asked, section.alpha, variant), store, device, attacks, crew)
+        for variant, asked in (
+            ("default", inquiry.asked),
+            ("seen", inquiry.seen),
+            ("context", beside_context(inquiry.seen)),
+            ("held_out", inquiry.held_out),
+        )
     )
     return AssociationAudit(section, inquiry, plain, attacked, contextual, held_out, list(names))

@@ -30,6 +30,8 @@ class AssociationEvaluator(Evaluator):
 
     asked: tuple[ProbeItem, ...]
     alpha: float = ALPHA
+    variant: str = "default"
+    """Which of an audit's ways of asking it is."""
 
     measure: ClassVar[Measure] = Measure(
         name="association_memorized",
@@ -38,7 +40,6 @@ class AssociationEvaluator(Evaluator):
         limits=(0.0, 1.0),
         source="WikiMem, sections 5 and 6",
     )
-    variant: ClassVar[str] = "default"
 
     @property
     def units(self) -> Sequence[ProbeItem]:
