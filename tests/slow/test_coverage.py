@@ -96,8 +96,8 @@ SHORT = {
     "a paired difference, 15 people",
     "an AUC of .84, 20 people each",
 }
-"""Finding: here the percentile bootstrap holds the truth too rarely, .83 to .92. Near an end of the range it errs towards
-that end. A studentized bootstrap held it in .93 to .96 of the same draws of means, and is wider."""
+"""Finding: here the percentile bootstrap holds the truth too rarely, .83 to .92. Near an end of the range it errs
+towards that end. A studentized bootstrap holds it in .93 to .96 of such draws of means, and is wider."""
 NOISE = 2 * math.sqrt(0.95 * 0.05 / RUNS)
 
 
