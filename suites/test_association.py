@@ -40,7 +40,7 @@ def test_forgotten(uds_claim: Claim, uds_subject: str | None, uds_audit: Associa
 @pytest.mark.claim("association.rephrased")
 def test_rephrased(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
     if uds_audit.inquiry.forgotten and not uds_audit.inquiry.held_out:
-        uds_claim.not_applicable("a property has one phrasing alone, and none to hold out")
+        uds_claim.not_applicable("no phrasing is held out, or a property has one alone ([association] held_out)")
         return
     gone(uds_claim, uds_subject, uds_audit, "held out")
 
