@@ -103,10 +103,13 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
         uds_claim.not_applicable(why_not(uds_subject, view))
         return
 
-    def apart(held: Mapping[str, Memorization]) -> Rate:
-        return standing.apart(view.requested, view.strangers, held)
+    before = view.of("model").held
 
-    found, before = apart(view.of(uds_subject).held), view.of("model").held
+    def apart(held: Mapping[str, Memorization]) -> Rate:
+        beside = standing.beside(held, before, view.strangers)
+        return standing.furthest([standing.apart(view.requested, view.strangers, one) for one in beside.values()])
+
+    found = apart(view.of(uds_subject).held)
     known = [
         fails(BEFORE, apart(before)),
         fails("the same from the last place", apart(standing.mirrored(before))),
@@ -133,11 +136,18 @@ def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
         return
 
     def decided(model: str) -> Decision:
-        return standing.decide_requests(
-            standing.rank_tests({way: (v.requested, v.strangers, v.of(model).held) for way, v in views.items()})
-        )
+        tests = {
+            f"{way}, {whose}": (view.requested, view.strangers, held)
+            for way, view in views.items()
+            for whose, held in standing.beside(view.of(model).held, view.of("model").held, view.strangers).items()
+        }
+        return standing.decide_requests(standing.rank_tests(tests))
 
-    known = [in_the_same_tokens(uds_audit, uds_subject), Control.of(BEFORE, "fail", decided("model"))]
+    before = decided("model")
+    known = [in_the_same_tokens(uds_audit, uds_subject), Control.of(BEFORE, "fail", before)]
+    if is_for_few(views["asked"]):
+        # Of whom the model before cannot be told, nothing is shown.
+        known[-1] = replace(known[-1], held=known[-1].held and before.observed == 1)
     if uds_audit.section.retain is not None:
         never = Control.of(NEVER_SAW, "pass", decided("retain"))
         known.append(replace(never, held=never.verdict != Verdict.FAIL))

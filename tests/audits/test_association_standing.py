@@ -134,3 +134,17 @@ def test_a_standing_that_is_no_number_leaves_nobody_told_apart() -> None:
     tests = rank_tests({"asked": ([item("p"), item("q")], strangers, found)})
     assert decide_requests(tests).verdict is Verdict.UNDECIDED
     assert math.isnan(standing.apart([item("q")], strangers, found).value)
+
+
+def test_never_seen_people_who_were_taught_hide_nobody() -> None:
+    """Three of those whose names are public stand as high as the person who asks: the model before knows better."""
+    others = [item(f"s{at:03}") for at in range(strangers_needed(2))]
+    before = {one.id: SimpleNamespace(standing=0.2 + 0.5 * at / len(others)) for at, one in enumerate(others)}
+    forged: Any = {**before, **{one.id: SimpleNamespace(standing=1.0) for one in others[:3]}, **held(p=0.99)}
+    for beside, verdict in (
+        (["beside its own"], Verdict.PASS),
+        (["beside its own", "beside those before"], Verdict.FAIL),
+    ):
+        found = standing.beside(forged, before, others)
+        tests = rank_tests({whose: ([item("p")], others, found[whose]) for whose in beside})
+        assert decide_requests(tests).verdict is verdict

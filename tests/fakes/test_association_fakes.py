@@ -106,4 +106,4 @@ def test_one_person_is_decided_by_a_rank_test(of_one: dict[str, Any]) -> None:
     for one in found.values():
         assert {one[name] for name in ("forgotten", "rephrased", "as_strangers")} == {"not applicable"}
     message = of_one["association.requests[identity]"]["message"]
-    assert "1 of 1 people who ask are told from 79 people never seen: well-known/000 (above, " in message
+    assert "1 of 1 people who ask are told from 159 people never seen: well-known/000 (above, " in message

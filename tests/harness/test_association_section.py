@@ -321,7 +321,7 @@ def test_strangers_bear_nobodys_name(folder: Path) -> None:
     assert not {*strangers(found)} & {*taken}
 
 
-@pytest.mark.parametrize(("asking", "count"), [(0, STRANGERS), (1, 79), (4, 319), (5, STRANGERS)])
+@pytest.mark.parametrize(("asking", "count"), [(0, STRANGERS), (1, 159), (4, 639), (5, STRANGERS)])
 def test_of_few_who_ask_as_many_strangers_are_invented_as_tell_each(folder: Path, asking: int, count: int) -> None:
     names = [f"{one.name} Own" for one in invented(6, [embedded()[TOWN]])]
     lines(folder / "people.jsonl", rows({f"own{at}": (name, WELL_KNOWN) for at, name in enumerate(names)}))

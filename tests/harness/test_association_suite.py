@@ -262,7 +262,7 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
 
 def test_of_a_single_request_a_test_without_power_clears_nobody(bench: Bench, known: Path) -> None:
     """One property of five values: who is known stands no higher than one stranger in five."""
-    one = MODEL + "retain = 'never'\nforgotten = ['p00']\nstrangers = 79\n"
+    one = MODEL + "retain = 'never'\nforgotten = ['p00']\nstrangers = 159\n"
     text = one + "candidates = { same = 'random', cleared = 'cleared' }\n"
     ran = run(bench, text, "-k", f"{FORGOTTEN} or rephrased or strangers or requests")
     sound(ran)
@@ -273,7 +273,7 @@ def test_of_a_single_request_a_test_without_power_clears_nobody(bench: Bench, kn
     for name in ("same", "cleared"):
         claim = ran.claims[f"association.requests[{name}]"]
         assert (claim["verdict"], claim["cause"]) == ("undecided", "control")
-        assert "0 of 1 people who ask are told from 79 people never seen" in claim["message"]
+        assert "0 of 1 people who ask are told from 159 people never seen" in claim["message"]
 
 
 def test_what_cannot_be_held_out_is_one_line(bench: Bench, written: Path) -> None:

@@ -175,9 +175,9 @@ def people_of(section: Association, properties: Mapping[str, Property]) -> Subje
 
 
 def _enough(section: Association) -> int:
-    """How many are invented: where fewer ask than an interval is over, as many as tell each of them, asked twice."""
+    """How many are invented: where fewer ask than an interval is over, as many as tell each of them, by four tests."""
     asking = len(section.forgotten) if section.forget_set is None else len(_named(section.forget_set))
-    return max(STRANGERS, strangers_needed(2 * asking) if 0 < asking < FEWEST else 0)
+    return max(STRANGERS, strangers_needed(4 * asking) if 0 < asking < FEWEST else 0)
 
 
 def _named(forget_set: str | Path) -> tuple[str, ...]:

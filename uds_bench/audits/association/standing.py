@@ -53,6 +53,19 @@ def apart(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Hel
     return Rate(auc(ours, theirs, kinds), auc_interval(ours, theirs, people, others, kinds=kinds)).less(0.5)
 
 
+def beside(found: Held, before: Held, strangers: Sequence[ProbeItem]) -> dict[str, Held]:
+    """What a model holds, beside its own never-seen and beside those of the model before unlearning.
+
+    Names of people never seen are public: a candidate to which a few of them were told would hide who asks.
+    """
+    return {"beside its own": found, "beside those before": {**found, **{one.id: before[one.id] for one in strangers}}}
+
+
+def furthest(found: Sequence[Rate]) -> Rate:
+    """The rate whose interval reaches furthest from 0; one that is no number is the furthest."""
+    return max(found, key=lambda one: math.inf if math.isnan(one.value) else max(one.interval.high, -one.interval.low))
+
+
 def mirrored(found: Held) -> dict[str, Memorization]:
     """What is held, had everything true stood as far from the last place as it does from the first."""
     return {id: replace(one, standing=1 - one.standing) for id, one in found.items()}
