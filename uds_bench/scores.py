@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from uds_bench.statistics import Interval, cluster_bootstrap
+from uds_bench.statistics import Interval, cluster_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ def _summed_up(measured: Measured, metric: Measure, rows: list[FactScore]) -> tu
     if not scored:
         return None, None
     values, clusters = [v for v, _ in scored], [c for _, c in scored]
-    return math.fsum(values) / len(values), cluster_bootstrap(values, clusters, limits=metric.limits)
+    return math.fsum(values) / len(values), cluster_interval(values, clusters, limits=metric.limits)
 
 
 def unscored(checkpoint: str, metric: str, variant: str, facts: FactSet, reason: str, attack: str = "none") -> Score:

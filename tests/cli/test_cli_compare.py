@@ -14,7 +14,7 @@ from made_reports import BAD, claim, run_of
 
 from uds_bench.claims.record import STATUSES
 from uds_bench.cli.compare import changes
-from uds_bench.statistics import cluster_bootstrap
+from uds_bench.statistics import cluster_interval
 
 WORDS = st.sampled_from(STATUSES)
 CLAIMS = st.dictionaries(st.sampled_from(["depth.score[npo]", "depth.score[idk]", "depth.order"]), WORDS)
@@ -52,7 +52,7 @@ AFTER = {"c1": 0.6, "b1": 0.9, "a2": 0.5, "a1": 0.4}
 def test_interval_is_of_the_paired_differences(command: Callable[..., Any], tmp_path: Path) -> None:
     a, b = _file(tmp_path / "a.json", _score(BEFORE)), _file(tmp_path / "b.json", _score(AFTER))
     row = json.loads(command("compare", a, b, "--json").stdout)["scores"][0]
-    interval = cluster_bootstrap([0.1, 0.3, 0.1, 0.2], ["c", "b", "a", "a"])
+    interval = cluster_interval([0.1, 0.3, 0.1, 0.2], ["c", "b", "a", "a"])
     assert row["difference"] == pytest.approx(0.6 - 0.425)
     assert row["paired"]["difference"] == pytest.approx(0.175)
     assert row["paired"]["ci"] == pytest.approx([interval.low, interval.high])

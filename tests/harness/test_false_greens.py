@@ -26,13 +26,13 @@ from uds_bench.inference.generation import generate_greedily
 from uds_bench.manifest.common import Expectation
 from uds_bench.metrics.entity_accuracy import opening, says
 from uds_bench.scores import FactScore, Score
-from uds_bench.statistics import Interval, Rate, cluster_bootstrap
+from uds_bench.statistics import Interval, Rate, cluster_interval
 from uds_bench.verdicts import Cause, Decision, Flag, Step, Verdict, decide_threshold
 
 
 def score(name: str, digest: str, values: list[float], clusters: int = 8) -> Score:
     facts = tuple(FactScore(f"f{i}", f"a{i % clusters}", value) for i, value in enumerate(values))
-    interval = cluster_bootstrap(values, [fact.cluster for fact in facts], limits=(0.0, 1.0))
+    interval = cluster_interval(values, [fact.cluster for fact in facts], limits=(0.0, 1.0))
     mean = sum(values) / len(values)
     return Score(name, "none", "uds", "block", mean, interval, facts, {}, {"checkpoint": digest})
 

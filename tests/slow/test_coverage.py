@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from uds_bench.statistics import Interval, apart_bootstrap, auc_interval, cluster_bootstrap, paired_bootstrap
+from uds_bench.statistics import Interval, apart_interval, auc_interval, cluster_interval, paired_interval
 
 pytestmark = pytest.mark.slow
 RUNS = 1000
@@ -19,32 +19,51 @@ FACTS = 8
 Draw = np.random.Generator
 
 
-def shares(rng: Draw, people: int, mean: float) -> tuple[np.ndarray, list[int]]:
-    """Values of 0 to 1 of every person's facts, which are alike: a person's own mean is beta-distributed."""
+Values = Callable[[Draw, int, float], np.ndarray]
+
+
+def shares(rng: Draw, people: int, mean: float) -> np.ndarray:
+    """A share of each fact, [people, facts]; a person's are alike, and its own mean is beta-distributed."""
     own = rng.beta(4 * mean, 4 * (1 - mean), people).repeat(FACTS)
-    return rng.beta(8 * own + 1e-3, 8 * (1 - own) + 1e-3), np.arange(people).repeat(FACTS).tolist()
+    return rng.beta(8 * own + 1e-3, 8 * (1 - own) + 1e-3).reshape(people, FACTS)
 
 
-def of_a_mean(mean: float) -> Callable[[Draw, int], tuple[Interval, float]]:
+def told(rng: Draw, people: int, mean: float) -> np.ndarray:
+    """Each fact told or not, more of them of some people than of others."""
+    own = rng.beta(2 * mean, 2 * (1 - mean), people)
+    return (rng.random((people, FACTS)) < own[:, None]).astype(float)
+
+
+def everything(rng: Draw, people: int, mean: float) -> np.ndarray:
+    """All of a person's facts are told, or none."""
+    return (rng.random((people, 1)) < mean).astype(float).repeat(FACTS, 1)
+
+
+def of_a_mean(values: Values, mean: float) -> Callable[[Draw, int], tuple[Interval, float]]:
     def drawn(rng: Draw, people: int) -> tuple[Interval, float]:
-        values, clusters = shares(rng, people, mean)
-        return cluster_bootstrap(values, clusters, limits=(0.0, 1.0)), expected(mean)
+        found = values(rng, people, mean).ravel()
+        return cluster_interval(found, np.arange(people).repeat(FACTS).tolist(), limits=(0.0, 1.0)), truth(values, mean)
 
     return drawn
 
 
 @cache
-def expected(mean: float) -> float:
-    """The mean of `shares`, but for what keeps its parameters above 0."""
-    own = np.random.default_rng(9).beta(4 * mean, 4 * (1 - mean), 2_000_000)
-    return float(((8 * own + 1e-3) / (8 + 2e-3)).mean())
+def truth(values: Values, mean: float) -> float:
+    """The mean of what is drawn: rounding of its parameters moves it a little."""
+    return float(values(np.random.default_rng(9), 400_000, mean).mean())
 
 
 def of_pairs(rng: Draw, people: int) -> tuple[Interval, float]:
     """Differences of two models on the same facts."""
     shift = rng.normal(0.1, 0.1, people).repeat(FACTS)
     values = np.clip(shift + rng.normal(0, 0.1, people * FACTS), -1, 1)
-    return paired_bootstrap(values.tolist(), np.arange(people).repeat(FACTS).tolist()), 0.1
+    return paired_interval(values.tolist(), np.arange(people).repeat(FACTS).tolist()), 0.1
+
+
+def of_few_that_differ(rng: Draw, people: int) -> tuple[Interval, float]:
+    """Most facts are answered alike by two models, one person in thirty by the second alone."""
+    values = (rng.random(people) < 1 / 30).astype(float) * rng.random(people)
+    return paired_interval(values.tolist(), range(people)), 1 / 60
 
 
 def of_two_sides(rng: Draw, people: int) -> tuple[Interval, float]:
@@ -52,7 +71,7 @@ def of_two_sides(rng: Draw, people: int) -> tuple[Interval, float]:
         [(f"{side} {at}", value) for at in range(people) for value in rng.normal(rng.normal(mean, 0.1), 0.1, FACTS)]
         for side, mean in (("a", 0.4), ("b", 0.3))
     ]
-    return apart_bootstrap(*sides), 0.1
+    return apart_interval(*sides), 0.1
 
 
 def of_an_auc(apart: float) -> Callable[[Draw, int], tuple[Interval, float]]:
@@ -61,7 +80,7 @@ def of_an_auc(apart: float) -> Callable[[Draw, int], tuple[Interval, float]]:
         sides = [
             rng.normal(mean, 0.5, people).repeat(3) + rng.normal(0, math.sqrt(0.75), 3 * people) for mean in (apart, 0)
         ]
-        found = auc_interval(*sides, clusters, clusters, kinds=(kinds, kinds), resamples=1000)
+        found = auc_interval(*sides, clusters, clusters, kinds=(kinds, kinds))
         return found, 0.5 * (1 + math.erf(apart / 2))
 
     return drawn
@@ -74,30 +93,26 @@ class Case:
 
 
 CASES = {
-    "a mean of .7, 15 people": Case(of_a_mean(0.7), 15),
-    "a mean of .95, 15 people": Case(of_a_mean(0.95), 15),
-    "a mean of .7, 40 people": Case(of_a_mean(0.7), 40),
-    "a mean of .05, 40 people": Case(of_a_mean(0.05), 40),
-    "a mean of .05, 120 people": Case(of_a_mean(0.05), 120),
+    f"{name} of {mean:g}, {people} people": Case(of_a_mean(values, mean), people)
+    for name, values in (("a share", shares), ("facts told", told), ("all or nothing", everything))
+    for mean, people in ((0.7, 15), (0.95, 15), (0.7, 40), (0.05, 40), (0.05, 120), (0.3, 400))
+} | {
     "a paired difference, 15 people": Case(of_pairs, 15),
     "a paired difference, 60 people": Case(of_pairs, 60),
+    "few that differ, 100 people": Case(of_few_that_differ, 100),
+    "few that differ, 600 people": Case(of_few_that_differ, 600),
     "two sides, 20 people each": Case(of_two_sides, 20),
     "two sides, 80 people each": Case(of_two_sides, 80),
     "an AUC of .5, 20 people each": Case(of_an_auc(0.0), 20),
     "an AUC of .5, 80 people each": Case(of_an_auc(0.0), 80),
     "an AUC of .84, 20 people each": Case(of_an_auc(1.4), 20),
+    "an AUC of .98, 20 people each": Case(of_an_auc(3.0), 20),
+    "an AUC of .98, 60 people each": Case(of_an_auc(3.0), 60),
 }
 
 
-SHORT = {
-    "a mean of .95, 15 people",
-    "a mean of .05, 40 people",
-    "a mean of .7, 15 people",
-    "a paired difference, 15 people",
-    "an AUC of .84, 20 people each",
-}
-"""Finding: here the percentile bootstrap holds the truth too rarely, .83 to .92. Near an end of the range it errs
-towards that end. A studentized bootstrap holds it in .93 to .96 of such draws of means, and is wider."""
+WIDE = {"facts told of 0.95, 15 people"}
+"""Finding: of few people of whom nearly all is told the interval is too wide: it holds the truth in .998 of draws."""
 NOISE = 2 * math.sqrt(0.95 * 0.05 / RUNS)
 
 
@@ -107,9 +122,11 @@ def test_an_interval_holds_the_truth(name: str) -> None:
     found = [case.drawn(rng, case.people) for _ in range(RUNS)]
     above = np.mean([one.low > truth for one, truth in found])
     below = np.mean([one.high < truth for one, truth in found])
+    exact = np.mean([one.method.startswith("exact") for one, _ in found])
     holds = 1 - above - below
-    print(f"{name}: holds {holds:.3f}; too high {above:.3f}, too low {below:.3f}")
-    if name in SHORT:
-        assert 0.8 < holds < 0.93, "no longer short: strike it from the list"
-    else:
-        assert 0.93 - NOISE <= holds <= 0.97 + NOISE
+    print(f"{name}: holds {holds:.3f}; too high {above:.3f}, too low {below:.3f}; {exact:.2f} of them exact")
+    assert holds >= 0.93 - NOISE
+    if name in WIDE:
+        assert holds > 0.97 + NOISE, "no longer wide: strike it from the list"
+    elif exact < 0.1:  # an exact one holds at least as often as is said, and of few people more often
+        assert holds <= 0.97 + NOISE

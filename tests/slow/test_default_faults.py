@@ -13,9 +13,9 @@ ROOT = Path(__file__).parents[2]
 FAULTS = {
     "nobody is lost": """
         import uds_bench.audits.association.rates as rates
-        from uds_bench.statistics import Rate, paired_bootstrap
+        from uds_bench.statistics import Rate, paired_interval
         def lost(asked, *_):
-            return Rate(0.0, paired_bootstrap([0.0 for _ in asked], [one.cluster for one in asked]))
+            return Rate(0.0, paired_interval([0.0 for _ in asked], [one.cluster for one in asked]))
         rates.lost = lost
     """,
     "every control holds": """
@@ -43,12 +43,12 @@ FAULTS = {
         import uds_bench.audits.association.rates as rates
         from dataclasses import replace
         import uds_bench.statistics as statistics
-        paired = rates.paired_bootstrap
+        paired = rates.paired_interval
         def narrow(*given):
             found = paired(*given)
             middle = (found.low + found.high) / 2
             return replace(found, low=(found.low + middle) / 2, high=(found.high + middle) / 2)
-        rates.paired_bootstrap = narrow
+        rates.paired_interval = narrow
     """,
     "a claim is not collected": """
         def pytest_collection_modifyitems(items):

@@ -96,14 +96,14 @@ def difference(address: Address, a: Score | None, b: Score | None) -> dict[str, 
 
 def paired(a: Score, b: Score) -> dict[str, Any] | None:
     """Mean difference over matching facts, with the 95% interval over their clusters."""
-    from uds_bench.statistics import cluster_bootstrap
+    from uds_bench.statistics import cluster_interval
 
     before = {fact.id: fact.value for fact in a.scored if fact.value is not None}
     both = [(f.value - before[f.id], f.cluster) for f in b.scored if f.value is not None and f.id in before]
     if not both:
         return None
     deltas, clusters = [delta for delta, _ in both], [cluster for _, cluster in both]
-    interval = cluster_bootstrap(deltas, clusters)
+    interval = cluster_interval(deltas, clusters)
     return {
         "difference": sum(deltas) / len(deltas),
         "ci": [interval.low, interval.high] if interval.units >= 2 else None,

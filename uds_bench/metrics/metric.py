@@ -112,7 +112,7 @@ class FactValue:
 
 @dataclass(frozen=True)
 class Summary:
-    """A checkpoint's value and its interval, where they are not the mean over facts and its bootstrap.
+    """A checkpoint's value and its interval, where they are not the mean over facts and its interval over clusters.
 
     `value` is None where it is undefined; the reason is then the note `undefined`.
     """

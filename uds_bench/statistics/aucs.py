@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uds_bench.statistics.intervals import LEVEL, RESAMPLES, SEED, Interval, between_percentiles, zero_rate_bound
+from uds_bench.statistics.intervals import LEVEL, RESAMPLES, SEED, Interval, skewed, zero_rate_bound
 
 Kinds = tuple[Sequence[Any], Sequence[Any]]
 
@@ -56,12 +56,10 @@ def auc_interval(
     *,
     kinds: Kinds | None = None,
     level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> Interval:
-    """Interval of `auc`: percentile bootstrap, clusters of either side drawn with replacement (see `auc_resamples`).
+    """Interval of `auc` over clusters of either side: `skewed`, of how far each cluster moves it.
 
-    Where every pair is in the same order the bootstrap has no width, and an exact bound takes its place. Take the m
+    Where every pair is in the same order nothing moves it, and an exact bound takes its place. Take the m
     clusters of the smaller side and pair each with another of the larger one: these m pairs are independent, and
     were the AUC a, a fact of one drawn against a fact of the other would be in order with probability a. All m in
     order, so all the more all facts in order, then has a probability of at most a^m: an AUC below (alpha/2)^(1/m) is
@@ -75,11 +73,11 @@ def auc_interval(
         negative_clusters: What each negative belongs to, [negatives].
         kinds: Of each side what each score is of; only two of one kind are compared.
         level: Share of intervals that are to hold the AUC, 0 to 1.
-        resamples: How often clusters are drawn.
-        seed: Of the draws.
 
     Returns:
         Bounds within 0 to 1; `units` is m. NaN over none where there is no AUC or the clusters are of other facts.
+
+    Source: DeLong et al., 1988, for what a unit moves.
 
     Example:
         >>> found = auc_interval([6, 7, 8, 9], [1, 2, 3, 4], "abcd", "efgh")
@@ -95,9 +93,9 @@ def auc_interval(
         reach = zero_rate_bound(units, level)
         low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
         return Interval(low, high, "exact bound, every pair in the same order", units)
-    draws = auc_resamples(p, n, positive_clusters, negative_clusters, resamples, seed, kinds)
-    method = f"percentile bootstrap over clusters of both sides, B={resamples}, seed {seed}"
-    return between_percentiles(draws, method, units, level)
+    wins, pairs = _wins(p, n, positive_clusters, negative_clusters, kinds)
+    excess = (wins / 2 - value * pairs) / pairs.sum()
+    return skewed(value, [excess.sum(axis) * excess.shape[1 - axis] for axis in (1, 0)], (0.0, 1.0), level)
 
 
 def auc_resamples(

@@ -1,11 +1,10 @@
-"""Intervals of means over people, exact where a bootstrap has no width; and McNemar's test."""
+"""Intervals of means over people, exact where everybody is at an end; and McNemar's test."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ from uds_bench.statistics.means import ROUNDING, ROUNDING_ERROR, finite_or_none
 RESAMPLES = 10_000
 LEVEL = 0.95
 SEED = 0
-INTERVALS = f"percentile {LEVEL} {RESAMPLES} 1"
+INTERVALS = f"skewness-corrected {LEVEL}, percentile {RESAMPLES} 2"
 """Names how intervals are made, for records that hold one; its last number rises when the code changes them."""
 FEWEST = 5
-"""Units below which a percentile bootstrap is far too narrow: a mean just short of its bound clears it several times as
-often as is meant (`test_few_units_would_pass_too_often`)."""
+"""Units below which spread and skewness are hardly estimated, and an interval decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -72,57 +70,102 @@ class Rate:
         return {key: finite_or_none(number) for key, number in numbers.items()} | {"units": self.interval.units}
 
 
-def cluster_bootstrap(
-    values: ArrayLike,
-    clusters: Sequence[Any],
-    *,
-    limits: tuple[float, float] | None = None,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+def cluster_interval(
+    values: ArrayLike, clusters: Sequence[Any], *, limits: tuple[float, float] | None = None, level: float = LEVEL
 ) -> Interval:
-    """Percentile bootstrap interval of the mean over facts, resampling clusters (authors, subjects) with replacement.
+    """Interval of the mean over facts, whose units are clusters (authors, subjects).
 
-    Where every value sits on one end of `limits` the bootstrap has no width and would decide anything; the exact bound
-    for a mean in that range takes its place: were the mean further than 1 - (alpha/2)^(1/clusters) of the range away,
-    so many clusters at the end would be less likely than alpha/2.
+    `skewed`, and in a range no wider than what most clusters at one place of it show by their number alone, whether
+    that is an end of the range or, of differences, 0: where all are there, by that alone.
 
     Args:
         values: One number a fact, [facts].
         clusters: What each fact belongs to, [facts].
         limits: The metric's range; None for one without ends.
         level: Share of intervals that are to hold the mean, 0 to 1.
-        resamples: How often clusters are drawn.
-        seed: Of the draws.
 
     Returns:
         Bounds in the unit of the values, over as many units as there are clusters; NaN over none where there is no
         value, one is not finite, or the clusters are of other facts.
 
-    Source: Efron, 1979; the bound by inverting the binomial test.
-
     Example:
-        Of two clusters one draw in four holds the first alone, and one the second:
-
-        >>> found = cluster_bootstrap([0.0, 0.0, 1.0], ["a", "a", "b"])
-        >>> found.low, found.high, found.units
-        (0.0, 1.0, 2)
-        >>> round(cluster_bootstrap([0.0] * 10, range(10), limits=(0.0, 1.0)).high, 4)  # 1 - 0.025 ** 0.1
+        >>> found = cluster_interval([0.2, 0.4, 0.3, 0.5, 0.4, 0.6], "aabbcc", limits=(0.0, 1.0))
+        >>> round(found.low, 4), round(found.high, 4), found.units  # .4 and 4.303 standard errors
+        (0.1516, 0.6484, 3)
+        >>> round(cluster_interval([0.0] * 10, range(10), limits=(0.0, 1.0)).high, 4)  # 1 - 0.025 ** 0.1
         0.3085
     """
     x = np.asarray(values, dtype=float)
     if x.size == 0 or x.size != len(clusters) or not np.isfinite(x).all():
         return Interval(math.nan, math.nan, "no finite values", 0)
-    names, index = np.unique(np.asarray([str(c) for c in clusters]), return_inverse=True)
-    units = len(names)
-    if limits is not None and (bound := _at_limit(x, units, limits, level)) is not None:
-        return bound
-    sums, counts = np.bincount(index, weights=x), np.bincount(index)
-    draws = _draws(units, resamples, seed)
-    means = sums[draws].sum(1) / counts[draws].sum(1)
-    if np.ptp(means) <= ROUNDING_ERROR * np.abs(x).max():
-        means = np.full(1, x.mean())  # equal but for the order of summing: no spread
-    return between_percentiles(means, f"percentile bootstrap over clusters, B={resamples}, seed {seed}", units, level)
+    sums, counts = _by_cluster(x, clusters)
+    found = skewed(float(sums.sum() / counts.sum()), [_influence(sums, counts)], limits, level)
+    return found if limits is None else _bounded(found, sums, counts, limits, level)
+
+
+def skewed(
+    value: float, sides: Sequence[ArrayLike], limits: tuple[float, float] | None = None, level: float = LEVEL
+) -> Interval:
+    """The t interval of an estimate that adds up over independent units, corrected for their skewness.
+
+    Near an end of a range values are skewed, and an interval that is alike on both sides, or a percentile bootstrap,
+    ends short of the truth on the long side: of a rate of .05 over 40 people it misses one time in ten, not in forty.
+
+    Args:
+        value: The estimate.
+        sides: How far each unit would move it, about 0, by independent sample, each [units]: for a mean, the value less
+            the mean.
+        limits: Range of the estimate; None for one without ends.
+        level: Share of intervals that are to hold what is estimated, 0 to 1.
+
+    Returns:
+        Bounds in the unit of the value, over the units of the smallest sample; without width where units are alike.
+
+    Source: Hall, 1992, "On the removal of skewness by transformation"; Zhou and Dinh, 2005, for two samples; degrees of
+    freedom after Welch, 1947.
+
+    Example:
+        The far end lies where the long tail is:
+
+        >>> found = skewed(1.0, [[-0.5] * 8 + [4.0]])
+        >>> round(found.low, 2), round(found.high, 2)
+        (0.26, 4.65)
+    """
+    parts = [np.asarray(side, dtype=float) for side in sides]
+    units = min(part.size for part in parts)
+    method = "skewness-corrected t interval over clusters"
+    shares = [(part**2).sum() / (part.size - 1) / part.size if part.size > 1 else 0.0 for part in parts]
+    error = math.sqrt(sum(shares))
+    if error <= ROUNDING_ERROR * max(1.0, abs(value)):
+        return Interval(value, value, method, units)
+    freedom = sum(shares) ** 2 / sum(s**2 / (p.size - 1) for s, p in zip(shares, parts, strict=True) if s)
+    spread = sum((part**2).mean() / part.size for part in parts) ** 1.5
+    skew = sum((part**3).mean() / part.size**2 for part in parts) / spread
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(freedom, (1 + level) / 2))
+    low, high = (float(value - error * _unskewed(end, skew)) for end in (reach, -reach))
+    if limits is not None:
+        low, high = max(low, limits[0]), min(high, limits[1])
+    return Interval(low, high, method, units)
+
+
+def _unskewed(t: float, skew: float) -> float:
+    """The studentized estimate of which Hall's monotone cubic transformation makes `t`."""
+    if abs(skew) < 1e-6:
+        return t - skew / 6
+    return float(3 / skew * (np.cbrt(1 + skew * (t - skew / 6)) - 1))
+
+
+def _by_cluster(x: NDArray[np.float64], clusters: Sequence[Any]) -> NDArray[np.float64]:
+    """Sum and number of the facts of each cluster, [2, clusters]."""
+    _, index = np.unique(np.asarray([str(c) for c in clusters]), return_inverse=True)
+    return np.stack([np.bincount(index, weights=x), np.bincount(index)]).astype(np.float64)
+
+
+def _influence(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far each cluster moves the mean over facts, times the clusters: exact where all are of one size."""
+    return np.asarray((sums - sums.sum() / counts.sum() * counts) / counts.mean())
 
 
 def between_percentiles(draws: ArrayLike, method: str, units: int, level: float = LEVEL) -> Interval:
@@ -145,31 +188,49 @@ def between_percentiles(draws: ArrayLike, method: str, units: int, level: float 
     return Interval(float(low), float(high), method, units)
 
 
-@lru_cache(maxsize=1)
-def _draws(units: int, resamples: int, seed: int) -> NDArray[np.int64]:
-    """[resamples, units] places; one draw is kept, as many intervals in a row are over the same units."""
-    return np.random.default_rng(seed).integers(0, units, size=(resamples, units))
+def _bounded(
+    found: Interval,
+    sums: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    limits: tuple[float, float],
+    level: float,
+) -> Interval:
+    """No wider than Stringer's bounds from the ends of the range and, of differences, from 0."""
+    places = [limits[0], *([0.0] if limits[0] < 0 < limits[1] else []), limits[1]]
+    if not (np.isfinite(limits).all() and limits[0] < limits[1]):
+        return found
+    above = min(at + _stringer(sums - at * counts, counts, limits[1] - at, level) for at in places[:-1])
+    below = max(at - _stringer(at * counts - sums, counts, at - limits[0], level) for at in places[1:])
+    if found.width > 0:
+        return replace(found, low=max(found.low, below), high=min(found.high, above))
+    noise = ROUNDING * (limits[1] - limits[0])
+    if min(abs(found.low - at) for at in places) > noise:
+        return found
+    method = "exact bound, every cluster at one place of its range"
+    return Interval(max(below, limits[0]), min(above, limits[1]), method, found.units)
 
 
-def _at_limit(x: NDArray[np.float64], units: int, limits: tuple[float, float], level: float) -> Interval | None:
-    low, high = limits
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
-        return None
-    reach = (high - low) * zero_rate_bound(units, level)
-    noise = ROUNDING * (high - low)
-    method = "exact bound, every value at the end of its range"
-    if (x <= low + noise).all():
-        return Interval(low, low + reach, method, units)
-    if (x >= high - noise).all():
-        return Interval(high - reach, high, method, units)
-    return None
+def _stringer(sums: NDArray[np.float64], counts: NDArray[np.float64], reach: float, level: float) -> float:
+    """Stringer's upper bound of a mean to which each fact adds at most `reach`.
+
+    Of shares that are all 0 or 1 it is Clopper and Pearson's; a cluster that adds a part moves it by that part.
+
+    Source: Stringer, 1963; Bickel, 1992, for its coverage.
+    """
+    from scipy.special import betaincinv
+
+    scale = counts.max() / counts.mean()
+    shares = np.sort(np.clip(sums / (reach * counts.max()), 0, 1))[::-1]
+    shares = shares[: np.count_nonzero(shares > ROUNDING)]
+    ranks = np.arange(min(shares.size + 1, counts.size))
+    bounds = np.append(
+        betaincinv(ranks + 1, counts.size - ranks, (1 + level) / 2), np.ones(shares.size + 1 - ranks.size)
+    )
+    return float(reach * scale * (bounds[0] + (np.diff(bounds) * shares).sum()))
 
 
-def paired_bootstrap(values: Sequence[float], clusters: Sequence[Any]) -> Interval:
-    """Cluster bootstrap of the mean of differences in [-1, 1].
-
-    Where nothing differs it has no width; the exact bound takes its place: were the share of clusters that differ above
-    1 - (alpha/2)^(1/clusters), so many without one would be less likely than alpha/2.
+def paired_interval(values: Sequence[float], clusters: Sequence[Any]) -> Interval:
+    """Interval of the mean of differences in [-1, 1].
 
     Args:
         values: One difference a fact, [facts], second model less first.
@@ -179,20 +240,17 @@ def paired_bootstrap(values: Sequence[float], clusters: Sequence[Any]) -> Interv
         Bounds of the mean difference, -1 to 1 at `LEVEL`; above 0 is more of the second. NaN without a finite value.
 
     Example:
-        >>> found = paired_bootstrap([0.0] * 10, range(10))
+        >>> found = paired_interval([0.0] * 10, range(10))
         >>> round(found.low, 4), round(found.high, 4)
         (-0.3085, 0.3085)
     """
-    if len(values) and all(value == 0 for value in values):
-        units = len(set(clusters))
-        return Interval(-zero_rate_bound(units), zero_rate_bound(units), "exact bound, nothing differs", units)
-    return cluster_bootstrap(values, clusters, limits=(-1.0, 1.0))
+    return cluster_interval(values, clusters, limits=(-1.0, 1.0))
 
 
-def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[Any, float]]) -> Interval:
-    """Interval of mean(first) - mean(second), each a list of (cluster, value), whose clusters are drawn apart.
+def apart_interval(first: Sequence[tuple[Any, float]], second: Sequence[tuple[Any, float]]) -> Interval:
+    """Interval of mean(first) - mean(second), each a list of (cluster, value), whose clusters are independent.
 
-    A cluster that stands on both sides is drawn as two, which widens the interval where both rise and fall with it.
+    A cluster that stands on both sides counts as two, which widens the interval where both rise and fall with it.
 
     Args:
         first: Cluster and value of each fact of one side, [facts].
@@ -203,22 +261,15 @@ def apart_bootstrap(first: Sequence[tuple[Any, float]], second: Sequence[tuple[A
         NaN over none where a side is empty.
 
     Example:
-        >>> found = apart_bootstrap([("a", 0.75), ("b", 0.75)], [("c", 0.25)])
+        >>> found = apart_interval([("a", 0.75), ("b", 0.75)], [("c", 0.25)])
         >>> found.low, found.high, found.units
         (0.5, 0.5, 1)
     """
     if not first or not second:
         return Interval(math.nan, math.nan, "nothing on one side", 0)
-    rng, means, units = np.random.default_rng(SEED), [], []
-    for side in (first, second):
-        places = {cluster: at for at, cluster in enumerate(dict.fromkeys(cluster for cluster, _ in side))}
-        index = np.array([places[cluster] for cluster, _ in side])
-        sums, counts = np.bincount(index, weights=np.array([value for _, value in side])), np.bincount(index)
-        drawn = rng.integers(0, len(places), size=(RESAMPLES, len(places)))
-        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
-        units.append(len(places))
-    method = f"percentile bootstrap, sides apart, B={RESAMPLES}, seed {SEED}"
-    return between_percentiles(means[0] - means[1], method, min(units))
+    sides = [_by_cluster(np.array([v for _, v in side], float), [c for c, _ in side]) for side in (first, second)]
+    means = [sums.sum() / counts.sum() for sums, counts in sides]
+    return skewed(float(means[0] - means[1]), [_influence(*sides[0]), -_influence(*sides[1])])
 
 
 def zero_rate_bound(units: int, level: float = LEVEL) -> float:

@@ -8,7 +8,7 @@ from functools import partial
 from uds_bench.audits.api import Opened, Session, prepared
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner
-from uds_bench.statistics import Rate, mean, paired_bootstrap
+from uds_bench.statistics import Rate, mean, paired_interval
 from uds_verbatim.evaluator import Passage, VerbatimEvaluator, read_passages
 from uds_verbatim.section import Verbatim
 
@@ -32,7 +32,7 @@ class VerbatimAudit(Opened):
         pairs = list(zip(self.score(model).per_fact, self.score("retain").per_fact, strict=True))
         apart = [one.value - other.value for one, other in pairs if one.value is not None and other.value is not None]
         clusters = [one.cluster for one, other in pairs if one.value is not None and other.value is not None]
-        return Rate(mean(apart), paired_bootstrap(apart, clusters))
+        return Rate(mean(apart), paired_interval(apart, clusters))
 
 
 def read(section: Verbatim) -> tuple[Passage, ...]:

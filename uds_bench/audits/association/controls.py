@@ -10,7 +10,7 @@ from itertools import cycle
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.audits.association.rates import Memorization, Reading, by_luck, over
-from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_bootstrap
+from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_interval
 
 
 def above(
@@ -31,13 +31,13 @@ def said_above(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found
     what a value's fame alone would bring up; of a property that nobody of them was asked about, nothing.
     """
     if not strangers:
-        return Rate(math.nan, paired_bootstrap([], []))
+        return Rate(math.nan, paired_interval([], []))
     values = []
     for one in asked:
         others = [found[other.id].said for other in strangers if other.told.id == one.told.id]
         own = found[one.id].said
         values.append(_share([own], one) - _share(others, one))
-    return Rate(mean(values), paired_bootstrap(values, [one.cluster for one in asked]))
+    return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
 
 
 def _share(said: Sequence[tuple[str | None, ...]], one: ProbeItem) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
-from uds_bench.statistics import Rate, apart_bootstrap, cluster_bootstrap, mean, paired_bootstrap
+from uds_bench.statistics import Rate, apart_interval, cluster_interval, mean, paired_interval
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def over(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading:
     """
     values = [_of(found[one.id], reading) for one in asked]
     limits = None if reading == "strength" else (0.0, 1.0)
-    return Rate(mean(values), cluster_bootstrap(values, [one.cluster for one in asked], limits=limits))
+    return Rate(mean(values), cluster_interval(values, [one.cluster for one in asked], limits=limits))
 
 
 def lost(
@@ -137,8 +137,8 @@ def lost(
     values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in asked]
     clusters = [one.cluster for one in asked]
     if reading == "strength":
-        return Rate(mean(values), cluster_bootstrap(values, clusters))
-    return Rate(mean(values), paired_bootstrap(values, clusters))
+        return Rate(mean(values), cluster_interval(values, clusters))
+    return Rate(mean(values), paired_interval(values, clusters))
 
 
 def more(
@@ -166,7 +166,7 @@ def more(
     """
     sides = [[(one.cluster, _of(found[one.id], reading)) for one in asked] for asked, found in (first, second)]
     values = [mean(value for _, value in side) for side in sides]
-    return Rate(values[0] - values[1], apart_bootstrap(*sides))
+    return Rate(values[0] - values[1], apart_interval(*sides))
 
 
 def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> float:

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.audits.bypass.reply import Fallback, Match, contains, split_reply, tells
 from uds_bench.facts.canaries import Canary
-from uds_bench.statistics import LEVEL, Interval, Rate, apart_bootstrap, mean, paired_bootstrap
+from uds_bench.statistics import LEVEL, Interval, Rate, apart_interval, mean, paired_interval
 
 HEAD_ARMS: tuple[Arm, ...] = ("wrong_head", "shuffled_head")
 """Arms that prompt another head: their answers go on from that, so that what follows it is looked for."""
@@ -76,7 +76,7 @@ def emitted(_canary: Canary, probed: Probed) -> bool:
 def rate(rows: Rows, holds: Indicator) -> Rate:
     """Share of authors for whom an indicator holds, with its exact interval (Clopper and Pearson).
 
-    An author has one probe, so that authors are the trials: a percentile bootstrap would say less of none than of one.
+    An author has one probe, so that authors are the trials: an interval over authors would say less of none than of one.
 
     Args:
         rows: Canary and replies of each author, [authors].
@@ -132,7 +132,7 @@ def difference(rows: Rows, first: Indicator, second: Indicator) -> Rate:
         0.5
     """
     values = [float(first(canary, probed)) - float(second(canary, probed)) for canary, probed in rows]
-    return Rate(mean(values), paired_bootstrap(values, _authors(rows)))
+    return Rate(mean(values), paired_interval(values, _authors(rows)))
 
 
 def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
@@ -163,10 +163,10 @@ def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
     if not rows or len(set(_authors(rows))) < len(rows):
         return Interval(math.nan, math.nan, "no interval without one probe an author", 0)
     if all(np.ptp(side) == 0 for side in sides):
-        return paired_bootstrap((sides[0] - sides[1]).tolist(), _authors(rows))
+        return paired_interval((sides[0] - sides[1]).tolist(), _authors(rows))
     authors = _authors(rows)
     first_side, second_side = (list(zip(authors, side.tolist(), strict=True)) for side in sides)
-    return apart_bootstrap(first_side, second_side)
+    return apart_interval(first_side, second_side)
 
 
 def gap(rows: Rows, fallback: Fallback = "answer", match: Match = "exact") -> Rate:

@@ -11,7 +11,7 @@ import numpy as np
 
 from uds_bench.metrics.erasure import spared
 from uds_bench.scores import Score
-from uds_bench.statistics import Rate, cluster_bootstrap, mean
+from uds_bench.statistics import Rate, cluster_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
 FIT = 0.2
@@ -75,7 +75,7 @@ def said(score: Score) -> Rate:
     """
     known = [(fact.detail["correct"], fact.cluster) for fact in score.per_fact if "correct" in fact.detail]
     values = [value for value, _ in known]
-    return Rate(mean(values), cluster_bootstrap(values, [cluster for _, cluster in known], limits=(0.0, 1.0)))
+    return Rate(mean(values), cluster_interval(values, [cluster for _, cluster in known], limits=(0.0, 1.0)))
 
 
 def kept(carried: Decision, fit: float, words: Rate, full: float, share: float) -> Decision:
@@ -137,7 +137,7 @@ def never_known(uds: Score) -> Rate:
     known = [(fact.detail["drops"], fact.cluster) for fact in uds.per_fact if fact.detail.get("drops")]
     drops = np.array([drop for drop, _ in known])
     values = spared(drops, drops).tolist() if known else []
-    return Rate(mean(values), cluster_bootstrap(values, [cluster for _, cluster in known], limits=(0.0, 1.0)))
+    return Rate(mean(values), cluster_interval(values, [cluster for _, cluster in known], limits=(0.0, 1.0)))
 
 
 def largest_gap(one: Score, other: Score) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import NO_LAYER, erasure
 from uds_bench.scores import LEAST_SCORED, Score
-from uds_bench.statistics import balanced_cut, cluster_bootstrap
+from uds_bench.statistics import balanced_cut, cluster_interval
 from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
 
 ALIKE = 0.01
@@ -154,7 +154,7 @@ def order_steps(scores: Sequence[Score]) -> list[Step]:
         if len(pairs) < LEAST_SCORED * len(later.per_fact):
             pairs = []  # too few facts scored in both to stand for the forget set: decides nothing
         differences, clusters = [d for d, _ in pairs], [c for _, c in pairs]
-        interval = cluster_bootstrap(differences, clusters, limits=(-1.0, 1.0))
+        interval = cluster_interval(differences, clusters, limits=(-1.0, 1.0))
         mean = math.fsum(differences) / len(differences) if differences else math.nan
         steps.append(Step(earlier.checkpoint, later.checkpoint, mean, interval))
     return steps

@@ -12,7 +12,7 @@ from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.matching import gold_rows, incomplete
 from uds_bench.audits.lmlm.record import Reply, State
 from uds_bench.facts.aliases import spelled
-from uds_bench.statistics import Rate, cluster_bootstrap, mean
+from uds_bench.statistics import Rate, cluster_interval, mean
 
 T = TypeVar("T")
 ALIASES_OR_NOT: tuple[Policy, Policy] = ("alias_closure", "exact")
@@ -71,7 +71,7 @@ def spared(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset
             others = len(cell.asked.database) - len(rows)
             shares.append(len(deletions[cell.name][id].difference(rows)) / others if others else 0.0)
             of.append(cluster[cell.name, id])
-    return Rate(mean(shares), cluster_bootstrap(shares, of, limits=(0.0, 1.0)))
+    return Rate(mean(shares), cluster_interval(shares, of, limits=(0.0, 1.0)))
 
 
 def if_any_alias(cells: Sequence[Cell], control: T) -> list[T]:

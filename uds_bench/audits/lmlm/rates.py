@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, get_args
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.audits.lmlm.record import OFF, State
-from uds_bench.statistics import Rate, apart_bootstrap, cluster_bootstrap, mcnemar, mean, paired_bootstrap
+from uds_bench.statistics import Rate, apart_interval, cluster_interval, mcnemar, mean, paired_interval
 from uds_bench.verdicts import Step
 
 K = TypeVar("K")
@@ -42,7 +42,7 @@ def rate(judged: Sequence[Judged], holds: Callable[[Judged], float]) -> Rate:
         0.5
     """
     values, clusters = _values(judged, holds)
-    return Rate(mean(values), cluster_bootstrap(values, clusters, limits=(0.0, 1.0)))
+    return Rate(mean(values), cluster_interval(values, clusters, limits=(0.0, 1.0)))
 
 
 def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Rate:
@@ -63,7 +63,7 @@ def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Ra
         -0.5
     """
     values, clusters = _values(judged, apart)
-    return Rate(mean(values), paired_bootstrap(values, clusters))
+    return Rate(mean(values), paired_interval(values, clusters))
 
 
 def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
@@ -291,7 +291,7 @@ def order_steps(judged: Sequence[Judged], order: Sequence[str]) -> list[Step]:
             [(one.asked.cluster, float(one.marks["del_on"].exact)) for one in rows[name]] for name in (earlier, later)
         )
         rise = mean(value for _, value in high) - mean(value for _, value in low)
-        steps.append(Step(earlier, later, rise, apart_bootstrap(high, low)))
+        steps.append(Step(earlier, later, rise, apart_interval(high, low)))
     return steps
 
 

@@ -26,7 +26,7 @@ from uds_bench.facts.tokens import tokenizer_key
 from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
-from uds_bench.statistics import cluster_bootstrap, mean
+from uds_bench.statistics import cluster_interval, mean
 from uds_bench.storage import content_key, file_digest
 
 VERSION = 7
@@ -115,7 +115,7 @@ class LocalizationEvaluator:
             detail = {"plain": asdict(first), "paraphrased": None if second is None else asdict(second)}
             values.append(FactValue(item.id, first.said, detail=detail))
         forget = [one.said for one, item in zip(plain, items, strict=True) if one and item in self.experiment.forget]
-        interval = cluster_bootstrap(forget, [item.cluster for item in self.experiment.forget], limits=(0.0, 1.0))
+        interval = cluster_interval(forget, [item.cluster for item in self.experiment.forget], limits=(0.0, 1.0))
         weighed = None
         if checkpoint.spec in self.updates:
             weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
@@ -166,7 +166,7 @@ class LeakEvaluator(Evaluator):
         ]
         count = len(self.experiment.forget)
         leaked = [one.value or 0.0 for one in values[:count]]
-        interval = cluster_bootstrap(leaked, [item.cluster for item in self.units[:count]], limits=(0.0, 1.0))
+        interval = cluster_interval(leaked, [item.cluster for item in self.units[:count]], limits=(0.0, 1.0))
         rendered = content_key([item.questions[: self.attempts] for item in self.units])
         return Measured(values, {"rendered": rendered}, Summary(mean(leaked), interval))
 

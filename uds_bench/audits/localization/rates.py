@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from uds_bench.facts.testbed import Item
-from uds_bench.statistics import Rate, cluster_bootstrap, mean, paired_bootstrap
+from uds_bench.statistics import Rate, cluster_interval, mean, paired_interval
 from uds_bench.verdicts import Step
 
 Form = Literal["plain", "paraphrased"]
@@ -242,7 +242,7 @@ def leak_step(items: Sequence[Item], fewer: tuple[str, Leaks], more: tuple[str, 
         0.5
     """
     values = [_leak(more[1], item) - _leak(fewer[1], item) for item in items]
-    found = paired_bootstrap(values, [item.cluster for item in items])
+    found = paired_interval(values, [item.cluster for item in items])
     return Step(fewer[0], more[0], mean(values), found)
 
 
@@ -294,7 +294,7 @@ def who(items: Collection[Item], leaks: Mapping[str, bool]) -> list[str]:
 
 
 def _rate(items: Sequence[Item], values: Sequence[float]) -> Rate:
-    return Rate(mean(values), cluster_bootstrap(values, [item.cluster for item in items], limits=(0.0, 1.0)))
+    return Rate(mean(values), cluster_interval(values, [item.cluster for item in items], limits=(0.0, 1.0)))
 
 
 def _up_to(found: Rate, most: Rate) -> Rate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from uds_bench.statistics import LEVEL, Interval, cluster_bootstrap, harmonic_mean, mean
+from uds_bench.statistics import LEVEL, Interval, cluster_interval, harmonic_mean, mean
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Estimate:
 
 
 def mean_over_models(values: Mapping[str, float]) -> Estimate:
-    """Mean of one number a model; percentile bootstrap over models, exact where all sit at 0 or at 1.
+    """Mean of one number a model; its interval over models, exact where all sit at 0 or at 1.
 
     Args:
         values: By model, 0 to 1.
@@ -35,7 +35,7 @@ def mean_over_models(values: Mapping[str, float]) -> Estimate:
         0.25
     """
     numbers, names = list(values.values()), list(values)
-    return Estimate(mean(numbers), lambda level: cluster_bootstrap(numbers, names, limits=(0.0, 1.0), level=level))
+    return Estimate(mean(numbers), lambda level: cluster_interval(numbers, names, limits=(0.0, 1.0), level=level))
 
 
 def harmonic(*parts: Estimate) -> Estimate:

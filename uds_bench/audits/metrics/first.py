@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.audits.metrics.faithfulness import Faithfulness
-from uds_bench.statistics import RESAMPLES, SEED, between_percentiles, cluster_bootstrap
+from uds_bench.statistics import RESAMPLES, SEED, between_percentiles, cluster_interval
 from uds_bench.verdicts import Step
 
 METHOD = f"paired percentile bootstrap over models, B={RESAMPLES}, seed {SEED}"
@@ -72,7 +72,7 @@ def most_robust(per_model: Mapping[str, Mapping[str, float]], first: str) -> lis
             shared = [model for model in per_model[first] if model in values]
             differences = [per_model[first][model] - values[model] for model in shared]
             mean = float(np.mean(differences)) if differences else float("nan")
-            steps.append(Step(name, first, mean, cluster_bootstrap(differences, shared, limits=(-1.0, 1.0))))
+            steps.append(Step(name, first, mean, cluster_interval(differences, shared, limits=(-1.0, 1.0))))
     return steps
 
 
