@@ -76,7 +76,7 @@ def emitted(_canary: Canary, probed: Probed) -> bool:
 def rate(rows: Rows, holds: Indicator) -> Rate:
     """Share of authors for whom an indicator holds, with its exact interval (Clopper and Pearson).
 
-    An author has one probe, so that authors are the trials: an interval over authors would say less of none than of one.
+    An author has one probe: authors are the trials.
 
     Args:
         rows: Canary and replies of each author, [authors].
