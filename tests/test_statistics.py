@@ -108,7 +108,7 @@ def test_an_interval_ignores_the_order_of_facts(data: tuple[list[float], list[st
 def test_an_interval_by_hand() -> None:
     """Hall's transformation g of the studentized mean is monotone; the ends are where g is Student's quantile."""
     values = np.random.default_rng(5).gamma(1, 1, 12)
-    found, mean, n = cluster_interval(values, range(12)), values.mean(), 12
+    found, mean, n = cluster_interval(values, range(12), limits=(0, 1000)), values.mean(), 12
     skew = float(stats.skew(values)) / math.sqrt(n)
 
     def transformed(end: float) -> float:
@@ -119,6 +119,10 @@ def test_an_interval_by_hand() -> None:
         [stats.t.ppf(0.975, n - 1), stats.t.ppf(0.025, n - 1)]
     )
     assert found.high - mean > mean - found.low, "the long tail is above"
+    t = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert bounds(cluster_interval(values, range(12))) == pytest.approx((t.low, found.high)), (
+        "of a difference, the wider"
+    )
 
 
 def test_without_skewness_it_is_students_interval() -> None:

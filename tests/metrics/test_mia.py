@@ -194,8 +194,9 @@ def test_a_retain_model_at_an_end() -> None:
 
 def test_an_auc_at_its_end_is_no_certainty() -> None:
     """The bootstrap of a perfect AUC has no width; what is made of it must not pretend to."""
-    perfect = mia.Sides([9.0] * 6, [1.0] * 8, list("abcdef"), list("stuvwxyz"))
-    mixed = mia.Sides([1, 5, 2, 7, 4, 8], [1, 2, 3, 4, 5, 6, 0, 1], list("abcdef"), list("stuvwxyz"))
+    people = [str(at) for at in range(12)], [str(at) for at in range(12, 28)]
+    perfect = mia.Sides([9.0] * 12, [1.0] * 16, *people)
+    mixed = mia.Sides([1, 5, 2, 7, 4, 8] * 2, [1, 2, 3, 4, 5, 6, 0, 1] * 2, *people)
     for formula in (mia_retain.similarity, mia_retain.leak):
         found = mia_retain.compare(perfect, mixed, formula)
         low, high = perfect.interval(0.975).low, 1.0

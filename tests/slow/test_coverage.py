@@ -66,6 +66,23 @@ def of_few_that_differ(rng: Draw, people: int) -> tuple[Interval, float]:
     return paired_interval(values.tolist(), range(people)), 1 / 60
 
 
+def of_changes(either: float, other: float) -> Callable[[Draw, int], tuple[Interval, float]]:
+    """People of whom one model alone tells, or the other alone, by their shares; of most, both or neither."""
+
+    def drawn(rng: Draw, people: int) -> tuple[Interval, float]:
+        at = rng.random(people)
+        values = (at < either).astype(float) - (at > 1 - other)
+        return paired_interval(values.tolist(), range(people)), either - other
+
+    return drawn
+
+
+def of_two_rates(rng: Draw, people: int) -> tuple[Interval, float]:
+    """Seldom told on either side."""
+    sides = [[(f"{side} {at}", float(rng.random() < 0.05)) for at in range(people)] for side in "ab"]
+    return apart_interval(*sides), 0.0
+
+
 def of_two_sides(rng: Draw, people: int) -> tuple[Interval, float]:
     sides = [
         [(f"{side} {at}", value) for at in range(people) for value in rng.normal(rng.normal(mean, 0.1), 0.1, FACTS)]
@@ -101,6 +118,12 @@ CASES = {
     "a paired difference, 60 people": Case(of_pairs, 60),
     "few that differ, 100 people": Case(of_few_that_differ, 100),
     "few that differ, 600 people": Case(of_few_that_differ, 600),
+    "as many one way as the other, .05, 40 people": Case(of_changes(0.05, 0.05), 40),
+    "as many one way as the other, .02, 100 people": Case(of_changes(0.02, 0.02), 100),
+    "more one way, .1 and .02, 40 people": Case(of_changes(0.1, 0.02), 40),
+    "more one way, .3 and .05, 15 people": Case(of_changes(0.3, 0.05), 15),
+    "seldom told on either side, 40 people": Case(of_two_rates, 40),
+    "seldom told on either side, 120 people": Case(of_two_rates, 120),
     "two sides, 20 people each": Case(of_two_sides, 20),
     "two sides, 80 people each": Case(of_two_sides, 80),
     "an AUC of .5, 20 people each": Case(of_an_auc(0.0), 20),
