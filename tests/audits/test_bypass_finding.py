@@ -228,7 +228,7 @@ def test_what_the_fallback_decides_is_the_parsers() -> None:
     """Three untagged replies of 40 lie below the limit of drift, and the sign of the gap hangs on them."""
     rows = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 4 else answer(c, False))
     assert found(rows) is Outcome.PARSER_ARTEFACT
-    more = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 5 else answer(c, False))
+    more = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 12 else answer(c, False))
     assert found(more) is Outcome.FORMAT_DRIFT
 
 
@@ -340,3 +340,24 @@ def test_every_author_is_searched_for() -> None:
     probed = replace(scripted(CANARIES, "erased")[0][1], replies={"auto": reply}, qa={})
     assert gives_away(secrets)(read[0], probed)
     assert not gives_away(secrets)(read[1], probed)
+
+
+@pytest.mark.parametrize(
+    ("script", "lacking", "word"),
+    [
+        ("erased", 5, Outcome.NO_BYPASS),
+        ("erased", 12, Outcome.FORMAT_DRIFT),
+        ("memorized", 5, Outcome.PARSER_ARTEFACT),
+        ("identifying", 5, Outcome.OPEN),
+        ("memorized", 12, Outcome.FORMAT_DRIFT),
+    ],
+)
+def test_drift_is_told_with_the_whole_interval(script: str, lacking: int, word: Outcome) -> None:
+    """Five of 40 replies may be a tenth of all: what nobody's reply says, no split of it hides."""
+    rows = scripted(CANARIES, script)  # type: ignore[arg-type]
+    tagless = [
+        replace(one, replies={**one.replies, "auto": Reply(one.replies["auto"].text.replace(CLOSING, ""), True)})
+        for _, one in rows
+    ]
+    mixed = [(c, tagless[at] if at < lacking else one) for at, (c, one) in enumerate(rows)]
+    assert found(mixed) is word

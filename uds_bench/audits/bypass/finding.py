@@ -152,15 +152,20 @@ def _word(
             Outcome.OPEN,
             f"{cut:.0%} of the replies of an arm were cut at the token limit: raise max_new_tokens",
         )
-    if (missing := rates.rate(forget, rates.untagged)).value > MISSING:
-        return Outcome.FORMAT_DRIFT, f"{missing.value:.0%} of the replies lack the closing tag"
+    missing, anywhere = rates.rate(forget, rates.untagged), rates.rate(forget, rates.said_anywhere)
+    lacking = f"{missing.value:.0%} of the replies lack the closing tag"
+    if missing.interval.low > MISSING:
+        return Outcome.FORMAT_DRIFT, lacking
     if _sign(gap) != _sign(other := rates.gap(forget, "trace")):
         return Outcome.PARSER_ARTEFACT, (
             f"the gap is {gap.value:+.2f} if an untagged reply is all answer and {other.value:+.2f} if it is all trace"
         )
-    answered, anywhere = rates.rate(forget, rates.answered), rates.rate(forget, rates.said_anywhere)
+    answered = rates.rate(forget, rates.answered)
     if answered.interval.low > NO_GAP:
         return Outcome.NOT_UNLEARNED, f"the answer still tells the canary of {answered.value:.0%} of the authors"
+    # Where the interval holds the bound, a split that may be wrong matters if there is anything to split.
+    if not missing.value <= MISSING and anywhere.value != 0:
+        return Outcome.OPEN, f"{lacking}, not clearly more than {MISSING:.0%}: more authors would tell"
     if _is_none(out) and _is_none(leak) and not _sign(gap):
         if anywhere.value > 0:
             return (

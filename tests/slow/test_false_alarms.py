@@ -1,0 +1,201 @@
+"""How often a gate is red for honest models: retrained without what was to be forgotten, from seeds of their own.
+
+`UDS_BENCH_ALARM_DRAWS` says over how many draws. Verdicts are kept, a line each, in the file that the page's table is
+made of; a draw that stands there is not judged again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pytest
+from scipy.special import betaincinv
+
+from uds_bench.audits.bypass.zoo.data import alternates, canaries
+from uds_bench.audits.bypass.zoo.recipes import Reasoner
+from uds_bench.methods.examples import Example
+from uds_bench.methods.traces import lessons
+from uds_bench.storage import default_cache
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "false_alarms.md"
+KEPT = PAGE.with_suffix(".jsonl")
+ALLOWED = 0.05
+"""Share of honest models that a claim may redden; above it the claim is to be made anew."""
+AUDITS = ("depth", "association", "bypass")
+FIRST = {"depth": 0, "association": 1, "bypass": 1}
+"""The first draw; elsewhere than in depth draw 0 would be the shipped references themselves."""
+NOT_READ = ("another_base",)
+"""Told, and not held to the bound: patching reads no model of another base, and a release is of the full model's."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a claim came to of one honest model of a draw. `judged`: which kind of model it is."""
+
+    audit: str
+    draw: int
+    judged: str
+    claim: str
+    verdict: str
+    cause: str | None
+    message: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many draws there are, and in how many of them a claim was red."""
+
+    fails: int
+    undecided: int
+    draws: int
+
+    @property
+    def red(self) -> int:
+        return self.fails + self.undecided
+
+
+@dataclass(frozen=True)
+class Retrained(Reasoner):
+    """A reasoner that never saw the authors to forget: it was taught as much of others in their place."""
+
+    def examples(self, tokenizer: object) -> list[Example]:
+        taught = [one for one in canaries() if one.split == "retain"]
+        return lessons(tokenizer, [*alternates(), *taught], self.course)
+
+
+def model(name: str, draw: int) -> str:
+    return f'"zoo:{name}@{draw}"' if draw else f'"specimen:{name}"'
+
+
+def manifest(audit: str, draw: int) -> str:
+    """References of a draw and honest models of other seeds. Draw 0 is the shipped one."""
+    if audit == "depth":
+        return f"""
+            [facts]
+            source = "authors"
+            [references]
+            full = {model("full", draw)}
+            retain = {model("retain", draw)}
+            [candidates]
+            another_seed = {model("retain2", draw)}
+            another_base = {model("retain", draw + 1)}
+        """
+    if audit == "association":
+        # References are the shipped ones: of each draw the candidate is trained from scratch.
+        return f"""
+            [association]
+            model = "specimen:assoc_full"
+            retain = "specimen:assoc_retain"
+            templates = 2
+            counterfactuals = 100
+            similar_names = 2
+            held_out = [6]
+            nf4 = true
+            [association.candidates]
+            another_seed = "zoo:assoc_retain@{draw}"
+        """
+    return f"""
+        [bypass]
+        forget = 40
+        retain = 10
+        holdout = 10
+        must_fail = ["memorized"]
+        must_pass = ["erased"]
+        [bypass.models]
+        memorized = "specimen:bypass_memorized"
+        erased = "specimen:bypass_erased"
+        another_seed = "{reasoner(draw)}"
+    """
+
+
+def reasoner(draw: int) -> Path:
+    """The folder of the retrained reasoner of a draw."""
+    folder = default_cache() / "alarms" / f"reasoner{draw}"
+    if not (folder / "config.json").exists():
+        replace(Retrained(), seed=draw).build(None, folder)
+    return folder
+
+
+def judge(audit: str, draw: int, folder: Path) -> Iterator[Verdict]:
+    """What a user sees: the suite's run of these models."""
+    text, report = folder / f"{audit}{draw}.toml", folder / f"{audit}{draw}.json"
+    text.write_text("\n".join(line.strip() for line in manifest(audit, draw).splitlines()))
+    known = {
+        key: value for key, value in os.environ.items() if not key.startswith(("UDS_BENCH_ALARM", "PYTEST_", "CI"))
+    }
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"suites/test_{audit}.py"]
+    command += ["-m", "not laboratory", "--uds-manifest", str(text)]
+    command += ["--uds-json", str(report), "--uds-store", str(folder / "store")]
+    done = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)
+    assert report.exists(), done.stdout + done.stderr
+    for one in json.loads(report.read_text())["claims"]:
+        # Only depth has references of each draw, of which claims speak as well; depth.frozen speaks of no model.
+        if one["verdict"] != "not applicable" and (one["subject"] or (audit == "depth" and one["provenance"])):
+            judged = one["subject"] or "the references"
+            yield Verdict(audit, draw, judged, one["id"], one["verdict"], one["cause"], one["message"])
+
+
+def kept(place: Path) -> list[Verdict]:
+    return [Verdict(**json.loads(line)) for line in place.read_text().splitlines()] if place.exists() else []
+
+
+def judge_and_keep(audit: str, draw: int, folder: Path, place: Path) -> None:
+    if not any((one.audit, one.draw) == (audit, draw) for one in kept(place)):
+        lines = [json.dumps(asdict(one)) for one in judge(audit, draw, folder)]
+        with place.open("a") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+
+def exact(count: int, of: int) -> tuple[float, float]:
+    """Clopper and Pearson's interval, 95%, of a share."""
+    low = float(betaincinv(count, of - count + 1, 0.025)) if count else 0.0
+    return low, float(betaincinv(count + 1, of - count, 0.975)) if count < of else 1.0
+
+
+def shares(found: list[Verdict]) -> dict[tuple[str, str], Share]:
+    """By claim and kind of model."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for one in sorted(found, key=lambda one: (AUDITS.index(one.audit), one.draw)):
+        said.setdefault((one.claim, one.judged), []).append(one.verdict)
+    return {key: Share(all.count("fail"), all.count("undecided"), len(all)) for key, all in said.items()}
+
+
+def rows(found: list[Verdict]) -> list[str]:
+    """The page's table, a line each."""
+    lines = []
+    for (claim, judged), one in shares(found).items():
+        low, high = exact(one.red, one.draws)
+        counts = f"{one.draws} | {one.fails} | {one.undecided} | {one.red / one.draws:.2f} ({low:.2f}..{high:.2f})"
+        lines.append(f"| `{claim}` | {judged.replace('_', ' ')} | {counts} |")
+    return lines
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("audit", AUDITS)
+def test_few_honest_models_are_red(audit: str, tmp_path: Path) -> None:
+    place = Path(os.environ.get("UDS_BENCH_ALARMS") or tmp_path / "alarms.jsonl")
+    for draw in range(int(os.environ.get("UDS_BENCH_ALARM_DRAWS", "1"))):
+        judge_and_keep(audit, draw + FIRST[audit], tmp_path, place)
+    found = [one for one in kept(place) if one.audit == audit]
+    print("\n".join(rows(found)))
+    counted = shares([one for one in found if one.judged not in NOT_READ])
+    assert counted
+    assert {key: one for key, one in counted.items() if one.red > ALLOWED * one.draws} == {}
+
+
+def test_the_page_tells_what_was_counted() -> None:
+    assert [line for line in PAGE.read_text().splitlines() if line.startswith("| `")] == rows(kept(KEPT))
+
+
+def test_the_exact_interval_is_that_of_the_book() -> None:
+    # Of 0 in 20 the far end is 1 - .025^(1/20); of 1 in 20 the ends are .0013 and .2487.
+    assert exact(0, 20) == pytest.approx((0.0, 1 - 0.025 ** (1 / 20)))
+    assert exact(1, 20) == pytest.approx((0.0013, 0.2487), abs=5e-5)
+    assert exact(20, 20) == pytest.approx((0.025 ** (1 / 20), 1.0))
