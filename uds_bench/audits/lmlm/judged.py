@@ -130,7 +130,7 @@ class _Neighbours:
 
     def __init__(self, cell: Cell) -> None:
         self._cell, self._relations = cell, cell.asked.names[1]
-        self._deleted = {fact.id: rows for fact, rows in self._gone(cell)}
+        self._deleted = Cell(cell.domain, cell.topology, cell.asked).deletions()
         self._rows: dict[str, list[int]] = defaultdict(list)
         for at, row in enumerate(cell.asked.database):
             self._rows[self._group(row.relation)].append(at)
@@ -172,11 +172,6 @@ class _Neighbours:
 
     def _group(self, relation: str) -> str:
         return min(self._relations.of(relation))
-
-    @staticmethod
-    def _gone(cell: Cell) -> list[tuple[LookupFact, frozenset[int]]]:
-        closed = Cell(cell.domain, cell.topology, cell.asked).deletions()
-        return [(fact, closed[fact.id]) for fact in cell.asked.facts]
 
 
 def _chance(near: _Neighbours, fact: LookupFact, replies: Replies) -> float:

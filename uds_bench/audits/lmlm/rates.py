@@ -195,20 +195,6 @@ def residual(judged: Sequence[Judged], above_chance: bool = True) -> Rate:
     return difference(judged, lambda one: one.marks["del_on"].exact - share * one.chance)
 
 
-def counts(judged: Iterable[Judged]) -> Contingency:
-    """Right with retrieval on beside right without it, under any elicitation.
-
-    Args:
-        judged: The prompts, [prompts].
-
-    Returns:
-        Four counts, which add up to the prompts.
-
-    Source: LMLM audit, appendix C.
-    """
-    return contingency(one.outcome for one in judged)
-
-
 def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | None, float]:
     """The counts of prompts on and off, and McNemar's test of them.
 
@@ -227,7 +213,7 @@ def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | Non
         >>> discordance([SimpleNamespace(outcome=Outcome(True, False))] * 4)[1:]  # 2 * 0.5 ** 4
         ('exact binomial', None, 0.125)
     """
-    found = counts(judged)
+    found = contingency(one.outcome for one in judged)
     return found, *mcnemar(found.b, found.c)
 
 
