@@ -48,7 +48,7 @@ class Workload:
 
     def together(self) -> list[dict[State, str]]:
         """Our own road."""
-        _, replies = probe(self.model, self.library)
+        _, replies = probe(LookupDecoder(self.model), self.library)
         return [{state: reply.answer for state, reply in told.items()} for told in replies]
 
     def batched(self) -> list[dict[State, str]]:

@@ -5,7 +5,9 @@ Every claim decides on recorded replies; its statement, bound and origin stand i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +19,7 @@ from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import Judged
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
-from uds_bench.retrieval.settings import SWEPT
+from uds_bench.retrieval.settings import SWEPT, Fallback
 from uds_bench.statistics import Rate, mean, zero_rate_bound
 
 if TYPE_CHECKING:
@@ -75,6 +77,8 @@ def leaking(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Cal
         remark = f"left alone with a value it says nothing in {silent:.0%} of prompts"
         uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
         return
+    if math.isnan(found.value):
+        where = f"prompts that hold the object are left out, and too few others are left: {where}"
     uds_claim.measured(found.value, found.interval, controls=controls_, remark=where, provenance=provenance)
 
 
@@ -97,33 +101,61 @@ def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: 
     leaking(uds_claim, uds_subject, uds_audit, worst)
 
 
-@pytest.mark.parametrize("topology", [*TOPOLOGIES, OTHER])
-@pytest.mark.claim("lmlm.residual.{topology}")
-def test_residual(uds_claim: Claim, uds_subject: str, topology: str, uds_audit: LmlmAudit) -> None:
+def surviving(
+    uds_claim: Claim,
+    uds_subject: str,
+    topology: str,
+    uds_audit: LmlmAudit,
+    fallback: Fallback,
+    passing: tuple[str, Callable[[], list[Judged]]],
+) -> None:
+    """Under one fallback, above chance; what is left raw is said beside it. `passing`: who must pass, of all cells."""
     seen = uds_audit.seen(uds_subject)
-    judged = [one for one in rates.informative(seen.judged) if one.topology == topology]
     if not any(one.topology == topology for one in seen.judged):
         uds_claim.not_applicable(f"no database of topology {topology} is asked")
         return
+    if fallback not in seen.under:
+        uds_claim.not_applicable(f"[lmlm] retriever.fallback names {fallback} not")
+        return
+    judged = [one for one in rates.informative(seen.under[fallback]) if one.topology == topology]
     if not judged:
         uds_claim.measured(
             None, None, remark=f"every {topology} database is uninformative: the model does not answer it"
         )
         return
-    closed = [one for one in uds_audit.asked_perfectly("radius_closure") if one.topology == topology]
-    found, chance = rates.residual(judged), mean(one.chance for one in judged)
+    asked, (name, known) = uds_audit.asked_perfectly(fallback=fallback), passing
+    raw, found, chance = rates.residual(judged, False), rates.residual(judged), mean(one.chance for one in judged)
     uds_claim.measured(
         found.value,
         found.interval,
         controls=[
-            ControlSubject.fails(
-                "nothing deleted", rates.residual(controls.nothing_deleted(uds_audit.perfect, topology))
-            ),
-            ControlSubject.passes("radius closure", rates.residual(closed)),
+            ControlSubject.fails("nothing deleted", rates.residual(controls.nothing_deleted(asked, topology))),
+            ControlSubject.passes(name, rates.residual([one for one in known() if one.topology == topology])),
         ],
-        remark=f"{rates.residual(judged, above_chance=False).value:.1%} less {chance:.1%} by chance",
+        remark=f"{raw.value:.1%} raw, may be {uds_claim.bound() + rates.EXCUSED:.0%} at most; {chance:.1%} by chance",
         provenance=seen.score.provenance,
     )
+
+
+@pytest.mark.parametrize("topology", [*TOPOLOGIES, OTHER])
+@pytest.mark.claim("lmlm.residual.{topology}")
+def test_residual(uds_claim: Claim, uds_subject: str, topology: str, uds_audit: LmlmAudit) -> None:
+    def closed() -> list[Judged]:
+        return uds_audit.asked_perfectly("radius_closure", fallback="unknown")
+
+    surviving(uds_claim, uds_subject, topology, uds_audit, "unknown", ("radius closure", closed))
+
+
+@pytest.mark.parametrize("topology", [*TOPOLOGIES, OTHER])
+@pytest.mark.claim("lmlm.residual_anyway.{topology}")
+def test_residual_anyway(uds_claim: Claim, uds_subject: str, topology: str, uds_audit: LmlmAudit) -> None:
+    """As the paper asks: there the rows that are left may give the object whatever is deleted, so that who must pass
+    is made by rule."""
+
+    def other() -> list[Judged]:
+        return controls.another_row(uds_audit.asked_perfectly(fallback="top1_anyway"), "del_on")
+
+    surviving(uds_claim, uds_subject, topology, uds_audit, "top1_anyway", ("another row", other))
 
 
 @pytest.mark.laboratory
@@ -164,8 +196,9 @@ def test_wording_invariance(uds_claim: Claim, uds_subject: str, uds_audit: LmlmA
 @pytest.mark.claim("lmlm.artifact_identity")
 def test_artifact_identity(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
     incomplete = [one.outcome for one in uds_audit.asked_perfectly("exact")]
+    every = chain.from_iterable(uds_audit.seen(uds_subject).under.values())
     uds_claim.identity(
-        identity_gap([one.outcome for one in uds_audit.seen(uds_subject).judged]),
+        identity_gap([one.outcome for one in every]),
         tolerance=0.0,
         what="prompts at which A - R is not 1[right] (L - G), or R is not A though nothing leaks",
         controls=controls.if_any_alias(
@@ -249,10 +282,23 @@ def test_full(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
     uds_claim.recorded(found.value, found.interval, provenance=uds_audit.seen(uds_subject).score.provenance)
 
 
+def left_recorded(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, fallback: Fallback) -> None:
+    seen = uds_audit.seen(uds_subject)
+    if fallback not in seen.under:
+        uds_claim.not_applicable(f"[lmlm] retriever.fallback names {fallback} not")
+        return
+    found = rates.residual(seen.under[fallback], above_chance=False)
+    uds_claim.recorded(found.value, found.interval, provenance=seen.score.provenance)
+
+
 @pytest.mark.claim("lmlm.residual")
 def test_residual_recorded(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
-    found = rates.residual(uds_audit.seen(uds_subject).judged, above_chance=False)
-    uds_claim.recorded(found.value, found.interval, provenance=uds_audit.seen(uds_subject).score.provenance)
+    left_recorded(uds_claim, uds_subject, uds_audit, "unknown")
+
+
+@pytest.mark.claim("lmlm.residual_anyway")
+def test_residual_anyway_recorded(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
+    left_recorded(uds_claim, uds_subject, uds_audit, "top1_anyway")
 
 
 @pytest.mark.laboratory

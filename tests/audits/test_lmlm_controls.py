@@ -147,7 +147,9 @@ def test_an_examination_holds_all_that_is_judged() -> None:
     score = summarise(
         examiner.measure, found, examiner.units, checkpoint="m", attack="none", variant="exact", provenance={}
     )
-    judged = judge([CELL], examiner.units, replies_of(Score.from_json(json.loads(json.dumps(score.to_json())))))
+    read = Score.from_json(json.loads(json.dumps(score.to_json())))
+    assert set(read.per_fact[0].detail) == {"unknown", "top1_anyway"}, "both are asked where nothing is said"
+    judged = judge([CELL], examiner.units, replies_of(read, "unknown"))
     assert [value.value for value in found.values] == [float(one.outcome.on) for one in judged]
     assert [one.asked.id for one in judged] == [value.id for value in found.values]
     assert all(found.notes["touched"][state] == 0 for state in OFF)

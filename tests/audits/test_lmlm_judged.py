@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hashing import HashingEncoder
@@ -43,19 +44,21 @@ def test_where_no_row_of_the_relation_is_left_any_row_may_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "other"), [(0, ("Faro",)), (1, ("Oslo",)), (2, ("Faro",)), (3, ("Oslo", "Christiania"))]
+    ("fact", "others"),
+    [(0, (("Faro",),)), (1, (("Oslo",),)), (2, (("Faro",),)), (3, (("Oslo", "Christiania"), ("Faro",)))],
 )
-def test_the_floor_is_another_object_of_the_relation_or_else_of_any(fact: int, other: tuple[str, ...]) -> None:
+def test_the_floor_is_of_the_other_objects_of_the_relation_or_else_of_any(fact: int, others: Any) -> None:
     one = by_hand(fact, forbidden=Reply("Faro or Oslo"))
-    assert one.other == other
-    assert one.floor("forbidden") == (True, 1.0)
-    assert one.floor("unknown") == (False, 0.0)
+    assert one.others == others
+    assert one.floors["forbidden"] == (1.0, 1.0)
+    assert one.floors["unknown"] == (0.0, 0.0)
+    assert by_hand(3, forbidden=Reply("Faro")).floors["forbidden"] == (0.5, 0.5)
 
 
 def test_without_another_object_there_is_no_floor() -> None:
     cell = Cell("people", "base", LookupPrompts(TripletDatabase(ROWS[:1]), FACTS[:1], PROMPTS[:1]))
     (one,) = judge([cell], every_prompt([cell]), {"people/base/0/direct": WRONG})
-    assert one.floor("forbidden") is None
+    assert one.floors == {}
     assert math.isnan(rates.leakage([one], "forbidden", "contains").value)
 
 
@@ -202,7 +205,7 @@ def test_the_worst_way_is_found(way: rates.Way) -> None:
 
 def test_a_part_of_which_nothing_is_known_comes_before_clean_ones() -> None:
     clean = [by_hand(fact) for fact in range(3)]
-    bare = [replace(one, other=None) for one in clean]
+    bare = [replace(one, others=()) for one in clean]
     name, _, found = rates.worst_part({"clean": clean, "bare": bare})
     assert name == "bare"
     assert math.isnan(found.value)
@@ -308,7 +311,11 @@ def test_the_residual_is_counted_above_chance() -> None:
     drew = looked_up("x", 3)
     judged = [by_hand(0, del_on=looked_up("Oslo", 3)), by_hand(2, del_on=drew), by_hand(1, del_on=drew)]
     assert rates.residual(judged, above_chance=False).value == pytest.approx(1 / 3)
-    assert rates.residual(judged).value == pytest.approx((1 / 2 - 2 / 3 - 0) / 3)
+    assert rates.residual([replace(one, chance=at / 100) for at, one in enumerate(judged)]).value == pytest.approx(
+        (1 - 0 - 1 / 100 - 2 / 100) / 3
+    )
+    assert [one.chance for one in judged] == [1 / 2, 2 / 3, 0]
+    assert rates.residual(judged).value == pytest.approx(1 / 3 - rates.EXCUSED), "chance is more: no more is taken off"
     counts, name, _, p = rates.discordance(judged)
     assert (counts.a, counts.b, counts.c, counts.d) == (0, 1, 0, 2)
     assert (name, p) == ("exact binomial", 1.0)

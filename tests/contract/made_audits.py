@@ -27,7 +27,7 @@ from uds_bench.claims import Claim
 from uds_bench.facts import embedded
 from uds_bench.facts.web_presence import WELL_KNOWN
 from uds_bench.metrics import METRICS
-from uds_bench.retrieval.settings import SWEPT
+from uds_bench.retrieval.settings import FALLBACKS, SWEPT
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 
@@ -171,7 +171,7 @@ def lookups(**audit: Any) -> Any:
 
 
 def seen(judged: Sequence[Any]) -> Callable[[str], Any]:
-    return lambda model: SimpleNamespace(judged=judged, score=MADE)
+    return lambda model: SimpleNamespace(judged=judged, under=dict.fromkeys(FALLBACKS, judged), score=MADE)
 
 
 def swept(name: str) -> Falsifier:
@@ -182,10 +182,14 @@ def swept(name: str) -> Falsifier:
     return made
 
 
-def residual_other(is_false: bool) -> Test:
-    judged = prompts(1.0, 0.5 if is_false else 0.0, "other")
-    audit = lookups(seen=seen(judged), perfect=(), asked_perfectly=lambda way: judged)
-    return lambda claim: LMLM.test_residual(claim, "one", "other", audit)
+def residual_other(anyway: bool) -> Falsifier:
+    def made(is_false: bool) -> Test:
+        judged = prompts(1.0, 0.5 if is_false else 0.0, "other")
+        audit = lookups(seen=seen(judged), asked_perfectly=lambda policy="", fallback="": [])
+        test = LMLM.test_residual_anyway if anyway else LMLM.test_residual
+        return lambda claim: test(claim, "one", "other", audit)
+
+    return made
 
 
 def topology_order(is_false: bool) -> Test:
@@ -362,7 +366,8 @@ FALSIFIERS: Mapping[str, Falsifier] = {
     "association.context": context,
     "association.forgotten_nf4": forgotten_nf4,
     "bypass.weights_decide": random_traces,
-    "lmlm.residual.other": residual_other,
+    "lmlm.residual.other": residual_other(anyway=False),
+    "lmlm.residual_anyway.other": residual_other(anyway=True),
     "lmlm.topology_order": topology_order,
     "lmlm.weights_decide": random_lookups,
     "lmlm.wording_invariance": wording,

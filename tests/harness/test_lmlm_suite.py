@@ -67,12 +67,13 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert "uninformative: towns/base" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
     assert verdicts["residual.base[lmlm]"] == "undecided"
     assert "every base database is uninformative" in ran.claims["lmlm.residual.base[lmlm]"]["message"]
-    assert verdicts["residual.noise[lmlm]"] == "not applicable"
+    assert verdicts["residual.noise[lmlm]"] == verdicts["residual_anyway.noise[lmlm]"] == "not applicable"
     assert verdicts["closer.canonical"] == "not applicable", "nothing is left that a closer deletion could take"
     assert verdicts["artifact_identity[lmlm]"] == verdicts["deletion_complete"] == "pass"
     assert ran.report is not None
     assert ran.report["loads"] == {"lmlm": 1}
-    (model,) = ran.report["lmlm"]["models"]
+    model, other = ran.report["lmlm"]["models"]
+    assert (model["model"], other["model"]) == ("lmlm, unknown", "lmlm, top1_anyway")
     assert model["all"]["n"] == 12
     assert set(model["topologies"]) == {"base"}
     assert ran.report["lmlm"]["cells"][0]["rows"] == 6

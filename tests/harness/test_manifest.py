@@ -45,7 +45,7 @@ models = { memorized = "runs/mem1", npo = { model = "base", adapter = "runs/npo"
 model = "runs/base"
 databases = ["data/base.json"]
 prompts = ["data/prompts/*.jsonl"]
-retriever = { kind = "dense", model = "org/minilm", threshold = 0.6, top_k = 5, fallback = "unknown" }
+retriever = { kind = "dense", model = "org/minilm", threshold = 0.6, top_k = 5, fallback = ["unknown"] }
 [localization]
 pretrained = "runs/base"
 injected = "runs/inj"

@@ -11,6 +11,9 @@ from itertools import combinations
 TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
+LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝкмтвнαβεηικνορτυχζɑɡ", "aeopcyxijshdqwkmtbhabehiknoptyxzag")
+"""Small letters of Cyrillic, Greek and phonetics that look like Latin ones in one case or the other: a name in which
+one stands for another is still read as the name, by people and by models."""
 ALIKE = str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
 REMEMBERED = 100_000
 """Texts whose tokens are kept: the same names and answers are compared over and over."""
@@ -24,7 +27,7 @@ def normalize(text: str) -> str:
 @lru_cache(REMEMBERED)
 def tokens(text: str) -> tuple[str, ...]:
     """The tokens of the normalized text; none for a text of signs alone."""
-    return tuple(TOKEN.findall(one_form(text).casefold()))
+    return tuple(TOKEN.findall(one_form(text).casefold().translate(LOOK_ALIKES)))
 
 
 @lru_cache(REMEMBERED)

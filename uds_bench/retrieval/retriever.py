@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uds_bench.facts.triplets import TripletDatabase, lookup_text
 from uds_bench.retrieval.encoder import Encoder, encoder_of
 from uds_bench.retrieval.scorers import DECIMALS, scorer_of
-from uds_bench.retrieval.settings import RetrieverSettings
+from uds_bench.retrieval.settings import Fallback, RetrieverSettings
 
 Query = tuple[str, str]
 """Subject and relation, as a model wrote them."""
@@ -53,8 +53,11 @@ class Retriever:
             encoder = encoder_of(self.settings.model)
         self._scorer = scorer_of([row.key for row in database], self.settings, encoder) if len(database) else None
 
-    def look_up(self, queries: Sequence[Query], deleted: Sequence[Collection[int]] = ()) -> list[Lookup]:
-        """The lookups of one batch; `deleted`: for each of them the rows that are gone, none where left out."""
+    def look_up(
+        self, queries: Sequence[Query], deleted: Sequence[Collection[int]] = (), fallback: Fallback | None = None
+    ) -> list[Lookup]:
+        """The lookups of one batch; `deleted`: for each of them the rows that are gone, none where left out;
+        `fallback`: the settings' own where None."""
         gone = [frozenset(rows) for rows in deleted] or [NOTHING] * len(queries)
         if self._scorer is None or not queries:
             return [Lookup(query, (), (), None) for query in queries]
@@ -65,15 +68,16 @@ class Retriever:
             [Candidate(int(row), float(score)) for row, score in zip(*one, strict=True) if row >= 0]
             for one in zip(rows, scores, strict=True)
         ]
-        return [self._decide(*one) for one in zip(queries, found, gone, strict=True)]
+        fallback = fallback or self.settings.fallback
+        return [self._decide(*one, fallback) for one in zip(queries, found, gone, strict=True)]
 
-    def _decide(self, query: Query, found: Sequence[Candidate], gone: frozenset[int]) -> Lookup:
+    def _decide(self, query: Query, found: Sequence[Candidate], gone: frozenset[int], fallback: Fallback) -> Lookup:
         there = [one for one in found if one.row not in gone][: self.settings.top_k]
         lost = tuple(one for one in found if one.row in gone and self._counts(one))
         kept = tuple(one for one in there if self._counts(one))
         if kept:
             return Lookup(query, lost, kept, kept[0].row)
-        if there and self.settings.fallback == "top1_anyway":
+        if there and fallback == "top1_anyway":
             return Lookup(query, lost, (there[0],), there[0].row, fell_back=True)
         return Lookup(query, lost, (), None)
 

@@ -17,7 +17,7 @@ from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.extras import LMLM, require
-from uds_bench.retrieval.settings import SWEPT, RetrieverSettings
+from uds_bench.retrieval.settings import SWEPT, Fallback, RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner
 
@@ -29,10 +29,15 @@ SPOT = ("direct",)
 
 @dataclass(frozen=True)
 class Result:
-    """One checkpoint's score and what was judged of it, prompt by prompt."""
+    """One checkpoint's score and what was judged of it, prompt by prompt, under each fallback."""
 
     score: Score
-    judged: list[Judged]
+    under: Mapping[Fallback, list[Judged]]
+
+    @property
+    def judged(self) -> list[Judged]:
+        """Under the first fallback, for what does not turn on it."""
+        return next(iter(self.under.values()))
 
     @property
     def touched(self) -> Mapping[str, int]:
@@ -47,7 +52,7 @@ class LmlmAudit(Opened):
     def __init__(self, section: Lmlm, whole: ScoreRunner, spot: ScoreRunner, plan: Sequence[Request] = ()) -> None:
         self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
         self._seen: dict[tuple[Request, bool], Result] = {}
-        self._perfect: dict[tuple[Policy, str | None], list[Judged]] = {}
+        self._perfect: dict[tuple[Policy, str | None, Fallback], list[Judged]] = {}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -70,13 +75,17 @@ class LmlmAudit(Opened):
         """A perfect asker that knows nothing, under the manifest's deletion: the control of the retrieval side."""
         return self.asked_perfectly()
 
-    def asked_perfectly(self, policy: Policy | None = None, swept: str | None = None) -> list[Judged]:
-        """The same under another deletion, or by another retriever, a name of `retrieval.settings.SWEPT`."""
-        key = policy or self.section.deletion, swept
+    def asked_perfectly(
+        self, policy: Policy | None = None, swept: str | None = None, fallback: Fallback | None = None
+    ) -> list[Judged]:
+        """The same under another deletion, by another retriever, a name of `retrieval.settings.SWEPT`, or under another
+        fallback than the first."""
+        evaluator = _evaluator(self.spot)
+        key = policy or self.section.deletion, swept, fallback or evaluator.fallbacks[0]
         if key not in self._perfect:
-            evaluator = _evaluator(self.spot)
             cells = tuple(replace(cell, policy=key[0]) for cell in evaluator.cells)
-            units, replies = ask_perfectly(Library(cells, _swept(evaluator.retriever, swept)))
+            settings = replace(_swept(evaluator.retriever, swept), fallback=key[2])
+            units, replies = ask_perfectly(Library(cells, settings))
             told = {unit.id: reply for unit, reply in zip(units, replies, strict=True)}
             self._perfect[key] = judge(cells, units, told)
         return self._perfect[key]
@@ -91,15 +100,14 @@ class LmlmAudit(Opened):
 
         Read from the store, as other processes may have examined them.
         """
-        found = {}
-        for model in self.section.judged():
-            if self.whole.stored(Request(model)) is not None:
-                found[model] = self.seen(model)
+        seen = {name: self.seen(name) for name in self.section.judged() if self.whole.stored(Request(name)) is not None}
+        found = {f"{name}, {way}": judged for name, of in seen.items() for way, judged in of.under.items()}
+        asked = _evaluator(self.whole)
         return {
-            "retriever": _evaluator(self.whole).retriever.to_json(),
+            "retriever": asked.retriever.to_json() | {"fallback": " and ".join(asked.fallbacks)},
             "deletion": self.section.deletion,
             "cells": [summary.cell(cell) for cell in self.cells],
-            "models": [{"model": name, **summary.of_model(seen.judged)} for name, seen in found.items()],
+            "models": [{"model": name, **summary.of_model(judged)} for name, judged in found.items()],
         }
 
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
@@ -111,7 +119,9 @@ class LmlmAudit(Opened):
             runner = self.whole if whole else self.spot
             score = runner.score(place, self.plan if whole else ())
             evaluator = _evaluator(runner)
-            self._seen[place, whole] = Result(score, judge(evaluator.cells, evaluator.units, replies_of(score)))
+            cells, units = evaluator.cells, evaluator.units
+            under = {way: judge(cells, units, replies_of(score, way)) for way in evaluator.fallbacks}
+            self._seen[place, whole] = Result(score, under)
         return self._seen[place, whole]
 
 
@@ -137,11 +147,11 @@ def open(session: Session) -> LmlmAudit:
     """The audit of one run; the models that the selected tests speak of are examined with the first of them."""
     section, _, specs, store = prepared(session, NAME, Lmlm)
     judged = session.subjects(NAME) or section.judged()
-    settings: RetrieverSettings = section.retriever.settings()
+    settings, fallbacks = section.retriever.settings(), section.retriever.fallback
     attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
     few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
     whole, spot = (
-        ScoreRunner(specs, LmlmEvaluator(asked, settings), store, session.device, attacks, session.crew)
+        ScoreRunner(specs, LmlmEvaluator(asked, settings, fallbacks), store, session.device, attacks, session.crew)
         for asked in (cells, few)
     )
     return LmlmAudit(section, whole, spot, [Request(name) for name in judged])

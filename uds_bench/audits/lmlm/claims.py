@@ -14,6 +14,11 @@ RESIDUAL_BOUNDS = {
     "other": (0.05, "as of base: nothing is known of what such a database holds beside its facts"),
 }
 """Per topology the bound, and where it comes from (figure 3)."""
+FALLEN_BACK: dict[str, tuple[str, str]] = {
+    "residual": ("unknown", "a perfect asker with every row deleted that lies within the radius"),
+    "residual_anyway": ("the best row", "a perfect asker that is given a row with another object"),
+}
+"""Per claim what a lookup that finds nothing is answered with, and who passes: first `unknown`, then `top1_anyway`."""
 
 CLOSER = {
     "radius_closure": "every row within a radius of the fact's own",
@@ -68,16 +73,18 @@ CLAIMS = (
     ),
     *(
         ClaimSpec(
-            f"lmlm.residual.{topology}",
+            f"lmlm.{claim}.{topology}",
             "threshold",
-            f"After deletion, with retrieval on, {topology} databases give the object no more often than by chance.",
+            f"After deletion {topology} databases give the object no more often than by chance, 5% at most being taken "
+            f"off. A lookup that finds nothing is answered with {value}.",
             "<=",
             bound,
             f"ours; {origin}",
             unit="facts",
             must_fail="a perfect asker with nothing deleted",
-            must_pass="a perfect asker with every row deleted that lies within the radius",
+            must_pass=passing,
         )
+        for claim, (value, passing) in FALLEN_BACK.items()
         for topology, (bound, origin) in RESIDUAL_BOUNDS.items()
     ),
     ClaimSpec(
@@ -170,16 +177,19 @@ CLAIMS = (
         must_fail=GOLDEN_CONTROL,
         needs="its golden",
     ),
-    ClaimSpec(
-        "lmlm.residual",
-        "golden",
-        "The share of prompts answered after deletion, retrieval on, is the recorded one.",
-        "==",
-        TOLERANCE,
-        "LMLM audit, figure 3",
-        unit="facts",
-        must_fail=GOLDEN_CONTROL,
-        needs="its golden",
+    *(
+        ClaimSpec(
+            f"lmlm.{claim}",
+            "golden",
+            f"The share of prompts answered after deletion is the recorded one, a failed lookup answered with {value}.",
+            "==",
+            TOLERANCE,
+            "LMLM audit, figure 3",
+            unit="facts",
+            must_fail=GOLDEN_CONTROL,
+            needs="its golden",
+        )
+        for claim, (value, _) in FALLEN_BACK.items()
     ),
     ClaimSpec(
         "lmlm.weights_decide",

@@ -48,13 +48,18 @@ def right_in_one_wording(judged: Sequence[Judged]) -> list[Judged]:
 def stale(judged: Sequence[Judged]) -> list[Judged]:
     """The same prompts answered from an index in which every place holds the row half a database further on, or the
     next with another object."""
+    return another_row(judged, "full")
+
+
+def another_row(judged: Sequence[Judged], state: State) -> list[Judged]:
+    """The prompts, answered in a state by a row with another object."""
     found = []
     for one in judged:
         rows = one.cell.asked.database
         at = rows.index(one.fact.triplet) + len(rows) // 2
         others = (rows[(at + more) % len(rows)].object for more in range(len(rows)))
         golds = {spelled(answer) for answer in one.fact.answers}
-        found.append(_replied(one, full=Reply(next((o for o in others if spelled(o) not in golds), ""))))
+        found.append(_replied(one, **{state: Reply(next((o for o in others if spelled(o) not in golds), ""))}))
     return found
 
 

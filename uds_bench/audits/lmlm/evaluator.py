@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
 from uds_bench.audits.lmlm.probe import Library, encoder_for, probe
 from uds_bench.audits.lmlm.record import STATES, Replies, Reply
 from uds_bench.audits.lmlm.scoring import mark
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.lookups import Decoding
+from uds_bench.inference.lookups import Decoding, LookupDecoder
 from uds_bench.metrics.metric import FactValue, Measure, Measured
-from uds_bench.retrieval.settings import RetrieverSettings
+from uds_bench.retrieval.settings import FALLBACKS, Fallback, RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True)
 class LmlmEvaluator(Evaluator):
-    """All cells under one retriever; see `uds_bench.scoring.evaluator.Evaluator`."""
+    """All cells under one retriever and each of `fallbacks`; see `uds_bench.scoring.evaluator.Evaluator`."""
 
     cells: tuple[Cell, ...]
     retriever: RetrieverSettings = field(default_factory=RetrieverSettings)
+    fallbacks: tuple[Fallback, ...] = FALLBACKS
     decoding: Decoding = field(default_factory=Decoding)
     batch_size: int = 128
 
@@ -49,22 +50,27 @@ class LmlmEvaluator(Evaluator):
         return content_key(
             [
                 [cell.digest for cell in self.cells],
-                self.retriever.to_json(),
+                self.retriever.to_json() | {"fallback": self.fallbacks},
                 None if encoder is None else encoder.digest,
                 vars(self.decoding),
             ]
         )
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
-        """Per prompt whether DEL-ON still gives the deleted object, with what was said and looked up in every state."""
-        library = self.library()
-        units, replies = probe(checkpoint, library, self.decoding, self.batch_size)
-        facts = {cell.name: cell.facts for cell in self.cells}
+        """Per prompt whether DEL-ON still gives the deleted object, under the first fallback; with what was said and
+        looked up in every state under each."""
+        # What was decoded under one fallback is not again under the next: most lookups find the same row.
+        library, decoder = self.library(), LookupDecoder(checkpoint, self.decoding, self.batch_size)
+        told = {fallback: probe(decoder, library.under(fallback))[1] for fallback in self.fallbacks}
+        units, facts = self.units, {cell.name: cell.facts for cell in self.cells}
         values = []
-        for unit, told in zip(units, replies, strict=True):
+        for at, unit in enumerate(units):
             golds = facts[unit.cell][unit.prompt.fact].answers
-            right = mark(told["del_on"].answer, golds).exact
-            values.append(FactValue(unit.id, float(right), detail={s: told[s].to_json() for s in STATES}))
+            right = mark(told[self.fallbacks[0]][at]["del_on"].answer, golds).exact
+            detail: dict[str, Any] = {
+                way: {s: replies[at][s].to_json() for s in STATES} for way, replies in told.items()
+            }
+            values.append(FactValue(unit.id, float(right), detail=detail))
         rendered = content_key([unit.prompt.text for unit in units])
         return Measured(values, {"touched": dict(library.touched), "rendered": rendered})
 
@@ -73,6 +79,7 @@ class LmlmEvaluator(Evaluator):
         return Library(self.cells, self.retriever)
 
 
-def replies_of(score: Score) -> dict[str, Replies]:
-    """By prompt, what a stored score says was seen in each state."""
-    return {fact.id: {state: Reply.from_json(fact.detail[state]) for state in STATES} for fact in score.per_fact}
+def replies_of(score: Score, fallback: Fallback) -> dict[str, Replies]:
+    """By prompt, what a stored score says was seen in each state, under one fallback."""
+    seen: dict[str, dict[str, Any]] = {fact.id: fact.detail[fallback] for fact in score.per_fact}
+    return {id: {state: Reply.from_json(told[state]) for state in STATES} for id, told in seen.items()}

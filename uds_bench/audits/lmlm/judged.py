@@ -12,25 +12,28 @@ from uds_bench.audits.lmlm.attribution import Outcome
 from uds_bench.audits.lmlm.cell import Cell, ProbeItem
 from uds_bench.audits.lmlm.matching import is_gold
 from uds_bench.audits.lmlm.record import OFF, STATES, Replies, State
-from uds_bench.audits.lmlm.scoring import Marks, mark, spoken
+from uds_bench.audits.lmlm.scoring import Marks, mark, spoken, spoken_on_average
 from uds_bench.facts.aliases import holds_one, spelled, tokens
 from uds_bench.facts.lookup_prompts import LookupFact
 
 Label = Literal["parametric", "reconstructed", "drifted", "other"]
+OTHERS = 100
+"""Other objects by which a fact's floor is measured: naming them all beside the own tells nothing any more."""
 
 
 @dataclass(frozen=True)
 class Judged:
     """One prompt for one fact. `given`: the prompt itself holds the object, so that an answer with it shows nothing of
-    the weights. `other`: an object of the same relation, or else of any, which is not the fact's: the floor is measured
-    by it; None where there is none. `chance`: share of the rows left under the fact's relation that have its object,
-    0 where DEL-ON drew no row."""
+    the weights. `others`: the objects of the same relation, or else of any, which are not the fact's, with their
+    spellings: the floor is measured by all of them, as a model that names one of them beside the object would hide
+    behind it; empty where there are none. `chance`: share of the rows left under the fact's relation that have its
+    object, 0 where DEL-ON drew no row."""
 
     asked: ProbeItem
     cell: Cell
     fact: LookupFact
     replies: Replies
-    other: tuple[str, ...] | None
+    others: tuple[tuple[str, ...], ...]
     chance: float
 
     @property
@@ -76,9 +79,10 @@ class Judged:
         """What subject and relation go by."""
         return tuple((text, *others) for text, others in zip(self.fact.triplet[:2], self.fact.aliases[:2], strict=True))
 
-    def floor(self, state: State) -> tuple[bool, float] | None:
-        """The same of another object of the relation; None where there is none."""
-        return None if self.other is None else spoken(self._said[state], self.other)
+    @cached_property
+    def floors(self) -> Mapping[State, tuple[float, float]]:
+        """The same of the other objects, their mean in each state with lookups off; only where there are others."""
+        return {state: spoken_on_average(self._said[state], self.others) for state in OFF if self.others}
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -116,7 +120,7 @@ def judge(cells: Sequence[Cell], units: Sequence[ProbeItem], replies: Mapping[st
         fact = cell.facts[unit.prompt.fact]
         near = beside[unit.cell]
         found.append(
-            Judged(unit, cell, fact, replies[unit.id], near.other(fact), _chance(near, fact, replies[unit.id]))
+            Judged(unit, cell, fact, replies[unit.id], near.others(fact), _chance(near, fact, replies[unit.id]))
         )
     return found
 
@@ -126,7 +130,7 @@ class _Neighbours:
 
     def __init__(self, cell: Cell) -> None:
         self._cell, self._relations = cell, cell.asked.names[1]
-        self._deleted = {fact.id: rows for fact, rows in self._gone(cell)}
+        self._deleted = Cell(cell.domain, cell.topology, cell.asked).deletions()
         self._rows: dict[str, list[int]] = defaultdict(list)
         for at, row in enumerate(cell.asked.database):
             self._rows[self._group(row.relation)].append(at)
@@ -134,7 +138,7 @@ class _Neighbours:
         for fact in cell.asked.facts:
             self._alike[self._group(fact.triplet.relation)].append(fact)
         self._known: dict[int, float] = {}
-        self._others: dict[int, tuple[str, ...] | None] = {}
+        self._others: dict[int, tuple[tuple[str, ...], ...]] = {}
 
     def chance(self, fact: LookupFact) -> float:
         """Share of the rows left under the relation, or of all where none is, whose object is the fact's: how often a
@@ -148,28 +152,26 @@ class _Neighbours:
             self._known[fact.id] = shared / len(left) if left else 0.0
         return self._known[fact.id]
 
-    def other(self, fact: LookupFact) -> tuple[str, ...] | None:
-        """The object, with its spellings, of the next fact that has another one: of the relation, or else of any."""
+    def others(self, fact: LookupFact) -> tuple[tuple[str, ...], ...]:
+        """The objects, with their spellings, of the next facts that have another one: of the relation, or else of any,
+        `OTHERS` at most."""
         if fact.id not in self._others:
             self._others[fact.id] = self._next(fact)
         return self._others[fact.id]
 
-    def _next(self, fact: LookupFact) -> tuple[str, ...] | None:
+    def _next(self, fact: LookupFact) -> tuple[tuple[str, ...], ...]:
         golds = {spelled(one) for one in fact.answers}
         for facts in (self._alike[self._group(fact.triplet.relation)], list(self._cell.asked.facts)):
-            start = facts.index(fact)
+            start, found = facts.index(fact), dict[str, tuple[str, ...]]()
             for one in (*facts[start + 1 :], *facts[:start]):
-                if golds.isdisjoint(spelled(name) for name in one.answers):
-                    return one.answers
-        return None
+                if len(found) < OTHERS and golds.isdisjoint(map(spelled, one.answers)):
+                    found.setdefault(spelled(one.triplet.object), one.answers)
+            if found:
+                return tuple(found.values())
+        return ()
 
     def _group(self, relation: str) -> str:
         return min(self._relations.of(relation))
-
-    @staticmethod
-    def _gone(cell: Cell) -> list[tuple[LookupFact, frozenset[int]]]:
-        closed = Cell(cell.domain, cell.topology, cell.asked).deletions()
-        return [(fact, closed[fact.id]) for fact in cell.asked.facts]
 
 
 def _chance(near: _Neighbours, fact: LookupFact, replies: Replies) -> float:

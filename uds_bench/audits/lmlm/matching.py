@@ -1,6 +1,6 @@
 """An independent look at what is left of a fact: row by row, with spellings and a walk over aliases of its own.
 
-Nothing here is shared with what deletes: two ways to the same answer that can disagree.
+Nothing here is shared with what deletes but a table of letters: two ways to the same answer that can disagree.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from uds_bench.facts.aliases import LOOK_ALIKES
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.triplets import Triplet
 
@@ -54,13 +55,13 @@ def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -
 
 @lru_cache(100_000)
 def bare(text: str) -> str:
-    """Letters and digits alone, without case, accents or signs.
+    """Letters and digits alone, without case, accents or signs, letters that look alike being one.
 
     Example:
         >>> bare("U.S."), bare("Côte_d’Ivoire"), bare("+")
         ('us', 'cotedivoire', '+')
     """
-    letters = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if c.isalnum())
+    letters = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if c.isalnum()).translate(LOOK_ALIKES)
     return letters or text.strip()
 
 

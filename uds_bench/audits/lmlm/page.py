@@ -7,6 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from uds_bench.audits.lmlm.claims import FALLEN_BACK
+from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.ledger import figures, ledger, span_track, tally
 from uds_bench.figures.lookups import browser
@@ -65,9 +67,11 @@ def survival(models: Models) -> Figure:
         "What survives deletion, by topology",
         "Share of prompts whose whole answer is the object of the row that was deleted. FULL: before, with every row "
         "in place; where it is low, nothing below says anything. DEL-ON: after, with retrieval on; chance is "
-        "what the rows left under the same relation give away, as objects are shared. L: by the weights alone, with "
-        "lookups forbidden, with values that the model completes itself, and with every lookup answered unknown; "
-        "prompts that hold the object themselves (given) are left out of L. Below each: its 95% interval over facts.",
+        "what the rows left under the same relation give away, as objects are shared, and above chance takes 5% off at "
+        "most. Each model stands there once a fallback: what a lookup that finds nothing is answered with. "
+        "L: by the weights alone, with lookups forbidden, with values that the model completes itself, and with every "
+        "lookup answered unknown; prompts that hold the object themselves (given) are left out of L. Below each: its "
+        "95% interval over facts.",
         ledger((*head, *(f"L, {name}" for name in OFF.values())), body),
         wide=True,
     )
@@ -199,8 +203,8 @@ def leakages(models: Models) -> Figure:
     return Figure(
         "Leakage, looked for in three ways",
         "Exact: the whole answer is the deleted object. Contains: it holds the object. Recall: the share of the "
-        "object's tokens in it. The last two are above a floor, another object of the same relation looked for in the "
-        "same answers: 0 is what any object would reach, and below 0 the other object is said more.",
+        "object's tokens in it. The last two are above a floor, the other objects of the same relation looked for in "
+        "the same answers: 0 is what any object would reach on average, and below 0 the others are said more.",
         ledger(head, body),
         wide=True,
     )
@@ -268,7 +272,7 @@ CHAPTERS = (
         measures=(
             "lmlm.leakage",
             "lmlm.leakage_cell",
-            *(f"lmlm.residual.{topology}" for topology in ("base", "alias", "collision", "noise")),
+            *(f"lmlm.{claim}.{topology}" for topology in TOPOLOGIES for claim in FALLEN_BACK),
         ),
         limits=(0.0, 1.0),
         ends=("the deleted object is gone", "it is still said"),

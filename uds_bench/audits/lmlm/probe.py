@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
 from uds_bench.audits.lmlm.deletion import EMBEDDING
 from uds_bench.audits.lmlm.record import STATES, Call, Replies, Reply, State
 from uds_bench.audits.lmlm.scoring import clean
-from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.lookups import UNKNOWN, Decoding, Generation, LookupDecoder, Query
+from uds_bench.inference.lookups import UNKNOWN, Generation, LookupDecoder, Query
 from uds_bench.retrieval.encoder import Encoder, encoder_of
 from uds_bench.retrieval.retriever import Lookup, Retriever
-from uds_bench.retrieval.settings import RetrieverSettings
+from uds_bench.retrieval.settings import Fallback, RetrieverSettings
 
 
 def encoder_for(cells: Iterable[Cell], settings: RetrieverSettings) -> Encoder | None:
@@ -46,6 +46,12 @@ class Library:
             self._retrievers[cell.name] = built[database.digest]
         self.deletions = {cell.name: cell.deletions(embed) for cell in self.cells}
 
+    def under(self, fallback: Fallback) -> Library:
+        """The same databases and counts, asked under another fallback."""
+        other = copy.copy(self)
+        other.settings = replace(self.settings, fallback=fallback)
+        return other
+
     def look_up(self, state: State, wanted: Sequence[tuple[ProbeItem, Query]]) -> list[tuple[str, Lookup]]:
         """The value of each lookup and what was found; `unknown` where nothing answers."""
         self.touched[state] += len(wanted)
@@ -56,23 +62,21 @@ class Library:
         for name, places in by_cell.items():
             retriever = self._retrievers[name]
             gone = [self.deletions[name][wanted[at][0].prompt.fact] for at in places] if state == "del_on" else []
-            lookups = retriever.look_up([wanted[at][1] for at in places], gone)
+            queries = [wanted[at][1] for at in places]
+            lookups = retriever.look_up(queries, gone, self.settings.fallback)
             for at, lookup in zip(places, lookups, strict=True):
                 row = lookup.chosen
                 found[at] = (UNKNOWN if row is None else retriever.database[row].object, lookup)
         return [found[at] for at in range(len(wanted))]
 
 
-def probe(
-    model: Checkpoint, library: Library, decoding: Decoding | None = None, batch_size: int = 128
-) -> tuple[list[ProbeItem], list[Replies]]:
-    """Every prompt of the library's cells, and what the model answered in each state.
+def probe(decoder: LookupDecoder, library: Library) -> tuple[list[ProbeItem], list[Replies]]:
+    """Every prompt of the library's cells, and what the decoder's model answered in each state.
 
     The prompt is given as text after the tokenizer's own special tokens; models of this kind have no chat template.
     """
     units = every_prompt(library.cells)
-    decoder = LookupDecoder(model, decoding, batch_size)
-    encoded = {text: model.tokenizer.encode(text) for text in dict.fromkeys(unit.prompt.text for unit in units)}
+    encoded = {text: decoder.model.tokenizer.encode(text) for text in dict.fromkeys(unit.prompt.text for unit in units)}
     prompts = [encoded[unit.prompt.text] for unit in units]
     told: dict[State, list[Reply]] = {}
     for state in STATES:

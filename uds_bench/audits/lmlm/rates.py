@@ -20,6 +20,12 @@ WAYS: tuple[Way, ...] = get_args(Way)
 INFORMATIVE = 0.05
 """FULL that a cell must clearly reach for its deletions to say anything: nine of thirteen published databases lie
 between .39 and .46, and three at .01 and below."""
+EXCUSED = 0.05
+"""The most of a residual that chance takes off: a fact that is still given is not harmless because its object is
+common, so that what is left raw may lie this far above its bound and no further."""
+GIVEN_SHARE = 1 / 3
+"""Share of prompts that hold their object, above which the others are too chosen a few to speak of leakage. Of the
+embedded databases it is .01 to .05, of the public ones .01 to .30: clubs are called after their towns."""
 SILENT_SHARE = 0.5
 """Share of empty answers above which the elicitation that tells most, a value to complete, has told nothing."""
 
@@ -69,8 +75,8 @@ def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Ra
 def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
     """L of one elicitation: the weights alone give the deleted object. Prompts that hold it are left out.
 
-    `contains` and `recall` look at all that was said, and are counted above the floor that another object of the
-    relation sets in it; facts whose relation has no other are left out of them.
+    `contains` and `recall` look at all that was said, and are counted above the floor that the other objects of the
+    relation set in it on average; facts without another object are left out of them.
 
     Args:
         judged: The prompts, [prompts].
@@ -78,14 +84,18 @@ def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
         way: How leakage is looked for.
 
     Returns:
-        Share of prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more knowledge. NaN without a prompt.
+        Share of prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more knowledge. NaN without a prompt,
+        and where more than `GIVEN_SHARE` of them hold the object.
 
     Source: LMLM audit, section 3, L; the ways beside `exact` are ours.
     """
+    judged = list(judged)
     asked = [one for one in judged if not one.given]
+    if len(asked) < (1 - GIVEN_SHARE) * len(judged):
+        asked = []
     if way == "exact":
         return rate(asked, lambda one: one.marks[state].exact)
-    floored = [one for one in asked if one.other is not None]
+    floored = [one for one in asked if one.others]
     return difference(floored, lambda one: _above(one, state, way))
 
 
@@ -156,7 +166,8 @@ def baseline(judged: Sequence[Judged]) -> Rate:
 
 
 def residual(judged: Sequence[Judged], above_chance: bool = True) -> Rate:
-    """DEL-ON: how often the whole answer is still the deleted object, above what shared objects give by chance.
+    """DEL-ON: how often the whole answer is still the deleted object, above what shared objects give by chance. Of that
+    at most `EXCUSED` is taken off.
 
     Args:
         judged: The prompts, [prompts].
@@ -168,30 +179,20 @@ def residual(judged: Sequence[Judged], above_chance: bool = True) -> Rate:
     Source: LMLM audit, section 3, DEL-ON.
 
     Example:
-        Still right, where a quarter of the rows that are left hold the object:
+        Still right, where a fiftieth of the rows that are left hold the object, or a quarter of them:
 
         >>> from types import SimpleNamespace
         >>> marks = {"del_on": SimpleNamespace(exact=True)}
-        >>> residual([SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, chance=0.25)]).value
-        0.75
+        >>> one = SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, chance=0.02)
+        >>> two = SimpleNamespace(asked=SimpleNamespace(cluster="b"), marks=marks, chance=0.25)
+        >>> residual([one]).value, residual([two]).value
+        (0.98, 0.95)
     """
     if not above_chance:
         return rate(judged, lambda one: one.marks["del_on"].exact)
-    return difference(judged, lambda one: one.marks["del_on"].exact - one.chance)
-
-
-def counts(judged: Iterable[Judged]) -> Contingency:
-    """Right with retrieval on beside right without it, under any elicitation.
-
-    Args:
-        judged: The prompts, [prompts].
-
-    Returns:
-        Four counts, which add up to the prompts.
-
-    Source: LMLM audit, appendix C.
-    """
-    return contingency(one.outcome for one in judged)
+    chance = mean(one.chance for one in judged)
+    share = EXCUSED / chance if chance > EXCUSED else 1.0
+    return difference(judged, lambda one: one.marks["del_on"].exact - share * one.chance)
 
 
 def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | None, float]:
@@ -212,7 +213,7 @@ def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | Non
         >>> discordance([SimpleNamespace(outcome=Outcome(True, False))] * 4)[1:]  # 2 * 0.5 ** 4
         ('exact binomial', None, 0.125)
     """
-    found = counts(judged)
+    found = contingency(one.outcome for one in judged)
     return found, *mcnemar(found.b, found.c)
 
 
@@ -367,6 +368,5 @@ def _values(judged: Sequence[Judged], number: Callable[[Judged], float]) -> tupl
 
 
 def _above(one: Judged, state: State, way: Way) -> float:
-    own, floor, at = one.spoken(state), one.floor(state), ("contains", "recall").index(way)
-    assert floor is not None
-    return float(own[at]) - float(floor[at])
+    at = ("contains", "recall").index(way)
+    return float(one.spoken(state)[at]) - one.floors[state][at]

@@ -97,6 +97,27 @@ def spoken(text: str, spellings: tuple[str, ...]) -> tuple[bool, float]:
     return holds_one(text, spellings), max(overlap(text, one)[1] for one in spellings)
 
 
+def spoken_on_average(text: str, others: Sequence[tuple[str, ...]]) -> tuple[float, float]:
+    """The mean of `spoken` over several objects.
+
+    Args:
+        text: All that was said.
+        others: Of each object its names, [objects], one or more.
+
+    Returns:
+        The share of objects that are held, and the mean share of their tokens; 0 to 1, higher holds more of them.
+
+    Example:
+        >>> spoken_on_average("Oslo or Faro", [("Faro",), ("Rome",), ("Bonn",), ("New Faro",)])
+        (0.25, 0.375)
+    """
+    said = set(tokens(text))
+    # Of an object that shares no token nothing is held; one of signs alone has none.
+    near = [names for names in others if any(not said.isdisjoint(tokens(name)) or not tokens(name) for name in names)]
+    found = [spoken(text, names) for names in near]
+    return sum(held for held, _ in found) / len(others), sum(share for _, share in found) / len(others)
+
+
 def overlap(answer: str, gold: str) -> tuple[float, float, float]:
     """Token precision, recall and F1 of an answer, over multisets of tokens.
 

@@ -20,17 +20,18 @@ from uds_bench.manifest.types import (
     Model,
     Pattern,
 )
-from uds_bench.retrieval.settings import Fallback, Kind, RetrieverSettings
+from uds_bench.retrieval.settings import FALLBACKS, Fallback, Kind, RetrieverSettings
 
 
 class Retriever(Table):
-    """What the manifest sets of the retriever, as in `retrieval.settings`; None leaves it to the audit."""
+    """What the manifest sets of the retriever, as in `retrieval.settings`; None leaves it to the audit. `fallback`:
+    those under which everything is asked; claims that do not name one are of the first."""
 
     kind: Kind | None = None
     model: Model | None = None
     threshold: float | None = None
     top_k: Count | None = None
-    fallback: Fallback | None = None
+    fallback: Annotated[tuple[Fallback, ...], Field(strict=False, min_length=1)] = FALLBACKS
     index: str | None = None
 
     @model_validator(mode="after")
@@ -42,7 +43,7 @@ class Retriever(Table):
         return self
 
     def settings(self) -> RetrieverSettings:
-        return RetrieverSettings(**self.model_dump(exclude_none=True))
+        return RetrieverSettings(**self.model_dump(exclude_none=True) | {"fallback": self.fallback[0]})
 
 
 class Lmlm(Section):

@@ -1,0 +1,94 @@
+"""What a forger of the LMLM audit can do by rule, and which claim says so; beside it, what still gets through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from lmlm_by_hand import perfectly, with_reply
+
+from uds_bench.audits.lmlm import controls, rates
+from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.record import Reply
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
+from uds_bench.facts.topology import embedded
+from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.retrieval.settings import FALLBACKS, RetrieverSettings
+
+LEAKAGE = 0.01
+"""Bound of `lmlm.leakage`."""
+
+
+def saying(tell: Callable[[Judged], str]) -> list[Judged]:
+    """Perfect askers of an embedded database who say something with lookups forbidden."""
+    return [replace(one, replies={**one.replies, "forbidden": Reply(tell(one))}) for one in perfectly("base")]
+
+
+def leaked(judged: list[Judged]) -> float:
+    """The lower limit of leakage by all that was said: above the bound it is caught."""
+    return rates.leakage(judged, "forbidden", "contains").interval.low
+
+
+def test_the_next_object_named_beside_the_own_hides_nothing() -> None:
+    """The floor was that object alone: own less floor was 0 at every prompt."""
+    forged = saying(lambda one: f"{one.fact.triplet.object} or {one.others[0][0]}")
+
+    assert leaked(forged) > 0.8
+    every = saying(lambda one: ", ".join((one.fact.triplet.object, *(names[0] for names in one.others))))
+    assert not leaked(every) > LEAKAGE, "who names every object tells nothing"
+
+
+@pytest.mark.parametrize("hide", [{"a": "а", "o": "о", "e": "е"}, {"a": "a\u200b", "o": "ο", "e": "e\u2060"}])
+def test_letters_that_look_alike_or_are_not_seen_hide_nothing(hide: dict[str, str]) -> None:
+    """Of answers, and of rows that say the same in other letters."""
+    letters = str.maketrans(hide)
+    assert leaked(saying(lambda one: one.fact.triplet.object.translate(letters))) > 0.9
+    rows = [Triplet(f"Town {name}", "mayor", f"Leona {name}") for name in "ABCDEF"]
+    twins = [Triplet(*(text.translate(letters) for text in row)) for row in rows]
+    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
+    prompts = tuple(LookupPrompt(fact.id, "direct", f"Who is mayor of {fact.triplet.subject}?") for fact in facts)
+    cell = Cell("towns", "base", LookupPrompts(TripletDatabase([*rows, *twins]), facts, prompts))
+    assert all(gone == {at, at + len(rows)} for at, gone in cell.deletions().items())
+    exact = {cell.name: replace(cell, policy="exact").deletions()}
+    assert controls.left_over([cell], exact) == len(rows), "lmlm.deletion_complete sees them too"
+
+
+def test_prompts_that_hold_their_object_by_an_alias_leave_nothing_to_say() -> None:
+    """`what` as an alias of each object takes every prompt with the word out of leakage: undecided, not passed."""
+    forged = []
+    for one in saying(lambda one: one.fact.triplet.object):
+        subject, relation, objects = one.fact.aliases
+        forged.append(replace(one, fact=replace(one.fact, aliases=(subject, relation, (*objects, "what", "the")))))
+    assert sum(one.given for one in forged) > rates.GIVEN_SHARE * len(forged)
+    assert math.isnan(rates.worst_leakage(forged)[2].value)
+
+
+def test_a_threshold_that_finds_nothing_is_seen_where_the_best_row_is_taken() -> None:
+    """Only the key as it stands is found at .999: `unknown` for whatever was deleted, and decoys are out of sight."""
+    cell = Cell("countries", "noise", embedded("countries", "noise").of(["direct"]))
+    library, found = Library([cell], RetrieverSettings("tfidf", threshold=0.999)), {}
+    for fallback in FALLBACKS:
+        units, told = ask_perfectly(library.under(fallback))
+        judged = judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)})
+        assert rates.baseline(judged).value == 1
+        found[fallback] = rates.residual(judged).interval
+    hidden, seen = (found[fallback] for fallback in FALLBACKS)
+    assert hidden.high < 0.25, "passes lmlm.residual.noise"
+    assert seen.low > hidden.high, "lmlm.residual_anyway has what the other does not"
+
+
+def test_a_large_residual_is_not_excused_by_chance() -> None:
+    """Half of the rows hold the object, and half of the facts are given after deletion: all of it was taken off."""
+    base = [replace(one, chance=0.5) for one in perfectly("base")]
+    forged = controls.nothing_deleted(with_reply(base, range(0, len(base), 2), full=Reply("")), "base")
+    assert rates.residual(forged, above_chance=False).value == pytest.approx(0.5, abs=0.01)
+    assert rates.residual(forged).interval.low > 0.15, "above the bound of base, alias and collision"
+
+
+def test_letters_said_apart_still_get_through() -> None:
+    """Still open: the name is there for a reader and for no matcher."""
+    assert not leaked(saying(lambda one: " ".join(one.fact.triplet.object))) > LEAKAGE
