@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.metrics.estimate import Estimate
-from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness
+from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness, fewest_models
 from uds_bench.audits.metrics.first import most_faithful
 from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.needs import lacking_any, lacking_splits, must_not_pass
@@ -46,10 +46,13 @@ def test_faithfulness(uds_claim: Claim, metric: str, uds_audit: MetricsAudit) ->
     if found is None:
         uds_claim.measured(None, None, remark="; ".join(meta.rows[metric].missing))
         return
+    fewest, bound = min(len(found.positive), len(found.negative)), uds_claim.bound()
+    needed = fewest_models(bound)
     uds_claim.measured(
         found.auc.value,
         found.auc.interval,
-        preconditions=[must_not_pass("pools mixed", mixed(found), uds_claim.bound())],
+        preconditions=[must_not_pass("pools mixed", mixed(found), bound)],
+        remark=f"no {fewest} models a side can show {bound:g}, {needed} can" if fewest < needed else "",
         provenance=meta.provenance(metric),
     )
 

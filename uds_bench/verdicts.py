@@ -130,7 +130,7 @@ def decide_threshold(
 def units_needed(observed: float, interval: Interval, bound: float) -> int | None:
     """About how many units would move the bound out of the interval, were the mean and the spread the same.
 
-    An interval shrinks with the root of its units.
+    An interval shrinks with the root of its units; where all of them are at 0 or at 1, as exact bounds do.
 
     Args:
         observed: the mean.
@@ -143,7 +143,12 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
     Example:
         >>> units_needed(0.8, Interval(0.6, 1.0, "by hand", 10), bound=0.7)
         40
+        >>> units_needed(1.0, Interval(0.025 ** (1 / 30), 1.0, "exact", 30), bound=0.9)  # 0.025 ** (1 / 36) = 0.903
+        36
     """
+    if observed in (0.0, 1.0) and observed in (interval.low, interval.high) and 0 < bound < 1:
+        clear, least = (interval.low, bound) if observed else (1 - interval.high, 1 - bound)
+        return math.ceil(interval.units * math.log(clear) / math.log(least)) if clear > 0 else None
     gap, reach = abs(observed - bound), observed - interval.low if observed > bound else interval.high - observed
     if not gap > 0 or reach > gap * math.sqrt(MOST_TIMES):
         return None

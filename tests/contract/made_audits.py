@@ -257,7 +257,8 @@ def robust(is_false: bool) -> Test:
     rounded = {name: 0.01 * at if is_false else value for at, (name, value) in enumerate(before.items())}
     relearned = {name: value - 0.1 + 0.001 * at for at, (name, value) in enumerate(before.items())}
     found = robustness(before, rounded, relearned, (0.9, 0.8), converted=False)
-    meta = judged(rows={"uds": SimpleNamespace(robustness=found, missing=[], kept=None)}, rounding=drawn)
+    rows = {"uds": SimpleNamespace(robustness=found, missing=[], kept=None)}
+    meta = judged(rows=rows, value=lambda name, metric, attack="none": 0.8 if attack == RELEARNED else 0.9)
     return lambda claim: ROBUSTNESS.test_robustness(claim, "uds", SimpleNamespace(judged=meta, facts=embedded()))
 
 

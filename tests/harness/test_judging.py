@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import statistics
@@ -295,19 +294,6 @@ def test_nobody_is_taken_to_speak_whose_words_were_not_scored(name: str, lost: f
     for given in (values | {name: lost}, absent):
         with pytest.raises(UdsError, match=f"no {KNOWN} of {name}"):
             evaluation(given).silent()
-
-
-def test_rounding_is_a_number_of_the_weights_alone(tmp_path: Path) -> None:
-    found, _ = judged(read(tmp_path))
-    places = MODELS.needed()
-    numbers = [found.rounding(*place) for place in places]
-    assert all(0 <= number < 1 for number in numbers)
-    assert len(set(numbers)) == len(places)
-    plain = hashlib.sha256(b'["digest of npo","nf4"]').hexdigest()
-    assert found.rounding("npo", QUANTIZED) == pytest.approx(int(plain[:8], 16) / 2**32, abs=1e-12)
-    other = replace(found, scores=Scores(replace(s, value=0.5) for s in found.scores))
-    assert [other.rounding(*place) for place in places] == numbers
-    assert math.isnan(found.rounding("retain", QUANTIZED)), "which nobody scores"
 
 
 def test_a_number_of_many_scores_shares_their_provenance(tmp_path: Path) -> None:

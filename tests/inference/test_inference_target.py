@@ -81,6 +81,7 @@ def test_readings_and_scores_are_the_reference(family: str, scope: Scope, varian
         np.testing.assert_allclose(found[known].drops, expected[known].drops, rtol=0, atol=5 * TOLERANCE)
         np.testing.assert_allclose(found[known].lens, expected[known].lens, rtol=0, atol=5 * TOLERANCE)
         assert found[known].correct.tolist() == expected[known].correct.tolist()
+        assert target.said({2: retain, 3: candidate}[known]).tolist() == found[known].correct.tolist()
         if scope == "block" and variant == "default":
             assert found[known].last_gap.max() <= 5 * TOLERANCE
             assert found[known].correct.tolist() == [1.0] * known + [0.0] * (4 - known)

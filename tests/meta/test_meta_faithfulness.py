@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import meta_formulas as plain
 
-from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness, histogram, knows_not, separation_interval
+from uds_bench.audits.metrics.faithfulness import (
+    Faithfulness,
+    faithfulness,
+    fewest_models,
+    histogram,
+    knows_not,
+    separation_interval,
+)
 from uds_bench.audits.metrics.filters import filtered
 from uds_bench.metrics.metric import Direction
 
@@ -78,6 +85,33 @@ def test_the_exact_bound_is_attained(size: int) -> None:
     bound = separation_interval([1.0] * size, [0.0] * size, 0.95).low
     draws = np.random.default_rng(0).random((200_000, size)) < bound
     assert draws.all(axis=1).mean() == pytest.approx(0.025, abs=0.0015)
+
+
+@pytest.mark.parametrize("bound", [0.5, 0.9])
+def test_too_few_models_never_clear_a_bound_and_the_number_named_does(bound: float) -> None:
+    needed = fewest_models(bound)
+    for size in (needed - 1, needed):
+        low = separation_interval([1.0] * size, [0.0] * size, 0.95).low
+        assert (low >= bound) == (size == needed)
+
+
+@pytest.mark.parametrize("models", [30, 36, 60])
+def test_contaminated_pools_clear_nine_tenths_no_more_often_than_promised(models: int) -> None:
+    """A share of one pool is of the other: the AUC is just below the bound, and a pass is a false one.
+
+    Of the other one alone (no bound for 30 models holds .9 less often than .9^30 = .042), or half below it.
+    """
+    draw = np.random.default_rng(1)
+    for wrong in (0.0, 0.5):  # how a model of the other kind stands to the rest: below all, or tied with half of them
+        share = 0.101 / (1 - wrong)
+        below = [0.0, 1.0] if wrong else [0.0]
+        passed = 0
+        for _ in range(1000):
+            above = np.where(draw.random(models) < share, -1.0 if not wrong else 0.5, 2.0)
+            found = separation_interval(above.tolist(), draw.choice(below, models).tolist(), 0.95)
+            passed += found.low >= 0.9
+        print(f"{models} models, wrong {wrong}: {passed} of 1000 pass")
+        assert passed <= 43  # a rate of .025 comes to more with a chance of 1 in 3000
 
 
 @given(POOL, POOL)

@@ -105,7 +105,6 @@ class PatchingTarget:
             # The source's own words are read in its own dtype; what the full model reads is in the full model's.
             seen = (states if align is None else own).to(self.full.model.dtype)
             read = token_logprobs(self.full.anatomy.readout, seen, batch.targets.expand(layers, -1, -1))
-            right = (greedy_tokens(source.anatomy.readout, states[-1]) == batch.targets) | ~batch.valid
             drops[rows] = batch.mean_over_entity(base - patched).double().T.cpu().numpy()
             lens[rows] = batch.mean_over_entity(read).double().T.cpu().numpy()
             gap = torch.where(batch.valid, (patched[-1] - read[-1]).abs(), torch.zeros_like(base))
@@ -114,8 +113,17 @@ class PatchingTarget:
                 hooked = patched_last_layer(self.full, batch, own[-1])
                 gap = torch.where(batch.valid, torch.maximum(gap, (hooked - read[-1]).abs()), gap)
             last_gap[rows] = gap.amax(-1).double().cpu().numpy()
-            correct[rows] = right.all(-1).double().cpu().numpy()
+            correct[rows] = _said(source, batch, states)
         return Reading(drops, lens, last_gap, correct, np.ones(layers) if fit is None else fit)
+
+    @torch.inference_mode()
+    def said(self, source: Checkpoint) -> NDArray[np.float64]:
+        """`correct` of a reading alone, [facts]: one pass of the source, and none of the full model."""
+        self._require_same_tokens(source)
+        correct = np.full(len(self.encoded), np.nan)
+        for batch in self.batches:
+            correct[list(batch.rows)] = _said(source, batch, source_states(source, batch))
+        return correct
 
     def path(self, scope: Scope = "block") -> PatchPath:
         """Which way block outputs are patched on this model: decided once, by comparison on the first batch."""
@@ -171,3 +179,9 @@ class PatchingTarget:
                 "patching needs the same tokens; unlearn with the full model's tokenizer"
             )
         self._alike.add(tokenizer)
+
+
+def _said(source: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> NDArray[np.float64]:
+    right = (greedy_tokens(source.anatomy.readout, states[-1]) == batch.targets) | ~batch.valid
+    correct: NDArray[np.float64] = right.all(-1).double().cpu().numpy()
+    return correct

@@ -29,7 +29,7 @@ def says(text: str, entity: str) -> bool:
 def _compute(subject: Subject, variant: str) -> Measured:
     facts = subject.facts
     if variant == "prefixed":
-        right = subject.reading().correct
+        right = subject.said()
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
         return Measured(values, {"rendered": subject.rendered()})
     tokenizer = subject.checkpoint.tokenizer

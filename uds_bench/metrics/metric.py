@@ -69,6 +69,9 @@ class Subject(Protocol):
     def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
         """This checkpoint as a source patched into the full model; computed once, shared by metrics."""
 
+    def said(self) -> Sequence[float]:
+        """Of each scored fact 1 where this checkpoint predicts every entity token greedily, else 0."""
+
     @property
     def kept(self) -> FactSet:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""

@@ -240,6 +240,12 @@ class LoadedSubject:
             self._readings[variant, scope] = self.references.target(variant).read(self.checkpoint, scope)
         return self._readings[variant, scope]
 
+    def said(self) -> Sequence[float]:
+        """Whether this checkpoint says each fact: from a reading where there is one, else by one pass of it."""
+        if self._role is not None or ("default", "block") in self._readings:
+            return list(map(float, self.reading().correct))
+        return list(map(float, self.references.target().said(self.checkpoint)))
+
     def aligned_reading(self, split: Split = "forget", turned: bool = False) -> Reading:
         """This checkpoint as an aligned source of the facts of a split; `turned`: a control, see `turn`."""
         if self._role is not None and not turned:

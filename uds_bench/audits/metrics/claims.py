@@ -32,7 +32,7 @@ def _robust(metric: str) -> ClaimSpec:
         0.80 if is_uds else TOLERANCE,
         "ours (.933 observed, UDS guide, table 2)" if is_uds else "its golden",
         unit="models",
-        must_fail="a metric that reads the weights' rounding" if is_uds else GOLDEN_CONTROL,
+        must_fail="a metric that no attack moves" if is_uds else GOLDEN_CONTROL,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.metrics.metric import Direction
-from uds_bench.statistics import Interval, auc, auc_interval, balanced_cut
+from uds_bench.statistics import FEWEST, LEVEL, Interval, auc, auc_interval, balanced_cut
 
 BINS = 20
 
@@ -110,6 +110,26 @@ def separation_interval(above: Sequence[float], below: Sequence[float], level: f
         return found
     perfect = float(((1 - level) / 2) ** (1 / found.units))
     return replace(found, low=min(found.low, perfect), high=max(found.high, 1 - perfect))
+
+
+def fewest_models(bound: float, level: float = LEVEL) -> int:
+    """Models a side below which not even a perfect separation clears a bound, by the rule of `separation_interval`.
+
+    It has no way round: one side of which a share 1 - a is of the other one has AUC a, and m models of it are told
+    apart without fault with probability a^m, whatever is computed from them.
+
+    Args:
+        bound: What the AUC is held against, above 0 and below 1.
+        level: Share of intervals that are to hold the AUC, 0 to 1.
+
+    Returns:
+        A count, `FEWEST` and above.
+
+    Example:
+        >>> fewest_models(0.9), fewest_models(0.5)  # 0.025 ** (1 / 36) = 0.903, 0.025 ** (1 / 6) = 0.541
+        (36, 6)
+    """
+    return max(FEWEST, math.ceil(math.log((1 - level) / 2) / math.log(bound)))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
 from uds_bench.scoring.runner import Request
-from uds_bench.storage import content_key
 
 SILENT_SHARE = next(spec.bound for spec in claims.CLAIMS if spec.id == "depth.hidden")
 
@@ -61,14 +60,6 @@ class MetaEvaluation:
             because = f" ({'; '.join(reasons)})" if reasons else ""
             raise UdsError(f"there is no {KNOWN} of {', '.join(unknown)}, so that who is silent is not known{because}")
         return [name for name in self.models.candidates if told[name] <= SILENT_SHARE * told[self.models.full]]
-
-    def rounding(self, checkpoint: str, attack: str = NONE) -> float:
-        """A number in [0, 1) made of the digest of the weights alone; NaN where UDS was not scored."""
-        found = self._of(checkpoint, "uds", attack)
-        if found is None:
-            return math.nan
-        digest = content_key([found.provenance["checkpoint"], found.provenance["attack_key"]])
-        return int(digest[:8], 16) / 16**8
 
     def provenance(self, metric: str) -> dict[str, Any]:
         """What a number made of many models' scores of one metric shares with each of them."""

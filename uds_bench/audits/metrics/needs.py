@@ -29,7 +29,15 @@ def lacking_any(facts: FactSet) -> str:
     return next(filter(None, (lacking_splits(metric, facts) for metric in JUDGED)), "")
 
 
-def must_not_pass(name: str, found: Estimate, bound: float) -> Control:
-    """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes."""
-    verdict = decide_threshold(found.value, found.interval, ">=", bound, "models").verdict
-    return Control(name, "fail", verdict.value, found.value, found.interval, verdict is not Verdict.PASS)
+def must_not_pass(name: str, found: Estimate, bound: float, unless: Estimate | None = None) -> Control:
+    """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes.
+
+    `unless`: the claim's own number, where the control is its opposite: where that fails the gate has shown that it
+    can, and its opposite may well pass.
+    """
+
+    def verdict(of: Estimate) -> Verdict:
+        return decide_threshold(of.value, of.interval, ">=", bound, "models").verdict
+
+    held = verdict(found) is not Verdict.PASS or (unless is not None and verdict(unless) is Verdict.FAIL)
+    return Control(name, "fail", verdict(found).value, found.value, found.interval, held)
