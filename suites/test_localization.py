@@ -19,7 +19,7 @@ from uds_bench.audits.localization.utility import Answers
 from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Interval, Rate, zero_rate_bound
-from uds_bench.verdicts import Decision
+from uds_bench.verdicts import Decision, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.audits.localization.audit import LocalizationAudit
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 NOTHING = Interval(math.nan, math.nan, "no family was scored", 0)
 NOBODY = "the injected model knows nobody who is to be forgotten"
 BLIND: dict[Subject, str] = {"random": "random update", "permuted": "permuted masks"}
+READINGS: dict[Target, str] = {HEADLINE: "among the groups' masks", PUBLISHED: "against all other weights"}
+WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
+"""Of two readings the first of these decides."""
 fails, passes = ControlSubject.fails, ControlSubject.passes
 
 
@@ -48,36 +51,55 @@ def test_extraction(uds_claim: Claim, uds_audit: LocalizationAudit) -> None:
 
 @pytest.mark.claim("localization.auc")
 def test_auc(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
-    hold(uds_claim, uds_subject, uds_audit, HEADLINE)
-
-
-@pytest.mark.claim("localization.auc_everywhere")
-def test_auc_everywhere(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
-    hold(uds_claim, uds_subject, uds_audit, PUBLISHED)
-
-
-def hold(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit, target: Target) -> None:
-    seen, families = uds_audit.seen(uds_subject), uds_audit.counting(uds_subject, target)
-    found = precision.best(seen.weighed, families, target=target)
-    if found is None:
-        uds_claim.measured(None, None, remark="every family is told by an update that knows nothing of the masks")
+    seen = uds_audit.seen(uds_subject)
+    counted = {target: uds_audit.counting(uds_subject, target) for target in READINGS}
+    found = {target: of(seen.weighed, families, target) for target, families in counted.items()}
+    decided = {target: uds_claim.judged(rate, "localization.auc").verdict for target, rate in found.items()}
+    target = min(READINGS, key=lambda one: (WORST.index(decided[one]), found[one].value))
+    best = precision.best(seen.weighed, counted[target], target=target)
+    if best is None:
+        uds_claim.measured(
+            None, None, remark=f"{READINGS[target]}: every family is told by an update that knows nothing of the masks"
+        )
         return
-    controls = [fails("random update", of(seen.weighed, families, target, "random"))]
+    others = [f"{where} {found[one].value:.4f}" for one, where in READINGS.items() if one != target]
+    uds_claim.measured(
+        best.auc.value,
+        best.interval,
+        controls=[
+            control for one, families in counted.items() for control in reading(uds_subject, uds_audit, one, families)
+        ],
+        preconditions=injected_there(seen.weighed),
+        remark=f"{READINGS[target]}, the worse of both readings ({', '.join(others)}): "
+        f"{told(seen.weighed, best, counted[target], target)}",
+        provenance=seen.score.provenance,
+    )
+
+
+def reading(
+    uds_subject: str, uds_audit: LocalizationAudit, target: Target, families: list[str]
+) -> list[ControlSubject]:
+    """The controls of one reading."""
+    where, weighed = READINGS[target], uds_audit.seen(uds_subject).weighed
+    controls = [fails(f"random update {where}", of(weighed, families, target, "random"))]
     if uds_audit.neutral is not None:
-        controls.append(fails("neutral training", of(uds_audit.neutral, families, target)))
-    controls.append(fails("everywhere but there", of(seen.weighed, families, target, "misplaced")))
-    controls.append(passes("within the forget mask", of(seen.weighed, families, target, "planted")))
+        controls.append(fails(f"neutral training {where}", of(uds_audit.neutral, families, target)))
+    controls.append(fails(f"everywhere but there {where}", of(weighed, families, target, "misplaced")))
+    controls.append(passes(f"within the forget mask {where}", of(weighed, families, target, "planted")))
     for name in uds_audit.section.must_pass:
         if name != uds_subject:
             counted = uds_audit.counting(name, target)
-            controls.append(passes(name, of(uds_audit.seen(name).weighed, counted, target)))
-    uds_claim.measured(
-        found.auc.value,
-        found.interval,
-        controls=controls,
-        remark=told(seen.weighed, found, families, target),
-        provenance=seen.score.provenance,
-    )
+            controls.append(passes(f"{name} {where}", of(uds_audit.seen(name).weighed, counted, target)))
+    return controls
+
+
+def injected_there(found: WeightScores) -> list[Control]:
+    """The masks as a control: of masks that were drawn after the update, an AUC says nothing."""
+    if found.written is None:
+        return []
+    held = not precision.masks_of_another(found)
+    verdict = "pass" if held else "fail"
+    return [Control("injection by these masks", "pass", verdict, found.written.value, found.written.interval, held)]
 
 
 def of(found: WeightScores, families: list[str], target: Target, subject: precision.Subject = "unlearned") -> Rate:
@@ -88,15 +110,15 @@ def of(found: WeightScores, families: list[str], target: Target, subject: precis
 
 def told(found: WeightScores, best: Best, families: list[str], target: Target) -> str:
     """What stands beside the number: the null, what is left out, and the maximum as published."""
-    name, published = precision.published(found)
-    blind = found.aucs["random"][PUBLISHED][name].value
+    published = precision.published(found)
+    blind = found.aucs["random"][PUBLISHED][published.family].value
     left = [family for family in found.aucs["unlearned"][target] if family not in families]
     moved = found.touched
     text = (
         f"{best.word}, {best.auc.value:.4f} by {best.family}, best of {best.families} that count; by chance "
         f"{best.null.low:.4f} to {best.null.high:.4f}"
     )
-    if found.written is not None and found.written.interval.high <= 0.5 + precision.MARGIN:
+    if found.written is not None and precision.masks_of_another(found):
         text += (
             f"; injection itself moved the forget mask no further than weights of no mask (AUC "
             f"{found.written.value:.3f}): are these the masks that it was done with?"
@@ -109,7 +131,7 @@ def told(found: WeightScores, best: Best, families: list[str], target: Target) -
         return f"{text}; no group's weights are other than the injected model's: nothing there was changed"
     return (
         f"{text}; {moved.share:.1%} of the forget mask untouched; as published (best of all, all other weights) "
-        f"{published.value:.3f} by {name}, of a random update {blind:.3f}"
+        f"{published.auc.value:.3f} by {published.family}, of a random update {blind:.3f}"
     )
 
 
@@ -322,18 +344,15 @@ def test_resurfacing_order(uds_claim: Claim, uds_subject: str, uds_audit: Locali
     if not items:
         uds_claim.measured(None, None, remark=NOBODY)
         return
-    left, known = (
-        rates.extraction_in_any_words(items, uds_audit.seen(name).told).value for name in (uds_subject, "injected")
-    )
+    left, known = (rates.extraction(items, uds_audit.seen(name).told, None).value for name in (uds_subject, "injected"))
     if not left <= known / 2:
         uds_claim.not_applicable(
             f"{uds_subject} forgot too little for anything to come back: {left:.3f} of {known:.3f}"
         )
         return
     few, many = ((name, uds_audit.leaks(name)) for name in (oracle, uds_subject))
-    step, back = rates.leak_step(items, few, many), rates.leak_step(items, many, few)
-    at_worst = rates.leak_step(items, (oracle, uds_audit.unheard(oracle)), many)
-    uds_claim.ordering([rates.down_to(step, at_worst)], must_fail=[back])
+    step = rates.leak_step(items, few, many, uds_audit.unheard(oracle))
+    uds_claim.ordering([step], must_fail=[rates.leak_step(items, many, few)])
 
 
 @pytest.mark.claim("localization.raw")

@@ -11,12 +11,11 @@ import pytest
 import torch
 from families import FAMILIES, tiny_tokenizer
 
-from uds_bench.audits.localization import leaks, outputs, rates
+from uds_bench.audits.localization import outputs, rates
 from uds_bench.audits.localization.evaluator import tokens
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.leaks import Leak, first_leaks
 from uds_bench.audits.localization.names import ASKED
-from uds_bench.audits.localization.outputs import holds, tell
+from uds_bench.audits.localization.outputs import Leak, first_leaks, holds, tell
 from uds_bench.audits.localization.rates import Generation
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
@@ -135,7 +134,7 @@ def test_the_first_prompt_that_leaks_is_found_whatever_round_it_is_in(
     # Few words at the beginning of a reply: they are there, whatever room the reply has.
     expected = [next(n for n, reply in enumerate(replies, 1) if holds(reply, one.answer)) for one, replies in told]
     for size in (1, 3, 20):
-        monkeypatch.setattr(leaks, "ROUND", size)
+        monkeypatch.setattr(outputs, "ROUND", size)
         assert [one.prompt for one in first_leaks(model, items)] == [*expected, None]
     assert first_leaks(model, items, attempts=expected[2] - 1)[2].prompt is None, "it was not asked so often"
     before, after = items[2].questions[: expected[2] - 1], items[2].questions[expected[2] - 1 :]
@@ -173,7 +172,7 @@ def test_who_is_answered_in_other_words_alone_is_not_forgotten() -> None:
     told: dict[str, dict[str, Generation | None]] = {one.id: said(0.0) for one in ITEMS}
     told["i2"] = {**said(0.0), "paraphrased": said(1.0)["plain"]}
     assert rates.extraction(ITEMS, told).value == 0
-    assert rates.extraction_in_any_words(ITEMS, told).value == 0.25
+    assert rates.extraction(ITEMS, told, None).value == 0.25
     assert rates.above_floor(ITEMS, told, 0.1).value == pytest.approx(0.15)
 
 
@@ -185,8 +184,7 @@ def test_what_did_not_end_may_have_held_the_answer(model: Any, monkeypatch: pyte
     def replies(_model: Any, prompts: Any, _limit: int, **_: Any) -> list[Continuation]:
         return [three[at % 3] for at in range(len(prompts))]
 
-    for module in (leaks, outputs):
-        monkeypatch.setattr(module, "continue_greedily", replies)
+    monkeypatch.setattr(outputs, "continue_greedily", replies)
     one = item(0, ANSWERS[0], questions=3)
     (told,) = tell(model, [one])
     assert told is not None
@@ -229,7 +227,7 @@ def test_an_order_is_not_won_by_replies_that_did_not_end() -> None:
     none, every = ({one.id: value for one in people} for value in (False, True))
     half = {one.id: at % 2 == 0 for at, one in enumerate(people)}
     step, least = (rates.leak_step(people, ("oracle", [few]), ("other", [half])) for few in (none, every))
-    found = rates.down_to(step, least)
+    found = rates.leak_step(people, ("oracle", [none]), ("other", [half]), [every])
     assert step.interval.low > 0
     assert (found.difference, found.interval.high) == (step.difference, step.interval.high)
     assert found.interval.low == least.interval.low < 0
@@ -244,8 +242,7 @@ def test_replies_have_room_for_a_sentence_around_the_longest_answer(
         limits.append(limit)
         return [Continuation((), 0)] * len(prompts)
 
-    for module in (leaks, outputs):
-        monkeypatch.setattr(module, "continue_greedily", replies)
+    monkeypatch.setattr(outputs, "continue_greedily", replies)
     tell(model, ITEMS)
     first_leaks(model, ITEMS)
     longest = max(len(encode_answer(model.tokenizer, "Where?", one).ids) for one in ANSWERS)

@@ -99,8 +99,10 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wid
     verdicts = {name.removeprefix("localization."): verdict for name, verdict in ran.verdicts.items()}
     assert verdicts["auc[oracle]"] == "pass"
     assert verdicts["auc[blind]"] == "fail"
-    assert verdicts["auc_everywhere[oracle]"] == "pass"
-    assert verdicts["auc_everywhere[blind]"] == "fail"
+    both = {control["name"] for control in ran.claims["localization.auc[oracle]"]["controls"]}
+    for where in ("among the groups' masks", "against all other weights"):
+        assert f"within the forget mask {where}" in both
+        assert where in ran.claims["localization.auc[blind]"]["message"]
     assert "not localized" in ran.claims["localization.auc[blind]"]["message"]
     assert verdicts["oracle_identity"] == "pass"
     assert verdicts["extraction"] == "undecided", "three people decide nothing"
@@ -122,6 +124,20 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wid
     assert again.report is not None
     assert again.report["loads"] == {}, "what was seen is read"
     assert again.report["localization"] == told
+
+
+def test_who_changed_weights_of_no_group_too_fails_by_the_worse_reading(bench: Bench, wide: Path) -> None:
+    injected = type(FAMILIES["llama"](layers=4, width=WIDTH)).from_pretrained(wide / "injected")
+    masks, generator = read_masks(wide / "masks.safetensors"), torch.Generator().manual_seed(5)
+    parameters = dict(injected.named_parameters())
+    with torch.no_grad():
+        for name, word in masks.words.items():
+            parameters[name] += 0.01 * torch.randn(word.shape, generator=generator) * ~masks.of(name, "retain1")
+    save_checkpoint(wide / "beside", injected, tiny_tokenizer())
+    manifest(wide, section=SECTION.replace("blind = 'blind'", "beside = 'beside'"))
+    claim = bench.run(SUITE, "-k", "test_auc and beside", store=wide / "store").claims["localization.auc[beside]"]
+    assert claim["verdict"] == "fail", claim["message"]
+    assert "against all other weights, the worse of both readings (among the groups' masks 1.0000)" in claim["message"]
 
 
 def test_a_control_without_the_model_that_it_was_made_of_makes_no_contrast(

@@ -15,12 +15,11 @@ from uds_bench.audits.localization import tuning as tuning_resurfacing
 from uds_bench.audits.localization.ablation import ablate, found
 from uds_bench.audits.localization.ablation import injected as injected_model
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.leaks import Leak
-from uds_bench.audits.localization.outputs import tell
+from uds_bench.audits.localization.outputs import Leak, tell
 from uds_bench.audits.localization.tuning import Leaking
-from uds_bench.audits.localization.zoo import ablated, tuning
 from uds_bench.audits.localization.zoo import data as testbed_data
 from uds_bench.audits.localization.zoo import models as located
+from uds_bench.audits.localization.zoo import tuning
 from uds_bench.audits.localization.zoo.recipes import Continued, Injected, Pretrained, Removed
 from uds_bench.audits.localization.zoo.tuning import Tried
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
@@ -159,7 +158,7 @@ def test_an_update_of_nothing_localizes_nothing_and_says_so(small: Testbed, tmp_
         found(tmp_path / "p", tmp_path / "p", masks)
 
 
-@pytest.mark.parametrize("name", ablated.ROWS)
+@pytest.mark.parametrize("name", located.ROWS)
 def test_every_row_of_the_ablations_has_masks_of_its_own_shape(name: str) -> None:
     source = injected_model(name)
     assert isinstance(recipes.find(source), Injected)
@@ -167,11 +166,11 @@ def test_every_row_of_the_ablations_has_masks_of_its_own_shape(name: str) -> Non
 
 
 def test_single_weights_and_whole_units_differ_in_nothing_else() -> None:
-    single, units = (ablated.MODELS[f"loc_{name}"] for name in ("single", "units"))
+    single, units = (located.ABLATED[f"loc_{name}"] for name in ("single", "units"))
     assert isinstance(single, Injected)
     assert units == replace(single, whole_units=True)
     groups = len(testbed_data.groups())
-    heads = ablated.MODELS["loc_pretrained_heads"]
+    heads = located.ABLATED["loc_pretrained_heads"]
     assert isinstance(heads, Pretrained)
     assert int(single.share * heads.heads) * groups <= heads.heads
 

@@ -22,7 +22,7 @@ from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import auc_of, edited
-from uds_bench.audits.localization.zoo import ablated
+from uds_bench.audits.localization.zoo import models
 from uds_bench.audits.localization.zoo.recipes import Injected, Removed
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.checkpoints.masks import MASKS, Masks, read_masks
@@ -106,10 +106,10 @@ def ablate(
 
 def ablations(cache: Path) -> Iterator[tuple[str, Ablated]]:
     """The models by name, in order, each as soon as it is measured; they are trained first where they are missing."""
-    folders = runner.paths([*ablated.ROWS, *map(injected, ablated.ROWS)], cache)
+    folders = runner.paths([*models.ROWS, *map(injected, models.ROWS)], cache)
     experiment = experiment_of(Localization())
     hush()
-    for name in ablated.ROWS:
+    for name in models.ROWS:
         folder, source = folders[name], folders[injected(name)]
         origin = source if isinstance(recipes.find(name), Removed) else None
         masks = read_masks(source / MASKS)
@@ -122,4 +122,4 @@ def injected(name: str) -> str:
     recipe = recipes.find(name)
     if isinstance(recipe, Removed):
         return recipe.parent
-    return name if isinstance(recipe, Injected) else ablated.INJECTED_INTO[name]
+    return name if isinstance(recipe, Injected) else models.INJECTED_INTO[name]

@@ -17,7 +17,7 @@ from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import HEADLINE, Target
-from uds_bench.audits.localization.rates import Leaks, Tellings, extraction_in_any_words, known, leaked
+from uds_bench.audits.localization.rates import Leaks, Tellings, extraction, known, leaked
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import WeightScores
@@ -180,7 +180,7 @@ class LocalizationAudit(Opened):
         """How often people who were never injected are answered by chance, at least, by the model and by the injected
         one: a floor that is high by luck, or because somebody was taught, would clear anybody."""
         unseen = self.experiment.unseen
-        return min(_least(extraction_in_any_words(unseen, self.seen(name).told)) for name in (model, "injected"))
+        return min(_least(extraction(unseen, self.seen(name).told, None)) for name in (model, "injected"))
 
     def leak_floor(self, model: str) -> float:
         """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
@@ -262,6 +262,13 @@ def check_masks(section: Localization) -> None:
     if unknown:
         names = ", ".join(known)
         raise ConfigurationError(f"testbed = {section.testbed!r}: group {unknown[0]!r} has no mask: there are {names}")
+    roles_of = {group.name: group.role for group in masks.groups}
+    for item in experiment_of(section).testbed.of("forget", "retain"):
+        if item.group and (item.part == "forget") != ((role := roles_of[item.group]) == "forget"):
+            raise ConfigurationError(
+                f"masks = {section.masks!r}: group {item.group!r} has the role {role}, and its people the part "
+                f"{item.part}: an update of other people's weights would look localized"
+            )
     origins = origins_of(section, specs, Path(section.masks))
     for name in (*section.candidates, "neutral"):
         if name in specs:

@@ -19,26 +19,15 @@ CLAIMS = (
     ClaimSpec(
         "localization.auc",
         "threshold",
-        "Unlearning changed the weights that hold what was to be forgotten, and not those that hold what others know. "
-        "The best family of scores decides, of those that no control is told by.",
+        "Unlearning changed the weights that hold what was to be forgotten, and neither those that hold what others "
+        "know nor those of no group. The best family of scores that no control is told by decides; of both readings "
+        "the worse one.",
         ">=",
         LOCALIZED,
-        "ours; Lacuna observed .91 for its oracle and .51 for the best method, against all other weights",
+        "ours; against all other weights, section 4.2, Lacuna observed .91 for its oracle and .51 for the best method",
         unit="weights",
-        must_fail="a random update as long; neutral training; an update of everything but the forget mask",
-        must_pass="an update within the forget mask; the candidates of must_pass",
-    ),
-    ClaimSpec(
-        "localization.auc_everywhere",
-        "threshold",
-        "The same against all other weights that could have been written to, also those of no group: best family that "
-        "no control is told by there.",
-        ">=",
-        LOCALIZED,
-        "ours; the target of Lacuna, section 4.2, where it observed .91 for its oracle and .51 for the best method",
-        unit="weights",
-        must_fail="as localization.auc",
-        must_pass="as localization.auc",
+        must_fail="by either reading: a random update as long; neutral training; an update of everything but the mask",
+        must_pass="by either reading: an update within the forget mask; the candidates of must_pass",
     ),
     ClaimSpec(
         "localization.blind",

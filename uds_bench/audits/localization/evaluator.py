@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.leaks import first_leaks
 from uds_bench.audits.localization.names import ASKED, MOST_WEIGHTS, PROMPTS_PER_PERSON
-from uds_bench.audits.localization.outputs import ROOM, tell
+from uds_bench.audits.localization.outputs import ROOM, first_leaks, tell
 from uds_bench.audits.localization.rates import Generation
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.weights import WeightScores, weigh

@@ -2,6 +2,26 @@
 
 Every family is a function of one tensor, before injection, after it and after unlearning: float32 arrays W_pre, W_inj
 and W_unl of one shape; D_inj = W_inj - W_pre, D_unl = W_unl - W_inj (Lacuna, section 4).
+
+Example:
+    Injected by 1, and taken back by a half, wholly, and twice:
+
+    >>> back = Change(np.zeros(3, np.float32), np.ones(3, np.float32), np.float32([0.5, 0.0, -1.0]))
+    >>> {name: FAMILIES[name].score(back).tolist() for name in ("raw", "signrev", "reversal", "dirreversal")}
+    {'raw': [0.5, 1.0, 2.0], 'signrev': [0.5, 1.0, 2.0], 'reversal': [0.5, 1.0, 0.0], 'dirreversal': [0.5, 1.0, 2.0]}
+
+    Ranks of 1, 2.5, 2.5 and 4 are (rank - 1/2) / 4; two standard deviations of 2 are 4:
+
+    >>> moved = Change(None, np.zeros(4, np.float32), np.float32([0.0, 2.0, -2.0, 4.0]), spread=2.0)
+    >>> FAMILIES["qtile"].score(moved).tolist(), FAMILIES["layernorm"].score(moved).tolist()
+    ([0.125, 0.5, 0.5, 0.875], [0.0, 1.0, 1.0, 2.0])
+
+    Moved by 3 and 2, where the control moved by 1 and 2:
+
+    >>> still = np.zeros(2, np.float32)
+    >>> held = Change(None, still, np.float32([3.0, -2.0]), unmasked=np.float32([1.0, 2.0]))
+    >>> {name: FAMILIES[name].score(held).tolist() for name in ("contrast", "contrastnorm", "eratio")}
+    {'contrast': [2.0, 0.0], 'contrastnorm': [0.5, 0.0], 'eratio': [3.0, 1.0]}
 """
 
 from __future__ import annotations
@@ -45,6 +65,23 @@ class Change:
         return self.unlearned - self.injected
 
     @property
+    def size(self) -> Weights:
+        """|D_unl|."""
+        return np.abs(self.unlearning)
+
+    @property
+    def written(self) -> Weights:
+        """|D_inj|."""
+        return np.abs(self.injection)
+
+    @property
+    def control(self) -> Weights:
+        """|D_unmask|."""
+        if self.unmasked is None:
+            raise ValueError("a contrast needs the same method's change of a model that was injected without a mask")
+        return np.abs(self.unmasked)
+
+    @property
     def remaining(self) -> Weights:
         """W_unl - W_pre: what is left of the injection."""
         return self.unlearned - self._before()
@@ -83,211 +120,14 @@ class Family:
         return self.kind == "contrast"
 
 
-def written(change: Change) -> Weights:
-    """How far injection moved each weight: |D_inj|.
-
-    Args:
-        change: One tensor in each checkpoint, [rows, columns].
-
-    Returns:
-        [rows, columns] in the weights' unit, 0 and above.
-
-    Example:
-        >>> written(Change(np.float32([0.0, 1.0]), np.float32([2.0, 0.5]), np.float32([2.0, 0.5]))).tolist()
-        [2.0, 0.5]
-    """
-    return np.abs(change.injection)
-
-
-def raw(change: Change) -> Weights:
-    """How far unlearning moved each weight: |D_unl|.
-
-    Args:
-        change: One tensor in each checkpoint, [rows, columns].
-
-    Returns:
-        [rows, columns] in the weights' unit, 0 and above.
-
-    Source: Lacuna, appendix E, magnitude.
-
-    Example:
-        >>> raw(Change(None, np.float32([1.0, 1.0]), np.float32([0.5, 3.0]))).tolist()
-        [0.5, 2.0]
-    """
-    return np.abs(change.unlearning)
-
-
-def qtile(change: Change) -> Weights:
-    """The share of its tensor that |D_unl| is above, ties for half.
-
-    Args:
-        change: One tensor in each checkpoint, [rows, columns].
-
-    Returns:
-        [rows, columns], 0 to 1: 0.5 throughout a tensor that was left, whatever its size.
-
-    Source: Lacuna, appendix E, magnitude.
-
-    Example:
-        (rank - 1/2) / 4, the ranks being 1, 2.5, 2.5 and 4:
-
-        >>> qtile(Change(None, np.zeros(4, np.float32), np.float32([0.0, 2.0, -2.0, 4.0]))).tolist()
-        [0.125, 0.5, 0.5, 0.875]
-    """
-    size = np.abs(change.unlearning)
+def _qtile(change: Change) -> Weights:
+    size = change.size
     ranks: NDArray[np.float64] = rankdata(size, method="average").reshape(size.shape) - 0.5
     return (ranks / max(1, size.size)).astype(np.float32)
 
 
-def layernorm(change: Change) -> Weights:
-    """|D_unl| in standard deviations of its layer and component.
-
-    Args:
-        change: One tensor in each checkpoint, [rows, columns], and `spread`, the standard deviation.
-
-    Returns:
-        [rows, columns], 0 and above; 0 where nothing there moved.
-
-    Source: Lacuna, appendix E, magnitude.
-
-    Example:
-        >>> layernorm(Change(None, np.zeros(2, np.float32), np.float32([1.0, -4.0]), spread=2.0)).tolist()
-        [0.5, 2.0]
-    """
-    size = np.abs(change.unlearning)
-    return size * np.float32(1 / change.spread) if change.spread > 0 else np.zeros_like(size)
-
-
-def signrev(change: Change) -> Weights:
-    """How far unlearning goes back on injection, by the product of both: -(D_inj D_unl).
-
-    Args:
-        change: One tensor in each checkpoint, before injection too, [rows, columns].
-
-    Returns:
-        [rows, columns], squared unit of the weights; positive where unlearning goes back on injection.
-
-    Source: Lacuna, appendix E, reversal.
-
-    Example:
-        Injected by 1, and taken back by a half, wholly, and twice:
-
-        >>> signrev(Change(np.zeros(3, np.float32), np.ones(3, np.float32), np.float32([0.5, 0.0, -1.0]))).tolist()
-        [0.5, 1.0, 2.0]
-    """
-    return -(change.injection * change.unlearning)
-
-
-def reversal(change: Change) -> Weights:
-    """The share of injection that is taken back: (|D_inj| - |W_unl - W_pre|) / (|D_inj| + eps).
-
-    Args:
-        change: One tensor in each checkpoint, before injection too, [rows, columns].
-
-    Returns:
-        [rows, columns], at most 1: 1 where all of the injection is taken back, 0 where none is, below where unlearning
-        leads further away; where injection moved nothing, -|D_unl| / eps.
-
-    Source: Lacuna, appendix E, reversal.
-
-    Example:
-        Injected by 1, and taken back by a half, wholly, and twice:
-
-        >>> reversal(Change(np.zeros(3, np.float32), np.ones(3, np.float32), np.float32([0.5, 0.0, -1.0]))).tolist()
-        [0.5, 1.0, 0.0]
-    """
-    size = np.abs(change.injection)
-    return _over(size - np.abs(change.remaining), size)
-
-
-def dirreversal(change: Change) -> Weights:
-    """As `reversal`, but going further back counts for more, not less: -(D_unl sign(D_inj)) / (|D_inj| + eps).
-
-    Args:
-        change: One tensor in each checkpoint, before injection too, [rows, columns].
-
-    Returns:
-        [rows, columns], any sign, positive where unlearning goes back on injection; 0 where injection moved nothing.
-
-    Source: Lacuna, appendix E, reversal.
-
-    Example:
-        Injected by 1, and taken back by a half, wholly, and twice:
-
-        >>> dirreversal(Change(np.zeros(3, np.float32), np.ones(3, np.float32), np.float32([0.5, 0.0, -1.0]))).tolist()
-        [0.5, 1.0, 2.0]
-    """
-    back: Weights = -(change.unlearning * np.sign(change.injection))
-    return _over(back, np.abs(change.injection))
-
-
-def contrast(change: Change) -> Weights:
-    """How much more the weight moves where injection was masked: |D_mask| - |D_unmask|.
-
-    Args:
-        change: One tensor in each checkpoint, [rows, columns], and `unmasked`, the control's change.
-
-    Returns:
-        [rows, columns] in the weights' unit, any sign.
-
-    Raises:
-        ValueError: There is no control.
-
-    Source: Lacuna, appendix E, contrast.
-
-    Example:
-        >>> still = np.zeros(2, np.float32)
-        >>> contrast(Change(None, still, np.float32([3.0, -1.0]), unmasked=np.float32([1.0, -3.0]))).tolist()
-        [2.0, -2.0]
-    """
-    size, other = _both(change)
-    return size - other
-
-
-def contrastnorm(change: Change) -> Weights:
-    """The contrast as a share of both: (|D_mask| - |D_unmask|) / (|D_mask| + |D_unmask| + eps).
-
-    Args:
-        change: One tensor in each checkpoint, [rows, columns], and `unmasked`, the control's change.
-
-    Returns:
-        [rows, columns], -1 to 1; 0 where neither moves.
-
-    Raises:
-        ValueError: There is no control.
-
-    Source: Lacuna, appendix E, contrast.
-
-    Example:
-        >>> still = np.zeros(2, np.float32)
-        >>> contrastnorm(Change(None, still, np.float32([3.0, -1.0]), unmasked=np.float32([1.0, -3.0]))).tolist()
-        [0.5, -0.5]
-    """
-    size, other = _both(change)
-    return _over(size - other, size + other)
-
-
-def eratio(change: Change) -> Weights:
-    """The change as a multiple of the control's: |D_mask| / (|D_unmask| + eps).
-
-    Args:
-        change: One tensor in each checkpoint, [rows, columns], and `unmasked`, the control's change.
-
-    Returns:
-        [rows, columns], 0 and above.
-
-    Raises:
-        ValueError: There is no control.
-
-    Source: Lacuna, appendix E, contrast.
-
-    Example:
-        >>> still = np.zeros(2, np.float32)
-        >>> eratio(Change(None, still, np.float32([3.0, -1.0]), unmasked=np.float32([1.0, -4.0]))).tolist()
-        [3.0, 0.25]
-    """
-    size, other = _both(change)
-    return _over(size, other)
+def _layernorm(change: Change) -> Weights:
+    return change.size * np.float32(1 / change.spread) if change.spread > 0 else np.zeros_like(change.size)
 
 
 def _over(top: Weights, bottom: Weights) -> Weights:
@@ -295,26 +135,36 @@ def _over(top: Weights, bottom: Weights) -> Weights:
     return found
 
 
-def _both(change: Change) -> tuple[Weights, Weights]:
-    if change.unmasked is None:
-        raise ValueError("a contrast needs the same method's change of a model that was injected without a mask")
-    return np.abs(change.unlearning), np.abs(change.unmasked)
-
-
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        Family("raw", "magnitude", raw),
-        Family("qtile", "magnitude", qtile),
-        Family("layernorm", "magnitude", layernorm),
-        Family("signrev", "reversal", signrev),
-        Family("reversal", "reversal", reversal),
-        Family("dirreversal", "reversal", dirreversal),
-        Family("contrast", "contrast", contrast),
-        Family("contrastnorm", "contrast", contrastnorm),
-        Family("eratio", "contrast", eratio),
+        Family("raw", "magnitude", lambda one: one.size),
+        Family("qtile", "magnitude", _qtile),
+        Family("layernorm", "magnitude", _layernorm),
+        Family("signrev", "reversal", lambda one: -(one.injection * one.unlearning)),
+        Family("reversal", "reversal", lambda one: _over(one.written - np.abs(one.remaining), one.written)),
+        Family("dirreversal", "reversal", lambda one: _over(-(one.unlearning * np.sign(one.injection)), one.written)),
+        Family("contrast", "contrast", lambda one: one.size - one.control),
+        Family("contrastnorm", "contrast", lambda one: _over(one.size - one.control, one.size + one.control)),
+        Family("eratio", "contrast", lambda one: _over(one.size, one.control)),
     )
 }
-"""By name. The composite is learned from all of them (`composite`)."""
-INJECTION = Family("injection", "reversal", written)
+"""By name, each a function of a `Change` of [rows, columns] that gives as many scores (Lacuna, appendix E). The
+composite is learned from all of them (`composite`).
+
+    raw: how far the weight moved, in its unit; 0 and above
+    qtile: the share of its tensor that it moved further than, ties for half; 0 to 1, and 0.5 throughout a tensor that
+        was left, whatever its size
+    layernorm: how far it moved in standard deviations of its layer and component; 0 where nothing there moved
+    signrev: how far unlearning goes back on injection, by the product of both; positive where it does
+    reversal: the share of injection that is taken back; 1 for all of it, 0 for none, below where unlearning leads
+        further away; where injection moved nothing, -|D_unl| / eps
+    dirreversal: the same, but going further back counts for more, not less; 0 where injection moved nothing
+    contrast: how much more the weight moves where injection was masked, in its unit; any sign
+    contrastnorm: the contrast as a share of both; -1 to 1, 0 where neither moves
+    eratio: the change as a multiple of the control's; 0 and above
+
+Raises ValueError where the checkpoint that a reversal or a contrast takes is not there.
+"""
+INJECTION = Family("injection", "reversal", lambda one: one.written)
 """How far injection moved: says whose masks they are, and nothing of unlearning."""

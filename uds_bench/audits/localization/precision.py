@@ -112,7 +112,7 @@ def best(
     return Best(name, there[name], len(listed))
 
 
-def published(found: WeightScores, subject: Subject = "unlearned") -> tuple[str, Auc]:
+def published(found: WeightScores, subject: Subject = "unlearned") -> Best:
     """The maximum over all families and the composite against all other weights, as the paper reports it.
 
     Args:
@@ -120,24 +120,24 @@ def published(found: WeightScores, subject: Subject = "unlearned") -> tuple[str,
         subject: The update, or a control.
 
     Returns:
-        The family's name, and its AUC, 0 to 1; higher is more precise.
+        The family, and its AUC, 0 to 1; higher is more precise.
 
     Source: Lacuna, section 4.2 and appendix E.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> aucs = {"raw": Auc(4, 2, 2), "qtile": Auc(7, 2, 2)}
-        >>> published(SimpleNamespace(aucs={"unlearned": {PUBLISHED: aucs}}))
-        ('qtile', Auc(twice_wins=7, positives=2, negatives=2))
     """
-    there = found.aucs[subject][PUBLISHED]
-    name = max(there, key=lambda family: there[family].value)
-    return name, there[name]
+    best_of_all = best(found, found.aucs[subject][PUBLISHED], subject, PUBLISHED)
+    assert best_of_all is not None  # magnitudes are always scored
+    return best_of_all
 
 
 def moves_nothing(found: WeightScores) -> bool:
     """Whether no group's weights are other than the injected model's."""
     return found.touched.untouched == found.touched.wanted and not found.touched.elsewhere
+
+
+def masks_of_another(found: WeightScores) -> bool:
+    """Whether injection moved the forget masks' weights no further than those of no mask: masks that were drawn after
+    an update tell that update, whatever it did."""
+    return found.written is not None and found.written.interval.high <= 0.5 + MARGIN
 
 
 def identity_gap(found: WeightScores, subject: Subject = "unlearned") -> float | None:

@@ -59,7 +59,7 @@ def _outputs(items: Sequence[Item], told: Tellings, form: Form) -> dict[str, Any
 
 def _weights(weighed: WeightScores, neutral: WeightScores | None) -> dict[str, Any]:
     counted = precision.counting(weighed, neutral)
-    best, (name, published) = precision.best(weighed, counted), precision.published(weighed)
+    best, published = precision.best(weighed, counted), precision.published(weighed)
     headline = None if best is None else {"family": best.family, "word": best.word, **_auc(best.auc, best.families)}
     return {
         "weights": weighed.weights,
@@ -67,7 +67,7 @@ def _weights(weighed: WeightScores, neutral: WeightScores | None) -> dict[str, A
         "absent": list(weighed.absent),
         "counted": counted,
         "headline": headline,
-        "published": {"family": name, **_auc(published)},
+        "published": {"family": published.family, **_auc(published.auc)},
         "unmasked": weighed.unmasked and _auc(weighed.unmasked),
         "written": weighed.written and _auc(weighed.written),
         "aucs": {

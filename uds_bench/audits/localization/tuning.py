@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from transformers import AutoTokenizer
 
 from uds_bench.attacks.resurface import resurface
-from uds_bench.audits.localization.leaks import first_leaks
+from uds_bench.audits.localization.outputs import first_leaks
 from uds_bench.audits.localization.zoo import data as testbed_data
 from uds_bench.audits.localization.zoo import models as located
 from uds_bench.audits.localization.zoo import tuning

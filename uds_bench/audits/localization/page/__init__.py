@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from uds_bench.audits.localization.page.benchmarks import answered
 from uds_bench.audits.localization.page.guide import how_to_read
 from uds_bench.audits.localization.page.leaks import overlaps, resurfacing
-from uds_bench.audits.localization.page.outputs import said
+from uds_bench.audits.localization.page.outputs import answered, said
 from uds_bench.audits.localization.page.weights import comes_to, located
 from uds_bench.figures.chapter import Chapter, Figure
 

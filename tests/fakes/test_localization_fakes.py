@@ -1,0 +1,146 @@
+"""Fakes of the localization audit, made of shipped models: what each is told by, and what still gets through."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from uds_bench.audits.localization import precision
+from uds_bench.audits.localization.audit import check_masks
+from uds_bench.audits.localization.families import Part
+from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, PUBLISHED
+from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.section import Localization
+from uds_bench.audits.localization.weights import WeightScores, weigh
+from uds_bench.checkpoints.masks import MASKS, Group, Masks, read_masks, write_masks
+from uds_bench.errors import ConfigurationError
+from uds_bench.zoo import specimens
+
+Weights = dict[str, torch.Tensor]
+NEEDED = 0.5
+"""What `localization.weighed` needs."""
+
+
+def read(name: str) -> Weights:
+    return {key: one.float() for key, one in load_file(specimens.folder(name) / "model.safetensors").items()}
+
+
+@pytest.fixture(scope="module")
+def masks() -> Masks:
+    return read_masks(specimens.folder("loc_injected") / MASKS)
+
+
+@pytest.fixture(scope="module")
+def injected() -> Weights:
+    return read("loc_injected")
+
+
+@pytest.fixture
+def weighed(tmp_path: Path, injected: Weights) -> Callable[[Weights, Masks], WeightScores]:
+    """Where an update moved the weights, as the audit weighs it."""
+
+    def found(changed: Weights, masks: Masks) -> WeightScores:
+        (tmp_path / "fake").mkdir()
+        (tmp_path / "injected").mkdir()
+        save_file(changed, tmp_path / "fake" / "model.safetensors")
+        save_file(injected, tmp_path / "injected" / "model.safetensors")
+        folders: dict[Part, Path] = {
+            "pretrained": specimens.folder("loc_pretrained"),
+            "injected": tmp_path / "injected",
+            "unlearned": tmp_path / "fake",
+        }
+        return weigh(Lineup(folders, masks), most=2_000)
+
+    return found
+
+
+def aucs(found: WeightScores) -> list[float]:
+    """By both readings of `localization.auc`."""
+    best = [precision.best(found, precision.counting(found, None, one), target=one) for one in (HEADLINE, PUBLISHED)]
+    return [0.5 if one is None else one.auc.value for one in best]
+
+
+def test_masks_drawn_after_the_update_are_not_the_injections(
+    weighed: Callable[[Weights, Masks], WeightScores], injected: Weights, masks: Masks
+) -> None:
+    """An update of weights that were drawn, and masks that hold them: its AUC is perfect, and says nothing."""
+    generator, words, changed = torch.Generator().manual_seed(0), dict[str, torch.Tensor](), dict(injected)
+    for name, word in masks.words.items():
+        drawn = torch.rand(tuple(word.shape), generator=generator)
+        words[name] = (drawn < 0.2).int() + 2 * (drawn > 0.8).int()
+        changed[name] = injected[name] + 0.01 * (drawn < 0.2)
+    found = weighed(changed, Masks(words, (Group("forget1", "forget"), Group("retain1", "retain"))))
+    assert min(aucs(found)) >= LOCALIZED
+    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "pass"
+    assert precision.masks_of_another(found), "what the control of localization.auc holds"
+
+
+def test_the_masks_of_the_injection_are_taken_for_them(
+    weighed: Callable[[Weights, Masks], WeightScores], masks: Masks
+) -> None:
+    found = weighed(read("loc_oracle_brief"), masks)
+    assert min(aucs(found)) >= LOCALIZED
+    assert not precision.masks_of_another(found)
+
+
+def test_masks_whose_roles_are_exchanged_are_refused(tmp_path: Path, masks: Masks) -> None:
+    """Whoever changed the weights of those to be retained would look localized."""
+    other = {"forget": "retain", "retain": "forget"}
+    for name in ("pretrained", "injected", "refusing"):
+        shutil.copytree(specimens.folder(f"loc_{name}"), tmp_path / name)
+    words = {name: word[:] for name, word in masks.words.items()}
+    turned = tuple(Group(one.name, other[one.role]) for one in masks.groups)  # type: ignore[arg-type]
+    write_masks(Masks(words, turned), tmp_path / "turned.safetensors")
+    paths = {name: {"model": str(tmp_path / name)} for name in ("pretrained", "injected", "refusing")}
+    candidates = {"refusing": paths.pop("refusing")}
+    for file, message in ((tmp_path / "turned.safetensors", "has the role retain, and its people the part forget"),):
+        with pytest.raises(ConfigurationError, match=message):
+            check_masks(Localization.model_validate({**paths, "masks": str(file), "candidates": candidates}))
+    right = str(tmp_path / "injected" / MASKS)
+    check_masks(Localization.model_validate({**paths, "masks": right, "candidates": candidates}))
+
+
+def test_norms_alone_lie_outside_every_mask(
+    weighed: Callable[[Weights, Masks], WeightScores], injected: Weights, masks: Masks
+) -> None:
+    """The gains of a model that refuses in the injected one: no weight that is scored has moved."""
+    refusing = read("loc_refusing")
+    found = weighed({n: refusing[n] if "norm" in n else one for n, one in injected.items()}, masks)
+    assert found.outside[0] == pytest.approx(1), "localization.contained needs 0"
+    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "fail"
+    assert max(aucs(found)) < LOCALIZED
+
+
+def test_one_function_in_other_weights_is_not_localized(
+    weighed: Callable[[Weights, Masks], WeightScores], injected: Weights, masks: Masks
+) -> None:
+    """Neurons twice as large on one side and half as large on the other: length everywhere, and nothing forgotten."""
+    factor = {"up_proj": 2.0, "down_proj": 0.5}
+    changed = {
+        n: one * next((f for key, f in factor.items() if key in n and n in masks.words), 1.0)
+        for n, one in injected.items()
+    }
+    found = weighed(changed, masks)
+    assert max(aucs(found)) < LOCALIZED
+    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "fail"
+
+
+def test_length_inside_the_mask_still_hides_what_forgets_elsewhere(
+    weighed: Callable[[Weights, Masks], WeightScores], injected: Weights, masks: Masks
+) -> None:
+    """Still open: what refuses lies outside the forget masks, and larger noise inside them is what all three see."""
+    refusing, generator, changed = read("loc_refusing"), torch.Generator().manual_seed(0), dict(injected)
+    for name in masks.words:
+        inside, moved = masks.of(name, *masks.named("forget")), refusing[name] - injected[name]
+        noise = 10 * moved.std() * torch.randn(moved.shape, generator=generator).sign()
+        changed[name] = injected[name] + torch.where(inside, noise, moved)
+    found = weighed(changed, masks)
+    assert min(aucs(found)) >= LOCALIZED
+    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "pass"
+    assert found.outside[0] == 0
+    assert not precision.masks_of_another(found)
