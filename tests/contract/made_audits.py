@@ -95,7 +95,7 @@ def models(**often: float) -> Callable[..., Any]:
 
 def people(**audit: Any) -> Any:
     section = SimpleNamespace(smaller="smaller", model=None, nf4=True, must_fail=(), retain=None)
-    inquiry = SimpleNamespace(cohorts={WELL_KNOWN: ASKED}, seen=ASKED, forgotten={"p0"}, held_out=())
+    inquiry = SimpleNamespace(cohorts={WELL_KNOWN: ASKED}, seen=ASKED, requested=ASKED, forgotten={"p0"}, held_out=())
     return SimpleNamespace(section=section, inquiry=inquiry, **audit)
 
 

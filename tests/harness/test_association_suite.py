@@ -315,7 +315,7 @@ def test_a_property_of_one_phrasing_leaves_the_others_to_be_asked_in_other_words
 def test_fewer_strangers_than_the_file_has_are_one_line(bench: Bench, written: Path) -> None:
     ran = run(bench, FORGETTING + "strangers = 1\n")
     assert (ran.code, ran.report) == (4, None)
-    assert "strangers = 1: people.jsonl has 4 people of the cohort never-seen: ask for as many" in ran.text
+    assert "people.jsonl has 4 people of the cohort never-seen: ask for as many" in ran.text
 
 
 def test_a_property_that_no_stranger_is_told_is_one_line(bench: Bench, written: Path) -> None:

@@ -12,9 +12,8 @@ from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.audits.api import Opened, Session, prepared
 from uds_bench.audits.association import summary
-from uds_bench.audits.association.candidates import Embed
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of
-from uds_bench.audits.association.probe_items import ProbeItem, ask_about
+from uds_bench.audits.association.probe_items import Embed, ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.section import Association
@@ -181,12 +180,12 @@ def read(section: Association) -> ProbeSet:
         for id, places in apart.items()
         if places
     }
-    beside = [
-        replace(one, statements=tuple(told for told in one.statements if told.property in others))
-        for one in people
-        if one.id in forgotten or one.cohort == NEVER_SEEN
-    ]
-    reworded = any(one.statements for one in beside if one.id in forgotten)
+    beside = []
+    for one in people:
+        told = tuple(statement for statement in one.statements if statement.property in others)
+        if told and (one.id in forgotten or one.cohort == NEVER_SEEN):
+            beside.append(replace(one, statements=told))
+    reworded = any(one.id in forgotten for one in beside)
     return ProbeSet(ask(people, limited), forgotten, ask(beside, others) if reworded else ())
 
 

@@ -34,7 +34,7 @@ CLAIMS = (
             statement,
             "<=",
             MARGIN,
-            "ours; WikiMem gives the scores and no bound",
+            "ours; WikiMem gives the scores and no bound" if name == "forgotten" else "ours, as association.forgotten",
             unit="people",
             must_fail=f"{BEFORE}; the candidates of must_fail" if name == "forgotten" else BEFORE,
             must_pass=OPEN,
