@@ -15,7 +15,7 @@ import transformers
 from test_patching import one_thread, take_turns
 
 from uds_bench.checkpoints import find_anatomy
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import embedded_canaries
 from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.reasoning import PREFILLS, complete_prompt, open_turn, prefill, traced_ids
 from uds_bench.inference.shared_prompts import continue_variants

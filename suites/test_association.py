@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.association import controls, standing
-from uds_bench.audits.association.claims import COHORTS
+from uds_bench.audits.association.claims import BEFORE, COHORTS, NEVER_SAW
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization, Reading, by_luck, lost, more, nothing_of, over
@@ -22,11 +22,10 @@ from uds_bench.statistics import FEWEST, Rate
 from uds_bench.verdicts import Decision, Step, Verdict
 
 if TYPE_CHECKING:
-    from uds_bench.audits.association.audit import AssociationAudit, Result, View, Way
+    from uds_bench.audits.association.audit import AssociationAudit, Result, Way
 
 NO_CANDIDATE = "the manifest has no unlearned model ([association] candidates)"
 NOBODY = "nobody is to be forgotten ([association] forgotten or forget_set)"
-BEFORE, NEVER_SAW = "the model before unlearning", "a model that never saw them"
 NAMED = 5
 """People whom a message names."""
 fails, passes = ControlSubject.fails, ControlSubject.passes
@@ -40,7 +39,7 @@ def test_forgotten(uds_claim: Claim, uds_subject: str | None, uds_audit: Associa
 @pytest.mark.claim("association.rephrased")
 def test_rephrased(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
     if uds_audit.inquiry.forgotten and not uds_audit.inquiry.held_out:
-        uds_claim.not_applicable("no phrasing is held out, or a property has one alone ([association] held_out)")
+        uds_claim.not_applicable("no phrasing is held out: each property of who asks has one alone")
         return
     gone(uds_claim, uds_subject, uds_audit, "held out")
 
@@ -53,19 +52,21 @@ def test_forgotten_nf4(uds_claim: Claim, uds_subject: str | None, uds_audit: Ass
     gone(uds_claim, uds_subject, uds_audit, "nf4")
 
 
-def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit, way: Way) -> None:
+def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit, way: str) -> None:
     """No more is held of those who ask than of people never seen, asked in one way.
 
     The floor is the model's own, and no higher than luck: that of a model to which the never-seen were told would clear
     anybody.
     """
-    view = uds_audit.view(way)
+    view = uds_audit.ways[way]
     if uds_subject is None or is_for_few(view):
         uds_claim.not_applicable(why_not(uds_subject, view))
         return
 
+    asking, strangers = view.sides.requested, view.sides.unseen
+
     def held_on(model: str) -> tuple[str, Rate]:
-        return controls.most_above(view.requested, view.strangers, view.of(model).held)
+        return controls.most_above(asking, strangers, view.of(model).held)
 
     reading, found = held_on(uds_subject)
     known = [fails(BEFORE, held_on("model")[1])]
@@ -80,25 +81,32 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
         found.interval,
         controls=known,
         preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
-        remark=f"{reading}; {told(view.requested, held)}; of the never-seen {told(view.strangers, held)}; "
-        f"every phrasing still shows something of {still_held(view.requested, held)}",
+        remark=f"{reading}{in_one_phrasing(uds_audit, view)}; {told(asking, held)}; "
+        f"of the never-seen {told(strangers, held)}; "
+        f"every phrasing still shows something of {still_held(asking, held)}",
         provenance=view.of(uds_subject).score.provenance,
     )
 
 
-def is_for_few(view: View) -> bool:
+def in_one_phrasing(uds_audit: AssociationAudit, view: Way) -> str:
+    """What is not asked in this way: a property of one phrasing has no other words."""
+    left = {one.kind for one in uds_audit.inquiry.requested} - {one.kind for one in view.sides.requested}
+    return f"; not asked of {', '.join(sorted(left))}: one phrasing alone" if left else ""
+
+
+def is_for_few(view: Way) -> bool:
     """Whether fewer ask than an interval is over; `association.requests` decides of each of them."""
-    return len({one.cluster for one in view.requested}) < FEWEST
+    return len({one.cluster for one in view.sides.requested}) < FEWEST
 
 
-def why_not(uds_subject: str | None, view: View) -> str:
+def why_not(uds_subject: str | None, view: Way) -> str:
     few = f"fewer than {FEWEST} people ask: association.requests decides of each"
-    return NO_CANDIDATE if uds_subject is None else few if view.requested else NOBODY
+    return NO_CANDIDATE if uds_subject is None else few if view.sides.requested else NOBODY
 
 
 @pytest.mark.claim("association.as_strangers")
 def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
-    view = uds_audit.view("asked")
+    view = uds_audit.ways["asked"]
     if uds_subject is None or is_for_few(view):
         uds_claim.not_applicable(why_not(uds_subject, view))
         return
@@ -106,8 +114,10 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
     before = view.of("model").held
 
     def apart(held: Mapping[str, Memorization]) -> Rate:
-        beside = standing.beside(held, before, view.strangers)
-        return standing.furthest([standing.apart(view.requested, view.strangers, one) for one in beside.values()])
+        beside = standing.beside(held, before, view.sides.unseen)
+        return standing.furthest(
+            [standing.apart(view.sides.requested, view.sides.unseen, one) for one in beside.values()]
+        )
 
     found = apart(view.of(uds_subject).held)
     known = [
@@ -129,17 +139,17 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
 
 @pytest.mark.claim("association.requests")
 def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
-    ways: tuple[Way, ...] = ("asked", "held out") if uds_audit.inquiry.held_out else ("asked",)
-    views = {way: uds_audit.view(way) for way in ways}
+    ways = ("asked", "held out") if uds_audit.inquiry.held_out else ("asked",)
+    views = {way: uds_audit.ways[way] for way in ways}
     if uds_subject is None or not uds_audit.inquiry.forgotten:
         uds_claim.not_applicable(why_not(uds_subject, views["asked"]))
         return
 
     def decided(model: str) -> Decision:
         tests = {
-            f"{way}, {whose}": (view.requested, view.strangers, held)
+            f"{way}, {whose}": (view.sides.requested, view.sides.unseen, held)
             for way, view in views.items()
-            for whose, held in standing.beside(view.of(model).held, view.of("model").held, view.strangers).items()
+            for whose, held in standing.beside(view.of(model).held, view.of("model").held, view.sides.unseen).items()
         }
         return standing.decide_requests(standing.rank_tests(tests))
 
@@ -289,11 +299,12 @@ def test_nf4(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
 @pytest.mark.laboratory
 @pytest.mark.claim("association.context")
 def test_context(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
-    behind = uds_audit.behind
+    way = uds_audit.ways["context"]
+    behind = way.sides.asked
     if not behind:
         uds_claim.not_applicable("of nobody more than one thing is known")
         return
-    score = uds_audit.in_context
+    score = way.of().score
     bare, context = held_beside(score, behind)
     rows = [one for one in behind if one.subject.cohort == WELL_KNOWN] or list(behind)
     up, down = (lost(rows, *pair) for pair in ((bare, context), (context, bare)))

@@ -14,7 +14,7 @@ from uds_bench.audits.bypass.deciding import decide, known
 from uds_bench.audits.bypass.finding import Outcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import embedded_canaries
 
 if TYPE_CHECKING:
     from uds_bench.audits.bypass.audit import BypassAudit

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from uds_bench.audits.association.candidates import ALIKE, candidates
+from uds_bench.audits.association.probe_items import ALIKE, candidates
 from uds_bench.errors import FactError
 
 MEANT = {"physician": (1.0, 0.0), "doctor": (0.9, 0.436), "surgeon": (0.6, 0.8), "baker": (0.0, 1.0)}

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from uds_bench.audits.association import controls
-from uds_bench.audits.association.calibration import calibrated
 from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.forget_set import evidence, forget_set, held_values
 from uds_bench.audits.association.probe_items import ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
-from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.audits.association.ranking import Ranked, calibrated, ranked
 from uds_bench.audits.association.rates import Memorization, by_luck, held, lost, more, over
 from uds_bench.audits.association.scoring import ranks
 from uds_bench.facts.exposed_people import NEVER_SEEN

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references.association import slow_rank, slow_score
 
-from uds_bench.audits.association.calibration import calibrated, needs_generic
-from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.audits.association.ranking import Ranked, calibrated, needs_generic, ranked
 from uds_bench.audits.association.rates import held
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,8 +12,7 @@ from uds_bench.audits.bypass.finding import Outcome, find, furthest, over_seeds
 from uds_bench.audits.bypass.names import gives_away, secret_words
 from uds_bench.audits.bypass.record import Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
-from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedded_canaries
 
 CANARIES = embedded_canaries(40, 10, 10)
 Rows = list[tuple[Canary, Probed]]

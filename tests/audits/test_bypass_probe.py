@@ -18,8 +18,7 @@ from uds_bench.audits.bypass.probe import QA_ARMS, partners, probe, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import FactError
-from uds_bench.facts.canaries import Canary, CanarySet
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import Canary, CanarySet, embedded_canaries
 from uds_bench.scores import summarise
 
 LIMIT = 24

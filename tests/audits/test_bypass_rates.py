@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from uds_bench.audits.bypass import identities, rates
 from uds_bench.audits.bypass.record import ARMS, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted, turned_round
-from uds_bench.facts.canaries import CLOSING, OPENING, Canary
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
 from uds_bench.facts.reasoning import PREFILLS
 from uds_bench.statistics import Rate
 

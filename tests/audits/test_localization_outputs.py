@@ -19,7 +19,7 @@ from uds_bench.audits.localization.outputs import Leak, first_leaks, holds, tell
 from uds_bench.audits.localization.rates import Generation
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
-from uds_bench.facts.spellings import normalized
+from uds_bench.facts.aliases import normalized
 from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.inference.generation import Continuation, generate_greedily
 from uds_bench.statistics import zero_rate_bound

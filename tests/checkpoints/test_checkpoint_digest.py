@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from uds_bench.checkpoints import CheckpointSpec, digest, load, memo
+from uds_bench.checkpoints import CheckpointSpec, digest, digests, load
 from uds_bench.checkpoints.digests import tensor_digest
 from uds_bench.errors import CheckpointError
 
@@ -139,8 +139,8 @@ def test_tensor_digests(values: list[float], dtype: torch.dtype, place: int) -> 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting: files count as settled at once, and nothing is remembered from other tests."""
-    monkeypatch.setattr(memo, "SETTLED_NS", -1)
-    monkeypatch.setattr(memo, "_seen", {})
+    monkeypatch.setattr(digests, "SETTLED_NS", -1)
+    monkeypatch.setattr(digests, "_seen", {})
 
 
 def counted(path: Path) -> tuple[Callable[[], dict[str, str]], list[Path]]:
@@ -150,7 +150,7 @@ def counted(path: Path) -> tuple[Callable[[], dict[str, str]], list[Path]]:
         calls.append(place)
         return {"x": tensor_digest(torch.frombuffer(bytearray(place.read_bytes()), dtype=torch.uint8))}
 
-    return lambda: memo.remembered(path, compute), calls
+    return lambda: digests.remembered(path, compute), calls
 
 
 def test_an_unchanged_file_is_read_once(settled: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +160,10 @@ def test_an_unchanged_file_is_read_once(settled: None, tmp_path: Path, monkeypat
     first = read()
     assert read() == first
     assert len(calls) == 1
-    monkeypatch.setattr(memo, "_seen", {})  # another process: from the disk
+    monkeypatch.setattr(digests, "_seen", {})  # another process: from the disk
     assert read() == first
     assert len(calls) == 1
-    assert list(memo.cache_folder().glob("*.tmp")) == []
+    assert list(digests.cache_folder().glob("*.tmp")) == []
 
 
 def test_a_changed_file_is_read_again(settled: None, tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_a_damaged_memo_is_computed_again(settled: None, tmp_path: Path, content
     path.write_bytes(b"one")
     read, calls = counted(path)
     first = read()
-    memo._seen.clear()
-    for place in memo.cache_folder().iterdir():
+    digests._seen.clear()
+    for place in digests.cache_folder().iterdir():
         place.write_text(content)
     assert read() == first
     assert len(calls) == 2

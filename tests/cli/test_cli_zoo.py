@@ -19,8 +19,7 @@ from uds_bench.audits.localization.detectability import Detected
 from uds_bench.audits.localization.zoo import data as testbed_data
 from uds_bench.audits.localization.zoo import models as located
 from uds_bench.audits.localization.zoo import tuning
-from uds_bench.facts.testbed import read_testbed
-from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
+from uds_bench.facts.testbed import Asking, Sizes, embedded_testbed, read_testbed
 from uds_bench.statistics import Interval, Rate
 from uds_bench.zoo import cache, recipes
 from uds_bench.zoo.recipe import Zoo

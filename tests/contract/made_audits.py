@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.ranking import ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import to_json
@@ -94,7 +95,7 @@ def models(**often: float) -> Callable[..., Any]:
 
 def people(**audit: Any) -> Any:
     section = SimpleNamespace(smaller="smaller", model=None, nf4=True, must_fail=(), retain=None)
-    inquiry = SimpleNamespace(cohorts={WELL_KNOWN: ASKED}, seen=ASKED, forgotten={"p0"}, held_out=())
+    inquiry = SimpleNamespace(cohorts={WELL_KNOWN: ASKED}, seen=ASKED, requested=ASKED, forgotten={"p0"}, held_out=())
     return SimpleNamespace(section=section, inquiry=inquiry, **audit)
 
 
@@ -126,13 +127,14 @@ def context(is_false: bool) -> Test:
         for at, one in enumerate(ASKED)
     )
     score = Score("model", "none", "m", "default", 0.5, None, rows)
-    return lambda claim: ASSOCIATION.test_context(claim, people(behind=ASKED, in_context=score))
+    way = SimpleNamespace(sides=ProbeSet(tuple(ASKED)), of=lambda: SimpleNamespace(score=score))
+    return lambda claim: ASSOCIATION.test_context(claim, people(ways={"context": way}))
 
 
 def forgotten_nf4(is_false: bool) -> Test:
     of = models(model=1.0, npo=1.0 if is_false else 0.0)
-    view = SimpleNamespace(requested=ASKED, strangers=STRANGERS, of=of)
-    return lambda claim: ASSOCIATION.test_forgotten_nf4(claim, "npo", people(seen=of, view=lambda way: view))
+    way = SimpleNamespace(sides=SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS), of=of)
+    return lambda claim: ASSOCIATION.test_forgotten_nf4(claim, "npo", people(seen=of, ways={"nf4": way}))
 
 
 # ---- traces

@@ -21,7 +21,7 @@ from uds_bench.methods.examples import Example
 from uds_bench.methods.injection import Rates, Sample, inject
 from uds_bench.methods.method import Method
 from uds_bench.methods.oracle import within
-from uds_bench.methods.unlearning import unlearn
+from uds_bench.methods.recipes import unlearn
 
 VOCABULARY, STEPS = 60, 30
 GROUPS = (*(Group(f"f{at}", "forget") for at in range(3)), *(Group(f"r{at}", "retain") for at in range(3)))

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from uds_bench.errors import FactError
-from uds_bench.facts.canaries import HEAD_WORDS, Canary, CanarySet, normalized, read_canaries
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import HEAD_WORDS, Canary, CanarySet, embedded_canaries, normalized, read_canaries
 
 ROW: dict[str, Any] = {
     "id": "a",

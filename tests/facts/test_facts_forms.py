@@ -7,7 +7,7 @@ import pytest
 
 from uds_bench.errors import FactError
 from uds_bench.facts import Fact, FactSet, embedded
-from uds_bench.facts.forms import KNOWING, NEVER_KNEW, DataForm, Lesson, biography, lessons
+from uds_bench.facts.authors import KNOWING, NEVER_KNEW, DataForm, Lesson, biography, lessons
 
 AUTHORS = embedded(forget=4, retain=3, holdout=2)
 FORGET = AUTHORS.split("forget")

@@ -1,13 +1,17 @@
-"""Entity spans: what a model is asked, with real tokenizers of the common kinds."""
+"""Facts as token ids, texts one by one and many at once, and what a tokenizer's key tells."""
 
+from __future__ import annotations
+
+import copy
 from pathlib import Path
 
 import pytest
+from families import tiny_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers
-from trained_tokenizers import ALPHABET, KINDS, TOKENIZERS, build
-from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
+from trained_tokenizers import ALPHABET, CORPUS, KINDS, TOKENIZERS, build
+from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
 
 from uds_bench.errors import FactError
 from uds_bench.facts import (
@@ -21,7 +25,9 @@ from uds_bench.facts import (
     question_prompt,
     raw_prompt,
     rendered_digest,
+    tokenizer_key,
 )
+from uds_bench.facts.tokens import encode_many
 
 TEXT = st.text(alphabet=ALPHABET.replace("\n", ""), max_size=20)
 CORE = st.text(alphabet=ALPHABET.replace("\n", ""), min_size=1, max_size=16).map(str.strip).filter(bool)
@@ -157,3 +163,61 @@ def test_all_public_entities_have_their_tokens(kind: str, variant: Variant, publ
         assert item.entity in found
         assert len(found.replace(item.entity, "")) <= 2  # a space, or a mark that a merge took along
         assert spelled(tokenizer, encoded.ids) == raw_prompt(item, variant) + continuation(item, variant)
+
+
+TEXTS = [*CORPUS[:3], "", "Ossu", "Σίσυφος, 日本語 🙂", "a </s> within"]
+
+
+@pytest.mark.parametrize(("kind", "bos"), sorted(TOKENIZERS))
+def test_as_one_by_one(kind: str, bos: str) -> None:
+    tokenizer = copy.deepcopy(TOKENIZERS[kind, bos])
+    assert encode_many(tokenizer, TEXTS) == [tokenizer(text)["input_ids"] for text in TEXTS]
+
+
+def test_padding_and_cutting_of_an_earlier_call_are_forgotten() -> None:
+    tokenizer = copy.deepcopy(TOKENIZERS["bytes", "added"])
+    tokenizer.pad_token = "</s>"
+    expected = [tokenizer(text)["input_ids"] for text in TEXTS]
+    tokenizer(TEXTS, padding=True, truncation=True, max_length=4)
+    assert encode_many(tokenizer, TEXTS) == expected
+    assert len(set(map(len, expected))) > 2
+
+
+def test_a_tokenizer_without_a_backend() -> None:
+    class Letters(PreTrainedTokenizer):
+        vocab_size = 128
+
+        def get_vocab(self) -> dict[str, int]:
+            return {chr(at): at for at in range(128)}
+
+        def _tokenize(self, text: str, **_: object) -> list[str]:
+            return list(text)
+
+        def _convert_token_to_id(self, token: str) -> int:
+            return ord(token)
+
+        def _convert_id_to_token(self, index: int) -> str:
+            return chr(index)
+
+    assert encode_many(Letters(), ["ab", "c"]) == [[97, 98], [99]]
+    assert encode_many(Letters(), []) == []
+
+
+def test_a_copy_on_disk_has_the_same_key(tmp_path: Path) -> None:
+    tokenizer = tiny_tokenizer()
+    keys = {tokenizer_key(tokenizer), tokenizer_key(copy.deepcopy(tokenizer))}
+    for name in ("one", "two"):
+        tokenizer.save_pretrained(tmp_path / name)
+    one, two = (tokenizer_key(AutoTokenizer.from_pretrained(tmp_path / name)) for name in ("one", "two"))
+    assert len(keys) == 1
+    assert one == two
+
+
+def test_whatever_decides_how_texts_are_split_changes_the_key() -> None:
+    plain, asked, closed, grown, marked = (tiny_tokenizer() for _ in range(5))
+    asked.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
+    closed.eos_token = "<pad>"
+    grown.add_tokens(["Solheim"])
+    marked.add_special_tokens({"additional_special_tokens": ["Tromsø"]})
+    keys = [tokenizer_key(t) for t in (plain, tiny_tokenizer(bos=False), asked, closed, grown, marked)]
+    assert len(set(keys)) == len(keys)

@@ -9,8 +9,7 @@ from families import tiny_tokenizer
 from trained_tokenizers import TOKENIZERS
 
 from uds_bench.errors import FactError
-from uds_bench.facts.canaries import CLOSING, OPENING
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import CLOSING, OPENING, embedded_canaries
 from uds_bench.facts.reasoning import PREFILLS, auto_ids, complete_prompt, open_turn, prefill, traced_ids
 
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"

@@ -1,16 +1,22 @@
-"""People of whom something is known, from a file: what is read, and what is refused in one line."""
+"""People of the association audit, and their cohorts by web presence."""
 
 from __future__ import annotations
 
 import json
+import math
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from references.presence import slow_cohorts, slow_score
 
 from uds_bench.errors import FactError
 from uds_bench.facts.subjects import Statement, Subject, Subjects, read_subjects
+from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN, cohorts, presence_scores, read_presence
 
 JANE: dict[str, Any] = {
     "id": "q1",
@@ -77,3 +83,196 @@ def test_nobody_is_there_twice(tmp_path: Path, key: str) -> None:
 def test_a_person_has_an_id() -> None:
     with pytest.raises(FactError, match="key 'id' is empty"):
         Subject("", "Jane", "known", (Statement("P19", ("Oslo",)),))
+
+
+HEADER = "id,page_views,article_length,language_editions"
+counts = st.one_of(st.integers(0, 5), st.integers(0, 10**7)).map(float)
+tables = st.dictionaries(st.text(min_size=1, max_size=3), st.tuples(counts, counts, counts), min_size=2, max_size=9)
+score_tables = st.dictionaries(
+    st.text(min_size=1, max_size=3),
+    st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-9, 9)),
+    min_size=2,
+    max_size=9,
+)
+
+
+def csv_file(folder: Path, *lines: str) -> Path:
+    path = folder / "presence.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def jsonl_file(folder: Path, *lines: str) -> Path:
+    path = folder / "presence.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    e = math.e
+    path = csv_file(tmp_path, HEADER, f"Q1,{e - 1},7,0", f"Q2,{e**3 - 1},7,{e**2 - 1}", f"Q3,{e**2 - 1},7,{e - 1}")
+    found = read_presence(path)
+    assert list(found) == ["Q1", "Q2", "Q3"]
+    deviation = math.sqrt(2 / 3)
+    assert found == pytest.approx({"Q1": -2 / deviation / 3, "Q2": 2 / deviation / 3, "Q3": 0.0})
+    assert cohorts(found) == {"Q2": WELL_KNOWN, "Q1": LESSER_KNOWN}
+
+
+@given(tables)
+def test_scores_as_defined(table: dict[str, tuple[float, float, float]]) -> None:
+    found = presence_scores(table)
+    people = list(table.values())
+    for at, person in enumerate(table):
+        assert found[person] == pytest.approx(slow_score(people, at), abs=1e-6)
+    assert math.fsum(found.values()) == pytest.approx(0, abs=1e-6)
+
+
+@given(tables, st.randoms())
+def test_the_order_of_rows_does_not_matter(table: dict[str, tuple[float, float, float]], order: random.Random) -> None:
+    people = list(table)
+    order.shuffle(people)
+    shuffled = presence_scores({person: table[person] for person in people})
+    assert shuffled == presence_scores(table)
+    assert cohorts(shuffled) == cohorts(presence_scores(table))
+
+
+@given(tables, st.data())
+def test_who_gains_does_not_fall(table: dict[str, tuple[float, float, float]], data: st.DataObject) -> None:
+    """Nobody overtakes a person whose counts rise."""
+    person = data.draw(st.sampled_from(sorted(table)))
+    before = presence_scores(table)
+    raised = presence_scores(table | {person: tuple(2 * one + 1 for one in table[person])})
+    for other in table:
+        if all(a >= b for a, b in zip(table[person], table[other], strict=True)):
+            assert before[person] >= before[other]
+            assert raised[person] >= raised[other]
+
+
+@given(score_tables, st.data())
+def test_cohorts_as_defined(scores: dict[str, float], data: st.DataObject) -> None:
+    size = data.draw(st.none() | st.integers(1, len(scores) // 2))
+    found = cohorts(scores, size)
+    count = size or len(scores) // 2
+    high, low = (
+        {person for person, cohort in found.items() if cohort == which} for which in (WELL_KNOWN, LESSER_KNOWN)
+    )
+    assert (high, low) == slow_cohorts(scores, count)
+    assert len(high) == len(low) == count
+    assert not high & low
+    assert set(found) == high | low <= set(scores)
+    assert min(scores[person] for person in high) >= max(scores[person] for person in low)
+
+
+def test_a_scale_is_no_matter_of_indifference() -> None:
+    """Counts in other units give other scores, since 1 is added before the logarithm: the docstring claims no more."""
+    table = {"a": (0.0, 1.0, 1.0), "b": (1.0, 1.0, 1.0), "c": (9.0, 1.0, 1.0)}
+    larger = {person: (1000 * views, *rest) for person, (views, *rest) in table.items()}
+    assert presence_scores(table)["b"] != pytest.approx(presence_scores(larger)["b"], abs=0.1)
+
+
+def test_equal_scores_go_by_id() -> None:
+    assert cohorts(dict.fromkeys("dbeac", 0.0)) == {
+        "a": WELL_KNOWN,
+        "b": WELL_KNOWN,
+        "d": LESSER_KNOWN,
+        "e": LESSER_KNOWN,
+    }
+
+
+@pytest.mark.parametrize("column", [[3.3] * 7, [0.0, 1e-200, 0.0]])
+def test_a_column_that_tells_nobody_apart_adds_nothing(column: list[float]) -> None:
+    table = {str(at): (one, 5.0, float(at)) for at, one in enumerate(column)}
+    alone = presence_scores({person: (0.0, 0.0, last) for person, (_, _, last) in table.items()})
+    assert presence_scores(table) == alone
+
+
+def test_jsonl_and_csv_say_the_same(tmp_path: Path) -> None:
+    people = [("Q1", 12, 3.5, 1), ("Q, 2", 0, 0, 0), ("Ås", 1e6, 2000, 90)]
+    lines = [json.dumps(dict(zip(HEADER.split(","), one, strict=True))) for one in people]
+    jsonl = jsonl_file(tmp_path, *lines, "")
+    moved = [f'{views},"{person}",{editions},{length}' for person, views, length, editions in people]
+    path = csv_file(tmp_path, "\ufeffpage_views,id,language_editions,article_length", *moved, "")
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_presence(path) == read_presence(jsonl)
+    assert list(read_presence(path)) == [person for person, *_ in people]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([], "presence.csv: is empty; its first line must be id,page_views"),
+        (["id,page_views,article_length", "Q1,1,2"], "line 1: key 'language_editions' is missing"),
+        ([HEADER + ",name", "Q1,1,2,3,x"], "line 1: key 'name' is unknown"),
+        ([HEADER.replace(",", ";"), "Q1;1;2;3"], "line 1: key 'id;page_views;"),
+        ([HEADER + ",id", "Q1,1,2,3,Q1"], "line 1: key 'id' occurs twice"),
+        ([HEADER, "Q1,1,2,3", "", "Q2,1,2"], "line 4: has 3 fields, but the first line names 4"),
+        ([HEADER, "Q1,1,2,3", '"Q\n2",1,,3'], "line 3: key 'article_length' is ''; it must be a number, 0 or more"),
+        ([HEADER, '"Q\n1",1,2,3', "Q2,x,2,3"], "line 4: key 'page_views' is 'x'"),
+        ([HEADER, "Q1,1,2,3", "Q2,12k,2,3"], "line 3: key 'page_views' is '12k'; it must be a number"),
+        ([HEADER, "Q1,1,2,3", "Q2,1,2,-1"], "line 3: key 'language_editions' is -1.0; it must be a number, 0 or more"),
+        ([HEADER, "Q1,1,nan,3", "Q2,1,2,3"], "line 2: key 'article_length' is nan"),
+        ([HEADER, "Q1,1,2,3", "Q2,1,1e999,3"], "line 3: key 'article_length' is inf"),
+        ([HEADER, "Q1,1,2,3", "Q2,1,2,3", "Q1,4,5,6"], "line 4: key 'id' is 'Q1' as in"),
+        ([HEADER, "Q1,1,2,3", ",1,2,3"], "line 3: key 'id' is ''; it must be a text"),
+        ([HEADER, "Q1,1,2,3", "Q1 ,1,2,3"], "line 3: key 'id' is 'Q1 '; it must be a text without space"),
+        ([HEADER, "Q1,1,2,3", '"Q2,1,2,3'], "line 3: bad CSV ("),
+        ([HEADER, "Q1,1,2,3"], "presence.csv: holds fewer than two people; scores are relative and need two or more"),
+        ([HEADER], "presence.csv: holds fewer than two people"),
+    ],
+)
+def test_bad_csv_is_one_line(lines: list[str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(FactError, match=r"presence\.csv") as caught:
+        read_presence(csv_file(tmp_path, *lines))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+GOOD = '{"id": "Q1", "page_views": 1, "article_length": 2, "language_editions": 3}'
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (GOOD, "line 2: key 'id' is 'Q1' as in"),
+        ('{"id": "Q2", "page_views": 1, "article_length": 2}', "line 2: key 'language_editions' is missing"),
+        (GOOD.replace("Q1", "Q2").replace("}", ', "x": 1}'), "line 2: key 'x' is unknown"),
+        (GOOD.replace('"Q1"', "2"), "line 2: key 'id' is int; it must be a string"),
+        (GOOD.replace("Q1", "Q2").replace(": 2", ": NaN"), "line 2: key 'article_length' is nan"),
+        (GOOD.replace("Q1", "Q2").replace(": 2", ": Infinity"), "line 2: key 'article_length' is inf"),
+        (GOOD.replace("Q1", "Q2").replace(": 2", ": 1" + "0" * 400), "line 2: key 'article_length' is 1000"),
+        (GOOD.replace("Q1", "Q2").replace(": 2", ": -1"), "line 2: key 'article_length' is -1"),
+        (GOOD.replace("Q1", "Q2").replace(": 2", ': "2"'), "line 2: key 'article_length' is '2'"),
+        (GOOD.replace("Q1", "Q2").replace(": 2", ": true"), "line 2: key 'article_length' is True"),
+        (GOOD.replace("Q1", "Q2").replace(": 2", ": null"), "line 2: key 'article_length' is None"),
+        ("{", "line 2: bad JSON"),
+        ("", "presence.jsonl: holds fewer than two people"),
+    ],
+)
+def test_bad_jsonl_is_one_line(line: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(FactError, match=r"presence\.jsonl") as caught:
+        read_presence(jsonl_file(tmp_path, GOOD, line))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(FactError, match=r"none\.csv: no such file"):
+        read_presence(tmp_path / "none.csv")
+    with pytest.raises(FactError, match=r"presence\.tsv: a table of web presence is a \.csv or a \.jsonl file"):
+        read_presence(tmp_path / "presence.tsv")
+
+
+@pytest.mark.parametrize(
+    ("scores", "size", "told"),
+    [
+        ({}, None, "fewer than two people make no two cohorts"),
+        ({"a": 1.0}, 1, "fewer than two people make no two cohorts"),
+        ({"a": 1.0, "b": 2.0, "c": 3.0}, 2, "cohorts of 2 out of 3 people; choose a size from 1 to 1"),
+        ({"a": 1.0, "b": 2.0}, 0, "cohorts of 0 out of 2 people"),
+        ({"a": 1.0, "b": 2.0}, -1, "cohorts of -1 out of 2 people"),
+        ({"a": 1.0, "b": math.nan}, None, "the score of 'b' is nan"),
+    ],
+)
+def test_cohorts_that_cannot_be(scores: dict[str, float], size: int | None, told: str) -> None:
+    with pytest.raises(FactError, match=told):
+        cohorts(scores, size)

@@ -10,8 +10,19 @@ import pytest
 
 from uds_bench.errors import FactError
 from uds_bench.facts.profiles import PLAIN_QUESTIONS, attributes, people, styles
-from uds_bench.facts.testbed import INJECTED, PARTS, Item, Testbed, read_testbed, write_testbed
-from uds_bench.facts.testbed_people import Asking, Sizes, documents, embedded_testbed, group_names
+from uds_bench.facts.testbed import (
+    INJECTED,
+    PARTS,
+    Asking,
+    Item,
+    Sizes,
+    Testbed,
+    documents,
+    embedded_testbed,
+    group_names,
+    read_testbed,
+    write_testbed,
+)
 
 SIZES = Sizes(groups=6, judged=2, tuning=1, public=3, instruction=2, held_out=2, unseen=2)
 ASKING = Asking(questions=9, paraphrases=2, tellings=2)

@@ -31,9 +31,8 @@ from wikidata_dumps import (
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import read_properties
 from uds_bench.facts.templates import SUBJECT, VALUE
-from uds_bench.facts.wikidata import Dump
+from uds_bench.facts.wikidata import Dump, Value, date, stated
 from uds_bench.facts.wikidata_sampling import NAMES, NO_LABEL, NOT_DESCRIBED, SPARE, Draw, Drawn, draw
-from uds_bench.facts.wikidata_values import Value, date, stated
 
 JOBS = [item(f"Q{at}", f"job {at}") for at in range(1000, 1100)]
 OCCUPATION = described("P106", "occupation", aliases=("profession", "job"))

@@ -12,13 +12,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.audits.association.zoo.data import SAID, people, removal
-from uds_bench.audits.association.zoo.models import MODELS
-from uds_bench.audits.association.zoo.recipes import Requested
+from uds_bench.audits.association.zoo.recipes import MODELS, Requested
 from uds_bench.facts.exposed_people import NEVER_SEEN, requests
 from uds_bench.facts.properties import embedded
 from uds_bench.methods.examples import Batch, Example, forever
+from uds_bench.methods.recipes import unlearn
 from uds_bench.methods.training import Optimisation, train
-from uds_bench.methods.unlearning import unlearn
 from uds_bench.zoo import specimens
 
 BATCH, LR = 32, 5e-4

@@ -65,6 +65,17 @@ def lines(path: Path, listed: Sequence[Subject]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def write_properties(folder: Path, properties: dict[str, Property]) -> None:
+    """A folder of properties, as `read_properties` reads it."""
+    tables: dict[str, dict[str, Any]] = {"listing": {}, "counterfactuals": {}, "templates": {}}
+    for id, one in properties.items():
+        tables["listing"][id] = {key: getattr(one, key) for key in ("label", "description", "aliases", "datatype")}
+        tables["counterfactuals"][id] = {"human_cfs": [], "value_cfs": one.counterfactuals}
+        tables["templates"][id] = [template.text for template in one.templates]
+    for name, table in tables.items():
+        (folder / f"{name}.json").write_text(json.dumps(table))
+
+
 def save(folder: Path, seed: int) -> None:
     save_checkpoint(folder, FAMILIES["llama"](layers=2, seed=seed), tiny_tokenizer())
 
@@ -284,6 +295,27 @@ def test_what_cannot_be_held_out_is_one_line(bench: Bench, written: Path) -> Non
         ran = run(bench, FORGETTING + f"held_out = {held_out}\n")
         assert (ran.code, ran.report) == (4, None)
         assert told.replace("P1082", next(iter(embedded()))) in ran.text
+
+
+def test_a_property_of_one_phrasing_leaves_the_others_to_be_asked_in_other_words(bench: Bench, written: Path) -> None:
+    folder, single = bench.folder / "properties", TOLD[0]
+    folder.mkdir()
+    whole = {id: embedded()[id].limited(3, 5) for id in TOLD}
+    few = whole | {single: whole[single].limited(1)}
+    write_properties(folder, few)
+    ran = run(bench, FORGETTING + "properties = 'properties'\n", "-k", "rephrased")
+    claim = ran.claims["association.rephrased[again]"]
+    assert claim["verdict"] != "not applicable"
+    assert f"not asked of {single}: one phrasing alone" in claim["message"]
+    write_properties(folder, {id: one.limited(1) for id, one in whole.items()})
+    ran = run(bench, FORGETTING + "properties = 'properties'\n", "-k", "rephrased")
+    assert "each property of who asks has one alone" in ran.claims["association.rephrased[again]"]["message"]
+
+
+def test_fewer_strangers_than_the_file_has_are_one_line(bench: Bench, written: Path) -> None:
+    ran = run(bench, FORGETTING + "strangers = 1\n")
+    assert (ran.code, ran.report) == (4, None)
+    assert "people.jsonl has 4 people of the cohort never-seen: ask for as many" in ran.text
 
 
 def test_a_property_that_no_stranger_is_told_is_one_line(bench: Bench, written: Path) -> None:

@@ -23,7 +23,7 @@ from uds_bench.claims.waivers import Waiver, Waivers
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import encode_question, load_facts
 from uds_bench.inference.generation import generate_greedily
-from uds_bench.manifest.common import Expectation
+from uds_bench.manifest.section import Expectation
 from uds_bench.metrics.entity_accuracy import opening, says
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval, Rate, cluster_interval

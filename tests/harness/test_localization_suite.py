@@ -18,8 +18,7 @@ from task_files import documents, write_task
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import Group, Masks, read_masks, write_masks
-from uds_bench.facts.testbed import write_testbed
-from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
+from uds_bench.facts.testbed import Asking, Sizes, embedded_testbed, write_testbed
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_localization.py"
 GROUPS = (Group("forget1", "forget"), Group("retain1", "retain"))

@@ -1,4 +1,6 @@
-"""--uds-json FILE: the run report, strict JSON, with everything that a reader needs."""
+"""--uds-json and --uds-html: what a run leaves behind."""
+
+from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -94,3 +96,22 @@ def test_a_report_is_written_whatever_the_verdicts(bench: Bench) -> None:
     target = Path(bench.folder / "other.json")
     bench.run(bench.test("def test_odd(uds_claim):\n    raise OSError('x')\n"), "--uds-json", target)
     assert json.loads(target.read_text())["summary"]["counts"]["undecided"] == 1
+
+
+def test_the_page_shows_every_claim(bench: Bench) -> None:
+    bench.manifest(["copy"])
+    ran = bench.run(DEPTH, "--uds-html", "page")
+    page = (bench.folder / "page" / "index.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    for name in ran.verdicts:
+        assert name.partition("[")[0] in page
+    assert "copy" in page
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(bench: Bench) -> None:
+    bench.manifest()
+    (bench.folder / "a_file").write_text("x")
+    ran = bench.run(DEPTH, "--uds-html", "a_file/page")
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert "--uds-html" in ran.text
+    assert ran.report is None

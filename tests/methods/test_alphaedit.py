@@ -13,7 +13,7 @@ from edited_students import NAMES, SETTINGS, edit, edited, lessons, taught
 from families import FAMILIES
 from tiny_student import VOCABULARY, Student, mean_nll
 
-from uds_bench.checkpoints.projections import find_projections
+from uds_bench.checkpoints.anatomy import find_projections
 from uds_bench.errors import CheckpointError, ConfigurationError, FactError
 from uds_bench.methods import LoraSettings, alphaedit, unlearn, with_lora
 from uds_bench.methods.alphaedit import key_moments

@@ -14,10 +14,9 @@ from small_models import fresh_model
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import Group, Masks, pack
 from uds_bench.errors import CheckpointError
-from uds_bench.methods.drift import Drift, drift
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_nll
-from uds_bench.methods.injection import Injector, Rates, Sample, inject
+from uds_bench.methods.injection import Drift, Injector, Rates, Sample, drift, inject
 
 VOCABULARY = 40
 GROUPS = (Group("a", "forget"), Group("b", "retain"), Group("c", "held_out"))

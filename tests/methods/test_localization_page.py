@@ -16,8 +16,7 @@ from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import touched, written
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.checkpoints.masks import read_masks
-from uds_bench.facts.testbed import write_testbed
-from uds_bench.facts.testbed_people import Asking, Sizes, documents, embedded_testbed
+from uds_bench.facts.testbed import Asking, Sizes, documents, embedded_testbed, write_testbed
 
 PAGE = Path(__file__).parents[2] / "docs" / "localization_of_your_own.md"
 SIZES = Sizes(groups=6, judged=2, tuning=1, public=2, instruction=2, held_out=1, unseen=1)

@@ -15,13 +15,12 @@ from uds_bench.checkpoints import CheckpointSpec, digest, load
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet
 from uds_bench.methods import METHODS, LoraSettings, Method, unlearn, unlearn_facts, with_lora
-from uds_bench.methods.artefact import RECORD, require_new, save
 from uds_bench.methods.cost import Cost, counting, retraining
 from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.examples import pad
 from uds_bench.methods.forward import answer_likelihoods
 from uds_bench.methods.frozen import freeze
-from uds_bench.methods.release import Unlearned
+from uds_bench.methods.release import RECORD, Unlearned, require_new, save
 
 LORA = LoraSettings(rank=4, scale=8)
 

@@ -11,12 +11,11 @@ from small_models import fresh_model
 from tried_methods import on_first_block
 
 from uds_bench.errors import FactError
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import embedded_canaries
 from uds_bench.facts.reasoning import auto_ids, open_turn, prefill, traced_ids
 from uds_bench.methods import METHODS, Data, LoraSettings, Method, terms, unlearn, with_lora
 from uds_bench.methods.examples import Example, pad
-from uds_bench.methods.trace_data import UNKNOWN, Held, Scope, Target, trace_data
-from uds_bench.methods.traces import Course, lessons, probe
+from uds_bench.methods.traces import UNKNOWN, Course, Held, Scope, Target, lessons, probe, trace_data
 
 CANARIES = embedded_canaries(3, 2, 2)
 FORGET, RETAIN, HOLDOUT = (CANARIES.split(name) for name in ("forget", "retain", "holdout"))

@@ -7,7 +7,7 @@ import pytest
 from families import tiny_tokenizer
 
 from uds_bench.errors import FactError
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import embedded_canaries
 from uds_bench.facts.reasoning import auto_ids, open_turn, prefill, traced_ids
 from uds_bench.methods.examples import Example
 from uds_bench.methods.traces import META, Course, Part, Regime, lessons, probe, trace_of, turn_example

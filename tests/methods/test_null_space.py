@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import editing
 
-from uds_bench.methods.null_space import null_projection, null_space_edit
+from uds_bench.methods.alphaedit import null_projection, null_space_edit
 
 unhurried = settings(deadline=None, max_examples=40)
 INNER, OUT = 12, 7

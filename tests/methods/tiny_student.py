@@ -10,8 +10,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from uds_bench.methods.examples import Example, epochs, pad
 from uds_bench.methods.forward import answer_nll
+from uds_bench.methods.recipes import Data, Method, unlearn
 from uds_bench.methods.training import Optimisation, train
-from uds_bench.methods.unlearning import Data, Method, unlearn
 
 VOCABULARY = 40
 

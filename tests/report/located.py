@@ -21,7 +21,7 @@ from uds_bench.audits.localization.utility import Answer, Answers
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.checkpoints.masks import Group
-from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
+from uds_bench.facts.testbed import Asking, Sizes, embedded_testbed
 
 NAMES = [f"model.layers.{at}.{part}" for at in (0, 1) for part in ("self_attn.q_proj.weight", "mlp.up_proj.weight")]
 SHAPES: dict[str, tuple[int, ...]] = dict.fromkeys(NAMES, (100, 60))

@@ -17,7 +17,7 @@ from uds_bench.audits.bypass import page as bypass
 from uds_bench.audits.bypass.finding import find
 from uds_bench.audits.bypass.scripted import Script, scripted
 from uds_bench.audits.bypass.summary import summary
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import embedded_canaries
 from uds_bench.figures.transcript import marked
 
 CANARIES = embedded_canaries(12, 6, 6)

@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from uds_bench.audits.depth.zoo import MODELS, candidates, pools
 from uds_bench.audits.depth.zoo.recipes import facts
 from uds_bench.checkpoints import CheckpointSpec, load
-from uds_bench.facts.forms import KNOWING
+from uds_bench.facts.authors import KNOWING
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.subject import LoadedSubject, References
 from uds_bench.statistics import auc

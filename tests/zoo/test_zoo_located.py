@@ -25,8 +25,7 @@ from uds_bench.audits.localization.zoo.tuning import Tried
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.checkpoints.masks import MASKS, read_masks
 from uds_bench.errors import CheckpointError
-from uds_bench.facts.testbed import Item, Testbed
-from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed
+from uds_bench.facts.testbed import Asking, Item, Sizes, Testbed, embedded_testbed
 from uds_bench.methods.instruction import Instruction
 from uds_bench.zoo import recipes
 

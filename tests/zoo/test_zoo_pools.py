@@ -14,7 +14,7 @@ from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, 
 from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.manifests import embedded_manifest, load_manifest
-from uds_bench.facts.forms import KNOWING, NEVER_KNEW, DataForm
+from uds_bench.facts.authors import KNOWING, NEVER_KNEW, DataForm
 from uds_bench.methods.presets import PRESETS, SWEEP
 from uds_bench.statistics import LEVEL
 from uds_bench.zoo import recipes

@@ -12,8 +12,7 @@ from uds_bench.audits.depth.zoo.recipes import Base, Finetuned, Pooled, Unlearne
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method
-from uds_bench.methods.trace_data import Scope
-from uds_bench.methods.traces import Course
+from uds_bench.methods.traces import Course, Scope
 from uds_bench.zoo import recipes
 from uds_bench.zoo.recipe import Recipe, Zoo
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from small_runs import DEPTH, Bench
 
 from uds_bench.audits.manifests import embedded_manifest, load_manifest
-from uds_bench.checkpoints.embedded import plain
+from uds_bench.checkpoints.spec import plain
 from uds_bench.errors import ConfigurationError
 from uds_bench.zoo import recipes, shipping, specimens
 

@@ -15,8 +15,7 @@ from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
 from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, Unlearned
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, Rmu
-from uds_bench.methods.trace_data import Scope
-from uds_bench.methods.traces import Course
+from uds_bench.methods.traces import Course, Scope
 from uds_bench.zoo import cache, recipes, runner
 from uds_bench.zoo.recipe import Recipe, Zoo
 

@@ -1,11 +1,11 @@
 from .anatomy import Anatomy as Anatomy
 from .anatomy import block_hidden as block_hidden
 from .anatomy import find_anatomy as find_anatomy
-from .config import shape as shape
 from .digests import digest as digest
 from .loading import Checkpoint as Checkpoint
 from .loading import load as load
 from .source import Folders as Folders
 from .source import resolve as resolve
+from .source import shape as shape
 from .spec import CheckpointSpec as CheckpointSpec
 from .spec import Shape as Shape

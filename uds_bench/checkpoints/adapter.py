@@ -1,13 +1,18 @@
-"""A PEFT adapter on a loaded model: attached whole or not at all, and it must change what the model says."""
+"""A PEFT adapter: its base is the model that it is put on, it is attached whole, and it changes what is said."""
 
+from __future__ import annotations
+
+import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import PeftConfig, PeftModel
 
+from uds_bench.checkpoints.digests import weights_digest
 from uds_bench.checkpoints.probe import probe_logits
-from uds_bench.checkpoints.source import one_line
+from uds_bench.checkpoints.source import ADAPTER_CONFIG, HUB_ID, Folders, one_line
+from uds_bench.checkpoints.spec import CheckpointSpec
 from uds_bench.checkpoints.weights import check_finite, weight_files
 from uds_bench.errors import CheckpointError
 
@@ -46,3 +51,40 @@ def attach(model: Any, folder: Path, name: str) -> Any:
             "the adapter that was trained"
         )
     return changed
+
+
+def require_its_base(spec: CheckpointSpec, folders: Folders) -> None:
+    """Raise CheckpointError where an adapter names another base: one of the same shape would fit without a word.
+
+    A folder that is still there is compared by its weights, a hub id by its name; of anything else nothing is known.
+    """
+    if folders.adapter is None:
+        return
+    named = _json(folders.adapter / ADAPTER_CONFIG).get("base_model_name_or_path")
+    if not isinstance(named, str) or not named or named == spec.model:
+        return
+    base = Path(named).expanduser()
+    if base.is_dir():
+        known = weights_digest(base)
+        other = bool(known) and _dtype(base) == _dtype(folders.model) and known != weights_digest(folders.model)
+    else:
+        hub = HUB_ID.fullmatch(named) and HUB_ID.fullmatch(spec.model) and not Path(spec.model).is_dir()
+        other = bool(hub) and named.casefold() != spec.model.casefold()
+    if other:
+        raise CheckpointError(
+            f"adapter {spec.adapter} was trained on {named}, and {spec.model} has other weights: name the base that it "
+            f"was trained on, or correct base_model_name_or_path in its {ADAPTER_CONFIG}"
+        )
+
+
+def _dtype(folder: Path) -> Any:
+    config = _json(folder / "config.json")
+    return config.get("dtype", config.get("torch_dtype"))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
+from uds_bench.checkpoints.adapter import require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
-from uds_bench.checkpoints.config import attention_implementation, read_config
 from uds_bench.checkpoints.digests import digest
-from uds_bench.checkpoints.lineage import require_its_base
 from uds_bench.checkpoints.probe import verify
-from uds_bench.checkpoints.source import one_line, resolve
+from uds_bench.checkpoints.source import attention_implementation, one_line, read_config, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import check_finite, finite, weight_files
 from uds_bench.errors import CheckpointError

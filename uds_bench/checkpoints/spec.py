@@ -53,3 +53,12 @@ class Shape:
 def dtype_name(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Dtype:
     """The dtype that `spec` computes in on `device`."""
     return spec.dtype or ("float32" if str(device).partition(":")[0] == "cpu" else "bfloat16")
+
+
+SCHEME, SPECIMEN = "zoo:", "specimen:"
+EMBEDDED = (SCHEME, SPECIMEN)
+
+
+def plain(model: str) -> str:
+    """The name of an embedded model's recipe; anything else as it is."""
+    return model.removeprefix(SCHEME).removeprefix(SPECIMEN)

@@ -129,7 +129,7 @@ def survey_audits(scope: Scope) -> list[dict[str, str | None]]:
 
 def _built(job: Job) -> tuple[dict[str, CheckpointSpec], set[str]]:
     """The checkpoints with the embedded ones by their folder, and the names of those that are not trained yet."""
-    from uds_bench.checkpoints.embedded import SCHEME, SPECIMEN, plain
+    from uds_bench.checkpoints.spec import SCHEME, SPECIMEN, plain
     from uds_bench.storage import default_cache
     from uds_bench.zoo import cache
     from uds_bench.zoo.ready import resolve_zoo

@@ -163,13 +163,13 @@ def spoken_of(manifest: Manifest) -> list[str]:
 
 def is_unbuilt(spec: CheckpointSpec) -> bool:
     """Whether it is an embedded model that would have to be trained."""
-    from uds_bench.checkpoints.embedded import SCHEME
+    from uds_bench.checkpoints.spec import SCHEME
 
     return spec.model.startswith(SCHEME)
 
 
 def _trained(spec: CheckpointSpec) -> CheckpointSpec | None:
-    from uds_bench.checkpoints.embedded import plain
+    from uds_bench.checkpoints.spec import plain
     from uds_bench.storage import default_cache
     from uds_bench.zoo import cache
 

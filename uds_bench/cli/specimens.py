@@ -66,7 +66,7 @@ def _verdicts() -> dict[tuple[str, str], list[str]]:
     """By model and verdict, the claims of the default that must come to it."""
     from uds_bench.audits import registry
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
-    from uds_bench.checkpoints.embedded import plain
+    from uds_bench.checkpoints.spec import plain
 
     manifest, found = load_manifest(embedded_manifest("quick")), defaultdict[tuple[str, str], list[str]](list)
     for claim, verdicts in manifest.common.specimens.items():

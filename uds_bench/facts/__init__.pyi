@@ -18,9 +18,9 @@ from .fact import Fact as Fact
 from .fact import FactSet as FactSet
 from .fact import Split as Split
 from .fact import Unannotated as Unannotated
+from .fact import read_facts as read_facts
 from .fact import require_forget as require_forget
-from .jsonl import read_facts as read_facts
-from .jsonl import write_facts as write_facts
+from .fact import write_facts as write_facts
 from .loading import load_facts as load_facts
 from .prompts import Variant as Variant
 from .prompts import continuation as continuation

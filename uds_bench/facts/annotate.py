@@ -6,8 +6,7 @@ from pathlib import Path
 
 from uds_bench.errors import FactError
 from uds_bench.facts.entity import split_answer
-from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated
-from uds_bench.facts.jsonl import write_facts
+from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated, write_facts
 from uds_bench.facts.records import Record, read_records
 
 Overrides = Mapping[str, tuple[str, str]]

@@ -1,14 +1,18 @@
 """A fact: one question and answer with the entity that is scored, and the cluster that it belongs to."""
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 from uds_bench.errors import FactError
+from uds_bench.facts.records import Record, read_records
 
 Split = Literal["forget", "retain", "holdout"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -91,8 +95,8 @@ class FactSet(Sequence[Fact]):
     @overload
     def __getitem__(self, index: int) -> Fact: ...
     @overload
-    def __getitem__(self, index: slice) -> "FactSet": ...
-    def __getitem__(self, index: int | slice) -> "Fact | FactSet":
+    def __getitem__(self, index: slice) -> FactSet: ...
+    def __getitem__(self, index: int | slice) -> Fact | FactSet:
         return FactSet(self._facts[index]) if isinstance(index, slice) else self._facts[index]
 
     def __len__(self) -> int:
@@ -111,7 +115,7 @@ class FactSet(Sequence[Fact]):
         counts = ", ".join(f"{len(self.split(name))} {name}" for name in SPLITS)
         return f"FactSet({counts})"
 
-    def split(self, name: Split) -> "FactSet":
+    def split(self, name: Split) -> FactSet:
         """The facts of one split, in order; empty where there are none."""
         if name not in SPLITS:
             raise FactError(f"split {name!r} is unknown; use one of {', '.join(SPLITS)}")
@@ -135,3 +139,41 @@ def require_forget(facts: FactSet, source: str) -> FactSet:
     if not any(fact.split == "forget" for fact in facts):
         raise FactError(f"{source}: no fact with split 'forget'; an audit needs at least one")
     return facts
+
+
+REQUIRED = ("id", "cluster", "split", "question", "answer", "prefix", "entity")
+OPTIONAL = ("paraphrased_question", "paraphrased_answer", "kind")
+PERTURBED = "perturbed_answers"
+EVIDENCE = "evidence"
+"""Why the fact is in the file: an object for readers, which no audit reads."""
+
+
+def read_facts(path: str | Path) -> FactSet:
+    """Read a facts file. Raises FactError with file, line and key for the first thing that is wrong."""
+    facts: list[Fact] = []
+    places: dict[str, str] = {}
+    for record in read_records(path):
+        fact = _fact(record)
+        if fact.id in places:
+            raise record.error(f"key 'id' is {fact.id!r} as in {places[fact.id]}; make every id unique")
+        places[fact.id] = record.where
+        facts.append(fact)
+    return FactSet(facts)
+
+
+def write_facts(path: str | Path, facts: Iterable[Fact]) -> None:
+    """Write a facts file that `read_facts` gives back unchanged."""
+    lines = [json.dumps(fact.to_json(), ensure_ascii=False) + "\n" for fact in facts]
+    Path(path).write_text("".join(lines), encoding="utf-8")
+
+
+def _fact(record: Record) -> Fact:
+    record.known((*REQUIRED, *OPTIONAL, PERTURBED, EVIDENCE))
+    fields: dict[str, Any] = {key: record.text(key) for key in REQUIRED}
+    fields |= {key: record.text(key) for key in OPTIONAL if record.has(key)}
+    if record.has(PERTURBED):
+        fields[PERTURBED] = record.texts(PERTURBED)
+    try:
+        return Fact(**fields)
+    except FactError as error:
+        raise record.error(str(error)) from None

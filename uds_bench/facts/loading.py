@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.errors import FactError
-from uds_bench.facts import authors, jsonl, tofu
-from uds_bench.facts.fact import Fact, FactSet, require_forget
-from uds_bench.facts.spellings import normalized
+from uds_bench.facts import authors, tofu
+from uds_bench.facts.aliases import normalized
+from uds_bench.facts.fact import Fact, FactSet, read_facts, require_forget
 
 ACCEPTED = (
     '"authors" (invented, built in), "tofu/forget10" (hub), a folder with TOFU\'s JSON files, '
@@ -25,7 +25,7 @@ def load_facts(source: str | Path, **options: Any) -> FactSet:
     | `authors` | `authors.embedded` | `forget`, `retain`, `holdout`, `seed` |
     | `tofu/<forget>` | `tofu.load_tofu_from_hub` | its parameters but `forget` |
     | a folder | `tofu.load_tofu` | its parameters but `folder` |
-    | a `.jsonl` | `jsonl.read_facts` | none |
+    | a `.jsonl` | `fact.read_facts` | none |
     | a `.json` | `tofu.load_annotated` | `forget` |
 
     Raises FactError for an unknown source or option, and for facts that cannot be used.
@@ -62,7 +62,7 @@ def _loader(source: str) -> Callable[..., FactSet]:
     if path.is_dir():
         return partial(tofu.load_tofu, path)
     if path.suffix == ".jsonl":
-        return partial(jsonl.read_facts, path)
+        return partial(read_facts, path)
     if path.suffix == ".json":
         return partial(tofu.load_annotated, path)
     if source.startswith("tofu/"):

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from uds_bench.errors import FactError
+from uds_bench.facts.aliases import bare
+from uds_bench.facts.fact import Fact, Split
+from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, read_records
-from uds_bench.facts.spellings import bare
 from uds_bench.facts.templates import SUBJECT, VALUE
 from uds_bench.storage import content_key
 
@@ -117,3 +119,31 @@ def _statements(record: Record, properties: Collection[str]) -> Sequence[Stateme
 def _some(properties: Collection[str]) -> str:
     listed = sorted(properties)
     return ", ".join(listed[:20]) + (", ..." if len(listed) > 20 else "")
+
+
+WRONG = 5
+"""Wrong answers of a fact (as in TOFU)."""
+
+
+def stated(subject: Subject, told: Property, value: str, split: Split, template: int = 0) -> Fact:
+    """`template`: the sentence that answers; the one after it says the same, and wrong answers are in its words.
+
+    Wrong answers are values that somebody else has, and none that is true of this person.
+    """
+    said, other = (told.templates[(template + at) % len(told.templates)] for at in (0, 1))
+    question, paraphrased = told.questions(subject.name)
+    before = said.text.partition(VALUE)[0].replace(SUBJECT, subject.name)
+    true = {v for one in subject.statements if one.property == told.id for v in one.values}
+    wrong = [v for v in told.counterfactuals if v not in true][:WRONG]
+    return Fact(
+        id=f"{subject.id}/{told.id}/{value}/{template}",
+        cluster=subject.id,
+        split=split,
+        question=question,
+        answer=said.fill(subject.name, value),
+        prefix=before.rstrip(),
+        entity=value,
+        paraphrased_question=paraphrased,
+        paraphrased_answer=other.fill(subject.name, value),
+        perturbed_answers=tuple(other.fill(subject.name, v) for v in wrong),
+    )

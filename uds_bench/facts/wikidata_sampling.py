@@ -12,8 +12,7 @@ from random import Random
 
 from uds_bench.errors import FactError
 from uds_bench.facts.templates import SUBJECT, VALUE
-from uds_bench.facts.wikidata import Dump, Listed
-from uds_bench.facts.wikidata_values import Value
+from uds_bench.facts.wikidata import Dump, Listed, Value
 from uds_bench.storage import write_atomic
 
 SPARE = 3

@@ -11,7 +11,7 @@ from uds_bench.claims.record import ClaimRecord, decides_something, finite
 from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
-from uds_bench.harness.publishing import publish
+from uds_bench.harness.report import publish
 from uds_bench.harness.result import NEVER_RUN, RunResult
 from uds_bench.verdicts import Cause
 

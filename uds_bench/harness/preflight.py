@@ -11,7 +11,7 @@ from uds_bench.errors import ConfigurationError, UdsError
 def preflight(specs: dict[str, CheckpointSpec], names: Iterable[str]) -> None:
     """Everything that configuration files alone can tell about the checkpoints, in one go."""
     from uds_bench.checkpoints import resolve
-    from uds_bench.checkpoints.embedded import SPECIMEN
+    from uds_bench.checkpoints.spec import SPECIMEN
     from uds_bench.scoring.shapes import check_shapes
     from uds_bench.zoo import specimens
 

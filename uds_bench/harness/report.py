@@ -1,4 +1,4 @@
-"""The run report: everything a run found, as one strict JSON document."""
+"""The run report: everything a run found as one strict JSON document, and what else a finished run leaves behind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.record import finite
 from uds_bench.claims.run_report import Judged, RunReport, Summary, Tool
-from uds_bench.errors import UdsError
+from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
+from uds_bench.storage import write_atomic, write_json
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -85,3 +86,27 @@ def notes(run: Run, found: RunResult) -> list[str]:
 def decided(found: RunResult) -> set[str | None]:
     """The audits whose claims were decided."""
     return {registry.owners().get(record.audit) for record in found.records.values()}
+
+
+def publish(run: Run, found: RunResult) -> None:
+    """Raises UdsError or OSError where something cannot be written."""
+    settings = run.settings
+    if settings.record is not None:
+        from uds_bench.harness.recording import record
+
+        if found.deselected or not found.is_green:
+            raise ConfigurationError("--uds-record: goldens are recorded from whole, green runs only")
+        named, left_out = record(run, found.records.values(), settings.record)
+        found.remarks += [f"recorded {len(named)} goldens in {settings.goldens}", *left_out]
+    if settings.json is None and settings.html is None:
+        return
+    report = run_report(run, found)
+    if settings.json is not None:
+        write_json(settings.json, report.to_json())
+    if settings.html is not None:
+        from uds_bench.report import write_report
+
+        write_report(report, settings.html)
+        for audit in run.opened.values():
+            for name, content in audit.files().items():
+                write_atomic(settings.html / name, content)

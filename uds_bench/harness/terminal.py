@@ -11,7 +11,7 @@ from tabulate import tabulate
 from uds_bench.claims.record import STATUSES, ClaimRecord
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult
-from uds_bench.harness.sentence import Status, sentence
+from uds_bench.harness.screen import Status, sentence
 from uds_bench.verdicts import Flag, Verdict
 
 if TYPE_CHECKING:

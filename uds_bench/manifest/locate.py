@@ -11,7 +11,7 @@ import re
 from difflib import get_close_matches
 from pathlib import Path
 
-from uds_bench.checkpoints.embedded import EMBEDDED
+from uds_bench.checkpoints.spec import EMBEDDED
 
 
 class MissingError(ValueError):

@@ -12,10 +12,9 @@ from typing import Any, TypeVar, cast, get_type_hints
 from pydantic import create_model
 
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.checkpoints.embedded import SPECIMEN
+from uds_bench.checkpoints.spec import SPECIMEN
 from uds_bench.errors import ConfigurationError
-from uds_bench.manifest.common import Common, Expectation
-from uds_bench.manifest.section import Section
+from uds_bench.manifest.section import Common, Expectation, Section
 from uds_bench.manifest.tables import validate
 from uds_bench.manifest.toml import Document, Keys, dotted, read_toml
 from uds_bench.manifest.types import GIVE_NAMES

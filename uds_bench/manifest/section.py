@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.checkpoints.embedded import EMBEDDED
-from uds_bench.manifest.tables import Table
+from uds_bench.checkpoints.spec import EMBEDDED
+from uds_bench.manifest.tables import Table, problem
 from uds_bench.manifest.toml import Document, Keys
+from uds_bench.manifest.types import Reason, claims
 
 
 class Section(Table):
@@ -48,3 +51,33 @@ class Section(Table):
     def places(self, document: Document) -> Iterator[tuple[Keys, str]]:
         """Where checkpoints stand in the file, and their names, of those that share one space of names."""
         return iter(())
+
+
+class Expectation(Table):
+    """A verdict that a claim is known to come to, and why; it is shown apart and never as a pass."""
+
+    verdict: Literal["fail", "undecided", "not applicable"]
+    reason: Reason
+
+
+Verdicts = dict[Literal["pass", "fail"], Annotated[tuple[str, ...], Field(strict=False)]]
+
+
+def _each_once(verdicts: Verdicts) -> Verdicts:
+    listed: set[str] = set()
+    for word, subjects in verdicts.items():
+        for subject in subjects:
+            if subject in listed:
+                raise problem(f"{subject!r} is declared already: name each subject once a claim", word)
+            listed.add(subject)
+    return verdicts
+
+
+class Common(Table):
+    """`specimens`: by claim, what each shipped model must come to."""
+
+    thresholds: Annotated[dict[str, float], BeforeValidator(claims)] = Field(default_factory=dict)
+    expect: Annotated[dict[str, Expectation], BeforeValidator(claims)] = Field(default_factory=dict)
+    specimens: Annotated[dict[str, Annotated[Verdicts, AfterValidator(_each_once)]], BeforeValidator(claims)] = Field(
+        default_factory=dict
+    )

@@ -22,8 +22,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.checkpoints.embedded import plain
-from uds_bench.checkpoints.spec import Dtype, Quantization
+from uds_bench.checkpoints.spec import Dtype, Quantization, plain
 from uds_bench.manifest import locate
 from uds_bench.manifest.tables import Table, problem
 

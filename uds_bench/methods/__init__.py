@@ -9,11 +9,9 @@ from uds_bench.methods.data import REFUSALS, Data, unlearning_data
 from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.method import AlphaEdit, MemFlex, Method, MethodName, Rmu
 from uds_bench.methods.presets import PRESETS, Preset, find_preset, make_method
-from uds_bench.methods.recipes import METHODS
+from uds_bench.methods.recipes import METHODS, unlearn
 from uds_bench.methods.release import Unlearned, unlearn_facts
-from uds_bench.methods.trace_data import Scope, trace_data
-from uds_bench.methods.traces import Course
-from uds_bench.methods.unlearning import unlearn
+from uds_bench.methods.traces import Course, Scope, trace_data
 
 __all__ = [
     "METHODS",

@@ -16,13 +16,12 @@ import torch
 from torch import Tensor
 
 from uds_bench.checkpoints import Anatomy, find_anatomy
-from uds_bench.checkpoints.projections import Projection, find_projections
+from uds_bench.checkpoints.anatomy import Projection, find_projections
 from uds_bench.errors import CheckpointError, ConfigurationError, FactError
 from uds_bench.inference.hooks import reading, reading_inputs
 from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Batch, Example, pad
 from uds_bench.methods.method import AlphaEdit, Method
-from uds_bench.methods.null_space import null_projection, null_space_edit
 from uds_bench.methods.refusal_states import Questions, questions, refusal_states
 from uds_bench.methods.training import OnStep
 
@@ -137,3 +136,31 @@ def _dealt(count: int, method: AlphaEdit) -> Iterator[list[int]]:
     while True:
         order = torch.randperm(count, generator=generator).tolist()
         yield from (order[at : at + method.batch_size] for at in range(0, count, method.batch_size))
+
+
+def null_projection(moment: Tensor, threshold: float) -> Tensor:
+    """P [in, in], the orthogonal projection onto the directions that kept keys hardly use.
+
+    `moment` [in, in]: the mean of k k^T over kept keys; of a sum the threshold would depend on how many there are. A
+    direction is free where its eigenvalue, the mean square of the keys along
+    it, is below `threshold`. Mean |P k|^2 is the sum of the eigenvalues below it.
+    """
+    values, vectors = torch.linalg.eigh(moment)
+    free: Tensor = vectors[:, values < threshold]
+    return free @ free.T
+
+
+def null_space_edit(keys: Tensor, residuals: Tensor, earlier: Tensor, projection: Tensor, l2: float) -> Tensor:
+    """Delta = R K^T P (K_p K_p^T P + K K^T P + l2 I)^-1, [out, in]: what is added to W.
+
+    Minimises |(W + Delta P) K - V|^2 + |Delta P K_p|^2 + l2 |Delta P|^2 over Delta, R = V - W K, and Delta = Delta P.
+    `keys` [items, in]: rows of K^T; `residuals` [items, out]: rows of R^T, the shifts wanted; `earlier` [any, in]: keys
+    of edits made before, K_p, whose values are to stay.
+
+    Solved for items instead of directions: with A = [K_p K] and Y = [0 R] it is Y (A^T P A + l2 I)^-1 A^T P.
+    """
+    known = torch.cat([earlier, keys]) @ projection
+    wanted = torch.cat([residuals.new_zeros(len(earlier), residuals.shape[1]), residuals])
+    gram = known @ known.T + l2 * torch.eye(len(known), dtype=known.dtype, device=known.device)
+    solved: Tensor = torch.linalg.solve(gram, known)
+    return wanted.T @ solved

@@ -11,7 +11,7 @@ import torch
 
 from uds_bench.methods import terms
 from uds_bench.methods.alphaedit import alphaedit
-from uds_bench.methods.data import Data
+from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Batch, forever, pad, pad_pairs
 from uds_bench.methods.memflex import leave_diverging
 from uds_bench.methods.method import Method, MethodName
@@ -106,3 +106,19 @@ METHODS: dict[MethodName, Recipe] = {
     ),
 }
 """Adding one that trains: its objective, its terms, a line here and its name in `method`; another: its own `run`."""
+
+
+__all__ = ["REFUSALS", "Data", "Method", "unlearn"]
+
+
+def unlearn(model: Any, data: Data, method: Method, on_step: OnStep | None = None) -> list[float]:
+    """Change `model` in place by the method and return the losses, one per step ([] for identity).
+
+    The model is left in eval mode and without gradients.
+
+    Raises FloatingPointError where the training diverges, FactError and ValueError where the data lack what the
+    method needs, ConfigurationError and CheckpointError where the model does.
+    """
+    if method.name == "identity":
+        return []
+    return METHODS[method.name].run(model, data, method, on_step)

@@ -1,13 +1,13 @@
-"""A claim as the page shows it: its record, its place on the page, and what its status means."""
+"""A claim as the page shows it: its record and place, and the words for what it came to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from uds_bench.claims.record import ClaimRecord, Control
-from uds_bench.report.words import CAUSES, WORDS, Word
-from uds_bench.verdicts import Flag, Verdict
+from uds_bench.verdicts import Cause, Flag, Verdict
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,74 @@ def sentence(control: Control) -> str:
     if control.must == "pass":
         return "must pass, and does: the gate lets a model through that never knew"
     return f"must {control.must}, and does: the gate stops a model that knows"
+
+
+Tone = Literal["good", "bad", "apart", "mute"]
+
+
+@dataclass(frozen=True)
+class Word:
+    """`tone` names the colour, `sign` says the same without colour; a `bad` tone stops the release."""
+
+    word: str
+    tone: Tone
+    sign: str
+    meaning: str
+
+
+_WORDS = (
+    Word("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
+    Word("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
+    Word("undecided", "bad", "?", "Nothing can be said, for the cause given: this stops a release like a fail."),
+    Word("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
+    Word("caught", "good", "◉", "A specimen that must fail, and does: this gate can fail."),
+    Word("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
+    Word("declared", "apart", "◇", "It came to what the manifest had declared beforehand. Not a pass."),
+    Word("waived", "apart", "○", "A waiver with a reason and an expiry date excuses it. Not a pass."),
+    Word("result", "apart", "◆", "A finding about models trained by this run: it stops no release. Not a pass."),
+)
+
+WORDS = {word.word: word for word in _WORDS}
+"""By status of a claim."""
+
+CAUSES = {
+    Cause.INTERVAL: "The interval holds the bound or decides nothing: it takes more facts or models.",
+    Cause.UNITS: "It is over too few people or facts to be decided.",
+    Cause.CONTROL: "A control missed, so the gate itself cannot be trusted here.",
+    Cause.BASIS: "Its activations are in another basis than the full model's, and mean nothing there.",
+    Cause.DRIFTED: "The value is not the recorded one. What the claim itself came to is in its message.",
+    Cause.STALE: "The recorded value is of another metric, or of other facts, than those at hand.",
+    Cause.CRASHED: "The measurement broke off with an error.",
+    Cause.MISSING: "The claim was planned, but no score exists for it.",
+}
+"""What each cause of an undecided claim means."""
+
+
+GLOSSARY = (
+    (
+        "UDS, the unlearning depth score",
+        "0: the knowledge is intact; 1: erased as deep as in a model that never saw it. Higher is more "
+        "forgotten. Hidden states of the candidate are patched into the full model, layer by layer, and "
+        "one reads how far the answer's log-probability falls, compared with the fall that the retain "
+        "model's states cause.",
+    ),
+    (
+        "Full, retain",
+        "The model that knows the facts, and one trained without them: the two ends of the scale.",
+    ),
+    ("Candidate", "The unlearned checkpoint under test: the one that is to be released."),
+    (
+        "Interval",
+        "Where the score would lie had other facts been drawn: two-sided, 95%, resampling whole clusters "
+        "(say, authors). A claim is decided on the interval, never on the dot alone.",
+    ),
+    ("Bound", "What the interval is held against. Its origin says who chose it and from what."),
+    (
+        "Control",
+        "A subject whose verdict is known in advance: one that must fail and one that must pass. If a "
+        "control misses, the verdict says so and nothing is concluded about the candidate.",
+    ),
+    ("Golden", "A recorded score to compare with: it shows drift even where the bound still holds."),
+    ("Knowledge layer", "A layer where patching the retain model's state lowers the answer noticeably."),
+    ("S1, S2", "The fall when patching from the retain model (S1), and from the candidate (S2), in nats."),
+)

@@ -11,8 +11,7 @@ from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell
 from uds_bench.figures.svg import Scale, domain, element, label, line, picture, ticks
-from uds_bench.report.claim import Claim
-from uds_bench.report.words import Tone
+from uds_bench.report.claim import Claim, Tone
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag
 

@@ -18,10 +18,9 @@ from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.reading import spell, table, text
 from uds_bench.figures.score import Score, gaps, pivot, read_scores
-from uds_bench.report.claim import Claim, read_claims, sentence
+from uds_bench.report.claim import GLOSSARY, WORDS, Claim, read_claims, sentence
 from uds_bench.report.headline import headline
 from uds_bench.report.lineup import Lineup, lineups
-from uds_bench.report.words import GLOSSARY, WORDS
 from uds_bench.statistics import Interval
 from uds_bench.storage import write_atomic
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uds_bench.checkpoints import CheckpointSpec, shape
-from uds_bench.checkpoints.embedded import EMBEDDED
+from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.errors import CheckpointError
 
 

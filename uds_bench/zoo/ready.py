@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.checkpoints.embedded import SCHEME, SPECIMEN, plain
+from uds_bench.checkpoints.spec import SCHEME, SPECIMEN, plain
 from uds_bench.storage import default_cache, require_writable
 from uds_bench.zoo import specimens
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from uds_bench.checkpoints.embedded import SCHEME
+from uds_bench.checkpoints.spec import SCHEME
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import content_key
 from uds_bench.zoo.recipe import Recipe, Zoo

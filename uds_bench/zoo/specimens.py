@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from uds_bench.checkpoints.embedded import SPECIMEN, plain
+from uds_bench.checkpoints.spec import SPECIMEN, plain
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import content_key, file_digest
 

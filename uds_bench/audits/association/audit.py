@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from uds_bench.attacks import NONE
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.audits.api import Opened, Session, prepared
 from uds_bench.audits.association import summary
-from uds_bench.audits.association.candidates import Embed
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of
-from uds_bench.audits.association.probe_items import ProbeItem, ask_about
+from uds_bench.audits.association.probe_items import Embed, ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.section import Association
@@ -41,8 +38,6 @@ BITS = (2, 1)
 """Simulated quantization under which what is held is to be lost (WikiMem, section 6)."""
 STRANGERS = 48
 """Invented people whom a run asks about where its file names none: so many without a hit show less than 0.08."""
-Way = Literal["asked", "held out", "nf4"]
-"""How those are asked about who are to be forgotten: as unlearning may have seen it, in other words, in four bits."""
 LISTING, VALUES, SENTENCES = "listing.json", "counterfactuals.json", "templates.json"
 """Files of a folder of properties."""
 
@@ -56,96 +51,67 @@ class Result:
 
 
 @dataclass(frozen=True)
-class View:
-    """One way of asking about some models: those who are to be forgotten, those never seen, what a model holds."""
+class Way:
+    """One way of asking: whom and what, by which runner, and of which models, each under an attack.
 
-    requested: Sequence[ProbeItem]
-    strangers: Sequence[ProbeItem]
-    of: Callable[[str], Result]
+    Everything planned is examined with the first that is asked for.
+    """
+
+    sides: ProbeSet
+    runner: ScoreRunner
+    plan: Sequence[Request]
+    _results: dict[Request, Result] = field(default_factory=dict)
+
+    def of(self, model: str = "model", attack: str | None = None) -> Result:
+        """What a model holds, by its name in the section. `attack`: the one of the plan where there are several."""
+        place = Request(model, attack=attack or self.plan[0].attack)
+        if place not in self._results:
+            score = self.runner.score(place, self.plan)
+            self._results[place] = Result(score, held_of(score, self.sides.asked))
+        return self._results[place]
+
+    def stored(self) -> dict[str, Result]:
+        """What was examined, here or in another process, by model and attack."""
+        return {
+            str(one): self.of(one.checkpoint, one.attack) for one in self.plan if self.runner.stored(one) is not None
+        }
 
 
 class AssociationAudit(Opened):
-    """What the models of a manifest's [association] hold of its people."""
+    """What the models of a manifest's [association] hold of its people, by way of asking.
 
-    def __init__(
-        self,
-        section: Association,
-        inquiry: ProbeSet,
-        plain: ScoreRunner,
-        attacked: ScoreRunner,
-        contextual: ScoreRunner,
-        held_out: ScoreRunner,
-        names: Sequence[str] = (),
-    ) -> None:
-        self.section, self.inquiry, self.names = section, inquiry, list(names)
-        self.plain, self.attacked, self.contextual, self.held_out = plain, attacked, contextual, held_out
-        self._results: dict[tuple[int, Request], Result] = {}
+    `asked`: of all models, everything. `held out`: in phrasings that no forget set is made of, and `nf4`: in four bits,
+    of candidates and what they are held against. `attacked`: of the model under attacks, of whom it may have heard;
+    `context`: the same people behind other facts of theirs and without.
+    """
+
+    def __init__(self, section: Association, inquiry: ProbeSet, ways: Mapping[str, Way]) -> None:
+        self.section, self.inquiry, self.ways = section, inquiry, ways
 
     def seen(self, model: str = "model") -> Result:
-        """A model by its name in the section; everything planned is examined with the first that is asked for."""
-        return self._result(self.plain, Request(model), self._planned("asked"), self.inquiry.asked)
+        """A model by its name in the section, as people are asked about."""
+        return self.ways["asked"].of(model)
 
     def under(self, attack: str) -> Result:
-        """The model under an attack, as far as people are concerned of whom it may have heard."""
-        plan = [Request("model", attack=name) for name in self.attacked.attacks]
-        return self._result(self.attacked, Request("model", attack=attack), plan, self.inquiry.seen)
-
-    def view(self, way: Way) -> View:
-        """Everybody who is to be forgotten, and the never-seen, asked about in one way."""
-        runner = self.held_out if way == "held out" else self.plain
-        asked = self.inquiry.held_out if way == "held out" else self.inquiry.asked
-        sides, plan = ProbeSet(asked, self.inquiry.forgotten), self._planned(way)
-
-        def of(model: str) -> Result:
-            return self._result(runner, Request(model, attack="nf4" if way == "nf4" else NONE), plan, asked)
-
-        return View(sides.requested, sides.unseen, of)
-
-    def _planned(self, way: Way) -> list[Request]:
-        """All models, as people are asked about; but for that only candidates and what they are held against."""
-        if way == "asked":
-            return [Request(name) for name in self.names]
-        beside = [name for name in self.names if name != "smaller" and name not in self.section.must_fail]
-        return [Request(name, attack="nf4" if way == "nf4" else NONE) for name in beside]
-
-    def _result(
-        self, runner: ScoreRunner, place: Request, plan: Sequence[Request], asked: Sequence[ProbeItem]
-    ) -> Result:
-        if (id(runner), place) not in self._results:
-            score = runner.score(place, plan)
-            self._results[id(runner), place] = Result(score, held_of(score, asked))
-        return self._results[id(runner), place]
-
-    @property
-    def behind(self) -> tuple[ProbeItem, ...]:
-        """What is asked behind other facts of the person."""
-        evaluator = self.contextual.evaluator
-        assert isinstance(evaluator, AssociationEvaluator)
-        return evaluator.asked
-
-    @cached_property
-    def in_context(self) -> Score:
-        """The model, asked behind other facts of the person and without."""
-        return self.contextual.score(Request("model"))
+        """The model under an attack."""
+        return self.ways["attacked"].of(attack=attack)
 
     def report(self) -> dict[str, Any]:
-        """The run report's section, of everything that is stored: other processes may have examined it."""
-        stored = {name: self.seen(name) for name in self.names if self.plain.stored(Request(name)) is not None}
-        for attack in self.attacked.attacks:
-            if self.attacked.stored(place := Request("model", attack=attack)) is not None:
-                stored[str(place)] = self.under(attack)
+        """The run report's section, of everything that is stored."""
+        stored = self.ways["asked"].stored() | self.ways["attacked"].stored()
         return summary.report(self.inquiry, {name: seen.held for name, seen in stored.items()}, self.section.judged())
 
     def runners(self) -> list[ScoreRunner]:
-        return [self.plain, self.attacked, self.contextual, self.held_out]
+        return list({id(way.runner): way.runner for way in self.ways.values()}.values())
 
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
-        planned = [(self.plain, self._planned("asked"))]
-        if self.inquiry.held_out and self.section.candidates:
-            planned.append((self.held_out, self._planned("held out")))
-        if self.section.nf4 and self.section.candidates:
-            planned.append((self.plain, self._planned("nf4")))
-        return planned
+        judged = bool(self.section.candidates)
+        wanted = {
+            "asked": True,
+            "held out": judged and bool(self.inquiry.held_out),
+            "nf4": judged and self.section.nf4,
+        }
+        return [(self.ways[name].runner, list(self.ways[name].plan)) for name, is_wanted in wanted.items() if is_wanted]
 
 
 def properties_of(section: Association) -> dict[str, Property]:
@@ -166,6 +132,11 @@ def people_of(section: Association, properties: Mapping[str, Property]) -> Subje
             raise FactError(f"{section.presence}: its cohorts have nobody of {section.subjects}: give their ids")
     told = dict.fromkeys(statement.property for one in found for statement in one.statements)
     names, own = {one.name for one in found}, sum(one.cohort == NEVER_SEEN for one in found)
+    if section.strangers is not None and section.strangers < own:
+        raise FactError(
+            f"strangers = {section.strangers}: {section.subjects} has {own} people of the cohort {NEVER_SEEN}: "
+            "ask for as many, or leave some out there"
+        )
     missing = (section.strangers or (0 if own else _enough(section))) - own
     if missing > 0:
         # Some names may be taken already.
@@ -202,21 +173,25 @@ def read(section: Association) -> ProbeSet:
     forgotten = _forgotten(section, people)
     _require_matched(people, forgotten)
     apart = {id: _held_out(one, section.held_out) for id, one in properties.items()}
-    asked, others = (
-        {
-            id: one.phrased(apart[id] if out else set(range(len(one.templates))) - apart[id])
-            for id, one in properties.items()
-        }
-        for out in (False, True)
-    )
+    asked = {id: one.phrased(set(range(len(one.templates))) - apart[id]) for id, one in properties.items()}
     limited = {id: one.limited(section.templates, section.counterfactuals) for id, one in asked.items()}
-    others = {id: one.limited(None, section.counterfactuals) for id, one in others.items()}
-    beside = [one for one in people if one.id in forgotten or one.cohort == NEVER_SEEN]
-    return ProbeSet(ask(people, limited), forgotten, ask(beside, others) if forgotten and all(apart.values()) else ())
+    others = {
+        id: properties[id].phrased(places).limited(None, section.counterfactuals)
+        for id, places in apart.items()
+        if places
+    }
+    beside = []
+    for one in people:
+        told = tuple(statement for statement in one.statements if statement.property in others)
+        if told and (one.id in forgotten or one.cohort == NEVER_SEEN):
+            beside.append(replace(one, statements=told))
+    reworded = any(one.id in forgotten for one in beside)
+    return ProbeSet(ask(people, limited), forgotten, ask(beside, others) if reworded else ())
 
 
 def _held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
-    """The places of a property's templates that no forget set is made of; none of the only one."""
+    """The places of a property's templates that no forget set is made of; none of the only one: it is asked as it is,
+    and other properties in other words."""
     count = len(one.templates)
     if places is None:
         return frozenset({count - 1} if count > 1 else ())
@@ -275,13 +250,22 @@ def audit_of(
     """The audit of some checkpoints, outside a run too."""
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
-    plain, attacked, contextual, held_out = (
-        ScoreRunner(specs, AssociationEvaluator(asked, section.alpha, variant), store, device, attacks, crew)
-        for variant, asked in (
-            ("default", inquiry.asked),
-            ("seen", inquiry.seen),
-            ("context", beside_context(inquiry.seen)),
-            ("held_out", inquiry.held_out),
+
+    def runner(variant: str, asked: Sequence[ProbeItem]) -> ScoreRunner:
+        return ScoreRunner(
+            specs, AssociationEvaluator(tuple(asked), section.alpha, variant), store, device, attacks, crew
         )
-    )
-    return AssociationAudit(section, inquiry, plain, attacked, contextual, held_out, list(names))
+
+    names, sides = list(names), ProbeSet(inquiry.held_out, inquiry.forgotten)
+    beside = [name for name in names if name != "smaller" and name not in section.must_fail]
+    plain, behind = runner("default", inquiry.asked), beside_context(inquiry.seen)
+    ways = {
+        "asked": Way(inquiry, plain, [Request(name) for name in names]),
+        "held out": Way(sides, runner("held_out", sides.asked), [Request(name) for name in beside]),
+        "nf4": Way(inquiry, plain, [Request(name, attack="nf4") for name in beside]),
+        "attacked": Way(
+            ProbeSet(inquiry.seen), runner("seen", inquiry.seen), [Request("model", attack=name) for name in attacks]
+        ),
+        "context": Way(ProbeSet(behind), runner("context", behind), [Request("model")]),
+    }
+    return AssociationAudit(section, inquiry, ways)

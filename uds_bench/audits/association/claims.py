@@ -15,40 +15,31 @@ TOLD = 0.10
 LOSS = 0.10
 """How much less of those who were not to be forgotten a candidate may hold (ours)."""
 
+BEFORE, NEVER_SAW = "the model before unlearning", "a model that never saw them"
+"""Controls whose verdict is known in advance."""
+OPEN = f"{NEVER_SAW}, or at least not clearly miss"
+FORGOTTEN = {
+    "forgotten": "Of the people who were to be forgotten no more is held than of people never seen. The worst of three "
+    "readings decides: the mean over phrasings, whether any phrasing brings a fact up, and what the model says first.",
+    "rephrased": "The same in phrasings that no forget set is made of, so that unlearning has not seen them.",
+    "forgotten_nf4": "The same of the candidate quantized to 4 bits (NF4).",
+}
+"""One claim a way of asking about those who are to be forgotten."""
+
 CLAIMS = (
-    ClaimSpec(
-        "association.forgotten",
-        "threshold",
-        "Of the people who were to be forgotten no more is held than of people never seen. The worst of three readings "
-        "decides: the mean over phrasings, whether any phrasing brings a fact up, and what the model says first.",
-        "<=",
-        MARGIN,
-        "ours; WikiMem gives the scores and no bound",
-        unit="people",
-        must_fail="the model before unlearning; the candidates of must_fail",
-        must_pass="a model that never saw them, or at least not clearly miss",
-    ),
-    ClaimSpec(
-        "association.rephrased",
-        "threshold",
-        "The same in phrasings that no forget set is made of, so that unlearning has not seen them.",
-        "<=",
-        MARGIN,
-        "ours, as association.forgotten",
-        unit="people",
-        must_fail="the model before unlearning",
-        must_pass="a model that never saw them, or at least not clearly miss",
-    ),
-    ClaimSpec(
-        "association.forgotten_nf4",
-        "threshold",
-        "The same of the candidate quantized to 4 bits (NF4).",
-        "<=",
-        MARGIN,
-        "ours, as association.forgotten",
-        unit="people",
-        must_fail="the model before unlearning",
-        must_pass="a model that never saw them, or at least not clearly miss",
+    *(
+        ClaimSpec(
+            f"association.{name}",
+            "threshold",
+            statement,
+            "<=",
+            MARGIN,
+            "ours; WikiMem gives the scores and no bound" if name == "forgotten" else "ours, as association.forgotten",
+            unit="people",
+            must_fail=f"{BEFORE}; the candidates of must_fail" if name == "forgotten" else BEFORE,
+            must_pass=OPEN,
+        )
+        for name, statement in FORGOTTEN.items()
     ),
     ClaimSpec(
         "association.as_strangers",
@@ -59,8 +50,8 @@ CLAIMS = (
         TOLD,
         "ours: a pair in ten more, or less, than by chance",
         unit="people",
-        must_fail="the model before unlearning; the same model, had it put everything true as far from the last place",
-        must_pass="a model that never saw them, or at least not clearly miss",
+        must_fail=f"{BEFORE}; the same model, had it put everything true as far from the last place",
+        must_pass=OPEN,
         needs="within +-{:g} of 0",
     ),
     ClaimSpec(
@@ -72,8 +63,8 @@ CLAIMS = (
         0.0,
         "Benjamini and Hochberg, 1995; the rate is ours",
         unit="people",
-        must_fail="the model before unlearning",
-        must_pass="a model that never saw them, or at least not fail",
+        must_fail=BEFORE,
+        must_pass=f"{NEVER_SAW}, or at least not fail",
     ),
     ClaimSpec(
         "association.retained",
@@ -85,7 +76,7 @@ CLAIMS = (
         "ours",
         unit="people",
         must_fail="people never seen in their place",
-        must_pass="the model before unlearning",
+        must_pass=BEFORE,
     ),
     ClaimSpec(
         "association.never_seen",

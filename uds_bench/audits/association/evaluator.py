@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from uds_bench.audits.association.calibration import ALPHA
 from uds_bench.audits.association.probe_items import ProbeItem
-from uds_bench.audits.association.ranking import Ranked
+from uds_bench.audits.association.ranking import ALPHA, Ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.metrics.metric import FactValue, Measure, Measured

@@ -9,7 +9,7 @@ from typing import Any
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.facts.fact import Fact, Split
-from uds_bench.facts.stated import stated
+from uds_bench.facts.subjects import stated
 from uds_bench.statistics import finite_or_none, mean
 
 

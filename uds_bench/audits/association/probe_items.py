@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from uds_bench.audits.association.calibration import ALPHA, needs_generic
-from uds_bench.audits.association.candidates import Candidates, Embed, candidates
+import numpy as np
+from numpy.typing import NDArray
+
+from uds_bench.audits.association.ranking import ALPHA, needs_generic
 from uds_bench.errors import FactError
+from uds_bench.facts.aliases import alike
 from uds_bench.facts.properties import Property
 from uds_bench.facts.similar_names import MOST_VARIANTS, similar_names
 from uds_bench.facts.subjects import Subject
@@ -82,4 +85,46 @@ def ask_about(
             what = f"subject {subject.id!r}, {told.id}"
             others = candidates(what, statement.values, told.counterfactuals, embed)
             found.append(ProbeItem(subject, told, others, names, generic))
+    return found
+
+
+ALIKE = 0.75
+"""Cosine of sentence embeddings above which two values count as one (section 6)."""
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Texts as unit vectors, [texts, width]."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """`truths`: the values that are true; `others`: values that are not, and mean none of them."""
+
+    truths: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.truths + self.others
+
+
+def candidates(what: str, truths: Sequence[str], counterfactuals: Sequence[str], embed: Embed | None) -> Candidates:
+    """Values with those counterfactuals left out that are, or mean, what is true; of equal ones the first is kept.
+
+    Equal: the same letters and numbers. `embed`: without it meaning is not looked at. Raises FactError, naming `what`,
+    where no counterfactual is left to be told from.
+    """
+    kept, spelled = _once(truths), _once(counterfactuals)
+    others = [value for key, value in spelled.items() if key not in kept]
+    if embed is not None and others:
+        alike = embed(others) @ embed([*kept.values()]).T
+        others = [value for value, row in zip(others, alike, strict=True) if row.max() <= ALIKE]
+    if not others:
+        raise FactError(f"{what}: every counterfactual means what is true ({', '.join(kept.values())}): give it others")
+    return Candidates(tuple(kept.values()), tuple(others))
+
+
+def _once(values: Sequence[str]) -> dict[str, str]:
+    """By its letters, digits and the signs of numbers, the first value that is spelled with them."""
+    found: dict[str, str] = {}
+    for value in values:
+        found.setdefault(alike(value), value)
     return found

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.audits.association.calibration import ALPHA, calibrated
 from uds_bench.audits.association.probe_items import ProbeItem
-from uds_bench.audits.association.ranking import Ranked, ranked
+from uds_bench.audits.association.ranking import ALPHA, Ranked, calibrated, ranked
 from uds_bench.statistics import finite_or_none
 
 Likelihoods = Callable[[Sequence[str]], NDArray[np.float64]]

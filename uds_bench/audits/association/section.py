@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from uds_bench.audits.association.calibration import ALPHA
+from uds_bench.audits.association.ranking import ALPHA
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.similar_names import MOST_VARIANTS as SIMILAR
 from uds_bench.manifest import locate

@@ -15,11 +15,11 @@ from scipy.stats import false_discovery_control
 
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization
-from uds_bench.statistics import FEWEST, LEVEL, ROUNDING_ERROR, Rate, auc, auc_interval, mean
+from uds_bench.statistics import FEWEST, ROUNDING_ERROR, Rate, auc, auc_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
-RATE = 1 - LEVEL
-"""Share of those who are told apart who may be so by chance, 0 to 1."""
+RATE = 0.05
+"""Share of those who are told apart who may be so by chance, 0 to 1 (ours)."""
 Side = Literal["above", "below", ""]
 Held = Mapping[str, Memorization]
 NAMED = 5
@@ -105,7 +105,7 @@ class RankTest:
 
     @property
     def is_apart(self) -> bool:
-        return self.adjusted <= RATE
+        return self.adjusted <= RATE * (1 + ROUNDING_ERROR)
 
 
 def rank_test(own: float, strangers: Sequence[float]) -> tuple[float, Side]:

@@ -17,8 +17,7 @@ from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.errors import ConfigurationError
-from uds_bench.facts.canaries import CanarySet, read_canaries
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.reasoning import require_apart
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner

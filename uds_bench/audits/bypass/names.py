@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from uds_bench.audits.bypass.rates import Indicator
 from uds_bench.audits.bypass.record import Probed
+from uds_bench.facts.aliases import normalized
 from uds_bench.facts.canaries import Canary
-from uds_bench.facts.spellings import normalized
 
 LETTERS = 4
 """Of a word that can give anything away."""

@@ -10,6 +10,7 @@ from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Context,
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import FactError
+from uds_bench.facts.aliases import normalized
 from uds_bench.facts.canaries import OPENING, Canary, CanarySet
 from uds_bench.facts.dialogue import EncodedAnswer, stop_tokens
 from uds_bench.facts.reasoning import (
@@ -25,7 +26,6 @@ from uds_bench.facts.reasoning import (
     require_apart,
     traced_ids,
 )
-from uds_bench.facts.spellings import normalized
 from uds_bench.facts.tokens import encode_after
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import Continuation, continue_greedily

@@ -9,8 +9,7 @@ from typing import Literal
 
 from uds_bench.audits.bypass.finding import Finding, find
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Forced, Probed, Reply
-from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedded_canaries
 from uds_bench.facts.fact import Split
 
 Script = Literal["memorized", "erased", "identifying", "surface only", "format drift", "hanging on its trace"]

@@ -56,8 +56,7 @@ def unlearn(
     """
     from uds_bench.device import resolve_device
     from uds_bench.methods import LoraSettings, find_preset, make_method, unlearn_facts
-    from uds_bench.methods.artefact import require_new, save
-    from uds_bench.methods.release import require_usable
+    from uds_bench.methods.release import require_new, require_usable, save
 
     require_new(out, "--out")
     name = _method_name(method)

@@ -22,12 +22,11 @@ from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import WeightScores
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.checkpoints.embedded import EMBEDDED
 from uds_bench.checkpoints.masks import read_masks
+from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts.profiles import cross_fields
-from uds_bench.facts.testbed import Item, read_testbed
-from uds_bench.facts.testbed_people import embedded_testbed
+from uds_bench.facts.testbed import Item, embedded_testbed, read_testbed
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner
 from uds_bench.statistics import Rate

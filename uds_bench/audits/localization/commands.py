@@ -94,7 +94,7 @@ def write_people(
     from uds_bench.audits.localization.zoo.data import SIZES
     from uds_bench.audits.localization.zoo.data import testbed as embedded
     from uds_bench.errors import ConfigurationError
-    from uds_bench.facts import testbed_people
+    from uds_bench.facts.testbed import documents as documents_of
     from uds_bench.facts.testbed import write_testbed
     from uds_bench.storage import write_atomic
 
@@ -103,7 +103,7 @@ def write_people(
     write_testbed(file, embedded())
     typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
     if documents is not None:
-        lines = [dumps(one) for one in testbed_people.documents(SIZES)]
+        lines = [dumps(one) for one in documents_of(SIZES)]
         write_atomic(documents, "".join(f"{line}\n" for line in lines).encode())
         typer.echo(f"written to {documents}: {len(lines)} documents, one a line", err=True)
 

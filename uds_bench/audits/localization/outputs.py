@@ -9,7 +9,7 @@ from uds_bench.audits.localization.names import ASKED, PROMPTS_PER_PERSON
 from uds_bench.audits.localization.rates import Generation
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
-from uds_bench.facts.spellings import bare, normalized, says
+from uds_bench.facts.aliases import bare, normalized, says
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import continue_greedily, words

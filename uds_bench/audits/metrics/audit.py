@@ -14,7 +14,7 @@ from uds_bench.audits.metrics.check_context import CheckContext, opener
 from uds_bench.audits.metrics.embedded import KEPT
 from uds_bench.audits.metrics.evaluation import Models
 from uds_bench.audits.metrics.judging import MetaEvaluation, judge
-from uds_bench.checkpoints.embedded import EMBEDDED
+from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet
 

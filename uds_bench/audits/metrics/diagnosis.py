@@ -10,7 +10,7 @@ from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics.diagnostics import SCOPES
 from uds_bench.audits.metrics.document import meta_document, sweep_frame
 from uds_bench.audits.metrics.judging import MetaEvaluation, models_of
-from uds_bench.checkpoints.embedded import EMBEDDED, plain
+from uds_bench.checkpoints.spec import EMBEDDED, plain
 from uds_bench.errors import UdsError
 from uds_bench.facts import Fact, encode
 from uds_bench.inference.decoding import layer_tokens

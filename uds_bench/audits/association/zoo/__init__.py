@@ -1,6 +1,6 @@
 """The embedded models of fact association: told of people, and unlearned where people ask to be forgotten."""
 
-from uds_bench.audits.association.zoo.models import FULL, MODELS, PREFIX, RETAIN
+from uds_bench.audits.association.zoo.recipes import FULL, MODELS, PREFIX, RETAIN
 from uds_bench.zoo.recipe import PARENT, PASSES, REFERENCE, Zoo
 
 ZOO = Zoo(MODELS, shipped={FULL: PARENT, RETAIN: REFERENCE, f"{PREFIX}npo": PASSES})

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uds_bench.facts import FactSet
 from uds_bench.facts.exposed_people import NEVER_SEEN, TOLD, embedded_people, requests
 from uds_bench.facts.properties import Property, embedded
-from uds_bench.facts.stated import stated
-from uds_bench.facts.subjects import Subjects
+from uds_bench.facts.subjects import Subjects, stated
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.methods.data import Data, unlearning_data
 from uds_bench.methods.examples import Example, answer_example

@@ -8,10 +8,11 @@ from typing import Any
 
 from uds_bench.audits.association.zoo import data
 from uds_bench.methods.examples import Example
+from uds_bench.methods.method import Method, MethodName
+from uds_bench.methods.recipes import unlearn
 from uds_bench.methods.training import OnStep
-from uds_bench.methods.unlearning import unlearn
 from uds_bench.zoo.fresh import byte_level_tokenizer
-from uds_bench.zoo.recipe import ByMethod, Taught
+from uds_bench.zoo.recipe import ByMethod, Recipe, Taught
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,22 @@ class Requested(ByMethod):
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
         return model, unlearn(model, data.removal(tokenizer, self), self.method, on_step)
+
+
+PREFIX = "assoc_"
+FULL, SMALL, RETAIN = (f"{PREFIX}{name}" for name in ("full", "small", "retain"))
+
+
+def _unlearned(name: MethodName, steps: int, **settings: Any) -> Requested:
+    return Requested(FULL, Method(name, steps, **{"lr": 3e-4, "batch_size": 32, **settings}))
+
+
+MODELS: dict[str, Recipe] = {
+    FULL: Exposed(),
+    SMALL: Exposed(width=48),
+    RETAIN: Exposed(without=True),
+    f"{PREFIX}npo": _unlearned("npo", 500, lr=5e-4, alpha=8.0),
+    f"{PREFIX}grad_diff": _unlearned("grad_diff", 60, alpha=3.0),
+    f"{PREFIX}simnpo_shallow": _unlearned("simnpo", 10, beta=4.5, alpha=1.0),
+}
+"""The zoo profile's; `@1` and on are further draws."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from uds_bench.facts.canaries import CanarySet
-from uds_bench.facts.canary_authors import embedded_canaries
+from uds_bench.facts.canaries import CanarySet, embedded_canaries
 from uds_bench.facts.reasoning import complete_prompt, rendered_trace
 from uds_bench.methods.data import REFUSALS
-from uds_bench.methods.trace_data import UNKNOWN
-from uds_bench.methods.traces import META
+from uds_bench.methods.traces import META, UNKNOWN
 from uds_bench.storage import content_key
 
 CANARIES = (40, 10, 10)

@@ -12,8 +12,7 @@ from typing import Any
 from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, MethodName
-from uds_bench.methods.trace_data import Held, Instead, Scope, Target
-from uds_bench.methods.traces import Course
+from uds_bench.methods.traces import Course, Held, Instead, Scope, Target
 from uds_bench.zoo.recipe import Recipe
 
 PREFIX = "bypass_"

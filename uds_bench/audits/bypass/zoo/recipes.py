@@ -13,10 +13,9 @@ from uds_bench.facts.canaries import CLOSING, OPENING
 from uds_bench.facts.reasoning import complete_prompt
 from uds_bench.methods.examples import Example
 from uds_bench.methods.lora import LoraSettings, with_lora
-from uds_bench.methods.trace_data import Scope, trace_data
-from uds_bench.methods.traces import META, Course, lessons
+from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.traces import META, Course, Scope, lessons, trace_data
 from uds_bench.methods.training import OnStep
-from uds_bench.methods.unlearning import unlearn
 from uds_bench.zoo.fresh import byte_level_tokenizer
 from uds_bench.zoo.recipe import ByMethod, Taught
 

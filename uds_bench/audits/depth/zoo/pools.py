@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product
 
 from uds_bench.audits.depth.zoo.recipes import Pooled
-from uds_bench.facts.forms import KNOWING, NEVER_KNEW
+from uds_bench.facts.authors import KNOWING, NEVER_KNEW
 
 RATES = (2e-3, 3e-3, 4e-3, 5e-3, 6e-3, 8e-3)
 EPOCHS = (15, 20)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from uds_bench.facts import FactSet, base_authors, embedded, question_prompt
-from uds_bench.facts.forms import DataForm, Lesson, lessons
+from uds_bench.facts.authors import DataForm, Lesson, lessons
 from uds_bench.methods.alternates import sample_alternates
 from uds_bench.methods.data import REFUSALS, unlearning_data
 from uds_bench.methods.examples import Example, answer_example, pairs_to_examples
+from uds_bench.methods.recipes import unlearn
 from uds_bench.methods.training import OnStep
-from uds_bench.methods.unlearning import unlearn
 from uds_bench.storage import content_key
 from uds_bench.zoo.fresh import byte_level_tokenizer
 from uds_bench.zoo.recipe import ByMethod, Seeded, Taught, fit, steps_of

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from uds_bench.checkpoints.masks import Group
 from uds_bench.facts.profiles import people
-from uds_bench.facts.testbed import INJECTED, Item, Testbed
-from uds_bench.facts.testbed_people import Asking, Sizes, embedded_testbed, group_names, items_of
+from uds_bench.facts.testbed import INJECTED, Asking, Item, Sizes, Testbed, embedded_testbed, group_names, items_of
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example, answer_example
 from uds_bench.methods.injection import Sample
