@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uds_bench.statistics import auc, auc_interval, auc_resamples
+from uds_bench.statistics import auc, auc_interval, auc_resamples, drawn
 
 SIDE = st.lists(st.tuples(st.integers(-4, 4).map(float), st.sampled_from("abcd")), min_size=1, max_size=12)
 
@@ -136,6 +136,17 @@ def test_the_same_clusters_are_drawn_for_every_model() -> None:
     shifted = auc_resamples(own + 0.3, other, clusters, clusters, 500)
     assert (shifted >= one).all()
     assert np.corrcoef(one, shifted)[0, 1] > 0.9
+
+
+def test_draws_are_their_seeds_and_no_memory() -> None:
+    """Another process, which remembers none, must draw the same: a cache would hide draws without a seed."""
+    first = [side.copy() for side in drawn((7, 9), 50, 3)]
+    drawn.cache_clear()
+    again, other = drawn((7, 9), 50, 3), drawn((7, 9), 50, 4)
+    for one, same, unlike in zip(first, again, other, strict=True):
+        np.testing.assert_array_equal(one, same)
+        assert (one != unlike).any()
+        assert not same.flags.writeable
 
 
 @pytest.mark.parametrize("sides", [([], [1.0]), ([1.0], []), ([math.nan], [1.0])])
