@@ -304,9 +304,6 @@ def test_a_wider_level_is_a_wider_interval(seed: int) -> None:
     assert wide.low <= narrow.low <= narrow.high <= wide.high
 
 
-# ---- Wilson
-
-
 # ---- harmonic mean
 
 

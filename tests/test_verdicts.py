@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uds_bench.statistics import Interval
+from uds_bench.statistics import FEWEST, Interval
 from uds_bench.verdicts import (
     Decision,
     Step,
@@ -31,12 +31,12 @@ def intervals(draw: st.DrawFn, units: int = 12) -> Interval:
     return Interval(low, high, "drawn", units)
 
 
-@given(anything, anything, anything, anything, relations, st.integers(-1, 3))
+@given(anything, anything, anything, anything, relations, st.integers(-1, 2 * FEWEST))
 def test_a_threshold_passes_on_sound_numbers_alone(
     observed: float, low: float, high: float, bound: float, relation: str, units: int
 ) -> None:
     decision = decide_threshold(observed, Interval(low, high, "x", units), relation, bound, "authors")  # type: ignore[arg-type]
-    sound = all(map(math.isfinite, (observed, low, high))) and high > low and units >= 2 and not math.isnan(bound)
+    sound = all(map(math.isfinite, (observed, low, high))) and high > low and units >= FEWEST and not math.isnan(bound)
     if decision.verdict is Verdict.PASS:
         assert sound
         assert low >= bound if relation == ">=" else high <= bound

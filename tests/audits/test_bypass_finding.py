@@ -338,6 +338,8 @@ def test_every_author_is_searched_for() -> None:
     reply = Reply("It was Red Ida, they say.", True)
     probed = replace(scripted(CANARIES, "erased")[0][1], replies={"auto": reply}, qa={})
     assert gives_away(secrets)(read[0], probed)
+    alike = replace(probed, replies={"auto": Reply("It was R\u0435d Id\u0430, they say.", True)})
+    assert gives_away(secrets)(read[0], alike), "Cyrillic letters that look the same hide no name"
     assert not gives_away(secrets)(read[1], probed)
 
 

@@ -11,16 +11,17 @@ from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.claims import CLAIMS
 from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.record import Reply
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
-from uds_bench.facts.topology import embedded
+from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.retrieval.settings import FALLBACKS, RetrieverSettings
 
-LEAKAGE = 0.01
-"""Bound of `lmlm.leakage`."""
+BOUNDS = {spec.id: spec.bound for spec in CLAIMS}
+LEAKAGE = BOUNDS["lmlm.leakage"]
 
 
 def saying(tell: Callable[[Judged], str]) -> list[Judged]:
@@ -77,8 +78,10 @@ def test_a_threshold_that_finds_nothing_is_seen_where_the_best_row_is_taken() ->
         assert rates.baseline(judged).value == 1
         found[fallback] = rates.residual(judged).interval
     hidden, seen = (found[fallback] for fallback in FALLBACKS)
-    assert hidden.high < 0.25, "passes lmlm.residual.noise"
+    print(f"left by `unknown` {hidden.low:.3f} to {hidden.high:.3f}, by the best row {seen.low:.3f} to {seen.high:.3f}")
+    assert hidden.high < BOUNDS["lmlm.residual.noise"], "passes"
     assert seen.low > hidden.high, "lmlm.residual_anyway has what the other does not"
+    assert seen.high < BOUNDS["lmlm.residual_anyway.noise"], "still open: it passes too"
 
 
 def test_a_large_residual_is_not_excused_by_chance() -> None:
@@ -86,7 +89,7 @@ def test_a_large_residual_is_not_excused_by_chance() -> None:
     base = [replace(one, chance=0.5) for one in perfectly("base")]
     forged = controls.nothing_deleted(with_reply(base, range(0, len(base), 2), full=Reply("")), "base")
     assert rates.residual(forged, above_chance=False).value == pytest.approx(0.5, abs=0.01)
-    assert rates.residual(forged).interval.low > 0.15, "above the bound of base, alias and collision"
+    assert rates.residual(forged).interval.low > max(BOUNDS[f"lmlm.residual.{one}"] for one in TOPOLOGIES)
 
 
 def test_letters_said_apart_still_get_through() -> None:

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.audit import check_masks
+from uds_bench.audits.localization.claims import CLAIMS
 from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, PUBLISHED
 from uds_bench.audits.localization.reading import Lineup
@@ -22,8 +23,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.zoo import specimens
 
 Weights = dict[str, torch.Tensor]
-NEEDED = 0.5
-"""What `localization.weighed` needs."""
+NEEDED = next(spec.bound for spec in CLAIMS if spec.id == "localization.weighed")
 
 
 def read(name: str) -> Weights:
@@ -98,9 +98,9 @@ def test_masks_whose_roles_are_exchanged_are_refused(tmp_path: Path, masks: Mask
     write_masks(Masks(words, turned), tmp_path / "turned.safetensors")
     paths = {name: {"model": str(tmp_path / name)} for name in ("pretrained", "injected", "refusing")}
     candidates = {"refusing": paths.pop("refusing")}
-    for file, message in ((tmp_path / "turned.safetensors", "has the role retain, and its people the part forget"),):
-        with pytest.raises(ConfigurationError, match=message):
-            check_masks(Localization.model_validate({**paths, "masks": str(file), "candidates": candidates}))
+    turned_file = str(tmp_path / "turned.safetensors")
+    with pytest.raises(ConfigurationError, match="has the role retain, and its people the part forget"):
+        check_masks(Localization.model_validate({**paths, "masks": turned_file, "candidates": candidates}))
     right = str(tmp_path / "injected" / MASKS)
     check_masks(Localization.model_validate({**paths, "masks": right, "candidates": candidates}))
 

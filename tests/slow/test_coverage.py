@@ -10,7 +10,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from uds_bench.statistics import Interval, apart_interval, auc_interval, cluster_interval, paired_interval
+from uds_bench.statistics import (
+    Interval,
+    apart_interval,
+    auc_interval,
+    between_percentiles,
+    cluster_interval,
+    paired_interval,
+)
 
 pytestmark = pytest.mark.slow
 RUNS = 1000
@@ -103,6 +110,13 @@ def of_an_auc(apart: float) -> Callable[[Draw, int], tuple[Interval, float]]:
     return drawn
 
 
+def by_percentiles(rng: Draw, people: int) -> tuple[Interval, float]:
+    """A share of .95 by the percentile bootstrap: the baseline."""
+    means = shares(rng, people, 0.95).mean(1)
+    drawn = means[rng.integers(0, people, (2000, people))].mean(1)
+    return between_percentiles(drawn, "percentile bootstrap", people), truth(shares, 0.95)
+
+
 @dataclass(frozen=True)
 class Case:
     drawn: Callable[[Draw, int], tuple[Interval, float]]
@@ -153,3 +167,12 @@ def test_an_interval_holds_the_truth(name: str) -> None:
         assert holds > 0.97 + NOISE, "no longer wide: strike it from the list"
     elif exact < 0.1:  # an exact one holds at least as often as is said, and of few people more often
         assert holds <= 0.97 + NOISE
+
+
+def test_the_percentile_bootstrap_holds_it_too_seldom() -> None:
+    """The baseline, which these intervals took the place of."""
+    rng = np.random.default_rng(0)
+    found = [by_percentiles(rng, 15) for _ in range(RUNS)]
+    holds = np.mean([one.low <= value <= one.high for one, value in found])
+    print(f"a share of 0.95, 15 people, by percentiles: holds {holds:.3f}")
+    assert holds < 0.93 - NOISE

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
-from scipy.special import betaincinv
+from scipy.stats import binomtest
 
 from uds_bench.audits.bypass.zoo.data import alternates, canaries
 from uds_bench.audits.bypass.zoo.recipes import Reasoner
@@ -153,12 +153,6 @@ def judge_and_keep(audit: str, draw: int, folder: Path, place: Path) -> None:
             file.write("".join(f"{line}\n" for line in lines))
 
 
-def exact(count: int, of: int) -> tuple[float, float]:
-    """Clopper and Pearson's interval, 95%, of a share."""
-    low = float(betaincinv(count, of - count + 1, 0.025)) if count else 0.0
-    return low, float(betaincinv(count + 1, of - count, 0.975)) if count < of else 1.0
-
-
 def shares(found: list[Verdict]) -> dict[tuple[str, str], Share]:
     """By claim and kind of model."""
     said: dict[tuple[str, str], list[str]] = {}
@@ -171,7 +165,7 @@ def rows(found: list[Verdict]) -> list[str]:
     """The page's table, a line each."""
     lines = []
     for (claim, judged), one in shares(found).items():
-        low, high = exact(one.red, one.draws)
+        low, high = binomtest(one.red, one.draws).proportion_ci(method="exact")
         counts = f"{one.draws} | {one.fails} | {one.undecided} | {one.red / one.draws:.2f} ({low:.2f}..{high:.2f})"
         lines.append(f"| `{claim}` | {judged.replace('_', ' ')} | {counts} |")
     return lines
@@ -192,10 +186,3 @@ def test_few_honest_models_are_red(audit: str, tmp_path: Path) -> None:
 
 def test_the_page_tells_what_was_counted() -> None:
     assert [line for line in PAGE.read_text().splitlines() if line.startswith("| `")] == rows(kept(KEPT))
-
-
-def test_the_exact_interval_is_that_of_the_book() -> None:
-    # Of 0 in 20 the far end is 1 - .025^(1/20); of 1 in 20 the ends are .0013 and .2487.
-    assert exact(0, 20) == pytest.approx((0.0, 1 - 0.025 ** (1 / 20)))
-    assert exact(1, 20) == pytest.approx((0.0013, 0.2487), abs=5e-5)
-    assert exact(20, 20) == pytest.approx((0.025 ** (1 / 20), 1.0))

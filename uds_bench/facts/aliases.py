@@ -19,21 +19,16 @@ REMEMBERED = 100_000
 """Texts whose tokens are kept: the same names and answers are compared over and over."""
 
 
-def normalize(text: str) -> str:
-    """Lower case, tokens with one space between them (LMLM audit, section 5.1); `.us` and `US` become one."""
-    return " ".join(tokens(text))
-
-
 @lru_cache(REMEMBERED)
 def tokens(text: str) -> tuple[str, ...]:
-    """The tokens of the normalized text; none for a text of signs alone."""
+    """A text's tokens in lower case (LMLM audit's normalization); none of signs alone. `.us` and `US` are one."""
     return tuple(TOKEN.findall(one_form(text).casefold().translate(LOOK_ALIKES)))
 
 
 @lru_cache(REMEMBERED)
 def spelled(text: str) -> str:
-    """The normalized text, or the text itself where normalizing leaves nothing to compare."""
-    return normalize(text) or one_form(text).strip().casefold()
+    """Tokens with one space between them, or the text itself where that leaves nothing to compare."""
+    return " ".join(tokens(text)) or one_form(text).strip().casefold()
 
 
 def one_form(text: str) -> str:
@@ -111,8 +106,8 @@ NUMBERS = re.compile(r"(?<=\d)\D(?=\d)|(?<!\w)[-\u2212](?=\d)")
 
 
 def normalized(text: str) -> str:
-    """Lower case, words of letters and digits of any script, one space between them."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    """Lower case, words of letters and digits with one space between them; letters that look alike are one."""
+    return " ".join(re.findall(r"\w+", text.casefold().translate(LOOK_ALIKES)))
 
 
 def says(text: str, name: str) -> bool:
@@ -122,13 +117,13 @@ def says(text: str, name: str) -> bool:
     return bool(parted) and re.search(rf"(?<![^\W_]){parted}(?![^\W_])", _plain(text)) is not None
 
 
-@lru_cache(100_000)
+@lru_cache(REMEMBERED)
 def bare(text: str) -> str:
     """Letters and digits alone, without case, accents or signs: `U.S.` is `us`, `Côte_d’Ivoire` is `cotedivoire`."""
     return "".join(sign for sign in _plain(text) if sign.isalnum())
 
 
-@lru_cache(100_000)
+@lru_cache(REMEMBERED)
 def alike(text: str) -> str:
     """The same with the signs that belong to numbers: `1.5 m` is not `15 m`, nor `-5` the same as `5`."""
     plain = _plain(text)
@@ -136,4 +131,5 @@ def alike(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return "".join(sign for sign in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(sign))
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in plain if not unicodedata.combining(sign)).translate(LOOK_ALIKES)

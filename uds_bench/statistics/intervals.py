@@ -86,7 +86,7 @@ def cluster_interval(
 
     Returns:
         Bounds in the unit of the values, over as many units as there are clusters; NaN over none where there is no
-        value, one is not finite, or the clusters are of other facts.
+        value, one is not finite or out of its range, or the clusters are of other facts.
 
     Example:
         >>> found = cluster_interval([0.2, 0.4, 0.3, 0.5, 0.4, 0.6], "aabbcc", limits=(0.0, 1.0))
@@ -98,6 +98,8 @@ def cluster_interval(
     x = np.asarray(values, dtype=float)
     if x.size == 0 or x.size != len(clusters) or not np.isfinite(x).all():
         return Interval(math.nan, math.nan, "no finite values", 0)
+    if limits is not None and (x.min() < limits[0] - ROUNDING or x.max() > limits[1] + ROUNDING):
+        return Interval(math.nan, math.nan, f"values beyond {limits[0]:g} to {limits[1]:g}", 0)
     sums, counts = _by_cluster(x, clusters)
     found = skewed(float(sums.sum() / counts.sum()), [_influence(sums, counts)], limits, level)
     return found if limits is None else _bounded(found, sums, counts, limits, level)
@@ -109,9 +111,8 @@ def skewed(
     """The t interval of an estimate that adds up over independent units, corrected for their skewness.
 
     Near an end of a range values are skewed, and an interval that is alike on both sides, or a percentile bootstrap,
-    ends short of the truth on the long side: of a rate of .05 over 40 people it misses one time in ten, not in forty.
-    A difference has its symmetric end where that lies further: a few that all differ one way by chance look skewed,
-    and without it their interval ends above 0 one time in twelve.
+    ends short of the truth on the long side. A difference has its symmetric end where that lies further: a few that all
+    differ one way by chance look skewed, and are not clear of 0.
 
     Args:
         value: The estimate.

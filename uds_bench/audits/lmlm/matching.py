@@ -5,12 +5,10 @@ Nothing here is shared with what deletes but a table of letters: two ways to the
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 
-from uds_bench.facts.aliases import LOOK_ALIKES
+from uds_bench.facts.aliases import bare
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.triplets import Triplet
 
@@ -33,14 +31,14 @@ def is_gold(row: Triplet, names: Names) -> bool:
         >>> [is_gold(Triplet("Geri", "Famous For", said), names) for said in ("Spice-Girls", "Girls")]
         [True, False]
     """
-    return all(bare(text) in known for text, known in zip(row, names, strict=True))
+    return all(_bare(text) in known for text, known in zip(row, names, strict=True))
 
 
 def gold_rows(asked: LookupPrompts) -> dict[int, list[int]]:
     """By fact, the rows of its database that say the same."""
     rows, about = asked.database, defaultdict(list)
     for at, row in enumerate(rows):
-        about[bare(row.subject)].append(at)
+        about[_bare(row.subject)].append(at)
     return {
         id: sorted(at for subject in names[0] for at in about.get(subject, ()) if is_gold(rows[at], names))
         for id, names in names_of(asked).items()
@@ -53,21 +51,14 @@ def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -
     return {id: rows for id, rows in left.items() if rows}
 
 
-@lru_cache(100_000)
-def bare(text: str) -> str:
-    """Letters and digits alone, without case, accents or signs, letters that look alike being one.
-
-    Example:
-        >>> bare("U.S."), bare("Côte_d’Ivoire"), bare("+")
-        ('us', 'cotedivoire', '+')
-    """
-    letters = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if c.isalnum()).translate(LOOK_ALIKES)
-    return letters or text.strip()
+def _bare(text: str) -> str:
+    """Letters and digits alone; signs as they are where there are no others."""
+    return bare(text) or text.strip()
 
 
 def _names(fact: LookupFact, beside: Sequence[Mapping[str, set[str]]]) -> Names:
     subject, relation, object_ = (
-        _reached(frozenset(map(bare, [text, *others])), graph)
+        _reached(frozenset(map(_bare, [text, *others])), graph)
         for text, others, graph in zip(fact.triplet, fact.aliases, beside, strict=True)
     )
     return subject, relation, object_
@@ -77,7 +68,7 @@ def _graph(facts: Iterable[LookupFact], at: int) -> Mapping[str, set[str]]:
     """Which names stand in one declaration, by name."""
     beside: dict[str, set[str]] = defaultdict(set)
     for fact in facts:
-        group = {bare(name) for name in (fact.triplet[at], *fact.aliases[at])}
+        group = {_bare(name) for name in (fact.triplet[at], *fact.aliases[at])}
         for name in group:
             beside[name] |= group
     return beside

@@ -90,7 +90,7 @@ def separation_interval(above: Sequence[float], below: Sequence[float], level: f
     """Interval of an AUC over models, `units` being the size m of the smaller pool (see `auc_interval`).
 
     Even a perfect separation shows no more than AUC >= (alpha/2)^(1/m), and one with a pair in the wrong order is no
-    better evidence: the bootstrap, too narrow near the ends, never reaches beyond that. The same from below.
+    better evidence: its interval never reaches beyond that. The same from below.
 
     Args:
         above: Values of the pool that should lie above, [models].
