@@ -97,7 +97,9 @@ class ScoreRunner:
             found = self.stored(request)
         if found is None:
             self._raise_if(request)
-            raise UdsError(f"{request} was computed but not stored in {self.store.folder}")
+            raise UdsError(
+                f"{request} was computed but not stored in {self.store.folder}: if the package was edited meanwhile, run it again"
+            )
         self.asked[request] = found
         return found
 
