@@ -98,7 +98,8 @@ class ScoreRunner:
         if found is None:
             self._raise_if(request)
             raise UdsError(
-                f"{request} was computed but not stored in {self.store.folder}: if the package was edited meanwhile, run it again"
+                f"{request} was computed but not stored in {self.store.folder}: "
+                "if the package was edited meanwhile, run it again"
             )
         self.asked[request] = found
         return found
