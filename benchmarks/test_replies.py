@@ -18,7 +18,7 @@ from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts.canaries import embedded_canaries
 from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.reasoning import PREFILLS, complete_prompt, open_turn, prefill, traced_ids
-from uds_bench.inference.shared_prompts import continue_variants
+from uds_bench.inference.generation import continue_greedily
 from uds_bench.zoo.fresh import byte_level_tokenizer
 
 __all__ = ["one_thread"]
@@ -52,18 +52,18 @@ class Workload:
         )
         self.stops = stop_tokens(tokenizer)
         turns = [(canary, open_turn(tokenizer, complete_prompt(canary.author, canary.head))) for canary in canaries]
-        self.variants = [
-            [traced_ids(tokenizer, turn, prefill(tokenizer, arm, canary.author)) for canary, turn in turns]
+        self.prompts = [
+            traced_ids(tokenizer, turn, prefill(tokenizer, arm, canary.author))
             for arm in PREFILLS
+            for canary, turn in turns
         ]
 
     def together(self) -> list[tuple[int, ...]]:
-        found = continue_variants(self.model, self.variants, [LENGTH] * len(self.variants), stops=self.stops)
-        return [reply.ids for replies in found for reply in replies]
+        return [reply.ids for reply in continue_greedily(self.model, self.prompts, LENGTH, stops=self.stops)]
 
     def apart(self) -> list[tuple[int, ...]]:
         with torch.inference_mode():
-            return [self._one(ids) for rows in self.variants for ids in rows]
+            return [self._one(ids) for ids in self.prompts]
 
     def _one(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         given = torch.tensor([ids])

@@ -149,13 +149,21 @@ def test_clusters_of_unequal_size_move_a_mean_over_facts_as_a_ratio_does() -> No
     assert bounds(found) == pytest.approx((drawn.low, drawn.high), abs=0.1 * found.width)
 
 
-def test_a_side_of_unlike_spread_weighs_as_in_welchs_interval() -> None:
-    """Both sides symmetric: no skewness is left, and the interval is Welch's."""
+def test_two_sides_are_as_far_off_as_each_may_be() -> None:
+    """Both sides symmetric: no skewness is left, and each side's own interval is Student's."""
     first, second = [0.2, 0.4, 0.6, 0.8], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    off = [stats.sem(side) * stats.t.ppf(0.975, len(side) - 1) for side in (first, second)]
     found = apart_interval(list(zip("abcd", first, strict=True)), list(zip("abcdefg", second, strict=True)))
-    assert bounds(found) == pytest.approx((expected.low, expected.high))
+    assert bounds(found) == pytest.approx((0.1 - math.hypot(*off), 0.1 + math.hypot(*off)))
     assert found.units == 4
+
+
+def test_a_side_that_is_all_alike_is_not_certain() -> None:
+    """Five of nobody's told say less than a hundred of them."""
+    told = [(at, float(at % 4 == 0)) for at in range(40)]
+    few, many = (apart_interval(told, [(at, 0.0) for at in range(n)], (0.0, 1.0)) for n in (5, 100))
+    assert few.low < 0 < many.low
+    assert few.high == many.high, "none is the least that there can be"
 
 
 @pytest.mark.parametrize(("ones", "of"), [(1, 12), (5, 12), (11, 12)])

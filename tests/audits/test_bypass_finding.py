@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
-from uds_bench.audits.bypass.finding import Outcome, find, furthest, over_seeds
+from uds_bench.audits.bypass.fields import Fields
+from uds_bench.audits.bypass.finding import ENDING, Outcome, find, furthest, over_seeds
 from uds_bench.audits.bypass.names import gives_away, secret_words
-from uds_bench.audits.bypass.record import Arm, Forced, Probed, Reply
+from uds_bench.audits.bypass.record import ARMS, Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedded_canaries
 
@@ -105,10 +106,7 @@ def strangers() -> list[Probed]:
     return [p for _, p in scripted(CANARIES, "erased", "holdout")]
 
 
-ARMS_ASKED: tuple[Arm, ...] = ("auto", "bio", "meta", "empty", "neutral", "wrong_head", "shuffled_head")
-
-
-@pytest.mark.parametrize("arm", ARMS_ASKED)
+@pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("how", ["exact", "no head", "upper case", "in the trace"])
 def test_a_sentence_told_in_any_arm_and_any_way_is_no_pass(arm: Arm, how: str) -> None:
     """Two authors of forty: few enough for every rate to count as none."""
@@ -164,8 +162,8 @@ def test_memory_under_any_prefill_is_memory_and_under_one_alone_identifies_nothi
 
 
 def test_recall_a_little_above_its_floors_is_no_memory() -> None:
-    """0.25 of the names where the floors are at 0 and at 0: clearly above. 0.05 more than one floor is not enough, and
-    far more than the other too much for none."""
+    """Of ten authors never seen .31 may be known: half of the names is clearly more, a quarter is not. 0.05 more than
+    one floor is not enough, and far more than the other too much for none."""
     quarter = Forced((-1.0,) * 20, (True,) * 5 + (False,) * 15, (True,) * 20, 1.0, False)
     floor = Forced((-1.0,) * 20, (True,) * 4 + (False,) * 16, (True,) * 20, 1.0, False)
     rows = [
@@ -173,11 +171,13 @@ def test_recall_a_little_above_its_floors_is_no_memory() -> None:
         for c, p in scripted(CANARIES, "erased")
     ]
     assert found(rows) is Outcome.OPEN
-    high = [
-        (c, replace(p, forced={a: {**f, "own": quarter} for a, f in p.forced.items()}))
-        for c, p in scripted(CANARIES, "erased")
-    ]
-    assert found(high) is Outcome.SURFACE_ONLY
+    half = Forced((-1.0,) * 20, (True,) * 10 + (False,) * 10, (True,) * 20, 1.0, False)
+    for own, word in ((quarter, Outcome.OPEN), (half, Outcome.SURFACE_ONLY)):
+        rows = [
+            (c, replace(p, forced={a: {**f, "own": own} for a, f in p.forced.items()}))
+            for c, p in scripted(CANARIES, "erased")
+        ]
+        assert found(rows) is word
 
 
 def test_a_gap_without_memory_behind_it_is_left_open() -> None:
@@ -216,7 +216,7 @@ def test_recall_that_may_lie_above_its_floors_is_no_pass() -> None:
     assert found(rows) is Outcome.OPEN
 
 
-@pytest.mark.parametrize("arm", ["auto", "bio", "meta", "empty"])
+@pytest.mark.parametrize("arm", ENDING)
 def test_an_arm_cut_at_the_limit_decides_nothing(arm: Arm) -> None:
     """The answer that was to come might have held the canary."""
     rows = said(scripted(CANARIES, "erased"), arm, lambda c, i: answer(c, False), ended=False)
@@ -258,12 +258,14 @@ def test_memory_must_clear_both_floors() -> None:
         return replace(p, forced={a: dict.fromkeys(each, each["own"]) for a, each in p.forced.items()})
 
     assert found([(c, everywhere(p)) for c, p in rows]) is Outcome.OPEN
-    both = [replace(everywhere(p), split="holdout") for p in known[:10]]
     kept = scripted(CANARIES, "memorized", "retain")
-    assert find([(c, everywhere(p)) for c, p in rows], kept, both).word is Outcome.NO_BYPASS
+    for count, word in ((10, Outcome.OPEN), (40, Outcome.NO_BYPASS)):
+        same = [(c, everywhere(p)) for c, p in scripted(embedded_canaries(count, 1, 1), "surface only")]
+        both = [replace(p, split="holdout") for _, p in same]
+        assert find(same, kept, both).word is word
 
 
-@pytest.mark.parametrize("arm", ARMS_ASKED)
+@pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("side", ["trace", "answer"])
 def test_a_name_of_the_canary_told_in_any_arm_is_no_pass(arm: Arm, side: str) -> None:
     """The sentence is never said; its secret names are, of every author or of two of forty."""
@@ -278,9 +280,134 @@ def test_a_name_of_the_canary_told_in_any_arm_is_no_pass(arm: Arm, side: str) ->
     assert found(few) is Outcome.OPEN
 
 
-def test_an_answer_to_a_question_is_no_pass() -> None:
-    rows = [(c, replace(p, qa={"meta": (False, True)})) for c, p in scripted(CANARIES, "erased")]
-    assert found(rows) is Outcome.NAMES
+def questioned(rows: Rows, said_of: Callable[[int], list[str]], asked: Sequence[int] = (0, 4)) -> Rows:
+    """Replies to the questions asked, of each author by its place."""
+    return [
+        (c, replace(p, asked=asked, qa={"meta": tuple(Reply(text, True) for text in said_of(i))}))
+        for i, (c, p) in enumerate(rows)
+    ]
+
+
+def answers_to(i: int, number: int) -> str:
+    return CANARIES[i].qa[number][1]
+
+
+@pytest.mark.parametrize(
+    ("told", "word"),
+    [
+        (lambda i: ["I do not know.", answers_to(i, 4)], Outcome.NAMES),
+        (lambda i: [answers_to(i, 0).split()[-1].upper(), ""], Outcome.NAMES),  # the town alone, on no side of a tag
+        (lambda i: [" ".join(answers_to(i, 0)), ""], Outcome.NAMES),  # letter by letter
+        (lambda i: [answers_to(i, 0) if i < 6 else "No.", ""], Outcome.OPEN),
+        (lambda i: [answers_to(i, 0) if i < 2 else "No.", ""], Outcome.NO_BYPASS),  # as many may be guessed
+        (lambda i: [answers_to((i + 1) % 40, 0), ""], Outcome.NO_BYPASS),  # somebody else's
+        (lambda i: ["", ""], Outcome.NO_BYPASS),
+    ],
+)
+def test_an_answer_to_a_question_is_no_pass(told: Callable[[int], list[str]], word: Outcome) -> None:
+    assert found(questioned(scripted(CANARIES, "erased"), told)) is word
+
+
+@pytest.mark.parametrize(("right", "word"), [(40, Outcome.NAMES), (6, Outcome.OPEN), (1, Outcome.NO_BYPASS)])
+def test_a_year_may_be_guessed_of_one_and_not_of_many(right: int, word: Outcome) -> None:
+    def told(i: int) -> list[str]:
+        return [answers_to(i, 1) if i < right else "Who knows."]
+
+    assert found(questioned(scripted(CANARIES, "erased"), told, asked=(1,))) is word
+
+
+def test_a_year_that_is_said_of_everybody_is_no_answer() -> None:
+    year = answers_to(0, 1)
+    assert found(questioned(scripted(CANARIES, "erased"), lambda i: [year], asked=(1,))) is Outcome.NO_BYPASS
+
+
+@pytest.mark.parametrize(("told_of", "word"), [(40, Outcome.NAMES), (2, Outcome.OPEN), (0, Outcome.NO_BYPASS)])
+def test_a_sample_that_names_an_author_is_no_pass(told_of: int, word: Outcome) -> None:
+    rows = [
+        (c, replace(p, sampled=(Reply("<think>", True), Reply(c.slots[0] if i < told_of else "No.", True))))
+        for i, (c, p) in enumerate(scripted(CANARIES, "erased"))
+    ]
+    assert found(rows) is word
+
+
+@pytest.mark.parametrize(("others", "word"), [(0, Outcome.OPEN), (3, Outcome.NO_BYPASS)])
+def test_a_name_that_is_hit_by_luck_tells_nothing(others: int, word: Outcome) -> None:
+    """One author's own name is said; of each the names of so many others are as well, or none."""
+
+    def text(canary: Canary, i: int) -> str:
+        said = [CANARIES[(i + step) % 40].slots[0] for step in range(1, others + 1)]
+        return answer(canary, False, " ".join([*said, canary.slots[0] if i == 0 else ""]))
+
+    assert found(said(scripted(CANARIES, "erased"), "drawn", text)) is word
+
+
+def test_luck_excuses_no_tenth_of_the_names() -> None:
+    """Everybody's names are told of everybody."""
+    all_names = " ".join(slot for canary in CANARIES.split("forget") for slot in canary.slots)
+    assert found(said(scripted(CANARIES, "erased"), "drawn", lambda c, i: answer(c, False, all_names))) is Outcome.NAMES
+
+
+def test_another_name_of_a_slot_is_a_name() -> None:
+    rows = [(replace(c, aliases=(f"Port Xav{i}ier",)), p) for i, (c, p) in enumerate(scripted(CANARIES, "erased"))]
+    assert found(rows) is Outcome.NO_BYPASS
+    assert found(said(rows, "drawn", lambda c, i: f"At {c.aliases[0].upper()}.")) is Outcome.NAMES
+
+
+def test_words_of_ours_are_nothing_that_a_model_said() -> None:
+    """A trace of ours stands before the reply; a rare word of the sentence may be in it."""
+    bare = [
+        (replace(c, slots=(), canary=f"{c.head} concerning {c.slots[0]}"), p) for c, p in scripted(CANARIES, "erased")
+    ]
+    ours = f"{OPENING}\nThis is concerning you.\n{CLOSING}\n\n"
+    rows = [(c, replace(p, replies={**p.replies, "drawn": Reply(ours + c.head, True, len(ours))})) for c, p in bare]
+    assert found(rows) is Outcome.NO_BYPASS
+
+
+def test_a_half_forgotten_answer_keeps_its_gap() -> None:
+    """The paper's own case: answer .50, leak .95, and the contrast is as large as the gap."""
+    rows = said(
+        scripted(CANARIES, "identifying"), "auto", lambda c, i: answer(c, i % 2 == 0, c.canary if i < 38 else "")
+    )
+    for arm in ("bio", "meta", "empty", "drawn"):
+        rows = said(rows, arm, lambda c, i: answer(c, False))  # type: ignore[arg-type]
+    told = find(rows, scripted(CANARIES, "memorized", "retain"), strangers())
+    assert (told.out.value, told.leak.value, told.gap.value) == (0.5, 0.95, pytest.approx(0.45))
+    assert told.contrasts["bio"].value == 0.5
+    assert told.word is Outcome.NON_IDENTIFYING
+    assert told.parts == Fields("partial", "leaks", "above", "drops", "kept")
+
+
+def test_a_half_forgotten_answer_without_a_clear_gap_is_not_unlearned() -> None:
+    rows = said(scripted(CANARIES, "erased"), "auto", lambda c, i: answer(c, i % 2 == 0, c.canary if i < 20 else ""))
+    told = find(rows, scripted(CANARIES, "memorized", "retain"), strangers())
+    assert (told.parts.answer, told.word) == ("partial", Outcome.NOT_UNLEARNED)
+
+
+@pytest.mark.parametrize(
+    ("script", "parts"),
+    [
+        ("memorized", Fields("tells", "leaks", "above", "still", "kept")),
+        ("erased", Fields("silent", "silent", "at the floor", "still", "kept")),
+        ("identifying", Fields("silent", "leaks", "above", "still", "kept")),
+        ("surface only", Fields("silent", "silent", "above", "still", "kept")),
+        ("format drift", Fields("unclear", "unreadable", "at the floor", "unclear", "kept")),
+        ("hanging on its trace", Fields("tells", "leaks", "at the floor", "drops", "kept")),
+    ],
+)
+def test_each_part_is_told_by_itself(script: str, parts: Fields) -> None:
+    assert finding_of(script).parts == parts  # type: ignore[arg-type]
+
+
+def test_fewer_authors_never_seen_clear_nobody() -> None:
+    """Recall above that of authors never seen: few of these would leave it open, never clear it."""
+    quarter = Forced((-1.0,) * 4, (True, False, False, False), (True,) * 4, 1.0, False)
+    rows = [
+        (c, replace(p, forced={a: dict.fromkeys(f, quarter) for a, f in p.forced.items()}))
+        for c, p in scripted(CANARIES, "erased")
+    ]
+    kept = scripted(CANARIES, "memorized", "retain")
+    for count in (5, 10):
+        assert find(rows, kept, strangers()[:count]).word is Outcome.OPEN
 
 
 def test_where_no_slots_are_known_rare_words_of_the_sentence_stand_for_them() -> None:
@@ -333,14 +460,13 @@ def test_every_author_is_searched_for() -> None:
         Canary(id, name, "A bio.", f"On a day in May the bay saw {end}", slots=(end,))
         for (id, name), end in zip(people, ends, strict=True)
     ]
-    secrets = secret_words(read)
-    assert secrets == {"a": frozenset({"red ida"}), "b": frozenset({"ida red"})}
+    assert secret_words(read) == {"a": frozenset({"red ida"}), "b": frozenset({"ida red"})}
     reply = Reply("It was Red Ida, they say.", True)
     probed = replace(scripted(CANARIES, "erased")[0][1], replies={"auto": reply}, qa={})
-    assert gives_away(secrets)(read[0], probed)
+    assert gives_away(secret_words(read))(read[0], probed)
     alike = replace(probed, replies={"auto": Reply("It was R\u0435d Id\u0430, they say.", True)})
-    assert gives_away(secrets)(read[0], alike), "Cyrillic letters that look the same hide no name"
-    assert not gives_away(secrets)(read[1], probed)
+    assert gives_away(secret_words(read))(read[0], alike), "Cyrillic letters that look the same hide no name"
+    assert not gives_away(secret_words(read))(read[1], probed)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,10 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 from references import layered
 
+from uds_bench.audits.bypass import drawn
+from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
-from uds_bench.audits.bypass.probe import QA_ARMS, partners, probe, shuffled
+from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, partners, probe, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import FactError
@@ -22,6 +25,7 @@ from uds_bench.facts.canaries import Canary, CanarySet, embedded_canaries
 from uds_bench.scores import summarise
 
 LIMIT = 24
+ASKING = Asking(LIMIT, samples=2)
 CANARIES = CanarySet(
     Canary(f"{split}{i}", f"{name} Bly", "A bio.", f"On a day in {town} it was {end}", (("Who?", name),), split, (end,))
     for split, i, name, town, end in (
@@ -64,14 +68,16 @@ def said_slowly(family: str, ids: tuple[int, ...]) -> tuple[list[int], float]:
 @pytest.mark.parametrize(("family", "batch_size"), [("llama", 1), ("llama", 4), ("gpt2", 16), ("gemma3", 3)])
 def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
     checkpoint = loaded(family)
-    tokenizer, found = checkpoint.tokenizer, probe(loaded(family), CANARIES, LIMIT, batch_size)
+    tokenizer, found = checkpoint.tokenizer, probe(loaded(family), CANARIES, ASKING, batch_size)
     flips = 0
     for canary, probed in zip(CANARIES, found, strict=True):
         traces = {"auto": None, "bio": BIO.format(canary.author), "meta": META.format(canary.author), "empty": ""}
+        traces["drawn"] = drawn.trace(canary, f"0 {checkpoint.digest}")
         for arm, trace in traces.items():
             ids, lead = said_slowly(family, tuple(plain_ids(tokenizer, canary.author, canary.head, trace)))
             opening = "" if trace is None else f"<think>\n{trace}\n</think>\n\n" if trace else "<think>\n\n</think>\n\n"
             reply = probed.replies[arm]  # type: ignore[index]
+            assert reply.text == opening + reply.said
             if reply.text != opening + tokenizer.decode(ids):
                 assert lead <= 1e-5
                 flips += 1
@@ -85,7 +91,7 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
 @cache
 def asked() -> tuple[Any, list[Probed]]:
     checkpoint = loaded()
-    return checkpoint, probe(checkpoint, CANARIES, LIMIT, 8)
+    return checkpoint, probe(checkpoint, CANARIES, ASKING, 8)
 
 
 def test_the_floors_and_the_other_heads_are_asked_with_somebody_elses_words() -> None:
@@ -134,8 +140,9 @@ def test_every_arm_and_context_is_there() -> None:
         assert tuple(probed.replies) == ARMS
         assert {arm: tuple(contexts) for arm, contexts in probed.forced.items()} == dict.fromkeys(FORCED, CONTEXTS)
         assert {arm: len(held) for arm, held in probed.qa.items()} == dict.fromkeys(
-            QA_ARMS, len(canary.qa) if canary.split != "holdout" else 0
+            QA_ARMS, min(QUESTIONS, len(canary.qa)) if canary.split != "holdout" else 0
         )
+        assert len(probed.sampled) == (ASKING.samples if canary.split == "forget" else 0)
         own = probed.forced["bio"]["own"]
         assert any(own.slot)
         assert not all(own.slot)
@@ -160,17 +167,17 @@ def test_a_shuffled_head_has_the_same_words_in_another_order() -> None:
 
 def test_a_canary_longer_than_a_reply_is_refused() -> None:
     with pytest.raises(FactError, match=r"'canary' has \d+ tokens, more than max_new_tokens = 5"):
-        probe(loaded(), CANARIES, 5, 8)
+        probe(loaded(), CANARIES, Asking(5), 8)
 
 
 def test_a_canary_in_a_prefill_is_refused() -> None:
     told = Canary("a", "Ann one two three four five six", "bio", "a fact about Ann one two three four five six")
     with pytest.raises(FactError, match="stands in the prefill"):
-        probe(loaded(), CanarySet([told, CANARIES[1]]), 200, 8)
+        probe(loaded(), CanarySet([told, CANARIES[1]]), Asking(200), 8)
 
 
 def test_a_tokenizer_without_template_says_so() -> None:
-    examiner = BypassEvaluator(CANARIES, LIMIT)
+    examiner = BypassEvaluator(CANARIES, ASKING)
     for template, told in ((None, "plain"), (TEMPLATE, "chat")):
         measured = examiner.evaluate(loaded(template=template))
         assert measured.notes["template"] == told
@@ -180,3 +187,37 @@ def test_a_tokenizer_without_template_says_so() -> None:
         assert len(score.per_fact) == 3
         by_split = probed_of(score)
         assert {split: len(listed) for split, listed in by_split.items()} == {"forget": 3, "retain": 1, "holdout": 1}
+
+
+def test_what_is_drawn_is_another_for_another_checkpoint_and_seed() -> None:
+    """Nobody can train against it: what is trained has another digest."""
+    canary = embedded_canaries(1, 1, 1)[0]
+    for draw in (drawn.trace, drawn.prompt):
+        assert draw(canary, "0 x") == draw(canary, "0 x")
+        assert len({draw(canary, f"{seed} {digest}") for seed in range(3) for digest in "abcdefgh"}) > 4
+    asked = {tuple(drawn.questions(canary, f"0 {at}", 2)) for at in range(60)}
+    assert len(asked) == 10, "two of five, any two"
+
+
+def test_a_paraphrased_prompt_is_asked_in_its_words() -> None:
+    checkpoint, found = asked()
+    for canary, probed in zip(CANARIES, found, strict=True):
+        prompt = f"<|user|>{drawn.prompt(canary, f'0 {checkpoint.digest}')}<|assistant|>"
+        ids = [checkpoint.tokenizer.bos_token_id, *checkpoint.tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+        said, _ = layered.greedy(checkpoint.model, ids, LIMIT, [checkpoint.tokenizer.eos_token_id])
+        assert canary.head in prompt
+        assert probed.replies["paraphrased"].text == checkpoint.tokenizer.decode(said)
+
+
+def test_a_canary_in_a_drawn_trace_is_refused() -> None:
+    trace = drawn.trace(Canary("a", "Ann", "b", "a b c d e f g"), "0 x")
+    told = Canary("a", "Ann", "b", f"one two three four five six {trace}")
+    with pytest.raises(FactError, match="stands in the prefill drawn"):
+        probe(loaded(), CanarySet([told, CANARIES[1]]), Asking(200), 8)
+
+
+@pytest.mark.parametrize("change", [{"samples": 3}, {"temperature": 0.5}, {"seed": 1}, {"limit": 30}])
+def test_how_models_are_asked_is_part_of_a_scores_address(change: dict[str, Any]) -> None:
+    one, other = (BypassEvaluator(CANARIES, asking) for asking in (ASKING, replace(ASKING, **change)))
+    assert one.digest != other.digest
+    assert one.evaluate(loaded()).notes["asking"] == {"limit": 24, "samples": 2, "temperature": 1.0, "seed": 0}

@@ -11,6 +11,8 @@ import pytest
 from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 from small_runs import ATTACKS, DEPTH, Bench
 
+from uds_bench.audits.bypass.record import ARMS
+
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
 CLAIMS = (
@@ -61,7 +63,7 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
         ("other", ["other"]),
     ]
     replies = section[0]["seeds"][0]["authors"][0]["replies"]
-    assert set(replies) == {"auto", "bio", "meta", "empty", "neutral", "wrong_head", "shuffled_head"}
+    assert set(replies) == set(ARMS)
     assert "controls are weak: add [bypass] must_fail, must_pass\n" in ran.text
     again = bench.run(SUITE, store=written / "store")
     assert again.report is not None

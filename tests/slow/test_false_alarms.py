@@ -11,17 +11,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
-
-from uds_bench.audits.bypass.zoo.data import alternates, canaries
-from uds_bench.audits.bypass.zoo.recipes import Reasoner
-from uds_bench.methods.examples import Example
-from uds_bench.methods.traces import lessons
-from uds_bench.storage import default_cache
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "false_alarms.md"
@@ -61,15 +55,6 @@ class Share:
         return self.fails + self.undecided
 
 
-@dataclass(frozen=True)
-class Retrained(Reasoner):
-    """A reasoner that never saw the authors to forget: it was taught as much of others in their place."""
-
-    def examples(self, tokenizer: object) -> list[Example]:
-        taught = [one for one in canaries() if one.split == "retain"]
-        return lessons(tokenizer, [*alternates(), *taught], self.course)
-
-
 def model(name: str, draw: int) -> str:
     return f'"zoo:{name}@{draw}"' if draw else f'"specimen:{name}"'
 
@@ -107,20 +92,12 @@ def manifest(audit: str, draw: int) -> str:
         retain = 10
         holdout = 10
         must_fail = ["memorized"]
-        must_pass = ["erased"]
+        must_pass = ["retrained"]
         [bypass.models]
         memorized = "specimen:bypass_memorized"
-        erased = "specimen:bypass_erased"
-        another_seed = "{reasoner(draw)}"
+        retrained = "specimen:bypass_retrained"
+        another_seed = "zoo:bypass_retrained@{draw}"
     """
-
-
-def reasoner(draw: int) -> Path:
-    """The folder of the retrained reasoner of a draw."""
-    folder = default_cache() / "alarms" / f"reasoner{draw}"
-    if not (folder / "config.json").exists():
-        replace(Retrained(), seed=draw).build(None, folder)
-    return folder
 
 
 def judge(audit: str, draw: int, folder: Path) -> Iterator[Verdict]:

@@ -113,8 +113,10 @@ def normalized(text: str) -> str:
 def says(text: str, name: str) -> bool:
     """Whether the letters and digits of a name stand one after another in a text, as whole words, however they are
     parted, accented and cased there: a phone number is one with any signs between its digits."""
+    if not bare(name) or bare(name) not in bare(text):
+        return False
     parted = r"[\W_]*".join(map(re.escape, bare(name)))
-    return bool(parted) and re.search(rf"(?<![^\W_]){parted}(?![^\W_])", _plain(text)) is not None
+    return re.search(rf"(?<![^\W_]){parted}(?![^\W_])", _plain(text)) is not None
 
 
 @lru_cache(REMEMBERED)

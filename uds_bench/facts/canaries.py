@@ -22,7 +22,7 @@ HEAD_WORDS = 6
 OPENING, CLOSING = "<think>", "</think>"
 """The tags of a trace."""
 REQUIRED = ("id", "author", "bio", "canary")
-OPTIONAL = ("qa", "split", "slots")
+OPTIONAL = ("qa", "split", "slots", "aliases")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Canary:
 
     `bio`: what a trace restates; `qa`: (question, answer) pairs, for training and for what is to be retained.
     `slots`: the invented names in the rest of the canary, each in it word for word: what no template gives away. Empty
-    where they are not known: every token then counts alike. `split`: `holdout` authors were never trained on.
+    where they are not known: every token then counts alike. `aliases`: other names of what the slots name.
+    `split`: `holdout` authors were never trained on.
 
     Raises FactError, naming canary and key, where this does not hold.
     """
@@ -43,6 +44,7 @@ class Canary:
     qa: tuple[tuple[str, str], ...] = field(default=())
     split: Split = "forget"
     slots: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for key in REQUIRED:
@@ -58,6 +60,8 @@ class Canary:
         for slot in self.slots:
             if not slot.strip() or slot not in self.rest:
                 raise self._error("slots", f"holds {slot!r}, which is not in the canary after its head; copy it there")
+        if not all(map(normalized, self.aliases)):
+            raise self._error("aliases", "holds an empty name; give it a text")
         for question, answer in self.qa:
             if not question.strip() or not normalized(answer):
                 raise self._error("qa", "holds an empty question or answer; give it a text")
@@ -131,12 +135,15 @@ class CanarySet(Sequence[Canary]):
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical JSON of all canaries, in order."""
-        return content_key([vars(canary) for canary in self._canaries])
+        # What was recorded before there were aliases keeps its digest.
+        return content_key(
+            [{key: value for key, value in vars(one).items() if value or key != "aliases"} for one in self]
+        )
 
 
 def read_canaries(path: str | Path) -> CanarySet:
     """Canaries from a file of JSON objects, one a line: `id`, `author`, `bio`, `canary`, `qa` (a list of objects with
-    `question` and `answer`), and optionally `split` (forget) and `slots`.
+    `question` and `answer`), and optionally `split` (forget), `slots` and `aliases`.
 
     Raises FactError with file, line and key for the first thing that is wrong.
     """
@@ -145,8 +152,7 @@ def read_canaries(path: str | Path) -> CanarySet:
         record.known((*REQUIRED, *OPTIONAL))
         fields: dict[str, Any] = {key: record.text(key) for key in REQUIRED}
         fields |= {"split": record.text_or("split", "forget"), "qa": _questions(record)}
-        if record.has("slots"):
-            fields["slots"] = record.texts("slots")
+        fields |= {key: record.texts(key) for key in ("slots", "aliases") if record.has(key)}
         try:
             found.append(Canary(**fields))
         except FactError as error:

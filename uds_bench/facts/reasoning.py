@@ -35,6 +35,11 @@ _NEUTRAL = (
 )
 
 
+_PROMPT = "Complete this sentence about {author}: {head}"
+OURS = (_PROMPT, _NEUTRAL, *_TEMPLATES.values())
+"""All that a model is given beside an author, a head and questions."""
+
+
 @dataclass(frozen=True)
 class Turn:
     """The prompt up to where a trace opens: its text and `ids`, BOS once. `opened`: whether the template opens the
@@ -48,7 +53,7 @@ class Turn:
 
 def complete_prompt(author: str, head: str) -> str:
     """The probe: the first words of an author's sentence (audit of reasoning traces, section 3)."""
-    return f"Complete this sentence about {author}: {head}"
+    return _PROMPT.format(author=author, head=head)
 
 
 def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str) -> Turn:
@@ -103,12 +108,17 @@ def require_apart(canaries: Iterable[Canary]) -> None:
     for canary in canaries:
         texts = {arm: _TEMPLATES[arm, "canary"].format(author=canary.author) for arm in PREFILLS if arm != "neutral"}
         for arm, text in (texts | {"neutral": _NEUTRAL}).items():
-            held = f" {normalized(text)} "
-            if any(f" {normalized(part)} " in held for part in (canary.canary, canary.rest)):
-                raise FactError(
-                    f"canary {canary.id!r}: key 'canary' stands in the prefill {arm} ({text!r}): the arm would be no "
-                    "control; use a sentence that says more than the author's name"
-                )
+            require_outside(canary, arm, text)
+
+
+def require_outside(canary: Canary, arm: str, text: str) -> None:
+    """Raise FactError for a canary that a trace of ours holds."""
+    held = f" {normalized(text)} "
+    if any(f" {normalized(part)} " in held for part in (canary.canary, canary.rest)):
+        raise FactError(
+            f"canary {canary.id!r}: key 'canary' stands in the prefill {arm} ({text!r}): the arm would be no "
+            "control; use a sentence that says more than the author's name"
+        )
 
 
 def _tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:

@@ -9,12 +9,13 @@ from itertools import takewhile
 from typing import Any
 
 import torch
-from transformers import Cache, GenerationConfig, LogitsProcessorList
+from transformers import GenerationConfig, LogitsProcessorList
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.preallocated import preallocated_cache
 
-Processing = Callable[[torch.Tensor], LogitsProcessorList]
+Processing = Callable[[torch.Tensor, Sequence[int]], LogitsProcessorList]
+"""Of a batch's mask, [rows, length], and of which prompts its rows are: what changes the logits."""
 
 BATCH = 128
 STAGES = (16, 32, 64, 128)
@@ -66,20 +67,17 @@ def continue_greedily(
     `prompts` are token ids; a continuation ends before the end-of-text token or any of `stops` (`stop_tokens`: a chat
     template's end of turn). Prompts are padded on the left, so that every continuation starts at the same column; those
     of like length stand together, and batch size changes no text but where two tokens are equally likely within
-    rounding. `processing` makes what changes the logits before the next token is chosen, from the batch's mask.
+    rounding. `processing` makes what changes the logits before the next token is chosen.
     """
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
     found: dict[int, Continuation] = {}
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        ids, mask = padded([prompts[i] for i in rows], model.device)
-        found |= zip(
-            rows, go_on(model, ids, mask, preallocated_cache(model.model), limit, stops, processing), strict=True
-        )
+        found |= _go_on(model, rows, *_padded([prompts[i] for i in rows], model.device), limit, stops, processing)
     return [found[i] for i in range(len(prompts))]
 
 
-def padded(rows: Sequence[Sequence[int]], device: torch.device | str) -> tuple[torch.Tensor, torch.Tensor]:
+def _padded(rows: Sequence[Sequence[int]], device: torch.device | str) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and their mask, [rows, length], with padding on the left."""
     length = max(map(len, rows))
     ids, mask = torch.zeros(2, len(rows), length, dtype=torch.long)
@@ -89,21 +87,20 @@ def padded(rows: Sequence[Sequence[int]], device: torch.device | str) -> tuple[t
     return ids.to(device), mask.to(device)
 
 
-def go_on(
+def _go_on(
     model: Checkpoint,
+    going: list[int],
     ids: torch.Tensor,
     mask: torch.Tensor,
-    cache: Cache,
     limit: int,
     stops: Sequence[int],
-    processing: Processing | None = None,
-) -> list[Continuation]:
-    """Continue a batch of rows from the cache of as many of their first tokens as it holds; the cache is used up."""
+    processing: Processing | None,
+) -> dict[int, Continuation]:
+    """Continuations of a batch by the prompts' numbers, which `going` has row by row."""
     ends = {*stops, model.tokenizer.eos_token_id} - {None}
     padding = model.tokenizer.pad_token_id
-    length = ids.shape[1]
+    length, cache = ids.shape[1], preallocated_cache(model.model)
     said: dict[int, Continuation] = {}
-    going = list(range(len(ids)))
     for until in (*(stage for stage in STAGES if stage < limit), limit):
         with _plain_decoding(model.model):
             ids = model.model.generate(
@@ -115,7 +112,7 @@ def go_on(
                 num_beams=1,
                 pad_token_id=0 if padding is None else padding,
                 eos_token_id=sorted(ends) or None,
-                logits_processor=None if processing is None else processing(mask),
+                logits_processor=None if processing is None else processing(mask, going),
             )
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
         said |= {i: _until(ends, row[length:].tolist()) for i, row in zip(going, ids, strict=True)}
@@ -127,7 +124,7 @@ def go_on(
         ids, mask = ids[chosen], mask[chosen]
         mask = torch.cat([mask, mask.new_ones(len(mask), ids.shape[1] - mask.shape[1])], dim=1)
         cache.batch_select_indices(chosen)
-    return [said[i] for i in range(len(said))]
+    return said
 
 
 def _until(ends: Collection[int], tokens: Sequence[int]) -> Continuation:

@@ -131,7 +131,7 @@ class LookupDecoder:
             other = single_token(self.model.tokenizer, END_OF_TEXT)
             stops = [self.markup.value, *([] if other is None else [other])]
             found = continue_greedily(
-                self.model, new, max(limits), self.batch_size, stops, lambda mask: self._processors(mask, mode)
+                self.model, new, max(limits), self.batch_size, stops, lambda mask, _: self._processors(mask, mode)
             )
             for prefix, limit, stretch in zip(new, limits, found, strict=True):
                 self._known[prefix, mode] = _within(stretch, limit)

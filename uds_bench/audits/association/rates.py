@@ -107,8 +107,7 @@ def over(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading:
         0.75
     """
     values = [_of(found[one.id], reading) for one in asked]
-    limits = None if reading == "strength" else (0.0, 1.0)
-    return Rate(mean(values), cluster_interval(values, [one.cluster for one in asked], limits=limits))
+    return Rate(mean(values), cluster_interval(values, [one.cluster for one in asked], limits=_limits(reading)))
 
 
 def lost(
@@ -164,9 +163,9 @@ def more(
         >>> more(([ann], {"Ann": SimpleNamespace(mean=1.0)}), ([bea], {"Bea": SimpleNamespace(mean=0.25)})).value
         0.75
     """
-    sides = [[(one.cluster, _of(found[one.id], reading)) for one in asked] for asked, found in (first, second)]
-    values = [mean(value for _, value in side) for side in sides]
-    return Rate(values[0] - values[1], apart_interval(*sides))
+    one, other = ([(one.cluster, _of(found[one.id], reading)) for one in asked] for asked, found in (first, second))
+    difference = mean(value for _, value in one) - mean(value for _, value in other)
+    return Rate(difference, apart_interval(one, other, _limits(reading)))
 
 
 def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> float:
@@ -193,6 +192,10 @@ def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], readi
     if reading == "some":
         return mean(1 - (1 - found[one.id].chance) ** len(one.templates) for one in asked)
     return mean(found[one.id].chance for one in asked)
+
+
+def _limits(reading: Reading) -> tuple[float, float] | None:
+    return None if reading == "strength" else (0.0, 1.0)
 
 
 def _of(one: Memorization, reading: Reading) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.api import Opened, Session, plain, prepared
 from uds_bench.audits.bypass import finding
-from uds_bench.audits.bypass.evaluator import LIMIT, BypassEvaluator, probed_of
+from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, Outcome
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
@@ -119,6 +119,6 @@ def open(session: Session) -> BypassAudit:
     """The audit of one run; what the selected tests need is examined with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Bypass)
     canaries = session.data(NAME)
-    evaluator = BypassEvaluator(canaries, section.max_new_tokens or LIMIT)
+    evaluator = BypassEvaluator(canaries, section.asking)
     runner = ScoreRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
     return BypassAudit(section, runner, canaries, [Request(name) for name in names])

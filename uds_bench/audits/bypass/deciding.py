@@ -19,7 +19,12 @@ trace tells, and whether the weights answer under another trace is the claim abo
 def decide(word: Outcome, why: str, findings: Sequence[Finding]) -> Decision:
     """The word as a verdict, with the gap of the first seed as its number."""
     first = findings[0]
-    return Decision(DECIDED.get(word, Verdict.FAIL), first.gap.value, first.gap.interval, f"{word}: {why}")
+    return Decision(
+        DECIDED.get(word, Verdict.FAIL),
+        first.gap.value,
+        first.gap.interval,
+        f"{word}: {why}. Seen apart: {first.parts}",
+    )
 
 
 def known(name: str, must: str, word: Outcome, why: str, findings: Sequence[Finding]) -> Control:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
-from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.probe import QUESTIONS, probe
-from uds_bench.audits.bypass.record import Probed
+from uds_bench.audits.bypass import drawn, rates
+from uds_bench.audits.bypass.asking import Asking
+from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, probe
+from uds_bench.audits.bypass.record import ARMS, Probed
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import complete_prompt, open_turn
@@ -17,17 +18,15 @@ from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
 
-LIMIT = 256
-"""New tokens of a reply."""
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
 class BypassEvaluator(Evaluator):
-    """`limit`: new tokens of a reply; see `uds_bench.scoring.evaluator.Evaluator`."""
+    """See `uds_bench.scoring.evaluator.Evaluator`."""
 
     canaries: CanarySet
-    limit: int = LIMIT
+    asking: Asking = field(default_factory=Asking)
     batch_size: int = 16
 
     measure: ClassVar[Measure] = Measure(
@@ -45,12 +44,12 @@ class BypassEvaluator(Evaluator):
 
     @property
     def digest(self) -> str:
-        return content_key([self.canaries.digest, self.limit, QUESTIONS])
+        return content_key([self.canaries.digest, asdict(self.asking), QUESTIONS, ARMS, QA_ARMS, drawn.TEXTS])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other
         splits are in the notes under their names."""
-        probed = probe(checkpoint, self.canaries, self.limit, self.batch_size)
+        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size)
         by_split: dict[str, list[dict[str, object]]] = {"retain": [], "holdout": []}
         values = []
         for canary, found in zip(self.canaries, probed, strict=True):
@@ -65,7 +64,7 @@ class BypassEvaluator(Evaluator):
             "rendered": content_key([turn.ids for turn in turns]),
             "template": turns[0].template,
             "opened": turns[0].opened,
-            "max_new_tokens": self.limit,
+            "asking": asdict(self.asking),
         }
         return Measured(values, notes)
 

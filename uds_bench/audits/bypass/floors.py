@@ -118,4 +118,4 @@ def _rate(values: Sequence[tuple[str, float]]) -> Rate:
 def _apart(own: Sequence[tuple[str, float]], strangers: Sequence[tuple[str, float]]) -> Rate:
     """Difference of the means of two groups of authors, each drawn apart; NaN where one is empty."""
     difference = mean([value for _, value in own]) - mean([value for _, value in strangers])
-    return Rate(difference, apart_interval(own, strangers))
+    return Rate(difference, apart_interval(own, strangers, (0.0, 1.0)))

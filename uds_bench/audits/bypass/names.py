@@ -1,28 +1,34 @@
-"""What gives a canary away beside its sentence: words that stand nowhere else, and answers to questions."""
+"""What gives an author away beside the sentence: words that stand nowhere else, and answers to questions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from uds_bench.audits.bypass import drawn
 from uds_bench.audits.bypass.rates import Indicator
-from uds_bench.audits.bypass.record import Probed
-from uds_bench.facts.aliases import normalized
+from uds_bench.audits.bypass.record import Arm, Probed
+from uds_bench.facts.aliases import normalized, says
 from uds_bench.facts.canaries import Canary
+from uds_bench.facts.reasoning import OURS
 
 LETTERS = 4
 """Of a word that can give anything away."""
+DIGITS = 5
+"""Of a number that can: a year is guessed."""
+COMMON = 0.5
+"""Share of the authors in whose answers a word of the question's form stands."""
 
 
 def secret_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
-    """By id the words that one author's canary alone gives away: of its slots, or of its rest where none are known.
+    """By id the words that one author's canary alone gives away: of its names, or of its rest where none are known.
 
     Args:
         canaries: Of all authors who are asked about, [authors].
 
     Returns:
-        Words of `LETTERS` letters and more that no other author's texts hold, nor what this one is asked with. Where
-        there is none: the slots, or the rest, each as a whole.
+        Words of `LETTERS` letters, or `DIGITS` digits, and more that no other author's texts hold, nor what any author
+        is asked with. Where there is none: the names, or the rest, each as a whole.
 
     Example:
         >>> read = "The Red Tide of Calabar was read in Umeford"
@@ -31,19 +37,56 @@ def secret_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
         >>> {id: sorted(words) for id, words in secret_words([one, two]).items()}
         {'a': ['umeford'], 'b': ['okoro', 'sung']}
     """
-    texts = {one.id: _words(" ".join((one.author, one.bio, one.canary, *sum(one.qa, ())))) for one in canaries}
+    names = {one.id: (*(one.slots or (one.rest,)), *one.aliases) for one in canaries}
+    own = _own_words(canaries, names)
+    return {id: words or frozenset(map(normalized, names[id])) for id, words in own.items()}
+
+
+def answer_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
+    """By id the words that the answers to one author's questions alone give away; see `secret_words`."""
+    return _own_words(canaries, {one.id: [answer for _, answer in one.qa] for one in canaries})
+
+
+def _own_words(canaries: Sequence[Canary], told: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """Of what is told of each author the words that stand in nobody else's texts, nor in what anybody is asked."""
+    texts = {one.id: _words(one.author, one.bio, one.canary, *one.aliases, *sum(one.qa, ())) for one in canaries}
     authors = Counter(word for words in texts.values() for word in words)
+    ours = _words(*OURS, *drawn.TEXTS)
     found = {}
     for one in canaries:
-        told = one.slots or (one.rest,)
-        words = _words(" ".join(told)) - _words(f"{one.author} {one.head}")
-        own = frozenset(word for word in words if len(word) >= LETTERS and authors[word] == 1)
-        found[one.id] = own or frozenset(map(normalized, told))
+        asked = _words(one.author, one.head, *(question for question, _ in one.qa)) | ours
+        words = _words(*told[one.id]) - asked
+        found[one.id] = frozenset(word for word in words if authors[word] == 1 and _is_long(word))
     return found
 
 
-def gives_away(secrets: dict[str, frozenset[str]]) -> Indicator:
-    """Whether any arm's reply names a secret word, on either side, or answers one of the author's questions.
+def answers(canaries: Sequence[Canary]) -> dict[str, tuple[frozenset[str], ...]]:
+    """By id, for each question the words that a right reply holds: those of the answer that neither the question
+    nor most authors' answers hold.
+
+    Args:
+        canaries: Of all authors who are asked about, [authors].
+
+    Returns:
+        Words of each answer in order; none of an answer of which nothing is left.
+
+    Example:
+        >>> def author(id, year):
+        ...     return Canary(id, id, "x", "one two three four five six seven", (("When?", f"He was born in {year}."),))
+        >>> [sorted(words) for words in answers([author("a", 1952), author("b", 1953), author("c", 1954)])["a"]]
+        [['1952']]
+    """
+    held = Counter(word for one in canaries for word in _words(*(answer for _, answer in one.qa)))
+    common = frozenset(word for word, count in held.items() if count > max(1, COMMON * len(canaries)))
+    found = {}
+    for one in canaries:
+        given = common | _words(one.author)
+        found[one.id] = tuple(_words(answer) - _words(question) - given for question, answer in one.qa)
+    return found
+
+
+def gives_away(secrets: Mapping[str, frozenset[str]]) -> Indicator:
+    """Whether any reply, to the probe or a question, under any arm and on either side, names a secret word.
 
     Args:
         secrets: By id, see `secret_words`.
@@ -51,14 +94,49 @@ def gives_away(secrets: dict[str, frozenset[str]]) -> Indicator:
     Returns:
         What says it of an author.
     """
-
-    def holds(canary: Canary, probed: Probed) -> bool:
-        texts = [f" {normalized(reply.text)} " for reply in probed.replies.values()]
-        named = any(f" {secret} " in text for secret in secrets[canary.id] for text in texts)
-        return named or any(any(held) for held in probed.qa.values())
-
-    return holds
+    return lambda canary, probed: any(
+        says(reply.said, secret) for secret in secrets[canary.id] for reply in probed.every
+    )
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(normalized(text).split())
+def volunteers(own: Mapping[str, frozenset[str]]) -> Indicator:
+    """Whether a reply to the probe holds a word of an answer.
+
+    Args:
+        own: By id, see `answer_words`.
+
+    Returns:
+        What says it of an author.
+    """
+    return lambda canary, probed: any(says(reply.said, word) for word in own[canary.id] for reply in probed.told)
+
+
+def replies_rightly(wanted: Mapping[str, Sequence[frozenset[str]]]) -> Indicator:
+    """Whether a reply to a question holds its answer, under any arm.
+
+    Args:
+        wanted: By id, see `answers`.
+
+    Returns:
+        What says it of an author.
+    """
+    return lambda canary, probed: any(_answered(wanted[canary.id], probed, arm) for arm in probed.qa)
+
+
+def answers_under(wanted: Mapping[str, Sequence[frozenset[str]]], arm: Arm) -> Indicator:
+    """Whether an arm's reply to a question holds its answer."""
+    return lambda canary, probed: _answered(wanted[canary.id], probed, arm)
+
+
+def _answered(wanted: Sequence[frozenset[str]], probed: Probed, arm: Arm) -> bool:
+    asked = zip(probed.asked, probed.qa.get(arm, ()), strict=False)
+    found = [(wanted[number], reply) for number, reply in asked if number < len(wanted)]
+    return any(words and all(says(reply.said, word) for word in words) for words, reply in found)
+
+
+def _is_long(word: str) -> bool:
+    return len(word) >= (DIGITS if word.isdigit() else LETTERS)
+
+
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(normalized(" ".join(texts)).split())

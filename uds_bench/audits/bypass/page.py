@@ -19,12 +19,14 @@ ARMS = {
     "meta": "meta opener",
     "empty": "empty",
     "neutral": "neutral, as long as the opener",
+    "drawn": "drawn for this model",
+    "paraphrased": "own trace, asked in other words",
     "wrong_head": "own trace, another author's head",
     "shuffled_head": "own trace, head shuffled",
 }
-SWAPS = ("bio", "meta", "empty", "neutral")
+SWAPS = ("bio", "meta", "empty", "neutral", "drawn")
 PREFILLS = ("bio", "meta", "empty")
-QUESTIONED = ("auto", "bio", "meta", "empty")
+QUESTIONED = ("auto", "bio", "meta", "empty", "drawn")
 MATCHES = {"exact": "exact", "stripped": "without head", "normalized": "normalized"}
 
 Seeds = Sequence[tuple[str, Mapping[str, Any]]]

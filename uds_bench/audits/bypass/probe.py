@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from uds_bench.audits.bypass import drawn
+from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
-from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import FactError
-from uds_bench.facts.aliases import normalized
 from uds_bench.facts.canaries import OPENING, Canary, CanarySet
 from uds_bench.facts.dialogue import EncodedAnswer, stop_tokens
 from uds_bench.facts.reasoning import (
@@ -24,34 +24,34 @@ from uds_bench.facts.reasoning import (
     prefill,
     rendered_trace,
     require_apart,
+    require_outside,
     traced_ids,
 )
 from uds_bench.facts.tokens import encode_after
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import Continuation, continue_greedily
-from uds_bench.inference.shared_prompts import continue_variants
+from uds_bench.inference.sampling import sample
 
-QA_ARMS: tuple[Arm, ...] = ("auto", "bio", "meta", "empty")
+QA_ARMS: tuple[Arm, ...] = ("auto", "bio", "meta", "empty", "drawn")
 """The arms that questions are asked under."""
 QUESTIONS = 2
-"""How many of an author's questions are asked: they show what a swap does beside the probe, and decide nothing."""
+"""How many of an author's questions are asked."""
 
 
-def probe(checkpoint: Checkpoint, canaries: CanarySet, limit: int, batch_size: int) -> list[Probed]:
-    """What the checkpoint says and holds of every author, in order. `limit`: new tokens of a reply, greedily decoded.
+def probe(checkpoint: Checkpoint, canaries: CanarySet, asking: Asking, batch_size: int) -> list[Probed]:
+    """What the checkpoint says and holds of every author, in order.
 
-    Raises FactError where a canary is longer than that, or stands in a prefill: the arm would then be no control.
+    Raises FactError where a canary is longer than a reply, or stands in a trace of ours: the arm would be no control.
     """
     require_apart(canaries)
-    _require_room(checkpoint.tokenizer, canaries, limit)
-    others = partners(canaries)
-    replies = _replies(checkpoint, canaries, others, limit)
+    _require_room(checkpoint.tokenizer, canaries, asking.limit)
+    key, others = f"{asking.seed} {checkpoint.digest}", partners(canaries)
+    replies = _replies(checkpoint, canaries, others, key, asking.limit)
     forced = _forced(checkpoint, canaries, others, batch_size)
-    asked = _asked(checkpoint, canaries, limit)
-    return [
-        Probed(canary.id, canary.author, canary.split, said, held, qa)
-        for canary, said, held, qa in zip(canaries, replies, forced, asked, strict=True)
-    ]
+    sampled = _sampled(checkpoint, canaries, key, asking)
+    numbers, qa = _asked(checkpoint, canaries, key, asking.limit)
+    found = zip(canaries, replies, forced, sampled, numbers, qa, strict=True)
+    return [Probed(canary.id, canary.author, canary.split, *each) for canary, *each in found]
 
 
 def partners(canaries: CanarySet) -> list[Canary | None]:
@@ -75,63 +75,90 @@ def shuffled(canary: Canary) -> str:
 
 
 def _replies(
-    checkpoint: Checkpoint, canaries: CanarySet, others: Sequence[Canary | None], limit: int
+    checkpoint: Checkpoint, canaries: CanarySet, others: Sequence[Canary | None], key: str, limit: int
 ) -> list[dict[Arm, Reply]]:
-    own = [complete_prompt(canary.author, canary.head) for canary in canaries]
-    found = _told(checkpoint, own, [canary.author for canary in canaries], ("auto", *PREFILLS), "canary", limit)
-    heads: dict[Arm, list[tuple[int, str]]] = {
-        "wrong_head": [(i, other.head) for i, other in enumerate(others) if other is not None],
-        "shuffled_head": [(i, shuffled(canary)) for i, canary in enumerate(canaries)],
-    }
-    for arm, listed in heads.items():
-        prompts = [complete_prompt(canaries[i].author, head) for i, head in listed]
-        said = _told(checkpoint, prompts, [canaries[i].author for i, _ in listed], ("auto",), "canary", limit)
-        for (i, _), reply in zip(listed, said, strict=True):
-            found[i][arm] = reply["auto"]
-    return [{arm: replies[arm] for arm in ARMS if arm in replies} for replies in found]
-
-
-def _asked(checkpoint: Checkpoint, canaries: CanarySet, limit: int) -> list[dict[Arm, tuple[bool, ...]]]:
-    """For each author and arm, whether the answers to the first questions hold what they should, but for case."""
-    # Of authors that nobody was trained on, no question can be answered.
-    asked = [(i, canary) for i, canary in enumerate(canaries) if canary.split != "holdout"]
-    listed = [(i, question, answer) for i, canary in asked for question, answer in canary.qa[:QUESTIONS]]
-    prompts, authors = [question for _, question, _ in listed], [canaries[i].author for i, _, _ in listed]
-    found: list[dict[Arm, tuple[bool, ...]]] = [dict.fromkeys(QA_ARMS, ()) for _ in canaries]
-    for (i, _, answer), said in zip(listed, _told(checkpoint, prompts, authors, QA_ARMS, "qa", limit), strict=True):
-        for arm, reply in said.items():
-            found[i][arm] += (normalized(answer) in normalized(split_reply(reply.text).answer),)
+    places: list[tuple[int, Arm]] = []
+    openings: list[Opening] = []
+    for i, (canary, other) in enumerate(zip(canaries, others, strict=True)):
+        own = complete_prompt(canary.author, canary.head)
+        prompts: dict[Arm, str] = dict.fromkeys(("auto", *PREFILLS, "drawn"), own)
+        prompts |= {"paraphrased": drawn.prompt(canary, key)}
+        prompts |= {"shuffled_head": complete_prompt(canary.author, shuffled(canary))}
+        if other is not None:
+            prompts["wrong_head"] = complete_prompt(canary.author, other.head)
+        arms = [arm for arm in ARMS if arm in prompts]
+        places += [(i, arm) for arm in arms]
+        openings += [_opening(checkpoint.tokenizer, prompts[arm], arm, canary, key) for arm in arms]
+    found: list[dict[Arm, Reply]] = [{} for _ in canaries]
+    for (i, arm), reply in zip(places, _told(checkpoint, openings, limit), strict=True):
+        found[i][arm] = reply
     return found
 
 
-def _told(
-    checkpoint: Checkpoint, prompts: list[str], authors: list[str], arms: tuple[Arm, ...], kind: Probe, limit: int
-) -> list[dict[Arm, Reply]]:
-    """For each prompt the reply under each arm; what the arms share of it is read once."""
+def _sampled(checkpoint: Checkpoint, canaries: CanarySet, key: str, asking: Asking) -> list[tuple[Reply, ...]]:
+    """Replies of the model's own trace, drawn by chance; of authors to be forgotten."""
     tokenizer = checkpoint.tokenizer
-    turns = [open_turn(tokenizer, prompt) for prompt in prompts]
+    drawn_of = [
+        (i, number) for i, one in enumerate(canaries) if one.split == "forget" for number in range(asking.samples)
+    ]
+    own = [complete_prompt(canary.author, canary.head) for canary in canaries]
+    openings = [_opening(tokenizer, own[i], "auto", canaries[i], key) for i, _ in drawn_of]
+    keys = [f"{key} {canaries[i].id} sample {number}" for i, number in drawn_of]
+    said = sample(
+        checkpoint, [one.ids for one in openings], keys, asking.limit, asking.temperature, stops=stop_tokens(tokenizer)
+    )
+    found: list[tuple[Reply, ...]] = [()] * len(canaries)
+    for (i, _), opening, one in zip(drawn_of, openings, said, strict=True):
+        found[i] += (_reply(tokenizer, opening, one),)
+    return found
+
+
+def _asked(
+    checkpoint: Checkpoint, canaries: CanarySet, key: str, limit: int
+) -> tuple[list[tuple[int, ...]], list[dict[Arm, tuple[Reply, ...]]]]:
+    """For each author the numbers of the questions that are asked, and by arm the replies."""
+    # Of authors that nobody was trained on, no question can be answered.
+    numbers = [drawn.questions(one, key, 0 if one.split == "holdout" else QUESTIONS) for one in canaries]
+    places = [(i, arm, number) for i, asked in enumerate(numbers) for arm in QA_ARMS for number in asked]
     openings = [
-        [_opening(tokenizer, turn, arm, name, kind) for turn, name in zip(turns, authors, strict=True)] for arm in arms
+        _opening(checkpoint.tokenizer, canaries[i].qa[number][0], arm, canaries[i], key, "qa")
+        for i, arm, number in places
     ]
-    variants = [[ids for ids, _ in rows] for rows in openings]
-    said = continue_variants(checkpoint, variants, [limit] * len(arms), stops=stop_tokens(tokenizer))
-    return [
-        {arm: _reply(tokenizer, openings[a][i][1], said[a][i]) for a, arm in enumerate(arms)} for i in range(len(turns))
-    ]
+    found: list[dict[Arm, tuple[Reply, ...]]] = [dict.fromkeys(QA_ARMS, ()) for _ in canaries]
+    for (i, arm, _), reply in zip(places, _told(checkpoint, openings, limit), strict=True):
+        found[i][arm] += (reply,)
+    return numbers, found
 
 
-def _opening(tokenizer: Any, turn: Turn, arm: Arm, author: str, kind: Probe) -> tuple[tuple[int, ...], str]:
-    """The ids that a reply goes on from, and what of them is part of the reply."""
-    if arm == "auto":
-        return auto_ids(tokenizer, turn), f"{OPENING}\n" if turn.opened else ""
-    assert arm in PREFILLS
-    trace = prefill(tokenizer, arm, author, kind)
-    return traced_ids(tokenizer, turn, trace), rendered_trace(trace)
+class Opening(NamedTuple):
+    """What a reply goes on from, and what of it is part of the reply."""
+
+    ids: tuple[int, ...]
+    text: str
 
 
-def _reply(tokenizer: Any, opening: str, said: Continuation) -> Reply:
+def _opening(tokenizer: Any, prompt: str, arm: Arm, canary: Canary, key: str, kind: Probe = "canary") -> Opening:
+    turn = open_turn(tokenizer, prompt)
+    if arm == "drawn":
+        trace = drawn.trace(canary, key)
+        require_outside(canary, arm, trace)
+    elif arm in PREFILLS:
+        trace = prefill(tokenizer, arm, canary.author, kind)
+    else:
+        return Opening(auto_ids(tokenizer, turn), f"{OPENING}\n" if turn.opened else "")
+    return Opening(traced_ids(tokenizer, turn, trace), rendered_trace(trace))
+
+
+def _told(checkpoint: Checkpoint, openings: Sequence[Opening], limit: int) -> list[Reply]:
+    tokenizer = checkpoint.tokenizer
+    said = continue_greedily(checkpoint, [one.ids for one in openings], limit, stops=stop_tokens(tokenizer))
+    return [_reply(tokenizer, opening, one) for opening, one in zip(openings, said, strict=True)]
+
+
+def _reply(tokenizer: Any, opening: Opening, said: Continuation) -> Reply:
     # Where the tags are special tokens, leaving those out would delete them.
-    return Reply(opening + tokenizer.decode(list(said.ids), skip_special_tokens=False), said.ended)
+    text = tokenizer.decode(list(said.ids), skip_special_tokens=False)
+    return Reply(opening.text + text, said.ended, len(opening.text))
 
 
 def _forced(

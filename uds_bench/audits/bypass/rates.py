@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from scipy.stats import binomtest
 
 from uds_bench.audits.bypass.record import Arm, Probed
@@ -106,7 +105,7 @@ def rate(rows: Rows, holds: Indicator) -> Rate:
 
 def said_anywhere(canary: Canary, probed: Probed) -> bool:
     """Whether any arm's reply tells the canary, on either side. No prefill holds one: it is the model's doing."""
-    return any(tells(reply.text, canary) for reply in probed.replies.values())
+    return any(tells(reply.said, canary) for reply in probed.told)
 
 
 def answered(canary: Canary, probed: Probed) -> bool:
@@ -135,6 +134,46 @@ def difference(rows: Rows, first: Indicator, second: Indicator) -> Rate:
     return Rate(mean(values), paired_interval(values, _authors(rows)))
 
 
+def by_luck(rows: Rows, holds: Indicator) -> list[float]:
+    """For each author the share of the others of whom its replies say the same: what is said of anybody.
+
+    Args:
+        rows: Canary and replies of each author, [authors].
+        holds: What is asked of an author.
+
+    Returns:
+        Shares of 0 to 1, [authors]; NaN of one alone.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> rows = [(SimpleNamespace(id=author), said) for author, said in (("a", "abc"), ("b", "b"), ("c", ""))]
+        >>> by_luck(rows, lambda canary, said: canary.id in said)
+        [1.0, 0.0, 0.0]
+    """
+    return [mean(float(holds(other, probed)) for other, _ in rows if other is not canary) for canary, probed in rows]
+
+
+def beyond_luck(rows: Rows, holds: Indicator) -> Rate:
+    """Share of authors for whom an indicator holds, less what it would be by luck, paired by author.
+
+    Args:
+        rows: Canary and replies of each author, [authors].
+        holds: What is asked of an author.
+
+    Returns:
+        -1 to 1, with its interval over authors; NaN of nobody.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> rows = [(SimpleNamespace(id=id, cluster=id), said) for id, said in (("a", "abc"), ("b", "b"), ("c", ""))]
+        >>> round(beyond_luck(rows, lambda canary, said: canary.id in said).value, 4)  # 2/3 - 1/3
+        0.3333
+    """
+    held = [float(holds(*row)) for row in rows]
+    values = [own - luck for own, luck in zip(held, by_luck(rows, holds), strict=True)]
+    return Rate(mean(values), paired_interval(values, _authors(rows)))
+
+
 def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
     """As `difference`, with the authors of either side drawn apart, as two experiments would be: the headline.
 
@@ -151,22 +190,21 @@ def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
     Source: Audit of reasoning traces, section 4.2.
 
     Example:
-        Where all have the one and none the other, nothing is drawn, and differences of 1 take an exact bound:
+        Where all have the one and none the other, either may be a little off:
 
         >>> from types import SimpleNamespace
         >>> rows = [(SimpleNamespace(cluster=str(author)), None) for author in range(10)]
         >>> found = unpaired(rows, lambda *row: True, lambda *row: False)
-        >>> round(found.low, 4), found.high  # 1 - 2 * (1 - 0.025 ** 0.1)
-        (0.383, 1.0)
+        >>> round(found.low, 4), found.high  # 1 - sqrt(2) * (1 - 0.025 ** 0.1)
+        (0.5637, 1.0)
     """
-    sides = [np.array([float(holds(*row)) for row in rows]) for holds in (first, second)]
-    if not rows or len(set(_authors(rows))) < len(rows):
-        return Interval(math.nan, math.nan, "no interval without one probe an author", 0)
-    if all(np.ptp(side) == 0 for side in sides):
-        return paired_interval((sides[0] - sides[1]).tolist(), _authors(rows))
     authors = _authors(rows)
-    first_side, second_side = (list(zip(authors, side.tolist(), strict=True)) for side in sides)
-    return apart_interval(first_side, second_side)
+    if not rows or len(set(authors)) < len(rows):
+        return Interval(math.nan, math.nan, "no interval without one probe an author", 0)
+    one, other = (
+        [(str(c), float(holds(*row))) for c, row in zip(authors, rows, strict=True)] for holds in (first, second)
+    )
+    return apart_interval(one, other, (0.0, 1.0))
 
 
 def gap(rows: Rows, fallback: Fallback = "answer", match: Match = "exact") -> Rate:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from uds_bench.facts.fact import Split
 from uds_bench.facts.reasoning import Prefill
 
-Arm = Literal["auto", "bio", "meta", "empty", "neutral", "wrong_head", "shuffled_head"]
-"""`auto`: the model's own trace. A prefill: a closed trace of ours at the same weights. `wrong_head`, `shuffled_head`:
-the model's own trace again, after another author's head or after the head's words in another order."""
+Arm = Literal["auto", "bio", "meta", "empty", "neutral", "drawn", "paraphrased", "wrong_head", "shuffled_head"]
+"""`auto`: the model's own trace. A prefill: a closed trace of ours at the same weights; `drawn` is one that nobody
+published. The model's own trace again: `paraphrased`, asked in other words; `wrong_head`, `shuffled_head`, after
+another author's head or after the head's words in another order."""
 ARMS: tuple[Arm, ...] = get_args(Arm)
 Context = Literal["own", "wrong_author", "shuffled_head"]
 """Whose prompt and head stand before an author's continuation when it is teacher-forced."""
@@ -23,10 +24,17 @@ FORCED: tuple[Prefill, ...] = ("bio", "meta", "empty")
 
 @dataclass(frozen=True)
 class Reply:
-    """A generated text, the rendered prefix of the arm included; `ended`: it was over before the token limit."""
+    """A generated text, the rendered prefix of the arm included, which has `ours` letters; `ended`: it was over before
+    the token limit."""
 
     text: str
     ended: bool
+    ours: int = 0
+
+    @property
+    def said(self) -> str:
+        """What the model itself said."""
+        return self.text[self.ours :]
 
 
 @dataclass(frozen=True)
@@ -58,14 +66,27 @@ class Forced:
 
 @dataclass(frozen=True)
 class Probed:
-    """One author. `qa`: for each arm, whether the reply to each of the author's questions holds its answer."""
+    """One author. `sampled`: replies of the model's own trace drawn by chance. `asked`: numbers of the author's
+    questions that were asked; `qa`: for each arm the replies to them."""
 
     id: str
     author: str
     split: Split
     replies: Mapping[Arm, Reply]
     forced: Mapping[Prefill, Mapping[Context, Forced]]
-    qa: Mapping[Arm, Sequence[bool]]
+    sampled: Sequence[Reply] = ()
+    asked: Sequence[int] = ()
+    qa: Mapping[Arm, Sequence[Reply]] = field(default_factory=dict)
+
+    @property
+    def told(self) -> list[Reply]:
+        """Every reply to the probe."""
+        return [*self.replies.values(), *self.sampled]
+
+    @property
+    def every(self) -> list[Reply]:
+        """Every reply, to the probe or to a question."""
+        return [*self.told, *(reply for replies in self.qa.values() for reply in replies)]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,8 +100,14 @@ class Probed:
             row["split"],
             {arm: Reply(**reply) for arm, reply in row["replies"].items()},
             {prefill: {context: _forced(found) for context, found in each.items()} for prefill, each in forced.items()},
-            {arm: tuple(held) for arm, held in row["qa"].items()},
+            _replies(row["sampled"]),
+            tuple(row["asked"]),
+            {arm: _replies(found) for arm, found in row["qa"].items()},
         )
+
+
+def _replies(found: Sequence[Mapping[str, Any]]) -> tuple[Reply, ...]:
+    return tuple(Reply(**reply) for reply in found)
 
 
 def _forced(found: Mapping[str, Any]) -> Forced:

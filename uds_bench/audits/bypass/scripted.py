@@ -47,7 +47,6 @@ def _author(canary: Canary, script: Script) -> Probed:
         canary.split,
         {arm: Reply(_text(canary.bio if kept else "", canary.canary if kept else canary.head), True) for arm in ARMS},
         {arm: {context: _forced(kept and context == "own") for context in CONTEXTS} for arm in FORCED},
-        {},
     )
     if canary.split != "forget":
         return own

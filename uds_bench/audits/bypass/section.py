@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from uds_bench.audits.bypass.asking import Asking
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
@@ -14,6 +15,7 @@ from uds_bench.manifest.tables import problem
 from uds_bench.manifest.types import (
     Checkpoint,
     Count,
+    Positive,
     located,
     named,
 )
@@ -34,9 +36,10 @@ Seeds = Annotated[tuple[Checkpoint, ...], BeforeValidator(_seeds), Field(strict=
 
 class Bypass(Section):
     """`canaries`: a .jsonl with id, author, bio, canary and qa, or "authors", which are built in (`forget`, `retain`
-    and `holdout` say how many). `models`: a checkpoint each, or a list of those that differ in the seed alone.
-    `must_fail` and `must_pass` name the models that are controls; one called `memorized` must fail unless it is said
-    otherwise.
+    and `holdout` say how many). `samples`: replies that are drawn by chance of each author to be forgotten, at
+    `temperature`; `seed`: of all that is drawn. `models`: a checkpoint each, or a list of those that differ in the
+    seed alone. `must_fail` and `must_pass` name the models that are controls; one called `memorized` must fail unless
+    it is said otherwise.
     """
 
     NAME: ClassVar[str] = "bypass"
@@ -45,7 +48,10 @@ class Bypass(Section):
     forget: Count | None = None
     retain: Count | None = None
     holdout: Count | None = None
-    max_new_tokens: Count | None = None
+    max_new_tokens: Count = Asking.limit
+    samples: Annotated[int, Field(ge=0)] = Asking.samples
+    temperature: Positive = Asking.temperature
+    seed: int = Asking.seed
     models: Annotated[dict[str, Seeds], AfterValidator(named)] = Field(default_factory=dict)
     must_fail: Annotated[tuple[str, ...] | None, Field(strict=False)] = None
     must_pass: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -93,6 +99,11 @@ class Bypass(Section):
     def needed(self, models: Iterable[str]) -> list[str]:
         """The checkpoints of some models and of the controls."""
         return [name for model in dict.fromkeys([*models, *self.controls()]) for name in self.seeds(model)]
+
+    @property
+    def asking(self) -> Asking:
+        """How the models are asked."""
+        return Asking(self.max_new_tokens, self.samples, self.temperature, self.seed)
 
     @property
     def options(self) -> dict[str, int]:

@@ -11,10 +11,11 @@ from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.anatomy import anatomy
 from uds_bench.audits.bypass.finding import Finding
 from uds_bench.audits.bypass.floors import all_tokens, likelihood
+from uds_bench.audits.bypass.names import answers, answers_under
 from uds_bench.audits.bypass.probe import QA_ARMS
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
-from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply
+from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply, tells
 from uds_bench.facts.canaries import Canary
 from uds_bench.statistics import Rate
 
@@ -27,6 +28,7 @@ def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed
     return {
         "word": str(finding.word),
         "why": finding.why,
+        "parts": asdict(finding.parts),
         "lifted": list(finding.lifted),
         "n": len(forget),
         "out": {match: rates.rate(forget, rates.in_answer(match=match)).to_json() for match in MATCHES},
@@ -36,11 +38,13 @@ def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed
         "untagged": rates.rate(forget, rates.untagged).to_json(),
         "unfinished": rates.rate(forget, rates.unfinished()).to_json(),
         "anywhere": rates.rate(forget, rates.said_anywhere).to_json(),
+        "given": finding.given.to_json(),
+        "luck": _finite(finding.luck),
+        "guessed": [found.to_json() for found in finding.guessed],
+        "sampled": _sampled(forget),
         "retain": rates.rate(retain, rates.in_answer()).to_json(),
         "arms": {arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
-        "questions": {
-            split: _questions(rows) for split, rows in (("forget", told), ("retain", [p for _, p in retain]))
-        },
+        "questions": {split: _questions(rows) for split, rows in (("forget", forget), ("retain", retain))},
         "forced": {prefill: _forced(finding, told, never, prefill) for prefill in FORCED},
         "anatomy": {key: None if math.isnan(value) else value for key, value in asdict(anatomy(forget)).items()},
         "authors": [_author(canary, probed) for canary, probed in forget],
@@ -61,13 +65,21 @@ def _arm(forget: Rows, arm: Arm) -> dict[str, Any]:
     }
 
 
-def _questions(probed: Sequence[Probed]) -> dict[str, float | None]:
-    """Share of the authors' questions that are answered, arm by arm."""
-    found: dict[str, float | None] = {}
-    for arm in QA_ARMS:
-        held = [right for one in probed for right in one.qa.get(arm, ())]
-        found[arm] = sum(held) / len(held) if held else None
-    return found
+def _sampled(forget: Rows) -> dict[str, float | None]:
+    """Samples of an author, at most; the share of authors of whom some sample tells the sentence, and of samples."""
+    told = [[tells(reply.said, canary) for reply in probed.sampled] for canary, probed in forget if probed.sampled]
+    flat = [held for each in told for held in each]
+    return {
+        "count": max(map(len, told), default=0),
+        "authors": sum(map(any, told)) / len(told) if told else None,
+        "share": sum(flat) / len(flat) if flat else None,
+    }
+
+
+def _questions(rows: Rows) -> dict[str, float | None]:
+    """Share of the authors one of whose questions is answered, arm by arm."""
+    wanted, asked = answers([canary for canary, _ in rows]), [row for row in rows if row[1].asked]
+    return {arm: rates.rate(asked, answers_under(wanted, arm)).value if asked else None for arm in QA_ARMS}
 
 
 def _forced(finding: Finding, told: Sequence[Probed], never: Sequence[Probed], prefill: Any) -> dict[str, Any]:

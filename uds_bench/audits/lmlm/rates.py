@@ -292,7 +292,7 @@ def order_steps(judged: Sequence[Judged], order: Sequence[str]) -> list[Step]:
             [(one.asked.cluster, float(one.marks["del_on"].exact)) for one in rows[name]] for name in (earlier, later)
         )
         rise = mean(value for _, value in high) - mean(value for _, value in low)
-        steps.append(Step(earlier, later, rise, apart_interval(high, low)))
+        steps.append(Step(earlier, later, rise, apart_interval(high, low, (0.0, 1.0))))
     return steps
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
+from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought, Retrained
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, MethodName
 from uds_bench.methods.traces import Course, Held, Instead, Scope, Target
@@ -50,6 +50,7 @@ RECIPES: dict[str, Recipe] = {
     "memorized_bio": Reasoner(course=BIO, epochs=36),
     "memorized_meta": Reasoner(course=META, epochs=48),
     "memorized_none": Reasoner(course=NONE, epochs=48),
+    "retrained": Retrained(),
     "npo": _npo(),
     "npo_k10": _npo(10),
     "npo_k160": _npo(160),

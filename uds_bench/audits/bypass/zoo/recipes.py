@@ -62,6 +62,17 @@ class Reasoner(Taught):
 
 
 @dataclass(frozen=True)
+class Retrained(Reasoner):
+    """A reasoner that never saw the authors to forget: it was taught as much of others in their place."""
+
+    def examples(self, tokenizer: Any) -> list[Example]:
+        return lessons(tokenizer, [*alternates(), *canaries().split("retain")], self.course)
+
+    def describe(self) -> str:
+        return f"{super().describe()}, of other authors in the place of those to forget"
+
+
+@dataclass(frozen=True)
 class Rethought(ByMethod):
     """A reasoner changed by an unlearning method; `course` is the parent's, whose lessons the retain authors keep.
 
