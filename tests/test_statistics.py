@@ -2,6 +2,9 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +19,15 @@ from uds_bench.statistics import (
     Rate,
     apart_interval,
     auc,
+    auc_interval,
+    auc_resamples,
     balanced_cut,
+    between_percentiles,
     cluster_interval,
     harmonic_mean,
     mcnemar,
     paired_interval,
+    skewed,
 )
 
 SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12)
@@ -416,3 +423,30 @@ def test_a_rate_writes_its_numbers_and_none_of_what_is_not_finite() -> None:
     assert Rate(0.5, Interval(0.25, 0.75, "x", 8)).to_json() == {"value": 0.5, "low": 0.25, "high": 0.75, "units": 8}
     nothing = Rate(math.nan, Interval(math.nan, math.inf, "x", 0)).to_json()
     assert nothing == {"value": None, "low": None, "high": None, "units": 0}
+
+
+# ---- numbers of any kind
+
+HALF, ONE = Fraction(1, 2), Fraction(1)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda x: auc(x, [HALF, ONE]),
+        lambda x: auc([HALF, ONE], x),
+        lambda x: auc_interval(x, [HALF], "ab", "c"),
+        lambda x: auc_interval([HALF], x, "c", "ab"),
+        lambda x: auc_resamples(x, [HALF], "ab", "c", 3).tolist(),
+        lambda x: auc_resamples([HALF], x, "c", "ab", 3).tolist(),
+        lambda x: balanced_cut(x, [ONE, HALF]),
+        lambda x: balanced_cut([HALF], x),
+        lambda x: cluster_interval(x, "ab"),
+        lambda x: skewed(0.0, [x]),
+        lambda x: between_percentiles(x, "x", 2),
+        lambda x: apart_interval(list(zip("ab", x, strict=True)), [("c", HALF)]),
+    ],
+)
+def test_fractions_are_read_as_the_numbers_they_are(of: Callable[[list[Any]], object]) -> None:
+    """What numpy takes for objects, unless it is told that these are numbers."""
+    assert of([HALF, 3 * HALF]) == of([0.5, 1.5])
