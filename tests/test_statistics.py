@@ -106,6 +106,19 @@ def test_an_interval_follows_units_and_zero(data: tuple[list[float], list[str]],
     assert moved == pytest.approx(sorted((scale * low + shift, scale * high + shift)), abs=1e-6)
 
 
+@given(clustered(), st.sampled_from([1.0, 5.0]), st.sampled_from([0.8, 0.95]))
+def test_an_interval_in_a_range_follows_its_shift_and_its_turn(
+    data: tuple[list[float], list[str]], shift: float, level: float
+) -> None:
+    """Most values at an end of the range, clusters of unlike size; ranges without a 0 inside, which is a place too."""
+    values, clusters = np.clip(np.rint(data[0]) / 40, 0, 1), data[1]
+    low, high = bounds(cluster_interval(values, clusters, limits=(0.0, 1.0), level=level))
+    moved = cluster_interval(values + shift, clusters, limits=(shift, 1 + shift), level=level)
+    assert bounds(moved) == pytest.approx((low + shift, high + shift), abs=1e-7)
+    turned = cluster_interval(1 - values, clusters, limits=(0.0, 1.0), level=level)
+    assert bounds(turned) == pytest.approx((1 - high, 1 - low), abs=1e-7)
+
+
 @settings(deadline=None, max_examples=20)
 @given(clustered(), st.randoms())
 def test_an_interval_ignores_the_order_of_facts(data: tuple[list[float], list[str]], random: object) -> None:
@@ -295,9 +308,20 @@ def test_sides_apart_follow_a_shift(
     assert bounds(apart_interval(moved, other)) == pytest.approx((low + shift, high + shift), abs=1e-9)
 
 
+@given(clustered(), clustered())
+def test_sides_exchanged_are_the_difference_turned(
+    first: tuple[list[float], list[str]], second: tuple[list[float], list[str]]
+) -> None:
+    one, other = (list(zip(clusters, values, strict=True)) for values, clusters in (first, second))
+    low, high = bounds(apart_interval(one, other))
+    assert bounds(apart_interval(other, one)) == pytest.approx((-high, -low), abs=1e-9)
+
+
 @pytest.mark.parametrize("sides", [([], [("a", 1.0)]), ([("a", 1.0)], []), ([], [])])
 def test_a_side_of_nothing_decides_nothing(sides: tuple[list[tuple[str, float]], list[tuple[str, float]]]) -> None:
-    assert not apart_interval(*sides).decides
+    found = apart_interval(*sides)
+    assert [math.isnan(end) for end in bounds(found)] == [True, True]
+    assert found.units == 0
 
 
 @given(low=st.floats(), high=st.floats(), units=st.integers(0, 9))
