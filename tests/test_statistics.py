@@ -15,6 +15,7 @@ from scipy import stats
 from uds_bench.statistics import (
     EXACT_UP_TO,
     FEWEST,
+    ROUNDING,
     Interval,
     Rate,
     apart_interval,
@@ -233,6 +234,40 @@ def test_a_single_difference_among_many_is_bounded_by_their_number() -> None:
     half = cluster_interval([0.5] + [0.0] * 99, range(100), limits=(-1, 1))
     none = cluster_interval([0.0] * 100, range(100), limits=(-1, 1))
     assert half.high <= (found.high + none.high) / 2, "a part of its reach moves it by that part at most"
+
+
+@pytest.mark.parametrize("parts", [[1.0], [1.0, 0.5], [0.25, 0.75], [0.5, 1.0, 1.0]])
+@pytest.mark.parametrize(("reach", "each"), [(1.0, 1), (4.0, 1), (0.5, 3)])
+def test_a_few_among_many_are_bounded_by_their_shares(parts: list[float], reach: float, each: int) -> None:
+    """Stringer's bound, term by term: Clopper and Pearson's of none, and of each share its part of a further step."""
+    many = 200
+    steps = [stats.beta.ppf(0.975, k + 1, many - k) for k in range(len(parts) + 1)]
+    shares = sorted(parts, reverse=True)
+    expected = steps[0] + sum(share * (steps[k + 1] - steps[k]) for k, share in enumerate(shares))
+    values = np.repeat([*parts, *[0.0] * (many - len(parts))], each) * reach
+    found = cluster_interval(values, np.arange(many).repeat(each), limits=(-reach, reach))
+    assert found.high == pytest.approx(reach * expected)
+
+
+def test_clusters_of_unlike_size_are_bounded_by_the_largest() -> None:
+    """Each may add what the largest does: of a hundred, one with four facts, none of which differs from 0."""
+    names = [*range(100), 99, 99, 99]
+    found = cluster_interval([0.0] * 103, names, limits=(0, 1))
+    assert found.high == pytest.approx((1 - 0.025**0.01) * 4 * 100 / 103)
+
+
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (0.0, 10.0), (-1.0, 1.0)])
+@pytest.mark.parametrize(("times", "decides"), [(0.5, True), (2.0, False)])
+def test_what_lies_within_rounding_of_an_end_is_at_it(limits: tuple[float, float], times: float, decides: bool) -> None:
+    value = limits[0] + times * ROUNDING * (limits[1] - limits[0])
+    assert cluster_interval([value] * 12, range(12), limits=limits).decides == decides
+
+
+def test_a_range_without_ends_is_none_and_one_without_width_has_one_value() -> None:
+    values = [0.1, 0.2, 0.4, 0.3, 0.9, 0.1]
+    assert cluster_interval(values, range(6), limits=(-math.inf, math.inf)) == cluster_interval(values, range(6))
+    point = cluster_interval([0.5] * 12, range(12), limits=(0.5, 0.5))
+    assert bounds(point) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 5, 8, 40])

@@ -1,5 +1,6 @@
 """Deciding claims: what numbers may and may not do."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from uds_bench.verdicts import (
     decide_identity,
     decide_ordering,
     decide_threshold,
+    units_needed,
 )
 
 RANK = {Verdict.FAIL: 0, Verdict.UNDECIDED: 1, Verdict.PASS: 2}
@@ -232,6 +234,47 @@ def test_an_order_and_its_reverse_never_both_pass(drawn: list[Interval]) -> None
     verdicts = {ordered(*forward).verdict, ordered(*backward).verdict}
     assert verdicts != {Verdict.PASS}
     assert ordered(*forward).verdict is ordered(*forward[::-1]).verdict
+
+
+# ---- how many units would do
+
+
+@pytest.mark.parametrize("units", [5, 12, 30, 300])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+def test_so_many_units_all_at_an_end_clear_the_bound_and_one_less_does_not(units: int, share: float) -> None:
+    """Exact bounds of ever more units, until one clears a bound that lies between the end and today's."""
+    low = 0.025 ** (1 / units)
+    bound = low + share * (1 - low)
+    needed = next(n for n in itertools.count(units) if 0.025 ** (1 / n) >= bound)
+    assert units_needed(1.0, Interval(low, 1.0, "x", units), bound) == needed
+    assert units_needed(0.0, Interval(0.0, 1 - low, "x", units), 1 - bound) == needed
+
+
+@pytest.mark.parametrize(
+    ("observed", "low", "high", "bound", "needed"),
+    [
+        (0.5, 0.1, 0.9, 0.7, 40),
+        (0.5, 0.1, 0.9, 0.3, 40),
+        (1.0, 0.6, 1.4, 0.8, 40),
+        (0.0, -0.4, 0.4, 0.2, 40),
+        (1.0, 1.0, 2.0, 1.5, 40),
+        (0.0, -1.0, 0.0, -0.5, 40),
+        (1.0, 0.0, 1.0, 0.0, 10),
+        (0.0, 0.0, 1.0, 1.0, 10),
+        (1.0, 0.0, 1.0, 0.5, None),
+        (0.0, 0.0, 1.0, 0.5, None),
+        (1.0, 0.5, 1.0, 1.0, None),
+        (0.5, 0.4, 0.6, 0.5, None),
+        (0.0, -1.0, 1.0, 0.1, 1000),
+        (0.0, -1.0, 1.0, 0.0999, None),
+        (0.0, -1.0, 1.0, 0.3, 120),
+    ],
+)
+def test_other_intervals_shrink_with_the_root_of_their_units(
+    observed: float, low: float, high: float, bound: float, needed: int | None
+) -> None:
+    """Ten units times the square of how far it reaches over the gap, rounded up to two digits."""
+    assert units_needed(observed, Interval(low, high, "x", 10), bound) == needed
 
 
 # ---- what is told
