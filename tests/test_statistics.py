@@ -296,14 +296,26 @@ def test_one_cluster_never_decides(values: list[float]) -> None:
 @pytest.mark.parametrize("limits", [None, (0.0, 1.0)])
 def test_values_that_are_not_finite_never_decide(broken: float, limits: tuple[float, float] | None) -> None:
     interval = cluster_interval([0.1, broken, 0.9], ["a", "b", "c"], limits=limits)
-    assert not interval.decides
-    assert math.isnan(interval.low)
-    assert math.isnan(interval.high)
+    nothing(interval)
+
+
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (-1.0, 1.0), (0.0, 5.0)])
+def test_values_beyond_the_range_by_more_than_rounding_never_decide(limits: tuple[float, float]) -> None:
+    for value, beyond in ((limits[0], -ROUNDING), (limits[1], ROUNDING)):
+        inside = (limits[0] + limits[1]) / 2
+        assert cluster_interval([value + beyond / 2, *[inside] * 9], range(10), limits=limits).decides
+        nothing(cluster_interval([value + 2 * beyond, *[inside] * 9], range(10), limits=limits))
+
+
+def nothing(found: Interval) -> None:
+    assert not found.decides
+    assert [math.isnan(end) for end in bounds(found)] == [True, True]
+    assert found.units == 0
 
 
 def test_nothing_to_resample_never_decides() -> None:
-    assert not cluster_interval([], []).decides
-    assert not cluster_interval([0.1, 0.2, 0.3], ["a", "b"]).decides, "a value without a cluster"
+    nothing(cluster_interval([], []))
+    nothing(cluster_interval([0.1, 0.2, 0.3], ["a", "b"]))  # a value without a cluster
 
 
 @given(st.integers(1, 60), st.integers(1, 3))
@@ -344,9 +356,7 @@ def test_sides_exchanged_are_the_difference_turned(
 
 @pytest.mark.parametrize("sides", [([], [("a", 1.0)]), ([("a", 1.0)], []), ([], [])])
 def test_a_side_of_nothing_decides_nothing(sides: tuple[list[tuple[str, float]], list[tuple[str, float]]]) -> None:
-    found = apart_interval(*sides)
-    assert [math.isnan(end) for end in bounds(found)] == [True, True]
-    assert found.units == 0
+    nothing(apart_interval(*sides))
 
 
 @given(low=st.floats(), high=st.floats(), units=st.integers(0, 9))

@@ -255,6 +255,7 @@ def test_so_many_units_all_at_an_end_clear_the_bound_and_one_less_does_not(units
     [
         (0.5, 0.1, 0.9, 0.7, 40),
         (0.5, 0.1, 0.9, 0.3, 40),
+        (0.5, 0.2, 0.8, 0.7, 23),
         (1.0, 0.6, 1.4, 0.8, 40),
         (0.0, -0.4, 0.4, 0.2, 40),
         (1.0, 1.0, 2.0, 1.5, 40),
@@ -322,3 +323,19 @@ def test_what_was_not_observed_is_told(
     assert decision.text.endswith("0.100")
     assert decide_identity(observed, 0, 1, "drop").text == "drop: no finite value was observed"
     assert decide_identity(observed, 0, 1, "drop").observed is None
+
+
+@pytest.mark.parametrize(
+    ("width", "units", "why"), [(0, FEWEST, "an interval without width"), (1, 4, "fewer than 5 people")]
+)
+def test_why_an_interval_decides_nothing_is_told(width: float, units: int, why: str) -> None:
+    assert at_least(0.5, Interval(0.5, 0.5 + width, "x", units)).text.endswith(f": {why} decides nothing")
+
+
+@pytest.mark.parametrize(("low", "some"), [(0.05, True), (0.0999, False)])
+def test_how_many_units_would_decide_is_told_where_so_many_can_be_had(low: float, some: bool) -> None:
+    interval = Interval(-0.5, 0.5, "x", 20)
+    needed = units_needed(low, interval, 0.1)
+    assert (needed is not None) == some
+    told = at_least(low, interval).text.partition("the interval holds the bound, short by 0.600")[2]
+    assert told == (f"; some {needed} people would decide it" if some else "")
