@@ -139,10 +139,12 @@ def test_an_interval_by_hand() -> None:
     )
 
 
-def test_without_skewness_it_is_students_interval() -> None:
-    values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert bounds(cluster_interval(values, range(6))) == pytest.approx((expected.low, expected.high))
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("values", [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.1, 0.4, 0.7], [0.2, 0.5]])
+def test_without_skewness_it_is_students_interval(values: list[float], level: float) -> None:
+    expected = stats.ttest_1samp(values, 0).confidence_interval(level)
+    found = cluster_interval(values, range(len(values)), level=level)
+    assert bounds(found) == pytest.approx((expected.low, expected.high))
 
 
 def test_clusters_of_unequal_size_move_a_mean_over_facts_as_a_ratio_does() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from uds_bench.statistics import FEWEST, ROUNDING, Interval
 from uds_bench.verdicts import (
+    Cause,
     Decision,
     Step,
     Verdict,
@@ -234,6 +235,22 @@ def test_an_order_and_its_reverse_never_both_pass(drawn: list[Interval]) -> None
     verdicts = {ordered(*forward).verdict, ordered(*backward).verdict}
     assert verdicts != {Verdict.PASS}
     assert ordered(*forward).verdict is ordered(*forward[::-1]).verdict
+
+
+# ---- causes
+
+
+@pytest.mark.parametrize(
+    ("units", "cause"), [(0, Cause.INTERVAL), (1, Cause.UNITS), (FEWEST - 1, Cause.UNITS), (FEWEST, Cause.INTERVAL)]
+)
+def test_an_undecided_one_has_a_cause_and_others_have_none(units: int, cause: Cause) -> None:
+    """Made of nothing is not made of too little; a cause that is given stands."""
+    interval = Interval(0, 1, "x", units)
+    for verdict in Verdict:
+        is_open = verdict is Verdict.UNDECIDED
+        assert Decision(verdict, 0.5, interval, "").cause is (cause if is_open else None)
+        assert Decision(verdict, 0.5, None, "").cause is (Cause.INTERVAL if is_open else None)
+        assert Decision(verdict, 0.5, interval, "", cause=Cause.STALE).cause is Cause.STALE
 
 
 # ---- how many units would do
