@@ -134,9 +134,9 @@ def test_an_interval_by_hand() -> None:
     )
     assert found.high - mean > mean - found.low, "the long tail is above"
     t = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert bounds(cluster_interval(values, range(12))) == pytest.approx((t.low, found.high)), (
-        "of a difference, the wider"
-    )
+    for limits in (None, (-1000, 1000)):
+        difference = bounds(cluster_interval(values, range(12), limits=limits))
+        assert difference == pytest.approx((t.low, found.high)), "of a difference, the wider"
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
@@ -205,6 +205,12 @@ def test_a_constant_decides_nothing() -> None:
 def test_a_constant_decides_nothing_whatever_its_rounding(value: float, sizes: list[int]) -> None:
     clusters = [index for index, size in enumerate(sizes) for _ in range(size)]
     assert not cluster_interval([value] * len(clusters), clusters, limits=(0, 1)).decides
+
+
+@pytest.mark.parametrize("value", [1e6 / 3, -1e9 / 7])
+def test_a_large_constant_decides_nothing_either(value: float) -> None:
+    clusters = [index for index, size in enumerate([1, 2, 3, 5, 7]) for _ in range(size)]
+    assert not cluster_interval([value] * len(clusters), clusters).decides
 
 
 @pytest.mark.parametrize(("shift", "reach"), [(0.0, 0.0), (-0.2, 1 - 0.025 ** (1 / 6))])
