@@ -52,7 +52,7 @@ def weighted(
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("kinds", [None, ("xxyy", "yxyx")])
+@pytest.mark.parametrize("kinds", [None, ("xxyy", "yyyx")])
 def test_each_resample_is_the_auc_of_its_draw(kinds: tuple[str, str] | None) -> None:
     """Facts count as often as their cluster is drawn."""
     positive, negative = [1.0, 3.0, 2.0, 2.5], [0.0, 2.0, 2.5, 4.0]
@@ -60,6 +60,7 @@ def test_each_resample_is_the_auc_of_its_draw(kinds: tuple[str, str] | None) -> 
     for value, above, below in zip(found, *drawn((2, 3), 60, 7), strict=True):
         expected = weighted(positive, negative, kinds, above[[0, 0, 1, 1]].tolist(), below[[0, 1, 1, 2]].tolist())
         assert value == pytest.approx(expected, nan_ok=True)
+    assert np.isnan(found).any() == (kinds is not None)
 
 
 @pytest.mark.parametrize("kinds", [None, ("xyxyxyxy", "yyxxxyyxyx")])
