@@ -264,6 +264,8 @@ def test_what_lies_within_rounding_of_an_end_is_at_it(limits: tuple[float, float
 def test_a_range_without_ends_is_none_and_one_without_width_has_one_value() -> None:
     values = [0.1, 0.2, 0.4, 0.3, 0.9, 0.1]
     assert cluster_interval(values, range(6), limits=(-math.inf, math.inf)) == cluster_interval(values, range(6))
+    for limits in ((-math.inf, math.inf), (0.0, math.inf), (-math.inf, 0.0)):
+        assert cluster_interval([0.0] * 12, range(12), limits=limits).width == 0
     point = cluster_interval([0.5] * 12, range(12), limits=(0.5, 0.5))
     assert bounds(point) == (0.5, 0.5)
 
@@ -311,7 +313,7 @@ def test_values_that_are_not_finite_never_decide(broken: float, limits: tuple[fl
 def test_values_beyond_the_range_by_more_than_rounding_never_decide(limits: tuple[float, float]) -> None:
     for value, beyond in ((limits[0], -ROUNDING), (limits[1], ROUNDING)):
         inside = (limits[0] + limits[1]) / 2
-        assert cluster_interval([value + beyond / 2, *[inside] * 9], range(10), limits=limits).decides
+        assert cluster_interval([value + beyond, *[inside] * 9], range(10), limits=limits).decides
         nothing(cluster_interval([value + 2 * beyond, *[inside] * 9], range(10), limits=limits))
 
 
