@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 pytest_plugins = ("pytester", "small_runs")
 
 # No test here depends on how busy the machine is.
 settings.register_profile("patient", deadline=None)
+# For mutants, of which it is asked only whether any example fails.
+settings.register_profile("mutants", deadline=None, phases=[Phase.explicit, Phase.generate], database=None)
 settings.load_profile("patient")
 
 

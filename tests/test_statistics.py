@@ -11,6 +11,7 @@ from scipy import stats
 
 from uds_bench.statistics import (
     FEWEST,
+    ROUNDING,
     Interval,
     apart_interval,
     auc,
@@ -96,6 +97,19 @@ def test_an_interval_follows_units_and_zero(data: tuple[list[float], list[str]],
     assert moved == pytest.approx(sorted((scale * low + shift, scale * high + shift)), abs=1e-6)
 
 
+@given(clustered(), st.sampled_from([1.0, 5.0]), st.sampled_from([0.8, 0.95]))
+def test_an_interval_in_a_range_follows_its_shift_and_its_turn(
+    data: tuple[list[float], list[str]], shift: float, level: float
+) -> None:
+    """Most values at an end of the range, clusters of unlike size; ranges without a 0 inside, which is a place too."""
+    values, clusters = np.clip(np.rint(data[0]) / 40, 0, 1), data[1]
+    low, high = bounds(cluster_interval(values, clusters, limits=(0.0, 1.0), level=level))
+    moved = cluster_interval(values + shift, clusters, limits=(shift, 1 + shift), level=level)
+    assert bounds(moved) == pytest.approx((low + shift, high + shift), abs=1e-7)
+    turned = cluster_interval(1 - values, clusters, limits=(0.0, 1.0), level=level)
+    assert bounds(turned) == pytest.approx((1 - high, 1 - low), abs=1e-7)
+
+
 @settings(deadline=None, max_examples=20)
 @given(clustered(), st.randoms())
 def test_an_interval_ignores_the_order_of_facts(data: tuple[list[float], list[str]], random: object) -> None:
@@ -120,15 +134,17 @@ def test_an_interval_by_hand() -> None:
     )
     assert found.high - mean > mean - found.low, "the long tail is above"
     t = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert bounds(cluster_interval(values, range(12))) == pytest.approx((t.low, found.high)), (
-        "of a difference, the wider"
-    )
+    for limits in (None, (-1000, 1000)):
+        difference = bounds(cluster_interval(values, range(12), limits=limits))
+        assert difference == pytest.approx((t.low, found.high)), "of a difference, the wider"
 
 
-def test_without_skewness_it_is_students_interval() -> None:
-    values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert bounds(cluster_interval(values, range(6))) == pytest.approx((expected.low, expected.high))
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("values", [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.1, 0.4, 0.7], [0.2, 0.5]])
+def test_without_skewness_it_is_students_interval(values: list[float], level: float) -> None:
+    expected = stats.ttest_1samp(values, 0).confidence_interval(level)
+    found = cluster_interval(values, range(len(values)), level=level)
+    assert bounds(found) == pytest.approx((expected.low, expected.high))
 
 
 def test_clusters_of_unequal_size_move_a_mean_over_facts_as_a_ratio_does() -> None:
@@ -199,6 +215,12 @@ def test_a_constant_decides_nothing_whatever_its_rounding(value: float, sizes: l
     assert not cluster_interval([value] * len(clusters), clusters, limits=(0, 1)).decides
 
 
+@pytest.mark.parametrize("value", [1e6 / 3, -1e9 / 7])
+def test_a_large_constant_decides_nothing_either(value: float) -> None:
+    clusters = [index for index, size in enumerate([1, 2, 3, 5, 7]) for _ in range(size)]
+    assert not cluster_interval([value] * len(clusters), clusters).decides
+
+
 @pytest.mark.parametrize(("shift", "reach"), [(0.0, 0.0), (-0.2, 1 - 0.025 ** (1 / 6))])
 def test_equal_clusters_have_no_width_whatever_their_rounding(shift: float, reach: float) -> None:
     """The same facts in each cluster, summed in another order: the means differ in their last bit only.
@@ -218,6 +240,42 @@ def test_a_single_difference_among_many_is_bounded_by_their_number() -> None:
     half = cluster_interval([0.5] + [0.0] * 99, range(100), limits=(-1, 1))
     none = cluster_interval([0.0] * 100, range(100), limits=(-1, 1))
     assert half.high <= (found.high + none.high) / 2, "a part of its reach moves it by that part at most"
+
+
+@pytest.mark.parametrize("parts", [[1.0], [1.0, 0.5], [0.25, 0.75], [0.5, 1.0, 1.0]])
+@pytest.mark.parametrize(("reach", "each"), [(1.0, 1), (4.0, 1), (0.5, 3)])
+def test_a_few_among_many_are_bounded_by_their_shares(parts: list[float], reach: float, each: int) -> None:
+    """Stringer's bound, term by term: Clopper and Pearson's of none, and of each share its part of a further step."""
+    many = 200
+    steps = [stats.beta.ppf(0.975, k + 1, many - k) for k in range(len(parts) + 1)]
+    shares = sorted(parts, reverse=True)
+    expected = steps[0] + sum(share * (steps[k + 1] - steps[k]) for k, share in enumerate(shares))
+    values = np.repeat([*parts, *[0.0] * (many - len(parts))], each) * reach
+    found = cluster_interval(values, np.arange(many).repeat(each), limits=(-reach, reach))
+    assert found.high == pytest.approx(reach * expected)
+
+
+def test_clusters_of_unlike_size_are_bounded_by_the_largest() -> None:
+    """Each may add what the largest does: of a hundred, one with four facts, none of which differs from 0."""
+    names = [*range(100), 99, 99, 99]
+    found = cluster_interval([0.0] * 103, names, limits=(0, 1))
+    assert found.high == pytest.approx((1 - 0.025**0.01) * 4 * 100 / 103)
+
+
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (0.0, 10.0), (-1.0, 1.0)])
+@pytest.mark.parametrize(("times", "decides"), [(0.5, True), (2.0, False)])
+def test_what_lies_within_rounding_of_an_end_is_at_it(limits: tuple[float, float], times: float, decides: bool) -> None:
+    value = limits[0] + times * ROUNDING * (limits[1] - limits[0])
+    assert cluster_interval([value] * 12, range(12), limits=limits).decides == decides
+
+
+def test_a_range_without_ends_is_none_and_one_without_width_has_one_value() -> None:
+    values = [0.1, 0.2, 0.4, 0.3, 0.9, 0.1]
+    assert cluster_interval(values, range(6), limits=(-math.inf, math.inf)) == cluster_interval(values, range(6))
+    for limits in ((-math.inf, math.inf), (0.0, math.inf), (-math.inf, 0.0)):
+        assert cluster_interval([0.0] * 12, range(12), limits=limits).width == 0
+    point = cluster_interval([0.5] * 12, range(12), limits=(0.5, 0.5))
+    assert bounds(point) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 5, 8, 40])
@@ -256,14 +314,26 @@ def test_one_cluster_never_decides(values: list[float]) -> None:
 @pytest.mark.parametrize("limits", [None, (0.0, 1.0)])
 def test_values_that_are_not_finite_never_decide(broken: float, limits: tuple[float, float] | None) -> None:
     interval = cluster_interval([0.1, broken, 0.9], ["a", "b", "c"], limits=limits)
-    assert not interval.decides
-    assert math.isnan(interval.low)
-    assert math.isnan(interval.high)
+    nothing(interval)
+
+
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (-1.0, 1.0), (0.0, 5.0)])
+def test_values_beyond_the_range_by_more_than_rounding_never_decide(limits: tuple[float, float]) -> None:
+    for value, beyond in ((limits[0], -ROUNDING), (limits[1], ROUNDING)):
+        inside = (limits[0] + limits[1]) / 2
+        assert cluster_interval([value + beyond, *[inside] * 9], range(10), limits=limits).decides
+        nothing(cluster_interval([value + 2 * beyond, *[inside] * 9], range(10), limits=limits))
+
+
+def nothing(found: Interval) -> None:
+    assert not found.decides
+    assert [math.isnan(end) for end in bounds(found)] == [True, True]
+    assert found.units == 0
 
 
 def test_nothing_to_resample_never_decides() -> None:
-    assert not cluster_interval([], []).decides
-    assert not cluster_interval([0.1, 0.2, 0.3], ["a", "b"]).decides, "a value without a cluster"
+    nothing(cluster_interval([], []))
+    nothing(cluster_interval([0.1, 0.2, 0.3], ["a", "b"]))  # a value without a cluster
 
 
 @given(st.integers(1, 60), st.integers(1, 3))
@@ -293,9 +363,18 @@ def test_sides_apart_follow_a_shift(
     assert bounds(apart_interval(moved, other)) == pytest.approx((low + shift, high + shift), abs=1e-9)
 
 
+@given(clustered(), clustered())
+def test_sides_exchanged_are_the_difference_turned(
+    first: tuple[list[float], list[str]], second: tuple[list[float], list[str]]
+) -> None:
+    one, other = (list(zip(clusters, values, strict=True)) for values, clusters in (first, second))
+    low, high = bounds(apart_interval(one, other))
+    assert bounds(apart_interval(other, one)) == pytest.approx((-high, -low), abs=1e-9)
+
+
 @pytest.mark.parametrize("sides", [([], [("a", 1.0)]), ([("a", 1.0)], []), ([], [])])
 def test_a_side_of_nothing_decides_nothing(sides: tuple[list[tuple[str, float]], list[tuple[str, float]]]) -> None:
-    assert not apart_interval(*sides).decides
+    nothing(apart_interval(*sides))
 
 
 @given(low=st.floats(), high=st.floats(), units=st.integers(0, 9))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uds_bench.statistics import auc, auc_interval, auc_resamples, drawn
+from uds_bench.statistics import Interval, auc, auc_interval, auc_resamples, drawn, skewed
 
 SIDE = st.lists(st.tuples(st.integers(-4, 4).map(float), st.sampled_from("abcd")), min_size=1, max_size=12)
 
@@ -33,6 +34,53 @@ def test_resamples_by_brute_force() -> None:
     wanted, expected = np.unique(np.round(exact, 12), return_counts=True)
     assert values.tolist() == wanted.tolist()
     np.testing.assert_allclose(counts / 40_000, expected / len(exact), atol=0.01)
+
+
+def weighted(
+    above: list[float],
+    below: list[float],
+    kinds: tuple[str, str] | None,
+    first: Sequence[float],
+    second: Sequence[float] | None = None,
+) -> float:
+    """The AUC, pair by pair, where each fact of either side counts as often as its weight says."""
+    rows = zip(above, first, kinds[0] if kinds else "x" * len(above), strict=True)
+    others = zip(below, second or [1] * len(below), kinds[1] if kinds else "x" * len(below), strict=True)
+    pairs = [(v * w, (p > n) + (p == n) / 2) for (p, v, k), (n, w, m) in itertools.product(rows, others) if k == m]
+    total = sum(weight for weight, _ in pairs)
+    return sum(weight * won for weight, won in pairs) / total if total else math.nan
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kinds", [None, ("xxyy", "yyyx")])
+def test_each_resample_is_the_auc_of_its_draw(kinds: tuple[str, str] | None) -> None:
+    """Facts count as often as their cluster is drawn."""
+    positive, negative = [1.0, 3.0, 2.0, 2.5], [0.0, 2.0, 2.5, 4.0]
+    found = auc_resamples(positive, negative, "aabb", "sttu", 60, 7, kinds)
+    for value, above, below in zip(found, *drawn((2, 3), 60, 7), strict=True):
+        expected = weighted(positive, negative, kinds, above[[0, 0, 1, 1]].tolist(), below[[0, 1, 1, 2]].tolist())
+        assert value == pytest.approx(expected, nan_ok=True)
+    assert np.isnan(found).any() == (kinds is not None)
+
+
+@pytest.mark.parametrize("kinds", [None, ("xyxyxyxy", "yyxxxyyxyx")])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_an_interval_is_made_of_how_far_each_cluster_moves_the_auc(kinds: tuple[str, str] | None, level: float) -> None:
+    """By differences: a cluster that counts a little more moves the AUC by so much, times the clusters of its side."""
+    rng = np.random.default_rng(4)
+    sides, clusters = (rng.normal(1, 1, 8).tolist(), rng.normal(0, 1, 10).tolist()), ("aabbbcdd", "ssttuuuvww")
+    value, step = auc(*sides, kinds), 1e-6
+
+    def more(names: str, name: str) -> list[float]:
+        return [1 + step * (one == name) for one in names]
+
+    above = [weighted(*sides, kinds, more(clusters[0], name)) for name in "abcd"]
+    below = [weighted(*sides, kinds, [1] * 8, more(clusters[1], name)) for name in "stuvw"]
+    moved = [[len(side) * (one - value) / step for one in side] for side in (above, below)]
+    found = auc_interval(*sides, *clusters, kinds=kinds, level=level)
+    expected = skewed(value, moved, (0.0, 1.0), level)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-5)
+    assert found.units == 4
 
 
 @settings(deadline=None, max_examples=40)
@@ -89,6 +137,8 @@ def test_at_the_ends_the_bound_is_exact(positive: int, negative: int) -> None:
     units = min(positive, negative)
     assert found.high == 1
     assert found.low**units == pytest.approx(0.025)
+    loose = auc_interval(*sides, range(positive), range(negative), level=0.8)
+    assert loose.low**units == pytest.approx(0.1)
     other = auc_interval(-sides[0], -sides[1], range(positive), range(negative))
     assert (other.low, other.high) == pytest.approx((0, 1 - found.low))
 
@@ -151,7 +201,16 @@ def test_draws_are_their_seeds_and_no_memory() -> None:
 
 @pytest.mark.parametrize("sides", [([], [1.0]), ([1.0], []), ([math.nan], [1.0])])
 def test_no_interval_of_nothing(sides: tuple[list[float], list[float]]) -> None:
-    found = auc_interval(*sides, range(len(sides[0])), range(len(sides[1])))
+    nothing(auc_interval(*sides, range(len(sides[0])), range(len(sides[1]))))
+
+
+@pytest.mark.parametrize("clusters", [("ab", "s"), ("a", "st"), ("a", "s")])
+def test_no_interval_of_facts_without_a_cluster(clusters: tuple[str, str]) -> None:
+    nothing(auc_interval([1.0, 2.0], [0.0, 1.5], *clusters))
+
+
+def nothing(found: Interval) -> None:
     assert math.isnan(found.low)
+    assert math.isnan(found.high)
     assert found.units == 0
     assert not found.decides

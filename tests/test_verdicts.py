@@ -1,13 +1,17 @@
 """Deciding claims: what numbers may and may not do."""
 
+import itertools
 import math
+import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uds_bench.statistics import FEWEST, Interval
+from uds_bench.statistics import FEWEST, ROUNDING, Interval
 from uds_bench.verdicts import (
+    Cause,
     Decision,
     Step,
     Verdict,
@@ -15,6 +19,7 @@ from uds_bench.verdicts import (
     decide_identity,
     decide_ordering,
     decide_threshold,
+    units_needed,
 )
 
 RANK = {Verdict.FAIL: 0, Verdict.UNDECIDED: 1, Verdict.PASS: 2}
@@ -121,6 +126,21 @@ def test_equivalence_needs_the_whole_interval_inside(low: float, high: float, ve
     assert decision.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(-0.1, 0.1, "pass"), (0.1, 0.2, "undecided"), (-0.2, -0.1, "undecided")],
+)
+def test_the_margin_itself_is_near_enough(low: float, high: float, verdict: str) -> None:
+    assert decide_equivalence(0.1, Interval(low, high, "x", 9), 0.1, "prompts").verdict == verdict
+
+
+@given(intervals(), st.floats(0, 1e6))
+def test_equivalence_lacks_what_lies_beyond_the_margin(interval: Interval, margin: float) -> None:
+    decision = decide_equivalence(interval.low, interval, margin, "x")
+    beyond = max(abs(interval.low), abs(interval.high)) - margin
+    assert decision.shortfall == (None if beyond <= 0 else beyond)
+
+
 @given(odd, intervals())
 def test_equivalence_never_passes_on_what_is_not_finite(value: float, interval: Interval) -> None:
     assert decide_equivalence(value, interval, 1e9, "x").verdict is Verdict.UNDECIDED
@@ -139,6 +159,17 @@ def test_an_exact_identity_is_exact() -> None:
     assert decide_identity(0.0, 0.0, 0.0, "x").verdict is Verdict.PASS
     assert decide_identity(5e-324, 0.0, 0.0, "x").verdict is Verdict.FAIL
     assert decide_identity(None, 0.0, 1.0, "x").verdict is Verdict.FAIL
+
+
+@given(finite, finite, st.floats(0, 1e6))
+def test_an_identity_that_fails_says_by_how_much(observed: float, expected: float, tolerance: float) -> None:
+    decision = decide_identity(observed, expected, tolerance, "the drop")
+    gap = abs(expected - observed)
+    assert decision.shortfall == (gap if gap > tolerance else None)
+    assert (decision.observed, decision.interval) == (observed, None)
+    words = "exactly" if tolerance == 0 else f"within {tolerance:.0e} of"
+    assert decision.text.startswith(f"the drop: observed {observed:.3g}, needs {words} {expected:g}")
+    assert decision.text.endswith(f": off by {gap:.3g}") == (gap > tolerance)
 
 
 def step(low: float, high: float, units: int = 15, difference: float | None = None) -> Step:
@@ -170,6 +201,33 @@ def test_an_order_is_as_good_as_its_worst_step(steps: list[Step], verdict: str) 
     assert ordered(*steps).verdict == verdict
 
 
+@pytest.mark.parametrize(("high", "verdict"), [(ROUNDING, "fail"), (2 * ROUNDING, "undecided")])
+def test_a_step_that_reaches_no_higher_than_rounding_goes_the_wrong_way(high: float, verdict: str) -> None:
+    assert ordered(step(-0.1, high)).verdict == verdict
+
+
+@given(st.lists(intervals(), min_size=1, max_size=4))
+def test_an_order_has_the_numbers_and_the_words_of_its_steps(drawn: list[Interval]) -> None:
+    steps = [Step(f"a{at}", f"b{at}", one.low, one) for at, one in enumerate(drawn)]
+    decision = decide_ordering(steps, "people")
+    lowest = min(one.low for one in drawn)
+    assert decision.observed == lowest
+    assert decision.interval is not None
+    assert decision.interval.low == lowest
+    assert decision.shortfall == (None if decision.verdict is Verdict.PASS else max(0, -lowest))
+    *parts, told = decision.text.split("; ")
+    assert told == "each needs to lie above 0 (12 people)"
+    for one, part in zip(steps, parts, strict=True):
+        words = {Verdict.PASS: "", Verdict.FAIL: " goes the wrong way", Verdict.UNDECIDED: " is not clear"}
+        numbers = f"{one.difference:+.3f} ({one.interval.low:+.3f}..{one.interval.high:+.3f})"
+        assert part == f"{one.later} - {one.earlier} = {numbers}{words[ordered(one).verdict]}"
+
+
+def test_an_order_says_which_step_decides_nothing_and_that_there_is_none() -> None:
+    assert ordered(step(0.1, 0.1)).text.startswith("b - a = +0.100 (+0.100..+0.100) decides nothing; ")
+    assert ordered().text == "there is nothing to order"
+
+
 @given(st.lists(intervals(), min_size=1, max_size=4))
 def test_an_order_and_its_reverse_never_both_pass(drawn: list[Interval]) -> None:
     forward = [Step("a", "b", i.low, i) for i in drawn]
@@ -177,3 +235,124 @@ def test_an_order_and_its_reverse_never_both_pass(drawn: list[Interval]) -> None
     verdicts = {ordered(*forward).verdict, ordered(*backward).verdict}
     assert verdicts != {Verdict.PASS}
     assert ordered(*forward).verdict is ordered(*forward[::-1]).verdict
+
+
+# ---- causes
+
+
+@pytest.mark.parametrize(
+    ("units", "cause"), [(0, Cause.INTERVAL), (1, Cause.UNITS), (FEWEST - 1, Cause.UNITS), (FEWEST, Cause.INTERVAL)]
+)
+def test_an_undecided_one_has_a_cause_and_others_have_none(units: int, cause: Cause) -> None:
+    """Made of nothing is not made of too little; a cause that is given stands."""
+    interval = Interval(0, 1, "x", units)
+    for verdict in Verdict:
+        is_open = verdict is Verdict.UNDECIDED
+        assert Decision(verdict, 0.5, interval, "").cause is (cause if is_open else None)
+        assert Decision(verdict, 0.5, None, "").cause is (Cause.INTERVAL if is_open else None)
+        assert Decision(verdict, 0.5, interval, "", cause=Cause.STALE).cause is Cause.STALE
+
+
+# ---- how many units would do
+
+
+@pytest.mark.parametrize("units", [5, 12, 30, 300])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+def test_so_many_units_all_at_an_end_clear_the_bound_and_one_less_does_not(units: int, share: float) -> None:
+    """Exact bounds of ever more units, until one clears a bound that lies between the end and today's."""
+    low = 0.025 ** (1 / units)
+    bound = low + share * (1 - low)
+    needed = next(n for n in itertools.count(units) if 0.025 ** (1 / n) >= bound)
+    assert units_needed(1.0, Interval(low, 1.0, "x", units), bound) == needed
+    assert units_needed(0.0, Interval(0.0, 1 - low, "x", units), 1 - bound) == needed
+
+
+@pytest.mark.parametrize(
+    ("observed", "low", "high", "bound", "needed"),
+    [
+        (0.5, 0.1, 0.9, 0.7, 40),
+        (0.5, 0.1, 0.9, 0.3, 40),
+        (0.5, 0.2, 0.8, 0.7, 23),
+        (1.0, 0.6, 1.4, 0.8, 40),
+        (0.0, -0.4, 0.4, 0.2, 40),
+        (1.0, 1.0, 2.0, 1.5, 40),
+        (0.0, -1.0, 0.0, -0.5, 40),
+        (1.0, 0.0, 1.0, 0.0, 10),
+        (0.0, 0.0, 1.0, 1.0, 10),
+        (1.0, 0.0, 1.0, 0.5, None),
+        (0.0, 0.0, 1.0, 0.5, None),
+        (1.0, 0.5, 1.0, 1.0, None),
+        (0.5, 0.4, 0.6, 0.5, None),
+        (0.0, -1.0, 1.0, 0.1, 1000),
+        (0.0, -1.0, 1.0, 0.0999, None),
+        (0.0, -1.0, 1.0, 0.3, 120),
+    ],
+)
+def test_other_intervals_shrink_with_the_root_of_their_units(
+    observed: float, low: float, high: float, bound: float, needed: int | None
+) -> None:
+    """Ten units times the square of how far it reaches over the gap, rounded up to two digits."""
+    assert units_needed(observed, Interval(low, high, "x", 10), bound) == needed
+
+
+# ---- what is told
+
+
+def at_least(observed: float | None, interval: Interval | None) -> Decision:
+    return decide_threshold(observed, interval, ">=", 0.1, "people")
+
+
+def equal(observed: float | None, interval: Interval | None) -> Decision:
+    return decide_equivalence(observed, interval, 0.1, "people")
+
+
+@pytest.mark.parametrize("decide", [at_least, equal])
+@pytest.mark.parametrize("low", [0.15, 0.05, -0.05, -0.4])
+@pytest.mark.parametrize(("width", "units"), [(0.1, 20), (0.1, 4), (0.0, 20)])
+def test_a_decision_tells_the_numbers_that_it_was_made_of(
+    decide: Callable[[float, Interval], Decision], low: float, width: float, units: int
+) -> None:
+    interval = Interval(low, low + width, "x", units)
+    decision = decide(low + 0.04, interval)
+    assert (decision.observed, decision.interval) == (low + 0.04, interval)
+    found = re.match(
+        r"observed (\S+), 95% CI (\S+)\.\.(\S+) \((\d+) people\), needs (?:>=|to lie within \+-) ?(0\.100)",
+        decision.text,
+    )
+    assert found is not None, decision.text
+    told = [float(number) for number in found.groups()]
+    assert told == pytest.approx([low + 0.04, low, low + width, units, 0.1], abs=5.1e-4)
+    short = re.search(r"short by (\S+?)(?:;|$)", decision.text)
+    assert (short is None) == (decision.shortfall is None)
+    if short is not None:
+        assert float(short[1]) == pytest.approx(decision.shortfall, abs=5.1e-4)
+    assert decision.text.endswith(" decides nothing") == (not interval.decides)
+
+
+@pytest.mark.parametrize("decide", [at_least, equal])
+@pytest.mark.parametrize("observed", [None, math.nan, math.inf])
+def test_what_was_not_observed_is_told(
+    decide: Callable[[float | None, Interval | None], Decision], observed: float | None
+) -> None:
+    decision = decide(observed, Interval(0, 1, "x", 20))
+    assert (decision.observed, decision.interval) == (None, None)
+    assert decision.text.startswith("no finite value was observed, needs ")
+    assert decision.text.endswith("0.100")
+    assert decide_identity(observed, 0, 1, "drop").text == "drop: no finite value was observed"
+    assert decide_identity(observed, 0, 1, "drop").observed is None
+
+
+@pytest.mark.parametrize(
+    ("width", "units", "why"), [(0, FEWEST, "an interval without width"), (1, 4, "fewer than 5 people")]
+)
+def test_why_an_interval_decides_nothing_is_told(width: float, units: int, why: str) -> None:
+    assert at_least(0.5, Interval(0.5, 0.5 + width, "x", units)).text.endswith(f": {why} decides nothing")
+
+
+@pytest.mark.parametrize(("low", "some"), [(0.05, True), (0.0999, False)])
+def test_how_many_units_would_decide_is_told_where_so_many_can_be_had(low: float, some: bool) -> None:
+    interval = Interval(-0.5, 0.5, "x", 20)
+    needed = units_needed(low, interval, 0.1)
+    assert (needed is not None) == some
+    told = at_least(low, interval).text.partition("the interval holds the bound, short by 0.600")[2]
+    assert told == (f"; some {needed} people would decide it" if some else "")
