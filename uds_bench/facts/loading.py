@@ -23,7 +23,7 @@ def load_facts(source: str | Path, **options: Any) -> FactSet:
     | source | read by | options |
     |---|---|---|
     | `authors` | `authors.embedded` | `forget`, `retain`, `holdout`, `seed` |
-    | `tofu/<forget>` | `tofu.load_tofu_from_hub` | its parameters but `forget` |
+    | `tofu/<forget>` | `tofu.load_tofu` | its parameters but `folder` and `forget` |
     | a folder | `tofu.load_tofu` | its parameters but `folder` |
     | a `.jsonl` | `fact.read_facts` | none |
     | a `.json` | `tofu.load_annotated` | `forget` |
@@ -66,7 +66,7 @@ def _loader(source: str) -> Callable[..., FactSet]:
     if path.suffix == ".json":
         return partial(tofu.load_annotated, path)
     if source.startswith("tofu/"):
-        return partial(tofu.load_tofu_from_hub, source.removeprefix("tofu/"))
+        return partial(tofu.load_tofu, None, source.removeprefix("tofu/"))
     raise FactError(f"facts source {source!r} is unknown; give {ACCEPTED}")
 
 
