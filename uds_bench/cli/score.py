@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.session import CommandSession, Scope, read_scope
+from uds_bench.cli.session import CommandSession, Scope, one_line, read_scope
 from uds_bench.console.app import show_interval, show_number, show_table
 from uds_bench.console.options import (
     AttacksOption,
@@ -59,10 +59,11 @@ def score(
     errors: list[dict[str, str]] = []
     if (job := scope.job) is not None:
         tell_left_out(job.left_out)
-        found, errors = job.compute(job.runner(job.trained_specs(console), console))
-    more, failed = compute_audits(scope, console)
+        found, failed = job.compute(job.runner(job.trained_specs(console), console))
+        errors = [{**job.address(request), "message": message} for request, message in failed.items()]
+    more, lost = compute_audits(scope, console)
     scores, known = Scores([*found, *more]), len(found) - len(errors) + len(more)
-    errors += failed
+    errors += lost
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
     for name, message in dict.fromkeys((error["checkpoint"], error["message"]) for error in errors):
@@ -83,7 +84,7 @@ def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[di
     errors: list[dict[str, str]] = []
 
     def lost(error: UdsError, audit: str, checkpoint: str = "") -> None:
-        errors.append({"audit": audit, "checkpoint": checkpoint or audit, "message": " ".join(str(error).split())})
+        errors.append({"audit": audit, "checkpoint": checkpoint or audit, "message": one_line(error)})
 
     for audit in scope.audits:
         try:

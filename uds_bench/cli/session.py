@@ -77,7 +77,8 @@ class CommandSession:
 
         if self._console is not None:
             return resolve_zoo(specs, names, default_cache(), self._console)
-        trained = {name: spec for name in specs if (spec := _trained(specs[name])) is not None}
+        names = list(names)
+        trained = {name: spec for name in names if (spec := _trained(specs[name])) is not None}
         return resolve_zoo(specs, [n for n in names if not is_unbuilt(specs[n])], default_cache()) | trained
 
     def store(self, specs: Mapping[str, CheckpointSpec]) -> Store:
@@ -159,6 +160,11 @@ def spoken_of(manifest: Manifest) -> list[str]:
         if kind is not None and manifest.of(kind) != kind():
             found.setdefault(kind, name)
     return list(found.values())
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, without its line breaks."""
+    return " ".join(str(error).split())
 
 
 def is_unbuilt(spec: CheckpointSpec) -> bool:

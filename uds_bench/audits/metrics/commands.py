@@ -56,8 +56,8 @@ def meta(
     require_writable(job.store, "--store")
     console = Console(stderr=True)
     runner = job.runner(job.trained_specs(console), console)
-    _, errors = job.compute(runner)
-    found = judged(judging, job, runner, errors)
+    _, failed = job.compute(runner)
+    found = judged(judging, runner, failed)
     assert found.models is not None
     document = section(runner, judging, found, words)
     write_atomic(out / "meta.csv", to_frame(list(found.rows.values())).to_csv(index=False).encode())
@@ -68,7 +68,7 @@ def meta(
     show_table(map(_rank, document["ranks"]))
     for line in _remarks(document):
         typer.echo(f"uds-bench: {line}", err=True)
-    raise typer.Exit(1 if errors else 0)
+    raise typer.Exit(1 if failed else 0)
 
 
 def read_meta_job(
@@ -108,18 +108,13 @@ def read_meta_job(
     return section, job
 
 
-def judged(section: Depth, job: Job, runner: MetricRunner, errors: list[dict[str, str]]) -> MetaEvaluation:
+def judged(section: Depth, runner: MetricRunner, failed: Mapping[Request, str]) -> MetaEvaluation:
     """The evaluation from what the runner has now; what failed before is not tried again.
 
-    Its `failed` holds every score of the job that could not be computed, those of parts of a block as well.
+    Its `failed` holds every score that could not be computed, those of parts of a block as well.
     """
     from uds_bench.audits.metrics.judging import judge
     from uds_bench.errors import UdsError
-
-    keys = ("checkpoint", "attack", "metric", "variant")
-    reasons = {tuple(error[key] for key in keys): error["message"] for error in errors}
-    addresses = {r: tuple(str(getattr(r, key)) for key in keys) for group in job.requests.values() for r in group}
-    failed = {request: reasons[address] for request, address in addresses.items() if address in reasons}
 
     def read(request: Request) -> Any:
         score = None if request in failed else runner.stored(request)
