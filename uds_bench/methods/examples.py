@@ -129,8 +129,14 @@ def _dealt(items: Sequence[Any], order: list[int], size: int, generator: torch.G
         yield [items[row] for row in batches[place]]
 
 
-def steps_per(examples: Sequence[Example], size: int, count: int) -> int:
-    return count * -(-len(examples) // size)
+def steps_per(examples: int, size: int, count: int) -> int:
+    """Steps of `count` passes over so many examples.
+
+    Example:
+        >>> steps_per(33, size=16, count=2)
+        6
+    """
+    return count * -(-examples // size)
 
 
 def pairs_to_examples(tokenizer: Any, pairs: Iterable[tuple[str, str]]) -> list[Example]:

@@ -118,7 +118,7 @@ class References:
     def read(self, source: Checkpoint, how: Patching, known: dict[str, Alignment] | None = None) -> Reading:
         """Any source, measured now.
 
-        `known`: maps from its states into the full model's basis by kind; one that is missing is fitted on what is kept.
+        `known`: maps from its states into the full model's basis, by kind; a missing one is fitted on what is kept.
         """
         target, known = self.target(how), {} if known is None else known
         if how.basis == "own":

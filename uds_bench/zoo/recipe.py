@@ -122,19 +122,8 @@ def fit(
     generator = torch.Generator().manual_seed(schedule.seed)
     batches = epochs(examples, schedule.batch_size, schedule.epochs, generator)
     optimisation = Optimisation(schedule.lr, schedule="cosine", warmup=warmup)
-    count = steps_per(examples, schedule.batch_size, schedule.epochs)
+    count = steps_per(len(examples), schedule.batch_size, schedule.epochs)
     return train(model, batches, answer_nll, optimisation, count, on_step)
-
-
-def steps_of(schedule: Schedule, count: int) -> int:
-    """Optimiser steps over so many examples.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> steps_of(SimpleNamespace(seed=0, epochs=2, batch_size=16, lr=1e-3), 33)
-        6
-    """
-    return -(-count // schedule.batch_size) * schedule.epochs
 
 
 @dataclass(frozen=True)
@@ -159,7 +148,7 @@ class Taught(Fresh):
 
     def step_count(self) -> int:
         """All epochs over the examples."""
-        return steps_of(self, self.lesson_count())
+        return steps_per(self.lesson_count(), self.batch_size, self.epochs)
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
         """Teach a fresh model its examples."""
