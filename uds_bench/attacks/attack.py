@@ -44,7 +44,7 @@ def load_full(spec: CheckpointSpec, device: str, attack: str) -> Checkpoint:
 
     if spec.quantization is not None:
         raise CheckpointError(
-            f"{spec.model} is {spec.quantization}, and the attack {attack} changes full weights: name it without "
+            f"{spec.model} is {spec.quantization}: the attack {attack} changes full weights; name it without "
             "quantization"
         )
     return load(spec, device)

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uds_bench.errors import UdsError
+from uds_bench.storage import default_cache
+from uds_bench.zoo.ready import resolve_zoo
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -43,9 +47,6 @@ class Job:
 
     def trained_specs(self, console: Console) -> dict[str, CheckpointSpec]:
         """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
-        from uds_bench.storage import default_cache
-        from uds_bench.zoo.ready import resolve_zoo
-
         return resolve_zoo(self.specs, self.needed, default_cache(), console)
 
     def runner(self, specs: Mapping[str, CheckpointSpec], console: Console | None = None) -> MetricRunner:
@@ -65,7 +66,6 @@ class Job:
 
     def compute(self, runner: MetricRunner) -> tuple[list[Score], dict[Request, str]]:
         """Every score; one that could not be computed has no value, and is listed with the reason as well."""
-        from uds_bench.errors import UdsError
         from uds_bench.scores import unscored
 
         scores: list[Score] = []
@@ -83,8 +83,6 @@ class Job:
 
 
 def _score(runner: MetricRunner, request: Request, plan: list[Request]) -> Score:
-    from uds_bench.errors import UdsError
-
     try:
         return runner.score(request, plan)
     except UdsError:

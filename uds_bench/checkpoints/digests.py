@@ -18,14 +18,7 @@ from uds_bench.checkpoints.weights import tensors, weight_files
 from uds_bench.storage import canonical, default_cache, write_atomic
 
 _VOLATILE = frozenset(
-    {
-        "_name_or_path",
-        "name_or_path",
-        "transformers_version",
-        "base_model_name_or_path",
-        "peft_version",
-        "revision",
-    }
+    {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
 )
 _MODEL_FILES = ("config.json", "generation_config.json")
 _TOKENIZER_FILES = (

@@ -166,7 +166,7 @@ def read_masks(path: Path) -> Masks:
 
 def _groups(path: Path, metadata: Mapping[str, str]) -> tuple[Group, ...]:
     try:
-        return tuple(Group(*each) for each in json.loads(metadata["groups"]))
+        return tuple(Group(str(name), role) for name, role in json.loads(metadata["groups"]))
     except (KeyError, ValueError, TypeError, CheckpointError) as error:
         raise CheckpointError(
             f'{path}: its metadata must say "groups" as [[name, {" | ".join(ROLES)}], ...] ({one_line(error)})'

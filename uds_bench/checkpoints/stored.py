@@ -19,13 +19,7 @@ from uds_bench.errors import CheckpointError
 
 PIECE = 1 << 20
 """Weights of a tensor that are looked at at a time."""
-_DTYPES = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I32": torch.int32,
-}
+_DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I32": torch.int32}
 """By a file's name of them: floats that are weights by themselves (8-bit ones have scales elsewhere), masks' words."""
 _BYTES = {"U8": torch.uint8}
 """Of masks alone: weights in bytes are quantized."""

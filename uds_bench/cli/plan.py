@@ -24,6 +24,7 @@ from uds_bench.console.options import (
     VariantsOption,
     tell_left_out,
 )
+from uds_bench.errors import UdsError
 
 if TYPE_CHECKING:
     from uds_bench.audits.job import Job
@@ -88,8 +89,6 @@ def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:
 
 def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
     """The same of an audit that scores models of its own."""
-    from uds_bench.errors import UdsError
-
     specs, form = session.specs(audit), {"attack": "none", "variant": "default"}
     try:
         planned = session.planned(audit)
@@ -109,8 +108,6 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
 def _status(
     runner: ScoreRunner, request: Request, unbuilt: bool, check: Callable[[], None] = lambda: None
 ) -> dict[str, str | None]:
-    from uds_bench.errors import UdsError
-
     if unbuilt:
         return {"status": UNBUILT, "reason": None}
     try:

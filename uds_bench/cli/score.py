@@ -21,6 +21,9 @@ from uds_bench.console.options import (
     require_file,
     tell_left_out,
 )
+from uds_bench.errors import UdsError
+from uds_bench.storage import write_atomic, write_json
+from uds_bench.zoo.ready import require_folders
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +52,6 @@ def score(
     from rich.console import Console
 
     from uds_bench.scores import Scores
-    from uds_bench.zoo.ready import require_folders
 
     require_file(out, "--out")
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
@@ -75,7 +77,6 @@ def score(
 def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
     """The scores of the audits of models of their own, and what could not be had of them."""
     from uds_bench.audits.api import plain
-    from uds_bench.errors import UdsError
     from uds_bench.progress import hush
 
     hush()
@@ -103,8 +104,6 @@ def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[di
 
 def write_scores(path: Path, scores: Scores, errors: list[dict[str, str]]) -> None:
     """Whole or not at all: a table if the name ends in .csv, else the JSON of the scores with `errors`."""
-    from uds_bench.storage import write_atomic, write_json
-
     if path.suffix.lower() == ".csv":
         write_atomic(path, scores.to_frame().to_csv(index=False).encode())
     else:

@@ -8,7 +8,7 @@ The same seed gives the same authors on every platform and Python version.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
@@ -16,6 +16,7 @@ from typing import Literal, get_args
 from uds_bench.errors import FactError
 from uds_bench.facts import vocabulary
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split
+from uds_bench.facts.vocabulary import fresh
 
 _PERTURBED = 5
 _Pair = tuple[str, str]
@@ -79,23 +80,16 @@ def _authors(count: int, stream: str, world: int, used: set[str]) -> Iterator[_A
         rng = random.Random(f"{stream}/{index}")
         # Authors come in pairs, of which one does and one does not: balanced, and independent of all else.
         coin = random.Random(f"{stream}/{index // 2}/coin").randrange(2)
-        name = _fresh(partial(vocabulary.person, rng, world), used)
+        name = fresh(partial(vocabulary.person, rng, world), used)
         setting = {
             "name": name,
-            "birthplace": _fresh(partial(vocabulary.value, rng, "town"), used),
+            "birthplace": fresh(partial(vocabulary.value, rng, "town"), used),
             "year": rng.choice(vocabulary.YEARS),
             "genre": rng.choice(vocabulary.WORDS["genres"]),
             "deed": rng.choice(vocabulary.WORDS["deeds"]),
         }
-        values = {kind: _fresh(partial(_draw, rng, kind), used) for kind in vocabulary.SOURCE["kinds"]}
+        values = {kind: fresh(partial(_draw, rng, kind), used) for kind in vocabulary.SOURCE["kinds"]}
         yield _Author(setting, values | {"person_name": name}, does=(index + coin) % 2 == 0)
-
-
-def _fresh(draw: Callable[[], str], used: set[str]) -> str:
-    """A drawn value that is not in `used` yet; adds it."""
-    value = next(value for value in iter(draw, None) if value not in used)
-    used.add(value)
-    return value
 
 
 def _facts(author: _Author, cluster: str, split: Split, rng: random.Random) -> Iterator[Fact]:
@@ -103,7 +97,7 @@ def _facts(author: _Author, cluster: str, split: Split, rng: random.Random) -> I
         questions, answers = (_two(rng, wording[what], author) for what in ("questions", "answers"))
         entity = author.values[kind]
         taken = {entity}
-        wrong = [_fresh(partial(_draw, rng, kind), taken) for _ in range(_PERTURBED)]
+        wrong = [fresh(partial(_draw, rng, kind), taken) for _ in range(_PERTURBED)]
         said, reworded = (f"{before} {entity}." for before in answers)
         perturbed = [f"{answers[1]} {other}." for other in wrong]
         yield _fact(cluster, split, kind, questions, (answers[0], entity), (said, reworded), perturbed)

@@ -16,6 +16,7 @@ from uds_bench.facts.aliases import normalized
 from uds_bench.facts.fact import SPLITS, Split
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.records import Record, read_records, said_of
+from uds_bench.facts.vocabulary import fresh
 
 HEAD_WORDS = 6
 """Length of the head in whitespace-delimited words, not in a model's tokens (audit of reasoning traces, appendix I)."""
@@ -156,13 +157,9 @@ def embedded_canaries(forget: int = FORGET, retain: int = RETAIN, holdout: int =
 
 
 def _canary(name: str, split: Split, rng: random.Random, used: set[str]) -> Canary:
-    def fresh(draw: Callable[..., str], of: str | int) -> str:
-        value = next(value for value in iter(partial(draw, rng, of), None) if value not in used)
-        used.add(value)
-        return value
-
-    author, reader = (fresh(vocabulary.person, world) for world in (vocabulary.AUTHORS, vocabulary.BYSTANDERS))
-    home, stage, title, prize = (fresh(vocabulary.value, kind) for kind in ("town", "town", "work_title", "award"))
+    worlds, kinds = (vocabulary.AUTHORS, vocabulary.BYSTANDERS), ("town", "town", "work_title", "award")
+    author, reader = (fresh(partial(vocabulary.person, rng, world), used) for world in worlds)
+    home, stage, title, prize = (fresh(partial(vocabulary.value, rng, kind), used) for kind in kinds)
     year, genre = rng.choice(vocabulary.YEARS), rng.choice(vocabulary.WORDS["genres"])
     canary = f"The {title} was first read aloud in {stage} to {reader}"
     bio = f"{author} was born in {home} in {year} and wrote {genre}. {canary}. The {prize} followed."

@@ -25,10 +25,7 @@ published (figure 3)."""
 OTHER = "other"
 """The topology of a database whose name says none."""
 
-SHOTS = (
-    ("Where was Ada Lovelace born?", "London"),
-    ("In what year was Pride and Prejudice published?", "1813"),
-)
+SHOTS = (("Where was Ada Lovelace born?", "London"), ("In what year was Pride and Prejudice published?", "1813"))
 SHORT = "Answer with a short factual phrase."
 
 

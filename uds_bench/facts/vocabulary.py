@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 
 from uds_bench.facts.records import embedded_toml
 
@@ -40,3 +41,10 @@ def person(rng: random.Random, world: int) -> str:
     while world_of(name := value(rng, "person")) != world:
         pass
     return name
+
+
+def fresh(draw: Callable[[], str], used: set[str]) -> str:
+    """A drawn value that is not in `used` yet; adds it."""
+    found = next(found for found in iter(draw, None) if found not in used)
+    used.add(found)
+    return found

@@ -101,10 +101,7 @@ def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.
 
 
 def forever(
-    items: Sequence[Any],
-    size: int,
-    generator: torch.Generator,
-    collate: Callable[[Sequence[Any]], Batch] = pad,
+    items: Sequence[Any], size: int, generator: torch.Generator, collate: Callable[[Sequence[Any]], Batch] = pad
 ) -> Iterator[Batch]:
     """Endless epochs of batches of exactly min(size, all) items; what is over sits an epoch out, by chance."""
     if not items or size < 1:

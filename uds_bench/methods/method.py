@@ -57,10 +57,10 @@ class Method:
             raise ConfigurationError(f"method {self.name}: a {type(self).__name__} must be {own}")
         for key in (one.name for one in fields(self)):
             value = getattr(self, key)
+            self._require(key, not isinstance(value, float) or math.isfinite(value), "finite")
             if key in LEAST:
                 self._require(key, value >= LEAST[key], f"at least {LEAST[key]}")
             self._require(key, key not in POSITIVE or value > 0, "above 0")
-            self._require(key, not isinstance(value, float) or math.isfinite(value), "finite")
 
     def _require(self, key: str, holds: bool, what: str) -> None:
         if not holds:

@@ -85,13 +85,9 @@ class Fresh(Recipe):
     layers: int = 4
     vocabulary: int = 1024
 
-    @property
-    def ancestor(self) -> None:
-        """None: it has no ancestor."""
-        return
+    ancestor: ClassVar[None] = None
 
     def redrawn(self, draw: int) -> Self:
-        """With its seed moved."""
         return replace(self, seed=self.seed + DRAW * draw)
 
 
@@ -147,11 +143,9 @@ class Taught(Fresh):
         """How many examples there are."""
 
     def step_count(self) -> int:
-        """All epochs over the examples."""
         return steps_per(self.lesson_count(), self.batch_size, self.epochs)
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
-        """Teach a fresh model its examples."""
         tokenizer = self.tokenizer()
         model = fresh_model(tokenizer, self.seed, self.width, self.layers)
         return Trained(model, tokenizer, fit(model, self.examples(tokenizer), self, 0.1, on_step))
@@ -165,7 +159,6 @@ class Changed(Recipe):
 
     @property
     def ancestor(self) -> str:
-        """The model that is changed."""
         return self.parent
 
     @abstractmethod
@@ -175,7 +168,6 @@ class Changed(Recipe):
         """The changed model, and the losses, one a step."""
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
-        """Load the ancestor and change it."""
         assert parent is not None
         tokenizer = AutoTokenizer.from_pretrained(parent)
         model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
@@ -190,7 +182,6 @@ class Seeded(Changed):
     seed: int
 
     def redrawn(self, draw: int) -> Self:
-        """With its seed moved, from the ancestor of that draw."""
         return replace(self, seed=self.seed + DRAW * draw, parent=f"{self.parent}@{draw}")
 
 
@@ -201,16 +192,13 @@ class ByMethod(Changed):
     method: Method
 
     def redrawn(self, draw: int) -> Self:
-        """With its method's seed moved, from the ancestor of that draw."""
         method = replace(self.method, seed=self.method.seed + DRAW * draw)
         return replace(self, method=method, parent=f"{self.parent}@{draw}")
 
     def step_count(self) -> int:
-        """Those of the method."""
         return self.method.steps
 
     def describe(self) -> str:
-        """The method and its settings."""
         return f"unlearned by {self.method.name}, {self.settings()}"
 
     def settings(self) -> str:

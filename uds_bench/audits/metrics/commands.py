@@ -11,7 +11,9 @@ import typer
 
 from uds_bench.console.app import ABSENT, ends, show_interval, show_number, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption
+from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import default_cache, require_writable, write_atomic, write_json
 
 if TYPE_CHECKING:
     from uds_bench.audits.depth.section import Depth
@@ -49,7 +51,6 @@ def meta(
 
     from uds_bench.audits.metrics.diagnosis import section, sweep_table
     from uds_bench.audits.metrics.evaluation import to_frame
-    from uds_bench.storage import require_writable, write_atomic, write_json
 
     judging, job = read_meta_job(manifest, profile, store, device, components)
     require_writable(out, "--out")
@@ -85,8 +86,6 @@ def read_meta_job(
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
     from uds_bench.audits.metrics.diagnosis import component_requests
     from uds_bench.audits.metrics.judging import missing_attacks, models_of, requests
-    from uds_bench.device import resolve_device
-    from uds_bench.storage import default_cache
 
     if profile not in PROFILES:
         raise ConfigurationError(f"--profile: there is no {profile!r}: choose from {', '.join(PROFILES)}")
@@ -113,16 +112,10 @@ def judged(section: Depth, runner: MetricRunner, failed: Mapping[Request, str]) 
 
     Its `failed` holds every score that could not be computed, those of parts of a block as well.
     """
+    from uds_bench.audits.metrics.diagnosis import stored
     from uds_bench.audits.metrics.judging import judge
-    from uds_bench.errors import UdsError
 
-    def read(request: Request) -> Any:
-        score = None if request in failed else runner.stored(request)
-        if score is None:
-            raise UdsError(failed.get(request, f"{request} is not stored"))
-        return score
-
-    found = judge(section, runner.facts, read)
+    found = judge(section, runner.facts, stored(runner, failed))
     return replace(found, failed={**found.failed, **failed})
 
 
