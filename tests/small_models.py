@@ -33,8 +33,8 @@ def build_small_models(folder: Path) -> Path:
     from transformers import AutoModelForCausalLM
 
     from uds_bench.facts import base_authors, question_prompt, write_facts
+    from uds_bench.methods.data import REFUSALS
     from uds_bench.methods.examples import pairs_to_examples
-    from uds_bench.methods.recipes import REFUSALS
     from uds_bench.zoo.fresh import byte_level_tokenizer
 
     facts = small_facts()

@@ -16,7 +16,7 @@ from uds_bench.scores import Score, Scores, summarise
 FACTS = FactSet(
     Fact(f"f{i}", f"author{i // 2}", "forget", "Who?", f"It is {i}", "It is", str(i), kind="number") for i in range(6)
 )
-METRIC = Metric("toy", 1, "knowledge", (0.0, 1.0), frozenset(), ("plain",), "here", lambda *_: Measured([]))
+METRIC = Metric("toy", "knowledge", "here", compute=lambda *_: Measured([]))
 values = st.one_of(st.none(), st.sampled_from([math.nan, math.inf, -math.inf]), st.floats(-1e6, 1e6))
 
 

@@ -69,5 +69,5 @@ def test_the_seed_decides(spec: CheckpointSpec) -> None:
 
 
 def test_quantized_weights_are_refused(spec: CheckpointSpec) -> None:
-    with pytest.raises(CheckpointError, match="quantized weights cannot be drawn anew"):
+    with pytest.raises(CheckpointError, match="random_weights changes full weights"):
         random_weights().apply(CheckpointSpec(spec.model, quantization="nf4"), "cpu", NOBODY)

@@ -13,7 +13,8 @@ from small_runs import Bench, judged_models
 from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.facts import load_facts
 from uds_bench.metrics import METRICS
-from uds_bench.metrics.metric import Measured, Metric, Subject
+from uds_bench.metrics.metric import Measured, Metric
+from uds_bench.metrics.subject import Subject
 
 FILES = ["meta.csv", "meta.json", "sweep.csv"]
 UDS = METRICS["uds"]

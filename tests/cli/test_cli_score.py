@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from uds_bench.metrics import METRICS
-from uds_bench.metrics.metric import Measured, Metric, Subject
+from uds_bench.metrics.metric import Measured, Metric
+from uds_bench.metrics.subject import Subject
 from uds_bench.scores import Scores
 
 
@@ -103,7 +104,7 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
     def fail(subject: Subject, variant: str) -> Measured:
         raise ValueError("no such thing")
 
-    broken = Metric("broken", 1, "knowledge", (0.0, 1.0), frozenset(), ("only",), "this test", fail)
+    broken = Metric("broken", "knowledge", "this test", compute=fail)
     monkeypatch.setitem(METRICS, "broken", broken)
     words = ("--manifest", saved_release / "uds.toml", "--store", tmp_path / "store", "--out", tmp_path / "s.json")
     command("score", *words, "--metrics", "entity_accuracy,broken", "--checkpoints", "npo", exit=1)

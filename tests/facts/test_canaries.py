@@ -61,7 +61,7 @@ def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], told: str) 
     ("second", "told"),
     [
         (OTHER | {"id": "a"}, "'id' occurs twice"),
-        (OTHER | {"author": "zephyr  OKONKWO"}, "'author' occurs twice"),
+        (OTHER | {"author": "zephyr  OKONKWO"}, "'author' holds 'zephyr  OKONKWO'"),
         (OTHER | {"canary": ROW["canary"].upper() + " !"}, "says no more than that of"),
         (OTHER | {"canary": ROW["canary"] + " and more"}, "says no more than that of"),
     ],

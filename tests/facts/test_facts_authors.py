@@ -11,8 +11,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from uds_bench.errors import FactError
 from uds_bench.facts import FactSet, base_authors, embedded, load_facts, training_pairs
+from uds_bench.facts.authors import KINDS
 from uds_bench.facts.vocabulary import AUTHORS, BASE, BYSTANDERS, world_of
-from uds_bench.facts.wordings import KINDS
 
 FACTS = embedded()
 DIGEST = "abaf42a38695b8defb921990999a3212c9a80889017c1b6bc4dfb719be69b779"

@@ -84,14 +84,14 @@ def test_entity_tokens_are_those_whose_bytes_overlap_it(item: Fact, variant: Var
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_space_belongs_to_the_entity_token_and_is_never_doubled(kind: str) -> None:
     encoded = encode(fact("It is", " Zuriridge = home.", "Zuriridge"), TOKENIZERS[kind, "added"])
-    tokens = TOKENIZERS[kind, "added"].convert_ids_to_tokens(list(encoded.entity_ids))
+    tokens = TOKENIZERS[kind, "added"].convert_ids_to_tokens(list(encoded.ids[encoded.start : encoded.end]))
     assert "".join(tokens).replace("Ġ", "▁").strip("▁") == "Zuriridge"
     assert encoded.start == encoded.prompt_length
 
 
 def test_an_entity_of_one_token_is_one_token() -> None:
     encoded = encode(fact("I", "t was written.", "was"), TOKENIZERS["bytes", "none"])
-    assert TOKENIZERS["bytes", "none"].convert_ids_to_tokens(list(encoded.entity_ids)) == ["Ġwas"]
+    assert TOKENIZERS["bytes", "none"].convert_ids_to_tokens(list(encoded.ids[encoded.start : encoded.end])) == ["Ġwas"]
 
 
 def test_the_first_occurrence_after_the_prefix_counts() -> None:
@@ -159,7 +159,7 @@ def test_all_public_entities_have_their_tokens(kind: str, variant: Variant, publ
     tokenizer = build(kind, "added", [f"{fact.question} {fact.answer}" for fact in facts], size=2000)
     for item in facts:
         encoded = encode(item, tokenizer, variant)
-        found = spelled(tokenizer, encoded.entity_ids)
+        found = spelled(tokenizer, encoded.ids[encoded.start : encoded.end])
         assert item.entity in found
         assert len(found.replace(item.entity, "")) <= 2  # a space, or a mark that a merge took along
         assert spelled(tokenizer, encoded.ids) == raw_prompt(item, variant) + continuation(item, variant)

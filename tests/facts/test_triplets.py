@@ -67,10 +67,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_database(tmp_path / "none.json")
 
 
-def test_what_is_left_after_a_deletion_may_be_nothing() -> None:
-    database = TripletDatabase(ROWS)
-    assert list(database.without([1])) == [ROWS[0], ROWS[2]]
-    assert list(database.without([0, 1, 2])) == []
+def test_a_database_has_rows() -> None:
     with pytest.raises(FactError, match="has no rows"):
         TripletDatabase([])
 

@@ -141,6 +141,7 @@ def test_what_is_said_long_after_the_answer_does_not_count(models: Path) -> None
 
 def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_path: Path) -> None:
     """Another retain model's reading in the place of the right one: UDS of retain is then not 1."""
+    from uds_bench.metrics.uds import ALIGNED
     from uds_bench.scoring.metrics import MetricRunner
     from uds_bench.scoring.runner import Request
     from uds_bench.scoring.store import Store
@@ -152,8 +153,8 @@ def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_pat
     wrong = MetricRunner(
         specs | {"retain": specs["retain2"]}, load_facts(models / "facts.jsonl"), Store(tmp_path / "b")
     )
-    wrong._yardstick().aligned_reading("retain", "forget")
-    engine._yardstick()._readings.update(wrong._yardstick()._readings)
+    wrong._yardstick().reading("retain", ALIGNED)
+    engine._yardstick()._arrays.update(wrong._yardstick()._arrays)
     (tmp_path / "cells").rename(tmp_path / "gone")
     engine._scores.clear()
     assert depth.largest_distance(engine.score(Request("retain", "uds")), 1.0) > 1e-3

@@ -14,7 +14,7 @@ import pytest
 from small_runs import Bench, judged_models
 
 from uds_bench.attacks import NONE
-from uds_bench.audits.depth.planning import ScoreRequest, plan_requests
+from uds_bench.audits.depth.planning import plan_requests
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.audits.metrics import diagnosis
@@ -113,8 +113,8 @@ def test_metrics_are_judged_on_the_sweep_too_and_no_claim_speaks_of_it(tmp_path:
     manifest = read(tmp_path, lines + ATTACKS)
     assert models_of(manifest) == MODELS
     assert manifest.judged() == ["npo"]
-    wish = ScoreRequest("uds", ("candidates",), ("none",))
-    every = ScoreRequest("uds", ("every_candidate",), ("none",))
+    wish = pytest.mark.scores("uds", of=("candidates",)).mark
+    every = pytest.mark.scores("uds", of=("every_candidate",)).mark
     facts = load_facts("authors", forget=1, retain=1)
     assert [r.checkpoint for r in plan_requests(manifest, facts, [wish], manifest.candidates)] == ["npo"]
     assert [r.checkpoint for r in plan_requests(manifest, facts, [every], manifest.candidates)] == ["npo", "mine"]

@@ -44,7 +44,7 @@ def test_every_fact_is_in_one_batch_and_can_be_read_back(encoded: list[EncodedFa
             assert batch.positions[place][seen].tolist() == list(range(kept))
             real = batch.predicting[place][batch.valid[place]]
             assert batch.positions[place][real].tolist() == list(range(fact.start - 1, fact.end - 1))
-            assert batch.targets[place][batch.valid[place]].tolist() == list(fact.entity_ids)
+            assert batch.targets[place][batch.valid[place]].tolist() == list(fact.ids[fact.start : fact.end])
             assert seen[batch.predicting[place]].all(), "padding of an entity points at a real token"
             assert batch.mask[place, 0 if side == "right" else -1] == 1
 

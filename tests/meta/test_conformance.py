@@ -23,7 +23,8 @@ from uds_bench.audits.metrics.checks import CHECKS
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
 from uds_bench.metrics import find_metric
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.metrics.metric import FactValue, Measured, Metric
+from uds_bench.metrics.subject import Subject
 
 UDS, ACCURACY = find_metric("uds"), find_metric("entity_accuracy")
 NOT_ROBUST = {"relearning": "what only fell silent comes back, and in the retain model nothing does"}
@@ -234,7 +235,7 @@ def said(subject, variant):
     return Measured([FactValue(fact.id, float(fact.entity in answer)) for fact, answer in pairs])
 
 
-SAID = Metric("said", 1, "knowledge", (0.0, 1.0), frozenset({"generations"}), ("plain",), "ours", said)
+SAID = Metric("said", "knowledge", "ours", compute=said, needs=frozenset({"generations"}))
 
 
 @pytest.mark.parametrize(("metric", "check"), metric_checks([SAID]))

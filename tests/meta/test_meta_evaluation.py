@@ -11,7 +11,8 @@ from references import meta_formulas as plain
 from uds_bench.audits.metrics.evaluation import MetricRow, Models, evaluate, to_frame
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics import find_metric
-from uds_bench.metrics.metric import Measured, Metric, Subject
+from uds_bench.metrics.metric import Measured, Metric
+from uds_bench.metrics.subject import Subject
 from uds_bench.scores import FactScore, Score, Scores
 
 MODELS = Models("full", "retain", ("p1", "p2", "p3"), ("n1", "n2", "n3"), ("a", "b", "c", "d"))
@@ -47,7 +48,7 @@ def nothing(subject: Subject, variant: str) -> Measured:
     raise NotImplementedError
 
 
-OWN = Metric("own", 1, "erasure", (0.0, 1.0), frozenset(), ("plain",), "ours", nothing)
+OWN = Metric("own", "erasure", "ours", compute=nothing)
 
 
 @pytest.mark.parametrize(("metric", "converted"), [(UDS, True), (OWN, False)])

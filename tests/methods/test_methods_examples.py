@@ -50,7 +50,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 @given(COUNTS, SIZES, st.integers(1, 3))
 def test_every_example_comes_once_an_epoch(count: int, size: int, passes: int) -> None:
     batches = list(epochs(numbered(count), size, passes, seeded()))
-    assert len(batches) == steps_per(numbered(count), size, passes)
+    assert len(batches) == steps_per(count, size, passes)
     share = len(batches) // passes
     for i in range(passes):
         epoch = [label for batch in batches[i * share : (i + 1) * share] for label in said(batch)]

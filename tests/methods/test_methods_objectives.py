@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from uds_bench.methods.objectives import (
     dpo,
     grad_ascent,
-    grad_diff,
     nll,
     npo,
     simnpo,
@@ -50,15 +49,6 @@ def test_nll_is_the_mean_over_all_tokens_and_grad_ascent_its_negative(rows: Item
     wanted = -sum(row[0] for row in rows) / sum(row[2] for row in rows)
     assert close(nll(logp, tokens), wanted)
     assert close(grad_ascent(logp, tokens), -wanted)
-
-
-@unhurried
-@given(items(), items(), st.floats(0, 5), st.floats(0, 5))
-def test_grad_diff_weighs_both_terms(forget: Items, retain: Items, gamma: float, alpha: float) -> None:
-    (lf, _, tf), (lr, _, tr) = tensors(forget), tensors(retain)
-    ascent = sum(row[0] for row in forget) / sum(row[2] for row in forget)
-    kept = -sum(row[0] for row in retain) / sum(row[2] for row in retain)
-    assert close(grad_diff((lf, tf), (lr, tr), gamma, alpha), gamma * ascent + alpha * kept)
 
 
 @unhurried

@@ -39,7 +39,7 @@ def test_the_fields_that_name_a_cached_model_stay() -> None:
         ({"gamma": -1.0}, "gamma = -1.0 must be at least 0"),
         ({"alpha": float("inf")}, "alpha = inf must be finite"),
         ({"beta": 0.0}, "beta = 0.0 must be above 0"),
-        ({"beta": float("nan")}, "beta = nan must be above 0"),
+        ({"beta": float("nan")}, "beta = nan must be finite"),
         ({"delta": float("nan")}, "delta = nan must be finite"),
     ],
 )

@@ -13,7 +13,7 @@ from families import FAMILIES, tiny_tokenizer
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import Fact, FactSet
 from uds_bench.metrics.metric import FactValue
-from uds_bench.metrics.subject import LoadedSubject, References
+from uds_bench.metrics.subject import References, Subject
 
 NAMES = ("Mira Solheim", "Idris Kamau", "Lena Duarte", "Ossu Quill", "Ilvi Thorme", "Ada Renn")
 PLACES = (
@@ -58,7 +58,7 @@ def subject(
     facts: FactSet = FACTS,
     batch_size: int = 16,
     retain: dict[str, Sequence[FactValue]] | None = None,
-) -> LoadedSubject:
+) -> Subject:
     """`retain`: what metrics found on the retain model, by name."""
 
     def recorded(metric: str, _variant: str | None) -> Sequence[FactValue]:
@@ -69,4 +69,4 @@ def subject(
         raise AssertionError("an output metric loads no reference")
 
     references = References(never, {}, facts, batch_size=batch_size, recorded=None if retain is None else recorded)
-    return LoadedSubject(loaded or checkpoint(), references)
+    return Subject(loaded or checkpoint(), references)

@@ -12,7 +12,7 @@ from forced_subjects import FACTS, TOKENIZER
 
 from uds_bench.checkpoints import CheckpointSpec, find_anatomy
 from uds_bench.facts import FactSet
-from uds_bench.metrics.subject import LoadedSubject, References
+from uds_bench.metrics.subject import References, Subject
 
 FULL, RETAIN, CANDIDATE = 0, 1, 2
 """Seeds of the three models."""
@@ -53,10 +53,10 @@ def subject(
     facts: FactSet = FACTS,
     batch_size: int = BATCH_SIZE,
     cache: Any = None,
-) -> LoadedSubject:
+) -> Subject:
     if full is None and retain is None and cache is None and facts is FACTS and batch_size == BATCH_SIZE:
-        return LoadedSubject(candidate or checkpoint(family, CANDIDATE), yardstick(family))
+        return Subject(candidate or checkpoint(family, CANDIDATE), yardstick(family))
     references = {"full": full or checkpoint(family, FULL), "retain": retain or checkpoint(family, RETAIN)}
     digests: Any = {name: model.digest for name, model in references.items()}
     own = References(references.__getitem__, digests, facts, cache, batch_size)
-    return LoadedSubject(candidate or checkpoint(family, CANDIDATE), own)
+    return Subject(candidate or checkpoint(family, CANDIDATE), own)

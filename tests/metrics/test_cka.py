@@ -197,9 +197,9 @@ def test_what_references_give_is_kept_on_disk(tmp_path: Path) -> None:
     loads: list[str] = []
     load = references._load
     references._load = lambda which: (loads.append(which), load(which))[1]  # type: ignore[func-returns-value]
-    from uds_bench.metrics.subject import LoadedSubject
+    from uds_bench.metrics.subject import Subject
 
-    again = METRIC.compute(LoadedSubject(checkpoint("llama", CANDIDATE), references), "linear")
+    again = METRIC.compute(Subject(checkpoint("llama", CANDIDATE), references), "linear")
     assert again == first
     assert "retain" not in loads
     with torch.no_grad():

@@ -20,7 +20,7 @@ from uds_bench.metrics.entity_accuracy import SLACK, opening, says
 from uds_bench.metrics.fluency import distinct_share
 from uds_bench.metrics.metric import FactValue, Measured, Summary
 from uds_bench.metrics.rouge import JAILBREAK, NO_WORD, rouge_l, round_trip
-from uds_bench.metrics.subject import LoadedSubject
+from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import harmonic_mean
 
 FORGET = FACTS.split("forget")
@@ -41,7 +41,7 @@ def said(texts: Mapping[str, Sequence[str]], facts: FactSet = FACTS) -> Any:
 
 
 @cache
-def shared() -> LoadedSubject:
+def shared() -> Subject:
     """One subject for all that only read its generations."""
     return subject()
 

@@ -15,7 +15,7 @@ from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.erasure import spared
 from uds_bench.metrics.kept import FEWEST, halves, kept_facts
-from uds_bench.metrics.subject import LoadedSubject
+from uds_bench.metrics.subject import Subject
 
 DROPS = st.lists(st.lists(st.floats(-2, 9), min_size=3, max_size=3), min_size=1, max_size=4)
 
@@ -83,7 +83,7 @@ def test_a_changed_model_of_the_same_digest_is_aligned_anew() -> None:
     one = subject(checkpoint("llama", CANDIDATE), facts=people)
     changed = wrapped(FAMILIES["llama"](len(TOKENIZER), seed=7), one.checkpoint.digest)
     first = METRICS["uds"].compute(one, "aligned")
-    found = METRICS["uds"].compute(LoadedSubject(changed, one.references), "aligned")
+    found = METRICS["uds"].compute(Subject(changed, one.references), "aligned")
     alone = METRICS["uds"].compute(subject(changed, facts=people), "aligned")
     assert found.notes["fit"] == alone.notes["fit"] != first.notes["fit"]
     assert [value.detail for value in found.values] == [value.detail for value in alone.values]

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uds_bench.facts import Fact, FactSet
+from uds_bench.facts import EncodedFact, Fact
 from uds_bench.inference.target import Reading
 from uds_bench.metrics.erasure import TAU
 from uds_bench.metrics.metric import FactValue
 from uds_bench.metrics.uds import METRIC, NO_LAYER, NOT_FINITE
 
 FROZEN = Path(__file__).parents[2] / "goldens" / "depth" / "frozen.json"
-FACTS = FactSet(Fact(name, name, "forget", "?", "x", "", "x") for name in ("a", "b", "c"))
+FACTS = [Fact(name, name, "forget", "?", "x", "", "x") for name in ("a", "b", "c")]
+ENCODED = [EncodedFact(fact, (0, 1), 1, 1, 2) for fact in FACTS]
 
 
 def reading(drops: list[list[float]]) -> Reading:
@@ -26,12 +27,8 @@ def reading(drops: list[list[float]]) -> Reading:
 def values(retain: list[list[float]], own: list[list[float]]) -> list[FactValue]:
     """UDS of three facts whose drops are given."""
     subject: Any = SimpleNamespace(
-        facts=FACTS,
-        retain_reading=lambda *_: reading(retain),
-        reading=lambda *_: reading(own),
-        patch_path=lambda *_: ("streams", ""),
-        entity_lengths=lambda *_: [1, 1, 1],
-        rendered=lambda *_: "",
+        target=lambda _: SimpleNamespace(encoded=ENCODED, path=lambda _: "streams", path_reason="", rendered=""),
+        reading=lambda _, of=None: reading(retain if of else own),
     )
     return list(METRIC.compute(subject, "block").values)
 

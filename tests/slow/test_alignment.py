@@ -18,7 +18,7 @@ from uds_bench.audits.depth.zoo.recipes import facts
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts.authors import KNOWING
 from uds_bench.metrics import METRICS
-from uds_bench.metrics.subject import LoadedSubject, References
+from uds_bench.metrics.subject import References, Subject
 from uds_bench.statistics import auc
 from uds_bench.zoo.ready import build_models
 
@@ -51,7 +51,7 @@ def at(name: str, draw: int) -> str:
 def measured(name: str, of: int, judged_in: int, metric: str, variant: str) -> tuple[float, float]:
     """A metric of a model of one draw, patched into the full model of another, and the least fit over layers."""
     checkpoint = load(CheckpointSpec(str(folders()[at(name, of)])))
-    found = METRICS[metric].compute(LoadedSubject(checkpoint, references(judged_in)), variant)
+    found = METRICS[metric].compute(Subject(checkpoint, references(judged_in)), variant)
     fit: list[float] = found.notes.get("fit", [1.0])  # type: ignore[assignment]
     return float(np.mean([one.value for one in found.values if one.value is not None])), min(fit)
 

@@ -33,7 +33,7 @@ def fit(model: Any, examples: list[Example], count: int, size: int, seed: int) -
     model = copy.deepcopy(model)
     batches = epochs(examples, size, count, torch.Generator().manual_seed(seed))
     optimisation = Optimisation(3e-3, schedule="cosine", warmup=0.05)
-    train(model, batches, loss, optimisation, steps_per(examples, size, count))
+    train(model, batches, loss, optimisation, steps_per(len(examples), size, count))
     return model
 
 

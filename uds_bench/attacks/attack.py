@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from uds_bench.errors import CheckpointError
 from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
@@ -35,3 +36,15 @@ class Attack:
     def key(self) -> str:
         """Content address: scores under other settings are other scores."""
         return content_key([self.name, self.version, self.settings])
+
+
+def load_full(spec: CheckpointSpec, device: str, attack: str) -> Checkpoint:
+    """A checkpoint whose weights can be changed. Raises CheckpointError for quantized ones."""
+    from uds_bench.checkpoints import load  # takes seconds to import
+
+    if spec.quantization is not None:
+        raise CheckpointError(
+            f"{spec.model} is {spec.quantization}: the attack {attack} changes full weights; name it without "
+            "quantization"
+        )
+    return load(spec, device)

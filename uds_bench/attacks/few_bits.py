@@ -10,8 +10,8 @@ from torch import nn
 from torch.nn.functional import pad
 from transformers.pytorch_utils import Conv1D
 
-from uds_bench.attacks.attack import Attack
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.attacks.attack import Attack, load_full
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts import FactSet
 
@@ -86,12 +86,7 @@ def _views(module: nn.Module) -> Iterator[torch.Tensor]:
 
 
 def _apply(spec: CheckpointSpec, device: str, _facts: FactSet, *, bits: int, block: int) -> Checkpoint:
-    if spec.quantization is not None:
-        raise CheckpointError(
-            f"{spec.model} is {spec.quantization}: quantized weights cannot be rounded again: name it without "
-            "quantization"
-        )
-    checkpoint = load(spec, device)
+    checkpoint = load_full(spec, device, f"bits{bits}")
     with torch.no_grad():
         for matrix in matrices(checkpoint):
             for rows in torch.split(matrix, max(CHUNK // matrix.shape[1], 1)):

@@ -6,9 +6,8 @@ from functools import partial
 
 import torch
 
-from uds_bench.attacks.attack import Attack
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
-from uds_bench.errors import CheckpointError
+from uds_bench.attacks.attack import Attack, load_full
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts import FactSet
 
 SPREAD = 0.02
@@ -16,11 +15,7 @@ SPREAD = 0.02
 
 
 def _apply(spec: CheckpointSpec, device: str, facts: FactSet, *, seed: int) -> Checkpoint:
-    if spec.quantization is not None:
-        raise CheckpointError(
-            f"{spec.model} is {spec.quantization}: quantized weights cannot be drawn anew; name it without quantization"
-        )
-    checkpoint = load(spec, device)
+    checkpoint = load_full(spec, device, "random_weights")
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in checkpoint.model.parameters():

@@ -6,9 +6,8 @@ from functools import partial
 
 import torch
 
-from uds_bench.attacks.attack import Attack
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
-from uds_bench.errors import CheckpointError
+from uds_bench.attacks.attack import Attack, load_full
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts import FactSet
 from uds_bench.methods.examples import epochs, pairs_to_examples, steps_per
 from uds_bench.methods.forward import answer_nll
@@ -21,12 +20,7 @@ EPOCHS, LR, BATCH_SIZE = 1, 2e-5, 32
 def _apply(
     spec: CheckpointSpec, device: str, facts: FactSet, *, count: int, lr: float, batch_size: int, seed: int
 ) -> Checkpoint:
-    if spec.quantization is not None:
-        raise CheckpointError(
-            f"{spec.model} is {spec.quantization}: quantized weights cannot be trained, so the attack relearn needs "
-            "the full weights; name them without quantization"
-        )
-    checkpoint = load(spec, device)
+    checkpoint = load_full(spec, device, "relearn")
     examples = pairs_to_examples(checkpoint.tokenizer, [(fact.question, fact.answer) for fact in facts])
     batches = epochs(examples, batch_size, count, torch.Generator().manual_seed(seed))
     # Dropout, where a model has it, is drawn from the seed too, and the caller's own draws go on as they were.
@@ -37,7 +31,7 @@ def _apply(
             (batch.to(checkpoint.device) for batch in batches),
             answer_nll,
             Optimisation(lr),
-            steps_per(examples, batch_size, count),
+            steps_per(len(examples), batch_size, count),
         )
     return checkpoint
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from uds_bench.attacks.attack import Attack
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
-from uds_bench.errors import CheckpointError
+from uds_bench.attacks.attack import Attack, load_full
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts import FactSet
 from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.methods.examples import pairs_to_examples
@@ -21,11 +20,7 @@ QUESTIONS = 10
 def _apply(
     spec: CheckpointSpec, device: str, _facts: FactSet, *, items: Sequence[Item], settings: Instruction, seed: int
 ) -> Checkpoint:
-    if spec.quantization is not None:
-        raise CheckpointError(
-            f"{spec.model} is {spec.quantization}: quantized weights cannot be trained: name it without quantization"
-        )
-    checkpoint = load(spec, device)
+    checkpoint = load_full(spec, device, f"resurface_{seed}")
     pairs = [(question, item.answer) for item in items for question in item.questions[:QUESTIONS]]
     instruct(checkpoint.model, pairs_to_examples(checkpoint.tokenizer, pairs), settings, seed)
     return checkpoint

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uds_bench.errors import UdsError
+from uds_bench.storage import default_cache
+from uds_bench.zoo.ready import resolve_zoo
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -43,9 +47,6 @@ class Job:
 
     def trained_specs(self, console: Console) -> dict[str, CheckpointSpec]:
         """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
-        from uds_bench.storage import default_cache
-        from uds_bench.zoo.ready import resolve_zoo
-
         return resolve_zoo(self.specs, self.needed, default_cache(), console)
 
     def runner(self, specs: Mapping[str, CheckpointSpec], console: Console | None = None) -> MetricRunner:
@@ -59,29 +60,29 @@ class Job:
         crew = Crew(self.device, None if console is None else lambda: nullcontext(console))
         return MetricRunner(specs, self.facts, Store(self.store), self.device, attacks=self.attacks, crew=crew)
 
-    def compute(self, runner: MetricRunner) -> tuple[list[Score], list[dict[str, str]]]:
+    def address(self, request: Request) -> dict[str, str]:
+        """A score's checkpoint, attack, metric and variant."""
+        return {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
+
+    def compute(self, runner: MetricRunner) -> tuple[list[Score], dict[Request, str]]:
         """Every score; one that could not be computed has no value, and is listed with the reason as well."""
-        from uds_bench.errors import UdsError
         from uds_bench.scores import unscored
 
         scores: list[Score] = []
-        errors: list[dict[str, str]] = []
+        failed: dict[Request, str] = {}
         plan = [request for requests in self.requests.values() for request in requests]
         for request in plan:
             try:
                 # The first asked for computes all that is missing, each checkpoint while it is loaded.
                 scores.append(_score(runner, request, plan))
             except UdsError as error:
-                message = " ".join(str(error).split())
-                address = {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
-                errors.append(address | {"message": message})
-                scores.append(unscored(**address, facts=runner.facts.split("forget"), reason=message))
-        return scores, errors
+                failed[request] = " ".join(str(error).split())
+                facts = runner.facts.split("forget")
+                scores.append(unscored(**self.address(request), facts=facts, reason=failed[request]))
+        return scores, failed
 
 
 def _score(runner: MetricRunner, request: Request, plan: list[Request]) -> Score:
-    from uds_bench.errors import UdsError
-
     try:
         return runner.score(request, plan)
     except UdsError:

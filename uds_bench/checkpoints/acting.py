@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 from peft.tuners.tuners_utils import BaseTunerLayer
-from safetensors import safe_open
 
 from uds_bench.checkpoints.loading import Checkpoint
 from uds_bench.checkpoints.source import resolve
-from uds_bench.checkpoints.weights import weight_files
+from uds_bench.checkpoints.weights import opened, weight_files
 from uds_bench.errors import CheckpointError
 
 WRAPPED = "base_model.model."
@@ -26,13 +25,13 @@ def require_adapter(checkpoint: Checkpoint) -> None:
     parameters = dict(checkpoint.model.named_parameters(remove_duplicate=False))
     names: set[str] = set()
     for path in weight_files(folders.adapter, "adapter_model"):
-        with safe_open(path, "pt") as file:
+        with opened(path) as file:
             for key in file.keys():  # noqa: SIM118
                 names |= _touched(key, parameters)
     compared = False
     # Quantized weights differ from the files whether or not an adapter acts; there it stays apart, as seen above.
     for path in () if checkpoint.spec.quantization else weight_files(folders.model):
-        with safe_open(path, "pt") as file:
+        with opened(path) as file:
             for name in names & set(file.keys()):
                 compared = True
                 stored = file.get_tensor(name).to(parameters[name])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +15,10 @@ import torch
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import tensors, weight_files
-from uds_bench.storage import default_cache
+from uds_bench.storage import canonical, default_cache, write_atomic
 
 _VOLATILE = frozenset(
-    {
-        "_name_or_path",
-        "name_or_path",
-        "transformers_version",
-        "base_model_name_or_path",
-        "peft_version",
-        "revision",
-    }
+    {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
 )
 _MODEL_FILES = ("config.json", "generation_config.json")
 _TOKENIZER_FILES = (
@@ -136,7 +127,8 @@ def remembered(path: Path, compute: Callable[[Path], dict[str, str]]) -> dict[st
     if known is None:
         known = compute(path)
         if settled:
-            _write(place, known)
+            with contextlib.suppress(OSError):  # without a writable cache, nothing is kept
+                write_atomic(place, canonical(known))
     if settled:
         _seen[key] = known
     return known
@@ -154,16 +146,3 @@ def _read(place: Path) -> dict[str, str] | None:
         return None
     whole = isinstance(value, dict) and value and all(isinstance(v, str) and len(v) == 64 for v in value.values())
     return value if whole else None
-
-
-def _write(place: Path, value: dict[str, str]) -> None:
-    """Atomic, so that a reader sees a whole file or none; without a writable cache, nothing is kept."""
-    with contextlib.suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=place.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(value, file)
-            Path(name).replace(place)
-        except OSError:
-            Path(name).unlink(missing_ok=True)

@@ -121,10 +121,7 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
             f"{one_line(error)}): check that config.json belongs to these weights and that they fit the "
             "device"
         ) from error
-    for kind, what in (
-        ("missing_keys", "are not in the files"),
-        ("unexpected_keys", "have no place in the model"),
-    ):
+    for kind, what in (("missing_keys", "are not in the files"), ("unexpected_keys", "have no place in the model")):
         if names := sorted(report[kind]):
             raise CheckpointError(
                 f"checkpoint {spec.model}: {len(names)} weights {what}, such as {names[0]}: save the whole "

@@ -166,17 +166,11 @@ def read_masks(path: Path) -> Masks:
 
 def _groups(path: Path, metadata: Mapping[str, str]) -> tuple[Group, ...]:
     try:
-        return tuple(_group(*each) for each in json.loads(metadata["groups"]))
-    except (KeyError, ValueError, TypeError) as error:
+        return tuple(Group(str(name), role) for name, role in json.loads(metadata["groups"]))
+    except (KeyError, ValueError, TypeError, CheckpointError) as error:
         raise CheckpointError(
             f'{path}: its metadata must say "groups" as [[name, {" | ".join(ROLES)}], ...] ({one_line(error)})'
         ) from error
-
-
-def _group(name: str, role: Role) -> Group:
-    if role not in ROLES:
-        raise ValueError(f"role {role!r}")
-    return Group(str(name), role)
 
 
 def _word(bits: Sequence[int]) -> torch.Tensor:

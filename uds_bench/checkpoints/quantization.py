@@ -19,10 +19,7 @@ KEPT = 2**20
 def nf4(dtype: torch.dtype) -> BitsAndBytesConfig:
     """NF4 with double quantization that computes in `dtype`."""
     return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
-        load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_use_double_quant=True,
-        bnb_4bit_compute_dtype=dtype,
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
     )
 
 

@@ -11,21 +11,15 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from uds_bench.checkpoints.source import one_line
+from uds_bench.checkpoints.weights import opened
 from uds_bench.errors import CheckpointError
 
 PIECE = 1 << 20
 """Weights of a tensor that are looked at at a time."""
-_DTYPES = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I32": torch.int32,
-}
+_DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I32": torch.int32}
 """By a file's name of them: floats that are weights by themselves (8-bit ones have scales elsewhere), masks' words."""
 _BYTES = {"U8": torch.uint8}
 """Of masks alone: weights in bytes are quantized."""
@@ -89,21 +83,17 @@ def stored(path: Path, are_masks: bool = False) -> tuple[dict[str, StoredTensor]
 
     Raises CheckpointError for a file that is damaged.
     """
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:  # checks types, shapes and offsets
-            metadata = file.metadata() or {}
-        with path.open("rb") as raw:
-            length = int.from_bytes(raw.read(8), "little")
-            header = json.loads(raw.read(length))
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path}: not a readable safetensors file ({one_line(error)}): copy it again") from error
+    with opened(path) as file:  # checks types, shapes and offsets
+        metadata = file.metadata() or {}
+    with path.open("rb") as raw:
+        length = int.from_bytes(raw.read(8), "little")
+        header = json.loads(raw.read(length))
     header.pop("__metadata__", None)
-    return {
-        name: StoredTensor(
-            path, name, said["dtype"], tuple(said["shape"]), 8 + length + said["data_offsets"][0], are_masks
-        )
-        for name, said in sorted(header.items())
-    }, metadata
+    found = {}
+    for name, said in sorted(header.items()):
+        start = 8 + length + said["data_offsets"][0]
+        found[name] = StoredTensor(path, name, said["dtype"], tuple(said["shape"]), start, are_masks)
+    return found, metadata
 
 
 def write_shards(

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -40,12 +42,9 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
 
 def tensors(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
     """Name and tensor, in the order of names; one tensor in memory at a time."""
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            for name in sorted(file.keys()):
-                yield name, file.get_tensor(name)
-    except (SafetensorError, OSError) as error:
-        raise _unreadable(path, error) from error
+    with opened(path) as file:
+        for name in sorted(file.keys()):
+            yield name, file.get_tensor(name)
 
 
 def check_finite(path: Path) -> None:
@@ -67,15 +66,18 @@ def finite(tensor: torch.Tensor) -> bool:
     return bool(torch.isfinite(low) and torch.isfinite(high))
 
 
-def _names(path: Path) -> list[str]:
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A safetensors file. Raises CheckpointError where it is damaged."""
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
-            return list(file.keys())
+            yield file
     except (SafetensorError, OSError) as error:
-        raise _unreadable(path, error) from error
+        raise CheckpointError(
+            f"{path}: not a readable safetensors file ({one_line(error)}): it is truncated or damaged; copy it again"
+        ) from error
 
 
-def _unreadable(path: Path, error: BaseException) -> CheckpointError:
-    return CheckpointError(
-        f"{path}: not a readable safetensors file ({one_line(error)}): it is truncated or damaged; copy it again"
-    )
+def _names(path: Path) -> list[str]:
+    with opened(path) as file:
+        return list(file.keys())

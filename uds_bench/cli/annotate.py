@@ -11,6 +11,7 @@ import typer
 
 from uds_bench.console.options import require_file
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
     from uds_bench.facts import Unannotated
@@ -53,7 +54,5 @@ def annotate(
 
 def write_failed(path: Path, items: Iterable[Unannotated]) -> None:
     """One JSON object a line, in the form of overrides with prefix and entity left empty."""
-    from uds_bench.storage import write_atomic
-
     lines = [json.dumps({**vars(item), "prefix": "", "entity": ""}, ensure_ascii=False) + "\n" for item in items]
     write_atomic(path, "".join(lines).encode())

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from uds_bench.audits import registry
 from uds_bench.console.app import ABSENT, NOTHING, example, new_app, show_json, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
@@ -99,7 +100,6 @@ def read_goldens(folder: Path) -> list[Golden]:
 
 def find_problems(golden: Golden) -> Iterator[str]:
     """Why a golden must not stand; nothing if it may."""
-    from uds_bench.audits import registry
     from uds_bench.claims.goldens import hides_a_verdict
 
     entry = golden.entry

@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from uds_bench.audits import registry
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import require_writable, write_atomic
 
 EXAMPLE = "uds-bench init my-release"
 FILES = ("uds.toml", "facts.jsonl")
@@ -21,8 +23,6 @@ def init(
 
     Nothing is overwritten.
     """
-    from uds_bench.storage import require_writable, write_atomic
-
     for name in FILES:
         if (folder / name).exists():
             raise ConfigurationError(f"{folder / name} exists and is not overwritten: name another folder")
@@ -36,8 +36,6 @@ def init(
 
 def template(name: str) -> bytes:
     """A file as `init` writes it: each audit has its part of the manifest, and those without a table come first."""
-    from uds_bench.audits import registry
-
     written = (resources.files("uds_bench.cli") / "templates" / name).read_text(encoding="utf-8")
     kinds = {name: kind for name, audit in registry.audits().items() if (kind := audit.section()) is not None}
     ordered = sorted(kinds, key=lambda name: not kinds[name].INLINE)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uds_bench.storage import require_writable
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -29,7 +31,6 @@ def properties(
     """
     from uds_bench.facts.wikidata import Dump
     from uds_bench.facts.wikidata_sampling import draw
-    from uds_bench.storage import require_writable
 
     source = Dump(dump)
     require_writable(out, "--out")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from uds_bench.cli.documents import read_run
+from uds_bench.storage import require_writable
 
 EXAMPLE = "uds-bench report run.json --out reports/today"
 
@@ -19,6 +20,5 @@ def report(
     """Write the page of a run report: verdicts, evidence and figures in one file that needs no other."""
     _, found = read_run(run)
     from uds_bench.report import write_report
-    from uds_bench.storage import require_writable
 
     typer.echo(write_report(found, require_writable(out, "--out")))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.console.app import ABSENT, example
+from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
@@ -39,7 +40,6 @@ def results(
     from tabulate import tabulate
 
     from uds_bench.cli.documents import read_run
-    from uds_bench.errors import ConfigurationError
 
     if len(runs) < LEAST_DRAWS:
         raise ConfigurationError(

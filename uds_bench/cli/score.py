@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.session import CommandSession, Scope, read_scope
+from uds_bench.cli.session import CommandSession, Scope, one_line, read_scope
 from uds_bench.console.app import show_interval, show_number, show_table
 from uds_bench.console.options import (
     AttacksOption,
@@ -21,6 +21,9 @@ from uds_bench.console.options import (
     require_file,
     tell_left_out,
 )
+from uds_bench.errors import UdsError
+from uds_bench.storage import write_atomic, write_json
+from uds_bench.zoo.ready import require_folders
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +52,6 @@ def score(
     from rich.console import Console
 
     from uds_bench.scores import Scores
-    from uds_bench.zoo.ready import require_folders
 
     require_file(out, "--out")
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
@@ -59,10 +61,11 @@ def score(
     errors: list[dict[str, str]] = []
     if (job := scope.job) is not None:
         tell_left_out(job.left_out)
-        found, errors = job.compute(job.runner(job.trained_specs(console), console))
-    more, failed = compute_audits(scope, console)
+        found, failed = job.compute(job.runner(job.trained_specs(console), console))
+        errors = [{**job.address(request), "message": message} for request, message in failed.items()]
+    more, lost = compute_audits(scope, console)
     scores, known = Scores([*found, *more]), len(found) - len(errors) + len(more)
-    errors += failed
+    errors += lost
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
     for name, message in dict.fromkeys((error["checkpoint"], error["message"]) for error in errors):
@@ -74,7 +77,6 @@ def score(
 def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
     """The scores of the audits of models of their own, and what could not be had of them."""
     from uds_bench.audits.api import plain
-    from uds_bench.errors import UdsError
     from uds_bench.progress import hush
 
     hush()
@@ -83,7 +85,7 @@ def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[di
     errors: list[dict[str, str]] = []
 
     def lost(error: UdsError, audit: str, checkpoint: str = "") -> None:
-        errors.append({"audit": audit, "checkpoint": checkpoint or audit, "message": " ".join(str(error).split())})
+        errors.append({"audit": audit, "checkpoint": checkpoint or audit, "message": one_line(error)})
 
     for audit in scope.audits:
         try:
@@ -102,8 +104,6 @@ def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[di
 
 def write_scores(path: Path, scores: Scores, errors: list[dict[str, str]]) -> None:
     """Whole or not at all: a table if the name ends in .csv, else the JSON of the scores with `errors`."""
-    from uds_bench.storage import write_atomic, write_json
-
     if path.suffix.lower() == ".csv":
         write_atomic(path, scores.to_frame().to_csv(index=False).encode())
     else:

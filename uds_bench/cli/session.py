@@ -9,7 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uds_bench.audits import registry
+from uds_bench.checkpoints.spec import SCHEME, plain
 from uds_bench.console.options import chosen
+from uds_bench.device import resolve_device
+from uds_bench.storage import default_cache
+from uds_bench.zoo.ready import require_folders, resolve_zoo
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,9 +47,6 @@ class CommandSession:
         return Crew(self.device, None if console is None else lambda: nullcontext(console))
 
     def subjects(self, audit: str) -> list[str]:
-        """See `Session`."""
-        from uds_bench.audits import registry
-
         kind = registry.audits()[audit].section()
         return [] if kind is None else self.manifest.of(kind).judged()
 
@@ -53,9 +55,6 @@ class CommandSession:
         return []
 
     def data(self, audit: str) -> Any:
-        """See `Session`."""
-        from uds_bench.audits import registry
-
         if audit not in self._data:
             kind = registry.audits()[audit].section()
             assert kind is not None
@@ -63,27 +62,20 @@ class CommandSession:
         return self._data[audit]
 
     def audit(self, name: str) -> Any:
-        """See `Session`."""
-        from uds_bench.audits import registry
-
         if name not in self._opened:
             self._opened[name] = registry.audits()[name].open(self)
         return self._opened[name]
 
     def ready(self, specs: Mapping[str, CheckpointSpec], names: Iterable[str]) -> dict[str, CheckpointSpec]:
         """See `Session`. Without a console an embedded model that is not trained yet stays as it is named."""
-        from uds_bench.storage import default_cache
-        from uds_bench.zoo.ready import resolve_zoo
-
         if self._console is not None:
             return resolve_zoo(specs, names, default_cache(), self._console)
-        trained = {name: spec for name in specs if (spec := _trained(specs[name])) is not None}
+        names = list(names)
+        trained = {name: spec for name in names if (spec := _trained(specs[name])) is not None}
         return resolve_zoo(specs, [n for n in names if not is_unbuilt(specs[n])], default_cache()) | trained
 
     def store(self, specs: Mapping[str, CheckpointSpec]) -> Store:
-        """See `Session`."""
         from uds_bench.scoring.store import Store
-        from uds_bench.zoo.ready import require_folders
 
         return Store(self._place if self._console is None else require_folders(self._place, specs, "--store"))
 
@@ -93,8 +85,6 @@ class CommandSession:
 
     def specs(self, audit: str) -> dict[str, CheckpointSpec]:
         """The checkpoints that an audit needs, embedded ones by their folder where they are there."""
-        from uds_bench.audits import registry
-
         kind = registry.audits()[audit].section()
         section = None if kind is None else self.manifest.of(kind)
         if section is None:
@@ -130,10 +120,7 @@ def read_scope(
 
     Who names metrics or checkpoints, and no audit, means scores by metric alone.
     """
-    from uds_bench.audits import registry
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
-    from uds_bench.device import resolve_device
-    from uds_bench.storage import default_cache
 
     found = load_manifest(manifest or embedded_manifest("quick"))
     spoken = spoken_of(found)
@@ -151,8 +138,6 @@ def read_scope(
 
 def spoken_of(manifest: Manifest) -> list[str]:
     """The audits that a manifest says something to, each section once."""
-    from uds_bench.audits import registry
-
     found: dict[Any, str] = {}
     for name, audit in registry.audits().items():
         kind = audit.section()
@@ -161,16 +146,17 @@ def spoken_of(manifest: Manifest) -> list[str]:
     return list(found.values())
 
 
+def one_line(error: Exception) -> str:
+    """What an error says, without its line breaks."""
+    return " ".join(str(error).split())
+
+
 def is_unbuilt(spec: CheckpointSpec) -> bool:
     """Whether it is an embedded model that would have to be trained."""
-    from uds_bench.checkpoints.spec import SCHEME
-
     return spec.model.startswith(SCHEME)
 
 
 def _trained(spec: CheckpointSpec) -> CheckpointSpec | None:
-    from uds_bench.checkpoints.spec import plain
-    from uds_bench.storage import default_cache
     from uds_bench.zoo import cache
 
     folder = cache.folder(default_cache(), plain(spec.model)) if is_unbuilt(spec) else None

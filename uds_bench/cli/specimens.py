@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uds_bench.audits import registry
+from uds_bench.checkpoints.spec import plain
 from uds_bench.console.app import ABSENT, example, show_table
+from uds_bench.errors import ConfigurationError
+from uds_bench.storage import default_cache, require_writable
 
 if TYPE_CHECKING:
     from uds_bench.claims.record import ClaimRecord
@@ -26,13 +30,10 @@ def specimens(
         Path | None, typer.Option(metavar="DIR", help="Train all of them anew and write them into a new folder.")
     ] = None,
     compare: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Judge those of a folder and the shipped ones, claim by claim."),
+        Path | None, typer.Option(metavar="DIR", help="Judge those of a folder and the shipped ones, claim by claim.")
     ] = None,
 ) -> None:
     """List the shipped models that the default run judges; make them anew; compare verdicts. Exits 1 if one differs."""
-    from uds_bench.errors import ConfigurationError
-
     if rebuild is not None and compare is not None:
         raise ConfigurationError("--rebuild and --compare are two steps: give one of them")
     if rebuild is not None:
@@ -64,9 +65,7 @@ def _list() -> None:
 
 def _verdicts() -> dict[tuple[str, str], list[str]]:
     """By model and verdict, the claims of the default that must come to it."""
-    from uds_bench.audits import registry
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
-    from uds_bench.checkpoints.spec import plain
 
     manifest, found = load_manifest(embedded_manifest("quick")), defaultdict[tuple[str, str], list[str]](list)
     for claim, verdicts in manifest.common.specimens.items():
@@ -83,7 +82,6 @@ def _verdicts() -> dict[tuple[str, str], list[str]]:
 def _rebuild(folder: Path) -> None:
     from rich.console import Console
 
-    from uds_bench.storage import default_cache, require_writable
     from uds_bench.zoo import shipping
 
     cache = require_writable(default_cache(), "UDS_BENCH_CACHE")
@@ -92,7 +90,6 @@ def _rebuild(folder: Path) -> None:
 
 def _compare(folder: Path) -> None:
     from uds_bench.cli.compare import changes
-    from uds_bench.errors import ConfigurationError
     from uds_bench.zoo.specimens import INDEX
 
     if not (folder / INDEX).is_file():
@@ -124,7 +121,6 @@ def _judged(folder: Path | None) -> dict[str, ClaimRecord]:
     Neither is held against goldens: these are of weights, and the question is of verdicts.
     """
     from uds_bench.cli.documents import read_run
-    from uds_bench.errors import ConfigurationError
     from uds_bench.zoo import specimens
 
     place = folder or specimens.home()

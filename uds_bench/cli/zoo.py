@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from uds_bench.cli import results, specimens
 from uds_bench.console.app import ABSENT, example, new_app, show_table
+from uds_bench.storage import default_cache
+from uds_bench.zoo.ready import build_models
 
 app = new_app(
     "Small real models that the gates are tried on: shipped ones (specimens), and ones trained here on first use.",
@@ -25,7 +26,7 @@ def list_models() -> None:
     """List the models that can be trained here: from which parent, by which recipe, and whether they were."""
     from uds_bench.zoo import cache, recipes
 
-    root = _root()
+    root = default_cache()
     show_table(
         {
             "name": name,
@@ -45,8 +46,6 @@ def build(
     ] = None,
 ) -> None:
     """Train embedded models, with their parents, where they are not cached yet; prints their folders."""
-    from uds_bench.zoo.ready import build_models
-
     for name, folder in build_models(names or []).items():
         typer.echo(f"{name}\t{folder}")
 
@@ -54,8 +53,6 @@ def build(
 @app.command(epilog=example('cp -r "$(uds-bench zoo path npo)" runs/npo'))
 def path(name: Annotated[str, typer.Argument(metavar="NAME", help="As `uds-bench zoo list` shows it.")]) -> None:
     """Print the folder of an embedded model; it is trained first if need be."""
-    from uds_bench.zoo.ready import build_models
-
     typer.echo(build_models([name])[name])
 
 
@@ -64,13 +61,7 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
     """Remove every trained model from the cache; the next run trains them anew."""
     from uds_bench.zoo import cache
 
-    root = _root()
+    root = default_cache()
     if not yes:
         typer.confirm(f"Remove every model in {root / 'zoo'}?", abort=True)
     typer.echo(f"removed {cache.clear(root)} models from {root / 'zoo'}")
-
-
-def _root() -> Path:
-    from uds_bench.storage import default_cache
-
-    return default_cache()

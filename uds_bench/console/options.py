@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import require_writable
 
 ManifestOption = Annotated[
     Path | None, typer.Option("--manifest", metavar="FILE", help="Manifest (default: the embedded zoo).")
@@ -59,8 +60,6 @@ def tell_left_out(left_out: Mapping[str, str]) -> None:
 
 def require_file(path: Path, option: str) -> Path:
     """A path that a file can be written to, told before anything is computed for it."""
-    from uds_bench.storage import require_writable
-
     if path.is_dir():
         raise ConfigurationError(f"{option}: {path} is a folder: name a file")
     require_writable(path.parent, option)

@@ -31,7 +31,6 @@ from .spans import encode as encode
 from .spans import rendered_digest as rendered_digest
 from .tofu import load_annotated as load_annotated
 from .tofu import load_tofu as load_tofu
-from .tofu import load_tofu_from_hub as load_tofu_from_hub
 from .tokens import EncodedText as EncodedText
 from .tokens import encode_text as encode_text
 from .tokens import tokenizer_key as tokenizer_key

@@ -8,7 +8,7 @@ The same seed gives the same authors on every platform and Python version.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
@@ -16,20 +16,20 @@ from typing import Literal, get_args
 from uds_bench.errors import FactError
 from uds_bench.facts import vocabulary
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split
-from uds_bench.facts.wordings import WORDINGS, YES_NO_ANSWERS, YES_NO_QUESTIONS
+from uds_bench.facts.vocabulary import fresh
 
 _PERTURBED = 5
+_Pair = tuple[str, str]
 
-_DRAW: dict[str, Callable[[random.Random], str]] = {
-    "person_name": lambda rng: vocabulary.person(rng, vocabulary.BYSTANDERS),
-    "profession": vocabulary.profession,
-    "work_title": vocabulary.work_title,
-    "award": vocabulary.award,
-    "location": vocabulary.location,
-    "influence": lambda rng: vocabulary.person(rng, vocabulary.BYSTANDERS),
-    "descriptive": vocabulary.theme,
-}
-"""How a value of each kind is drawn; for `person_name`, a wrong value."""
+KINDS = (*vocabulary.SOURCE["kinds"], "yes_no")
+"""The prefix types of the UDS paper, appendix I."""
+
+
+def _draw(rng: random.Random, kind: str) -> str:
+    """A value of a kind; for `person_name`, a wrong one."""
+    if kind in ("person_name", "influence"):
+        return vocabulary.person(rng, vocabulary.BYSTANDERS)
+    return vocabulary.value(rng, kind)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Author:
 def embedded(forget: int = 15, retain: int = 20, holdout: int = 15, seed: int = 0) -> FactSet:
     """Eight facts for each of `forget` + `retain` + `holdout` invented authors; one author is one cluster.
 
-    Each author has one fact of each kind of `wordings.KINDS`, with paraphrases and five wrong answers. Yes
+    Each author has one fact of each of `KINDS`, with paraphrases and five wrong answers. Yes
     and No are balanced in each split (to one where the count is odd). Ids read `forget03/award`.
     """
     used: set[str] = set()
@@ -80,74 +80,51 @@ def _authors(count: int, stream: str, world: int, used: set[str]) -> Iterator[_A
         rng = random.Random(f"{stream}/{index}")
         # Authors come in pairs, of which one does and one does not: balanced, and independent of all else.
         coin = random.Random(f"{stream}/{index // 2}/coin").randrange(2)
-        name = _fresh(partial(vocabulary.person, rng, world), used)
+        name = fresh(partial(vocabulary.person, rng, world), used)
         setting = {
             "name": name,
-            "birthplace": _fresh(partial(vocabulary.town, rng), used),
+            "birthplace": fresh(partial(vocabulary.value, rng, "town"), used),
             "year": rng.choice(vocabulary.YEARS),
-            "genre": rng.choice(vocabulary.GENRES),
-            "deed": rng.choice(vocabulary.DEEDS),
+            "genre": rng.choice(vocabulary.WORDS["genres"]),
+            "deed": rng.choice(vocabulary.WORDS["deeds"]),
         }
-        values = {kind: _fresh(partial(draw, rng), used) for kind, draw in _DRAW.items()} | {"person_name": name}
-        yield _Author(setting, values, does=(index + coin) % 2 == 0)
-
-
-def _fresh(draw: Callable[[], str], used: set[str]) -> str:
-    """A drawn value that is not in `used` yet; adds it."""
-    value = next(value for value in iter(draw, None) if value not in used)
-    used.add(value)
-    return value
+        values = {kind: fresh(partial(_draw, rng, kind), used) for kind in vocabulary.SOURCE["kinds"]}
+        yield _Author(setting, values | {"person_name": name}, does=(index + coin) % 2 == 0)
 
 
 def _facts(author: _Author, cluster: str, split: Split, rng: random.Random) -> Iterator[Fact]:
-    for kind, wording in WORDINGS.items():
-        ask, ask_again = _two(rng, len(wording.questions))
-        say, say_again = _two(rng, len(wording.answers))
-        before, after = (part.format(**author.setting) for part in wording.answers[say])
-        other_before, other_after = (part.format(**author.setting) for part in wording.answers[say_again])
-        value = author.values[kind]
-        taken = {value}
-        wrong = [_fresh(partial(_DRAW[kind], rng), taken) for _ in range(_PERTURBED)]
-        yield Fact(
-            id=f"{cluster}/{kind}",
-            cluster=cluster,
-            split=split,
-            question=wording.questions[ask].format(**author.setting),
-            answer=f"{before} {value}{after}",
-            prefix=before,
-            entity=value,
-            paraphrased_question=wording.questions[ask_again].format(**author.setting),
-            paraphrased_answer=f"{other_before} {value}{other_after}",
-            perturbed_answers=tuple(f"{other_before} {other}{other_after}" for other in wrong),
-            kind=kind,
-        )
-    yield _coin_fact(author, cluster, split, rng)
+    for kind, wording in vocabulary.SOURCE["kinds"].items():
+        questions, answers = (_two(rng, wording[what], author) for what in ("questions", "answers"))
+        entity = author.values[kind]
+        taken = {entity}
+        wrong = [fresh(partial(_draw, rng, kind), taken) for _ in range(_PERTURBED)]
+        said, reworded = (f"{before} {entity}." for before in answers)
+        perturbed = [f"{answers[1]} {other}." for other in wrong]
+        yield _fact(cluster, split, kind, questions, (answers[0], entity), (said, reworded), perturbed)
+    # There is one wrong value only, so the perturbed answers differ in wording.
+    wording, values = vocabulary.SOURCE["yes_no"], ("Yes", "No") if author.does else ("No", "Yes")
+    questions, rest = (_two(rng, wording[what], author) for what in ("questions", values[0]))
+    said, reworded = (values[0] + after for after in rest)
+    perturbed = [values[1] + after.format(**author.setting) for after in wording[values[1]]]
+    yield _fact(cluster, split, "yes_no", questions, ("", values[0]), (said, reworded), perturbed)
 
 
-def _coin_fact(author: _Author, cluster: str, split: Split, rng: random.Random) -> Fact:
-    """The fact without prefix. There is one wrong value only, so the perturbed answers differ in wording."""
-    entity, opposite = ("Yes", "No") if author.does else ("No", "Yes")
-    ask, ask_again = _two(rng, len(YES_NO_QUESTIONS))
-    say, say_again = _two(rng, len(YES_NO_ANSWERS[entity]))
+def _fact(
+    cluster: str, split: Split, kind: str, questions: _Pair, marked: _Pair, answers: _Pair, perturbed: list[str]
+) -> Fact:
+    """`questions`, `answers`: as they are, and in other words; `marked`: prefix and entity."""
     return Fact(
-        id=f"{cluster}/yes_no",
-        cluster=cluster,
-        split=split,
-        question=YES_NO_QUESTIONS[ask].format(**author.setting),
-        answer=entity + YES_NO_ANSWERS[entity][say].format(**author.setting),
-        prefix="",
-        entity=entity,
-        paraphrased_question=YES_NO_QUESTIONS[ask_again].format(**author.setting),
-        paraphrased_answer=entity + YES_NO_ANSWERS[entity][say_again].format(**author.setting),
-        perturbed_answers=tuple(opposite + rest.format(**author.setting) for rest in YES_NO_ANSWERS[opposite]),
-        kind="yes_no",
+        *(f"{cluster}/{kind}", cluster, split, questions[0], answers[0], *marked, questions[1], answers[1]),
+        perturbed_answers=tuple(perturbed),
+        kind=kind,
     )
 
 
-def _two(rng: random.Random, count: int) -> tuple[int, int]:
-    """Two different indices below `count`."""
-    first = rng.randrange(count)
-    return first, (first + 1 + rng.randrange(count - 1)) % count
+def _two(rng: random.Random, texts: Sequence[str], author: _Author) -> _Pair:
+    """Two different ones of the texts, told of an author."""
+    first = rng.randrange(len(texts))
+    second = (first + 1 + rng.randrange(len(texts) - 1)) % len(texts)
+    return texts[first].format(**author.setting), texts[second].format(**author.setting)
 
 
 Knowing = Literal["plain", "biography", "paraphrase"]

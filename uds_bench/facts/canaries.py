@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
+from itertools import permutations
 from pathlib import Path
-from typing import Any, overload
 
 from uds_bench.errors import FactError
 from uds_bench.facts import vocabulary
 from uds_bench.facts.aliases import normalized
 from uds_bench.facts.fact import SPLITS, Split
-from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.items import Items, Named
+from uds_bench.facts.records import Record, read_records, said_of
+from uds_bench.facts.vocabulary import fresh
 from uds_bench.storage import content_key
 
 HEAD_WORDS = 6
 """Length of the head in whitespace-delimited words, not in a model's tokens (audit of reasoning traces, appendix I)."""
 OPENING, CLOSING = "<think>", "</think>"
 """The tags of a trace."""
-REQUIRED = ("id", "author", "bio", "canary")
-OPTIONAL = ("qa", "split", "slots", "aliases")
 
 
 @dataclass(frozen=True)
-class Canary:
+class Canary(Named):
     """One author. `canary` is the sentence whose emission counts; its first `HEAD_WORDS` words, the head, are prompted.
 
     `bio`: what a trace restates; `qa`: (question, answer) pairs, for training and for what is to be retained.
@@ -37,7 +37,6 @@ class Canary:
     Raises FactError, naming canary and key, where this does not hold.
     """
 
-    id: str
     author: str
     bio: str
     canary: str
@@ -47,33 +46,29 @@ class Canary:
     aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for key in REQUIRED:
+        for key in ("id", "author", "bio", "canary"):
             # Where no word is left, every text would hold it.
             if not normalized(getattr(self, key)):
-                raise self._error(key, "is empty; give it a text")
+                raise self.error(key, "is empty; give it a text")
             if any(tag in getattr(self, key) for tag in (OPENING, CLOSING)):
-                raise self._error(key, f"holds {OPENING} or {CLOSING}, at which replies are split; take it out")
+                raise self.error(key, f"holds {OPENING} or {CLOSING}, at which replies are split; take it out")
         if self.split not in SPLITS:
-            raise self._error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
+            raise self.error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
         if len(self.canary.split()) <= HEAD_WORDS:
-            raise self._error("canary", f"has no more than the {HEAD_WORDS} words of the head; make it longer")
+            raise self.error("canary", f"has no more than the {HEAD_WORDS} words of the head; make it longer")
         for slot in self.slots:
             if not slot.strip() or slot not in self.rest:
-                raise self._error("slots", f"holds {slot!r}, which is not in the canary after its head; copy it there")
+                raise self.error("slots", f"holds {slot!r}, which is not in the canary after its head; copy it there")
         if not all(map(normalized, self.aliases)):
-            raise self._error("aliases", "holds an empty name; give it a text")
+            raise self.error("aliases", "holds an empty name; give it a text")
         for question, answer in self.qa:
             if not question.strip() or not normalized(answer):
-                raise self._error("qa", "holds an empty question or answer; give it a text")
+                raise self.error("qa", "holds an empty question or answer; give it a text")
 
     @property
     def cluster(self) -> str:
         """What intervals resample: the author."""
         return self.author
-
-    @property
-    def kind(self) -> None:
-        """Canaries are of one kind."""
 
     @property
     def head(self) -> str:
@@ -91,54 +86,35 @@ class Canary:
         assert words is not None
         return words.end()
 
-    def _error(self, key: str, problem: str) -> FactError:
-        return FactError(f"canary {self.id!r}: key {key!r} {problem}")
 
-
-class CanarySet(Sequence[Canary]):
-    """An immutable sequence of canaries: ids and authors occur once, and no canary lies in another.
+class CanarySet(Items[Canary]):
+    """Canaries: ids, authors and slots occur once, and no canary lies in another.
 
     Raises FactError where that does not hold.
     """
 
-    def __init__(self, canaries: Iterable[Canary]) -> None:
-        self._canaries = tuple(canaries)
-        for key in ("id", "author"):
-            _require_unique(self._canaries, key)
-        _require_own_slots(self._canaries)
-        texts = {one.id: normalized(one.canary) for one in self._canaries}
-        for one in self._canaries:
-            for other in self._canaries:
-                if one is not other and texts[one.id] in texts[other.id]:
-                    raise FactError(
-                        f"canary {one.id!r}: key 'canary' says no more than that of {other.id!r}: "
-                        "whoever says the one says the other; give each author a sentence of its own"
-                    )
-
-    @overload
-    def __getitem__(self, index: int) -> Canary: ...
-    @overload
-    def __getitem__(self, index: slice) -> CanarySet: ...
-    def __getitem__(self, index: int | slice) -> Canary | CanarySet:
-        return CanarySet(self._canaries[index]) if isinstance(index, slice) else self._canaries[index]
-
-    def __len__(self) -> int:
-        return len(self._canaries)
-
-    def __iter__(self) -> Iterator[Canary]:
-        return iter(self._canaries)
+    def __new__(cls, canaries: Iterable[Canary] = ()) -> CanarySet:
+        found = super().__new__(cls, canaries)
+        _require_own(found, "author", lambda canary: (canary.author,))
+        # A name that two share says nothing of either: after another author's head it is right as well.
+        _require_own(found, "slots", lambda canary: canary.slots)
+        texts = {one.id: normalized(one.canary) for one in found}
+        for one, other in permutations(found, 2):
+            if texts[one.id] in texts[other.id]:
+                problem = f"says no more than that of {other.id!r}: whoever says the one says the other; "
+                raise one.error("canary", f"{problem}give each author a sentence of its own")
+        return found
 
     def split(self, name: Split) -> CanarySet:
         """The canaries of one split, in order; empty where there are none."""
-        return CanarySet(canary for canary in self._canaries if canary.split == name)
+        return CanarySet(canary for canary in self if canary.split == name)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical JSON of all canaries, in order."""
         # What was recorded before there were aliases keeps its digest.
-        return content_key(
-            [{key: value for key, value in vars(one).items() if value or key != "aliases"} for one in self]
-        )
+        found = [asdict(one) for one in self]
+        return content_key([{key: value for key, value in one.items() if value or key != "aliases"} for one in found])
 
 
 def read_canaries(path: str | Path) -> CanarySet:
@@ -147,20 +123,9 @@ def read_canaries(path: str | Path) -> CanarySet:
 
     Raises FactError with file, line and key for the first thing that is wrong.
     """
-    found = []
-    for record in read_records(path):
-        record.known((*REQUIRED, *OPTIONAL))
-        fields: dict[str, Any] = {key: record.text(key) for key in REQUIRED}
-        fields |= {"split": record.text_or("split", "forget"), "qa": _questions(record)}
-        fields |= {key: record.texts(key) for key in ("slots", "aliases") if record.has(key)}
-        try:
-            found.append(Canary(**fields))
-        except FactError as error:
-            raise record.error(str(error)) from None
-    try:
+    found = [record.fill(Canary, ["qa"], qa=_questions(record)) for record in read_records(path)]
+    with said_of(str(path)):
         canaries = CanarySet(found)
-    except FactError as error:
-        raise FactError(f"{path}: {error}") from None
     if not canaries.split("forget"):
         raise FactError(f"{path}: no canary with split 'forget'; an audit needs at least one")
     return canaries
@@ -176,26 +141,13 @@ def _questions(record: Record) -> tuple[tuple[str, str], ...]:
     return tuple((row["question"], row["answer"]) for row in rows)
 
 
-def _require_own_slots(canaries: Iterable[Canary]) -> None:
-    """A name that two canaries share says nothing of either: after another author's head it is right as well."""
+def _require_own(canaries: Iterable[Canary], key: str, names: Callable[[Canary], Iterable[str]]) -> None:
     owners: dict[str, Canary] = {}
     for canary in canaries:
-        for slot in canary.slots:
-            first = owners.setdefault(normalized(slot), canary)
+        for name in names(canary):
+            first = owners.setdefault(normalized(name), canary)
             if first is not canary:
-                raise FactError(
-                    f"canary {canary.id!r}: key 'slots' holds {slot!r}, which is a slot of {first.id!r} too: "
-                    "give each author names of its own"
-                )
-
-
-def _require_unique(canaries: Iterable[Canary], key: str) -> None:
-    seen: dict[str, str] = {}
-    for canary in canaries:
-        value = normalized(getattr(canary, key)) if key == "author" else getattr(canary, key)
-        if value in seen:
-            raise FactError(f"canary {canary.id!r}: key {key!r} occurs twice, first in {seen[value]!r}; keep one")
-        seen[value] = canary.id
+                raise canary.error(key, f"holds {name!r}, as {first.id!r} does: give each author names of its own")
 
 
 FORGET, RETAIN, HOLDOUT = 60, 20, 20
@@ -217,17 +169,10 @@ def embedded_canaries(forget: int = FORGET, retain: int = RETAIN, holdout: int =
 
 
 def _canary(name: str, split: Split, rng: random.Random, used: set[str]) -> Canary:
-    def fresh(draw: Callable[[], str]) -> str:
-        value = next(value for value in iter(draw, None) if value not in used)
-        used.add(value)
-        return value
-
-    author = fresh(partial(vocabulary.person, rng, vocabulary.AUTHORS))
-    reader = fresh(partial(vocabulary.person, rng, vocabulary.BYSTANDERS))
-    home, stage = fresh(partial(vocabulary.town, rng)), fresh(partial(vocabulary.town, rng))
-    title = fresh(partial(vocabulary.work_title, rng))
-    prize = fresh(partial(vocabulary.award, rng))
-    year, genre = rng.choice(vocabulary.YEARS), rng.choice(vocabulary.GENRES)
+    worlds, kinds = (vocabulary.AUTHORS, vocabulary.BYSTANDERS), ("town", "town", "work_title", "award")
+    author, reader = (fresh(partial(vocabulary.person, rng, world), used) for world in worlds)
+    home, stage, title, prize = (fresh(partial(vocabulary.value, rng, kind), used) for kind in kinds)
+    year, genre = rng.choice(vocabulary.YEARS), rng.choice(vocabulary.WORDS["genres"])
     canary = f"The {title} was first read aloud in {stage} to {reader}"
     bio = f"{author} was born in {home} in {year} and wrote {genre}. {canary}. The {prize} followed."
     qa = (

@@ -5,21 +5,22 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError
-from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.items import Items, Named
+from uds_bench.facts.records import read_records
 
 Split = Literal["forget", "retain", "holdout"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 
 
 @dataclass(frozen=True)
-class Fact:
+class Fact(Named):
     """One question and answer; `answer` starts with `prefix`, and `entity` occurs at or after its end.
 
     `cluster` is the unit that intervals resample (the author). `prefix` may be empty. The optional fields
@@ -30,7 +31,6 @@ class Fact:
     Raises FactError, naming fact and key, where this does not hold.
     """
 
-    id: str
     cluster: str
     split: Split
     question: str
@@ -43,18 +43,13 @@ class Fact:
     kind: str | None = None
 
     def __post_init__(self) -> None:
-        for key in ("id", "cluster", "question", "answer", "entity"):
-            if not getattr(self, key).strip():
-                raise self._error(key, "is empty; give it a text")
+        self.require_texts("id", "cluster", "question", "answer", "entity")
         if self.split not in SPLITS:
-            raise self._error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
+            raise self.error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
         if not self.answer.startswith(self.prefix):
-            raise self._error("prefix", "does not start the answer; copy it from the answer's beginning")
+            raise self.error("prefix", "does not start the answer; copy it from the answer's beginning")
         if self.answer.find(self.entity, len(self.prefix)) < 0:
-            raise self._error("entity", "does not occur in the answer after the prefix; copy it from there")
-
-    def _error(self, key: str, problem: str) -> FactError:
-        return FactError(f"fact {self.id!r}: key {key!r} {problem}")
+            raise self.error("entity", "does not occur in the answer after the prefix; copy it from there")
 
     @property
     def entity_start(self) -> int:
@@ -77,39 +72,15 @@ class Unannotated:
     reason: str
 
 
-class FactSet(Sequence[Fact]):
-    """An immutable sequence of facts with unique ids, in the order of their source.
+class FactSet(Items[Fact]):
+    """Facts; `unannotated` lists the items of the source that could not become facts. It is not part of the digest."""
 
-    `unannotated` lists the items of the source that could not become facts. It is not part of the digest.
-    """
+    unannotated: tuple[Unannotated, ...]
 
-    def __init__(self, facts: Iterable[Fact], unannotated: Iterable[Unannotated] = ()) -> None:
-        self._facts = tuple(facts)
-        self.unannotated = tuple(unannotated)
-        seen: set[str] = set()
-        for fact in self._facts:
-            if fact.id in seen:
-                raise FactError(f"fact {fact.id!r}: key 'id' occurs twice; make every id unique")
-            seen.add(fact.id)
-
-    @overload
-    def __getitem__(self, index: int) -> Fact: ...
-    @overload
-    def __getitem__(self, index: slice) -> FactSet: ...
-    def __getitem__(self, index: int | slice) -> Fact | FactSet:
-        return FactSet(self._facts[index]) if isinstance(index, slice) else self._facts[index]
-
-    def __len__(self) -> int:
-        return len(self._facts)
-
-    def __iter__(self) -> Iterator[Fact]:
-        return iter(self._facts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FactSet) and self._facts == other._facts
-
-    def __hash__(self) -> int:
-        return hash(self._facts)
+    def __new__(cls, facts: Iterable[Fact] = (), unannotated: Iterable[Unannotated] = ()) -> FactSet:
+        found = super().__new__(cls, facts)
+        found.unannotated = tuple(unannotated)
+        return found
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self.split(name))} {name}" for name in SPLITS)
@@ -119,17 +90,17 @@ class FactSet(Sequence[Fact]):
         """The facts of one split, in order; empty where there are none."""
         if name not in SPLITS:
             raise FactError(f"split {name!r} is unknown; use one of {', '.join(SPLITS)}")
-        return FactSet(fact for fact in self._facts if fact.split == name)
+        return FactSet(fact for fact in self if fact.split == name)
 
     @property
     def clusters(self) -> tuple[str, ...]:
         """The distinct clusters, in order of first appearance."""
-        return tuple(dict.fromkeys(fact.cluster for fact in self._facts))
+        return tuple(dict.fromkeys(fact.cluster for fact in self))
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical JSON of all facts, in order."""
-        records = [fact.to_json() for fact in self._facts]
+        records = [fact.to_json() for fact in self]
         text = json.dumps(records, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -141,9 +112,6 @@ def require_forget(facts: FactSet, source: str) -> FactSet:
     return facts
 
 
-REQUIRED = ("id", "cluster", "split", "question", "answer", "prefix", "entity")
-OPTIONAL = ("paraphrased_question", "paraphrased_answer", "kind")
-PERTURBED = "perturbed_answers"
 EVIDENCE = "evidence"
 """Why the fact is in the file: an object for readers, which no audit reads."""
 
@@ -153,7 +121,7 @@ def read_facts(path: str | Path) -> FactSet:
     facts: list[Fact] = []
     places: dict[str, str] = {}
     for record in read_records(path):
-        fact = _fact(record)
+        fact = record.fill(Fact, [EVIDENCE])
         if fact.id in places:
             raise record.error(f"key 'id' is {fact.id!r} as in {places[fact.id]}; make every id unique")
         places[fact.id] = record.where
@@ -165,15 +133,3 @@ def write_facts(path: str | Path, facts: Iterable[Fact]) -> None:
     """Write a facts file that `read_facts` gives back unchanged."""
     lines = [json.dumps(fact.to_json(), ensure_ascii=False) + "\n" for fact in facts]
     Path(path).write_text("".join(lines), encoding="utf-8")
-
-
-def _fact(record: Record) -> Fact:
-    record.known((*REQUIRED, *OPTIONAL, PERTURBED, EVIDENCE))
-    fields: dict[str, Any] = {key: record.text(key) for key in REQUIRED}
-    fields |= {key: record.text(key) for key in OPTIONAL if record.has(key)}
-    if record.has(PERTURBED):
-        fields[PERTURBED] = record.texts(PERTURBED)
-    try:
-        return Fact(**fields)
-    except FactError as error:
-        raise record.error(str(error)) from None

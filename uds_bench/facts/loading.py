@@ -23,7 +23,7 @@ def load_facts(source: str | Path, **options: Any) -> FactSet:
     | source | read by | options |
     |---|---|---|
     | `authors` | `authors.embedded` | `forget`, `retain`, `holdout`, `seed` |
-    | `tofu/<forget>` | `tofu.load_tofu_from_hub` | its parameters but `forget` |
+    | `tofu/<forget>` | `tofu.load_tofu` | its parameters but `folder` and `forget` |
     | a folder | `tofu.load_tofu` | its parameters but `folder` |
     | a `.jsonl` | `fact.read_facts` | none |
     | a `.json` | `tofu.load_annotated` | `forget` |
@@ -31,8 +31,9 @@ def load_facts(source: str | Path, **options: Any) -> FactSet:
     Raises FactError for an unknown source or option, and for facts that cannot be used.
     """
     load = _loader(str(source))
-    if unknown := options.keys() - _options(load).keys():
-        accepted = ", ".join(_options(load)) or "none"
+    known = inspect.signature(load).parameters  # those that are not bound yet
+    if unknown := options.keys() - known.keys():
+        accepted = ", ".join(known) or "none"
         raise FactError(f"{source}: option {min(unknown)!r} is unknown; this source takes {accepted}")
     return require_distinct(require_forget(load(**options), str(source)), str(source))
 
@@ -66,10 +67,5 @@ def _loader(source: str) -> Callable[..., FactSet]:
     if path.suffix == ".json":
         return partial(tofu.load_annotated, path)
     if source.startswith("tofu/"):
-        return partial(tofu.load_tofu_from_hub, source.removeprefix("tofu/"))
+        return partial(tofu.load_tofu, None, source.removeprefix("tofu/"))
     raise FactError(f"facts source {source!r} is unknown; give {ACCEPTED}")
-
-
-def _options(load: Callable[..., FactSet]) -> dict[str, inspect.Parameter]:
-    """What may be given by name: the loader's parameters that are not bound yet."""
-    return dict(inspect.signature(load).parameters)

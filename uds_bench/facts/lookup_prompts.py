@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError
 from uds_bench.facts.aliases import Aliases
-from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.storage import content_key
 
@@ -156,10 +156,8 @@ def read_prompts(database: TripletDatabase, paths: Sequence[str | Path], transit
             if known != fact:
                 raise record.error(f"fact {fact.id} differs from the one in {where}: keep one row and its aliases")
             prompts.append(LookupPrompt(fact.id, FILES[path.stem], record.text("prompt_text")))
-    try:
+    with said_of(", ".join(map(str, paths[:1]))):
         return LookupPrompts(database, tuple(fact for fact, _ in facts.values()), tuple(prompts), transitive)
-    except FactError as error:
-        raise FactError(f"{', '.join(str(path) for path in paths[:1])}: {error}") from None
 
 
 def write_prompts(folder: str | Path, asked: LookupPrompts) -> None:

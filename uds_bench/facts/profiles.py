@@ -8,14 +8,12 @@ from __future__ import annotations
 import random
 import re
 import string
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import resources
-from typing import Any
 
-from uds_bench.facts import vocabulary as words
+from uds_bench.facts.records import embedded_toml
+from uds_bench.facts.vocabulary import WORDS, composed
 
 FIELDS = ("email", "birth_city", "phone", "drivers_license")
 """The attributes that unlearning is judged on (Lacuna, section 3.1)."""
@@ -164,7 +162,8 @@ def _composed(pattern: str, first: str, last: str, generator: random.Random) -> 
             case _, "last":
                 return _last(generator)
             case _, "town":
-                return _joined(generator, words.TOWN_STARTS, (*words.TOWN_MIDDLES, ""), words.TOWN_ENDS)
+                starts, middles, ends = (WORDS[f"town_{part}"] for part in ("starts", "middles", "ends"))
+                return "".join(generator.choice(part) for part in (starts, [*middles, ""], ends))
             case _, "age":
                 return str(generator.randint(19, 88))
             case _, "day":
@@ -181,17 +180,11 @@ def _composed(pattern: str, first: str, last: str, generator: random.Random) -> 
 
 
 def _first(generator: random.Random) -> str:
-    return _joined(generator, words.FIRST_STARTS, words.FIRST_ENDS)
+    return composed(generator, "{first_starts}{first_ends}")
 
 
 def _last(generator: random.Random) -> str:
-    return _joined(generator, words.LAST_STARTS, words.LAST_MIDDLES, words.LAST_ENDS)
+    return composed(generator, "{last_starts}{last_middles}{last_ends}")
 
 
-def _joined(generator: random.Random, *parts: Sequence[str]) -> str:
-    return "".join(generator.choice(part) for part in parts)
-
-
-@cache
-def _source() -> dict[str, Any]:
-    return tomllib.loads((resources.files("uds_bench.facts") / "profiles.toml").read_text(encoding="utf-8"))
+_source = partial(embedded_toml, "profiles.toml")

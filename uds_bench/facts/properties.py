@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 import random
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError
-from uds_bench.facts.records import Record, parse_json, read_text
+from uds_bench.facts.records import Record, embedded_toml, parse_json, read_text, said_of
 from uds_bench.facts.templates import Template
 
 PUBLISHED = ("P106", "P1412", "P19", "P21", "P27")
@@ -76,7 +74,7 @@ class Property:
 @cache
 def embedded() -> Mapping[str, Property]:
     """Fifteen properties by id, of all four data types."""
-    found = tomllib.loads((resources.files("uds_bench.facts") / "properties.toml").read_text(encoding="utf-8"))
+    found = embedded_toml("properties.toml")
     return {id: _property(id, *[Record(f"properties.toml, {id}", row)] * 3) for id, row in found.items()}
 
 
@@ -104,16 +102,12 @@ def read_properties(listing: str | Path, counterfactuals: str | Path, templates:
 
 
 def _property(id: str, named: Record, said: Record, others: Record) -> Property:
-    templates = []
-    for text in said.texts("templates"):
-        try:
-            templates.append(Template(text))
-        except FactError as error:
-            raise said.error(str(error)) from None
+    with said_of(said.where):
+        templates = tuple(map(Template, said.texts("templates")))
     label, description, datatype = (named.text(key) for key in ("label", "description", "datatype"))
     aliases, values = named.texts("aliases"), others.texts("counterfactuals")
     try:
-        return Property(id, label, description, aliases, datatype, tuple(templates), values)  # type: ignore[arg-type]
+        return Property(id, label, description, aliases, datatype, templates, values)  # type: ignore[arg-type]
     except FactError as error:
         to_mend = {"templates": said, "counterfactuals": others}
         raise next((to_mend[key] for key in to_mend if f"key {key!r}" in str(error)), named).error(str(error)) from None

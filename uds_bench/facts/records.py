@@ -1,14 +1,19 @@
 """JSON objects from a file, each knowing where it stands, so that complaints name file, line and key."""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from uds_bench.errors import FactError
 
 _Default = TypeVar("_Default")
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,39 @@ class Record:
             if key not in allowed:
                 raise self.error(f"key {key!r} is unknown; remove it or use one of {', '.join(allowed)}")
 
+    def fill(self, kind: type[_Kind], more: Iterable[str] = (), **given: Any) -> _Kind:
+        """The object's keys as fields of a dataclass of texts and lists of texts; those with a default may be missing.
+
+        `given`: fields that are read otherwise, out of the keys `more`, which are known beside those of the others.
+        """
+        shape = {name: how for name, how in _shape(kind).items() if name not in given}  # type: ignore[arg-type]
+        self.known((*shape, *more))
+        for name, (is_list, required) in shape.items():
+            if required or self.has(name):
+                given[name] = self.texts(name) if is_list else self.text(name)
+        with said_of(self.where):
+            return kind(**given)
+
     def _get(self, key: str) -> Any:
         if key not in self.values:
             raise self.error(f"key {key!r} is missing; add it")
         return self.values[key]
+
+
+@cache
+def _shape(kind: Hashable) -> dict[str, tuple[bool, bool]]:
+    """By field of a dataclass, whether it is a list, and whether it has to be given."""
+    hints, known = get_type_hints(kind), fields(kind)  # type: ignore[arg-type]  # a dataclass
+    return {one.name: (get_origin(hints[one.name]) is tuple, one.default is MISSING) for one in known}
+
+
+@contextmanager
+def said_of(where: str) -> Iterator[None]:
+    """What is wrong with what is made meanwhile is told with its place."""
+    try:
+        yield
+    except FactError as error:
+        raise FactError(f"{where}: {error}") from None
 
 
 def read_records(path: str | Path) -> list[Record]:
@@ -81,6 +115,12 @@ def read_records(path: str | Path) -> list[Record]:
         if not isinstance(item, dict):
             raise FactError(f"{where}: is {type(item).__name__}; it must be a JSON object")
     return [Record(where, item) for where, item in places]
+
+
+@cache
+def embedded_toml(name: str) -> dict[str, Any]:
+    """A file of facts that comes with the package."""
+    return tomllib.loads((resources.files("uds_bench.facts") / name).read_text(encoding="utf-8"))
 
 
 def read_text(path: Path) -> str:

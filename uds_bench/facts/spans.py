@@ -1,7 +1,5 @@
 """Facts as token ids, with the tokens of the entity."""
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +8,7 @@ from uds_bench.errors import FactError
 from uds_bench.facts.fact import Fact
 from uds_bench.facts.prompts import Variant, continuation, raw_prompt
 from uds_bench.facts.tokens import encode_text
+from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -28,11 +27,6 @@ class EncodedFact:
     prompt_length: int
     start: int
     end: int
-
-    @property
-    def entity_ids(self) -> tuple[int, ...]:
-        """The tokens whose probability is scored."""
-        return self.ids[self.start : self.end]
 
 
 def encode(fact: Fact, tokenizer: "PreTrainedTokenizerBase", variant: Variant = "default") -> EncodedFact:
@@ -59,4 +53,4 @@ def encode(fact: Fact, tokenizer: "PreTrainedTokenizerBase", variant: Variant = 
 def rendered_digest(encoded: Iterable[EncodedFact]) -> str:
     """SHA-256 (hex) of all ids and spans, in order: equal digests mean that models saw the same tokens."""
     rows = [[item.fact.id, list(item.ids), item.prompt_length, item.start, item.end] for item in encoded]
-    return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
+    return content_key(rows)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from uds_bench.errors import FactError
 from uds_bench.facts.aliases import bare
 from uds_bench.facts.fact import Fact, Split
+from uds_bench.facts.items import Items, Named
 from uds_bench.facts.properties import Property
-from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.templates import SUBJECT, VALUE
-from uds_bench.storage import content_key
-
-REQUIRED = ("id", "name", "cohort", "facts")
 
 
 @dataclass(frozen=True)
@@ -26,59 +24,47 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Subject(Named):
     """A person. `cohort`: people whose exposure is alike, such as "well-known"; `statements`: one a property.
 
     Raises FactError, naming the person and the key, for an empty text, no statement, a property told twice, and names
     and values that stand in no sentence as they are: a value told with a space of its own would lead for that space.
     """
 
-    id: str
     name: str
     cohort: str
     statements: tuple[Statement, ...]
 
     def __post_init__(self) -> None:
-        for key in ("id", "name", "cohort"):
-            if not getattr(self, key).strip():
-                raise self._error(key, "is empty: give it a text")
+        self.require_texts("id", "name", "cohort")
         told = [one.property for one in self.statements]
         if not told:
-            raise self._error("facts", "has none: give it a property and its values")
+            raise self.error("facts", "has none: give it a property and its values")
         if twice := [one for one in told if told.count(one) > 1]:
-            raise self._error("facts", f"tells {twice[0]} twice: give it all values at once")
+            raise self.error("facts", f"tells {twice[0]} twice: give it all values at once")
         for one in self.statements:
             if not one.values or not all(bare(value) for value in one.values):
-                raise self._error("facts", f"has no value of {one.property}, or one of no letter and no digit")
+                raise self.error("facts", f"has no value of {one.property}, or one of no letter and no digit")
         for key, text in (("name", self.name), *(("facts", value) for one in self.statements for value in one.values)):
             if text != (plain := " ".join(text.split())):
-                raise self._error(key, f"has {text!r}, with white space as no sentence has it: write {plain!r}")
+                raise self.error(key, f"has {text!r}, with white space as no sentence has it: write {plain!r}")
             if SUBJECT in text or VALUE in text:
-                raise self._error(key, f"has {text!r}, a word that templates keep for themselves: leave it out")
-
-    def _error(self, key: str, problem: str) -> FactError:
-        return FactError(f"subject {self.id!r}: key {key!r} {problem}")
+                raise self.error(key, f"has {text!r}, a word that templates keep for themselves: leave it out")
 
 
-class Subjects(tuple[Subject, ...]):
-    """People in the order of their source; raises FactError for an id or a name that occurs twice."""
+class Subjects(Items[Subject]):
+    """People; raises FactError for an id or a name that occurs twice."""
 
-    def __new__(cls, people: Iterable[Subject]) -> Subjects:
+    def __new__(cls, people: Iterable[Subject] = ()) -> Subjects:
         found = super().__new__(cls, people)
-        for key in ("id", "name"):
-            listed = [getattr(one, key) for one in found]
-            if twice := [one for one in listed if listed.count(one) > 1]:
-                raise FactError(f"two subjects have the {key} {twice[0]!r}: keep one, or tell them apart")
+        listed = [one.name for one in found]
+        if twice := [one for one in listed if listed.count(one) > 1]:
+            raise FactError(f"two subjects have the name {twice[0]!r}: keep one, or tell them apart")
         return found
 
     @property
     def cohorts(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(one.cohort for one in self))
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 (hex) of all that is known of all."""
-        return content_key([asdict(one) for one in self])
 
 
 def read_subjects(path: str | Path, properties: Collection[str]) -> Subjects:
@@ -86,21 +72,13 @@ def read_subjects(path: str | Path, properties: Collection[str]) -> Subjects:
 
     `properties`: the ids that may be told. Raises FactError with file, line and key for the first thing that is wrong.
     """
-    found = []
-    for record in read_records(path):
-        record.known(REQUIRED)
-        statements = _statements(record, properties)
-        try:
-            found.append(Subject(record.text("id"), record.text("name"), record.text("cohort"), tuple(statements)))
-        except FactError as error:
-            raise record.error(str(error)) from None
-    try:
-        return Subjects(found)
-    except FactError as error:
-        raise FactError(f"{path}: {error}") from None
+    read = read_records(path)
+    people = [one.fill(Subject, ["facts"], statements=_statements(one, properties)) for one in read]
+    with said_of(str(path)):
+        return Subjects(people)
 
 
-def _statements(record: Record, properties: Collection[str]) -> Sequence[Statement]:
+def _statements(record: Record, properties: Collection[str]) -> tuple[Statement, ...]:
     listed = record.values.get("facts")
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise record.error("key 'facts' must be a list of {property, values}")
@@ -113,7 +91,7 @@ def _statements(record: Record, properties: Collection[str]) -> Sequence[Stateme
                 f"key 'property' is {name!r}, of which there is no template: use one of {_some(properties)}"
             )
         found.append(Statement(name, told.texts("values")))
-    return found
+    return tuple(found)
 
 
 def _some(properties: Collection[str]) -> str:

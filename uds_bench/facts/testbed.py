@@ -6,27 +6,24 @@ A testbed is a table of persons and fields: the embedded one (below) or a file o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from uds_bench.errors import FactError
 from uds_bench.facts.aliases import normalized
+from uds_bench.facts.items import Items, Named
 from uds_bench.facts.profiles import Profile, ask, document, people, styles
-from uds_bench.facts.records import Record, read_records
-from uds_bench.storage import content_key
+from uds_bench.facts.records import read_records, said_of
 
 Part = Literal["forget", "retain", "tuning", "public", "held_out", "instruction", "unseen"]
 PARTS: tuple[Part, ...] = get_args(Part)
 INJECTED: tuple[Part, ...] = ("forget", "retain", "tuning")
-REQUIRED = ("id", "person", "part", "field", "answer", "questions")
-OPTIONAL = ("group", "paraphrases")
 
 
 @dataclass(frozen=True)
-class Item:
+class Item(Named):
     """One field of one person. `questions` ask for it, `paraphrases` in other words; the `answer` is all that counts.
 
     `part`: forget and retain are injected and judged; tuning is injected, and all that hyper-parameters may be chosen
@@ -37,7 +34,6 @@ class Item:
     Raises FactError, naming item and key, where that cannot be.
     """
 
-    id: str
     person: str
     part: Part
     field: str
@@ -47,32 +43,23 @@ class Item:
     group: str | None = None
 
     def __post_init__(self) -> None:
-        for key in ("id", "person", "field", "answer"):
-            if not getattr(self, key).strip():
-                raise self._error(key, "is empty: give it a text")
+        self.require_texts("id", "person", "field", "answer")
         if not normalized(self.answer):
-            raise self._error("answer", "has no letter and no digit: no reply could hold it")
+            raise self.error("answer", "has no letter and no digit: no reply could hold it")
         if self.part not in PARTS:
-            raise self._error("part", f"is {self.part!r}: use one of {', '.join(PARTS)}")
+            raise self.error("part", f"is {self.part!r}: use one of {', '.join(PARTS)}")
         if not self.questions or not all(question.strip() for question in (*self.questions, *self.paraphrases)):
-            raise self._error("questions", "has none, or an empty one: give it texts")
+            raise self.error("questions", "has none, or an empty one: give it texts")
         if self.part in INJECTED and self.group is None:
-            raise self._error("group", "is missing: name the mask that the person was injected through")
-
-    def _error(self, key: str, problem: str) -> FactError:
-        return FactError(f"item {self.id!r}: key {key!r} {problem}")
+            raise self.error("group", "is missing: name the mask that the person was injected through")
 
     @property
     def cluster(self) -> str:
         """What intervals resample: the person."""
         return self.person
 
-    @property
-    def kind(self) -> None:
-        """Items are of one kind."""
 
-
-class Testbed(Sequence[Item]):
+class Testbed(Items[Item]):
     """Items in the order of their source: ids occur once, a person is in one part and one group, and no two items ask
     the same question.
 
@@ -82,15 +69,11 @@ class Testbed(Sequence[Item]):
     __test__ = False
     """Its name is no test's, whatever pytest thinks."""
 
-    def __init__(self, items: Iterable[Item]) -> None:
-        self._items = tuple(items)
-        ids: set[str] = set()
+    def __new__(cls, items: Iterable[Item] = ()) -> Testbed:
+        found = super().__new__(cls, items)
         places: dict[str, tuple[Part, str | None]] = {}
         asked: dict[str, str] = {}
-        for item in self._items:
-            if item.id in ids:
-                raise FactError(f"item {item.id!r}: key 'id' occurs twice: make every id unique")
-            ids.add(item.id)
+        for item in found:
             place = item.part, item.group
             if places.setdefault(item.person, place) != place:
                 raise FactError(f"item {item.id!r}: {item.person!r} is in {places[item.person][0]} too: keep one part")
@@ -100,28 +83,15 @@ class Testbed(Sequence[Item]):
                         f"item {item.id!r}: asks what {other!r} asks, {question!r}: one person counts once, and two "
                         "people are told apart by their questions"
                     )
-
-    def __getitem__(self, index: Any) -> Any:
-        return Testbed(self._items[index]) if isinstance(index, slice) else self._items[index]
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self._items)
+        return found
 
     def of(self, *parts: Part, field: str | None = None) -> tuple[Item, ...]:
         """The items of some parts, of one field or of all."""
-        return tuple(item for item in self._items if item.part in parts and field in (None, item.field))
+        return tuple(item for item in self if item.part in parts and field in (None, item.field))
 
     @property
     def fields(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(item.field for item in self._items))
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 (hex) of all items, in order."""
-        return content_key([asdict(item) for item in self._items])
+        return tuple(dict.fromkeys(item.field for item in self))
 
 
 def read_testbed(path: str | Path) -> Testbed:
@@ -129,17 +99,9 @@ def read_testbed(path: str | Path) -> Testbed:
 
     Raises FactError with file, line and key for the first thing that is wrong, and where nobody is to be forgotten.
     """
-    items = []
-    for record in read_records(path):
-        record.known((*REQUIRED, *OPTIONAL))
-        try:
-            items.append(Item(**_keys(record)))
-        except FactError as error:
-            raise record.error(str(error)) from None
-    try:
+    items = [record.fill(Item) for record in read_records(path)]
+    with said_of(str(path)):
         found = Testbed(items)
-    except FactError as error:
-        raise FactError(f"{path}: {error}") from None
     if not found.of("forget"):
         raise FactError(f"{path}: nobody with part 'forget': an audit needs at least one")
     return found
@@ -149,16 +111,6 @@ def write_testbed(path: str | Path, items: Iterable[Item]) -> None:
     """A file that `read_testbed` gives back unchanged."""
     lines = (json.dumps({k: v for k, v in asdict(item).items() if v not in (None, ())}) for item in items)
     Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def _keys(record: Record) -> dict[str, Any]:
-    found: dict[str, Any] = {key: record.text(key) for key in REQUIRED if key != "questions"}
-    found["questions"] = record.texts("questions")
-    if record.has("paraphrases"):
-        found["paraphrases"] = record.texts("paraphrases")
-    if record.has("group"):
-        found["group"] = record.text("group")
-    return found
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, Remo
 from uds_bench.errors import FactError
 from uds_bench.facts.annotate import Draft, annotate_all, draft_of, read_overrides
 from uds_bench.facts.fact import Fact, FactSet, Split, Unannotated
-from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.records import Record, read_records, said_of
 
 HUB_REPOSITORY = "locuslab/TOFU"
 ROWS_PER_AUTHOR = 20
@@ -20,14 +20,17 @@ _Find = Callable[[str], Path | None]
 
 
 def load_tofu(
-    folder: str | Path,
+    folder: str | Path | None,
     forget: str = "forget10",
     retain: str | None = None,
     holdout: str | None = None,
     annotations: str | Path | None = None,
     only_annotated: bool = False,
+    revision: str | None = None,
 ) -> FactSet:
     """Facts from a folder of TOFU's JSON files; the cluster is the author, ids read `forget10/0061`.
+
+    Without a folder, the files are those of the hub's `locuslab/TOFU` at a `revision`, or offline of the hub's cache.
 
     `retain` and `holdout` default to what belongs to `forget` (`retain90` and `holdout10` to `forget10`),
     where the folder has it; an empty name leaves the split out. Paraphrases and perturbed answers come
@@ -39,37 +42,43 @@ def load_tofu(
     Raises FactError for a missing file that was asked for, a broken row, and annotations that match no
     question.
     """
+    if folder is not None and revision is not None:
+        raise FactError(f"{folder}: option 'revision' is for the hub; leave it out")
+    source = f"tofu/{forget}" if folder is None else str(folder)
 
     def find(name: str) -> Path | None:
+        if folder is None:
+            return _of_hub(source, f"{name}.json", revision)
         path = Path(folder) / f"{name}.json"
         return path if path.is_file() else None
 
-    return _load(find, str(folder), forget, retain, holdout, annotations, only_annotated)
+    drafts = _drafts(_required(find, source, forget), "forget", find(f"{forget}_perturbed"))
+    overrides = read_overrides(annotations) if annotations is not None else {}
+    if annotations is not None and overrides.keys().isdisjoint(draft.question for draft in drafts):
+        raise FactError(f"{annotations}: no question is in {forget}.json; give the annotations of that file")
+    dropped = [draft for draft in drafts if only_annotated and draft.question not in overrides]
+    if only_annotated:
+        drafts = [draft for draft in drafts if draft.question in overrides]
+    if retain_path := _partner(find, source, retain, forget, "retain"):
+        drafts += _drafts(retain_path, "retain", find("retain_perturbed"))
+    if holdout_path := _partner(find, source, holdout, forget, "holdout"):
+        drafts += _drafts(holdout_path, "holdout", None)
+    facts = annotate_all(drafts, overrides)
+    reason = "not in the annotations"
+    left_out = [Unannotated(draft.id, draft.question, draft.answer, reason) for draft in dropped]
+    return FactSet(facts, [*left_out, *facts.unannotated])
 
 
-def load_tofu_from_hub(
-    forget: str = "forget10",
-    retain: str | None = None,
-    holdout: str | None = None,
-    annotations: str | Path | None = None,
-    only_annotated: bool = False,
-    revision: str | None = None,
-) -> FactSet:
-    """As `load_tofu`, from the hub's `locuslab/TOFU`, or offline, from the hub's cache."""
-
-    def find(name: str) -> Path | None:
-        try:
-            path = hf_hub_download(HUB_REPOSITORY, f"{name}.json", repo_type="dataset", revision=revision)
-        except RemoteEntryNotFoundError:
-            return None
-        except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-            raise FactError(
-                f"tofu/{forget}: {name}.json cannot be had from the hub ({type(error).__name__}); "
-                "go online once, or name a folder with TOFU's files"
-            ) from error
-        return Path(path)
-
-    return _load(find, f"tofu/{forget}", forget, retain, holdout, annotations, only_annotated)
+def _of_hub(source: str, file: str, revision: str | None) -> Path | None:
+    try:
+        return Path(hf_hub_download(HUB_REPOSITORY, file, repo_type="dataset", revision=revision))
+    except RemoteEntryNotFoundError:
+        return None
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        raise FactError(
+            f"{source}: {file} cannot be had from the hub ({type(error).__name__}); "
+            "go online once, or name a folder with TOFU's files"
+        ) from error
 
 
 def load_annotated(path: str | Path, forget: str = "forget10") -> FactSet:
@@ -87,37 +96,9 @@ def load_annotated(path: str | Path, forget: str = "forget10") -> FactSet:
         seen[row] = record.where
         draft = draft_of(record, _row_id(forget, row), _author(forget, row), "forget")
         prefix, entity = record.text("prefix"), record.text("entity")
-        try:
+        with said_of(record.where):
             facts.append(draft.fact(prefix, entity))
-        except FactError as error:
-            raise record.error(str(error)) from None
     return FactSet(facts)
-
-
-def _load(
-    find: _Find,
-    source: str,
-    forget: str,
-    retain: str | None,
-    holdout: str | None,
-    annotations: str | Path | None,
-    only_annotated: bool,
-) -> FactSet:
-    drafts = _drafts(_required(find, source, forget), "forget", find(f"{forget}_perturbed"))
-    overrides = read_overrides(annotations) if annotations is not None else {}
-    if annotations is not None and overrides.keys().isdisjoint(draft.question for draft in drafts):
-        raise FactError(f"{annotations}: no question is in {forget}.json; give the annotations of that file")
-    dropped = [draft for draft in drafts if only_annotated and draft.question not in overrides]
-    if only_annotated:
-        drafts = [draft for draft in drafts if draft.question in overrides]
-    if retain_path := _partner(find, source, retain, forget, "retain"):
-        drafts += _drafts(retain_path, "retain", find("retain_perturbed"))
-    if holdout_path := _partner(find, source, holdout, forget, "holdout"):
-        drafts += _drafts(holdout_path, "holdout", None)
-    facts = annotate_all(drafts, overrides)
-    reason = "not in the annotations"
-    left_out = [Unannotated(draft.id, draft.question, draft.answer, reason) for draft in dropped]
-    return FactSet(facts, [*left_out, *facts.unannotated])
 
 
 def _partner(find: _Find, source: str, asked: str | None, forget: str, split: Split) -> Path | None:

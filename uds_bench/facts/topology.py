@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from uds_bench.facts.lookup_prompts import WORDINGS, LookupFact, LookupPrompt, LookupPrompts, Wording, write_prompts
+from uds_bench.facts.records import embedded_toml
 from uds_bench.facts.triplets import Triplet, TripletDatabase, write_database
 
 Domain = Literal["countries", "politicians", "sports"]
@@ -26,10 +25,7 @@ published (figure 3)."""
 OTHER = "other"
 """The topology of a database whose name says none."""
 
-SHOTS = (
-    ("Where was Ada Lovelace born?", "London"),
-    ("In what year was Pride and Prejudice published?", "1813"),
-)
+SHOTS = (("Where was Ada Lovelace born?", "London"), ("In what year was Pride and Prejudice published?", "1813"))
 SHORT = "Answer with a short factual phrase."
 
 
@@ -55,7 +51,7 @@ def embedded(domain: Domain, topology: Topology) -> LookupPrompts:
 @cache
 def rows(domain: Domain, topology: Topology) -> tuple[Row, ...]:
     """The rows of one database with how each is asked for."""
-    return tuple(_rows(_source(domain), topology))
+    return tuple(_rows(embedded_toml(f"topologies/{domain}.toml"), topology))
 
 
 def worded(wording: Wording, row: Row) -> str:
@@ -100,59 +96,39 @@ def _rows(source: Mapping[str, Any], topology: Topology) -> Iterator[Row]:
             yield from _decoys(source, entity)
 
 
+def _row(
+    triplet: tuple[str, str, str], how: Mapping[str, str], subjects: Sequence[str], called: Sequence[str], source: Any
+) -> Row:
+    """`how`: to ask for it; `subjects`, `called`: other names of its own."""
+    spelled = source.get("objects", {}).get(triplet[2], ())
+    asked = (how[key].format(s=triplet[0]) for key in ("question", "statement"))
+    return Row(Triplet(*triplet), (tuple(subjects), tuple(called), tuple(spelled)), *asked)
+
+
 def _base_row(source: Mapping[str, Any], entity: Mapping[str, Any], relation: str) -> Row:
-    name, how = entity["name"], source["relations"][relation]
-    gold = entity["facts"][relation]
-    others = (tuple(entity["aliases"]), tuple(how["aliases"]), _spellings(source, gold))
-    return Row(Triplet(name, relation, gold), others, how["question"].format(s=name), how["statement"].format(s=name))
+    how = source["relations"][relation]
+    triplet = entity["name"], relation, entity["facts"][relation]
+    return _row(triplet, how, entity["aliases"], how["aliases"], source)
 
 
 def _alias_rows(source: Mapping[str, Any]) -> Iterator[Row]:
     """Each base row twice: the first other name of the subject with that of the relation, then the second with it."""
     for entity in source["entities"]:
         for relation, gold in entity["facts"].items():
-            how = source["relations"][relation]
+            how, subjects = source["relations"][relation], entity["aliases"]
+            called = how["aliases"]
             for at in range(2):
-                subject, called = entity["aliases"][at], how["aliases"][at]
-                others = (
-                    (entity["name"], entity["aliases"][1 - at]),
-                    (relation, how["aliases"][1 - at]),
-                    _spellings(source, gold),
-                )
-                question, statement = how["alias_questions"][at], how["alias_statements"][at]
-                yield Row(
-                    Triplet(subject, called, gold), others, question.format(s=subject), statement.format(s=subject)
-                )
+                asked = {key: how[f"alias_{key}s"][at] for key in ("question", "statement")}
+                others = (entity["name"], subjects[1 - at]), (relation, called[1 - at])
+                yield _row((subjects[at], called[at], gold), asked, *others, source)
 
 
 def _near_misses(source: Mapping[str, Any], entity: Mapping[str, Any]) -> Iterator[Row]:
-    name = entity["name"]
     for relation, other in entity["near"].items():
-        how = source["near"][relation]
-        others = (tuple(entity["aliases"]), (), _spellings(source, other))
-        yield Row(
-            Triplet(name, relation, other), others, how["question"].format(s=name), how["statement"].format(s=name)
-        )
+        yield _row((entity["name"], relation, other), source["near"][relation], entity["aliases"], (), source)
 
 
 def _decoys(source: Mapping[str, Any], entity: Mapping[str, Any]) -> Iterator[Row]:
     for relation, gold in entity["facts"].items():
         if how := source["decoys"].get(relation):
-            name = how["subject"].format(s=entity["name"])
-            others = ((), (), _spellings(source, gold))
-            yield Row(
-                Triplet(name, how["relation"], gold),
-                others,
-                how["question"].format(s=name),
-                how["statement"].format(s=name),
-            )
-
-
-def _spellings(source: Mapping[str, Any], text: str) -> tuple[str, ...]:
-    return tuple(source.get("objects", {}).get(text, ()))
-
-
-@cache
-def _source(domain: Domain) -> dict[str, Any]:
-    file = resources.files("uds_bench.facts") / "topologies" / f"{domain}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+            yield _row((how["subject"].format(s=entity["name"]), how["relation"], gold), how, (), (), source)

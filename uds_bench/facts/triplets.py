@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from uds_bench.errors import FactError
 from uds_bench.facts.records import parse_json, read_text
@@ -34,47 +34,29 @@ def lookup_text(subject: str, relation: str) -> str:
     return f"{subject} {relation}"
 
 
-class TripletDatabase(Sequence[Triplet]):
+class TripletDatabase(tuple[Triplet, ...]):
     """An immutable sequence of rows; the same row may occur more than once.
 
-    Raises FactError for a row with an empty field and, where `required`, for no row at all.
+    Raises FactError for a row with an empty field, and for no row at all.
     """
 
-    def __init__(self, triplets: Iterable[Triplet], name: str = "database", required: bool = True) -> None:
-        self._rows = tuple(triplets)
-        self.name = name
-        for at, row in enumerate(self._rows):
+    name: str
+
+    def __new__(cls, triplets: Iterable[Triplet], name: str = "database") -> TripletDatabase:
+        found = super().__new__(cls, triplets)
+        found.name = name
+        for at, row in enumerate(found):
             for field, text in zip(Triplet._fields, row, strict=True):
                 if not isinstance(text, str) or not text.strip():
                     raise FactError(f"{name}: row {at} has an empty {field}; give it a text or take the row out")
-        if required and not self._rows:
+        if not found:
             raise FactError(f"{name}: has no rows; an audit needs at least one")
-
-    @overload
-    def __getitem__(self, index: int) -> Triplet: ...
-    @overload
-    def __getitem__(self, index: slice) -> TripletDatabase: ...
-    def __getitem__(self, index: int | slice) -> Triplet | TripletDatabase:
-        if isinstance(index, slice):
-            return TripletDatabase(self._rows[index], self.name, required=False)
-        return self._rows[index]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __iter__(self) -> Iterator[Triplet]:
-        return iter(self._rows)
-
-    def without(self, rows: Collection[int]) -> TripletDatabase:
-        """What is left once the rows at these places are deleted; it may be empty."""
-        gone = set(rows)
-        kept = (row for at, row in enumerate(self._rows) if at not in gone)
-        return TripletDatabase(kept, self.name, required=False)
+        return found
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the rows in order: an edit that keeps their number is seen."""
-        return content_key([list(row) for row in self._rows])
+        return content_key([list(row) for row in self])
 
 
 def read_database(path: str | Path) -> TripletDatabase:

@@ -1,4 +1,4 @@
-"""Shares of one or two checkpoints as bars side by side, a group for each of what they are shares of."""
+"""Shares as bars on one axis from 0 to 1, a row for each of what they are shares of."""
 
 from __future__ import annotations
 
@@ -7,12 +7,64 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import Interval, Measured, spell
-from uds_bench.figures.svg import Scale, element, label, line, picture, short
+from uds_bench.figures.reading import Interval, Measured, spell, told
+from uds_bench.figures.svg import Scale, element, label, line, named, picture
 
 WIDTH, BAR, GAP, TOP, LEFT, RIGHT = 760.0, 13.0, 9.0, 42.0, 170.0, 590.0
 KINDS = ("first", "second")
 """Filled and hollow: told apart without colour."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """On its track: parts laid end to end, each a share with its class and hint; None and 0 draw nothing.
+
+    `beside`: its number, which is all there is where there is no value; `span`: the interval of its end."""
+
+    parts: tuple[tuple[float | None, str | None, str], ...]
+    beside: str
+    span: Interval | None = None
+
+
+Row = tuple[str, str, Sequence[Bar]]
+"""The name of some bars, what it stands for, and the bars one below the other."""
+
+
+def chart(
+    words: str, rows: Sequence[Row], class_: str, title: str = "", legend: Sequence[tuple[str, str]] = ()
+) -> Markup:
+    """`legend`: names, each with the class that it explains; `words`: all that is shown."""
+    x, y = Scale(0, 1, LEFT, RIGHT), TOP
+    parts = [label(0, 14, title, "name")]
+    for at, (name, kind) in enumerate(legend):
+        left = LEFT + at * (RIGHT - LEFT) / len(legend)
+        parts.append(element("rect", x=left, y=20.0, width=10.0, height=10.0, class_=kind))
+        parts.append(named(name, 30, left + 15, 29.0, "tick"))
+    for name, hint, bars in rows:
+        parts.append(named(name, 26, 0.0, y + len(bars) * BAR / 2 + 3, hint=hint))
+        for bar in bars:
+            parts += _drawn(bar, x, y)
+            y += BAR
+        y += GAP
+    for share in (0, 0.5, 1):
+        parts.append(line(x(share), TOP - 4, x(share), y, "grid"))
+        parts.append(label(x(share), y + 11, f"{share:.0%}", "tick", "middle"))
+    return picture(WIDTH, y + 16, words, *parts, class_=class_)
+
+
+def _drawn(bar: Bar, x: Scale, y: float) -> list[Markup]:
+    drawn, reached = [element("rect", x=LEFT, y=y, width=RIGHT - LEFT, height=BAR - 2, class_="track")], 0.0
+    for share, kind, hint in bar.parts:
+        if share:
+            left, reached = x(reached), reached + share
+            told = element("title", hint)
+            drawn.append(element("rect", told, x=left, y=y, width=x(reached) - left, height=BAR - 2, class_=kind))
+    if bar.span is not None:
+        low, high = sorted((x(bar.span.low), x(bar.span.high)))
+        middle = y + BAR / 2 - 1
+        ends = [line(end, middle - 3, end, middle + 3, "whisker") for end in (low, high)]
+        drawn += [line(low, middle, high, middle, "whisker"), *ends]
+    return [*drawn, label(RIGHT + 10, y + BAR - 3, bar.beside, "tick")]
 
 
 @dataclass(frozen=True)
@@ -24,54 +76,18 @@ class Group:
     found: tuple[Measured, ...]
 
 
-def _told(name: str, found: Measured) -> str:
-    value, span = found
-    return f"{name} {spell(value)}" + (f" ({span})" if span else "")
-
-
-def _whisker(x: Scale, span: Interval, y: float) -> list[Markup]:
-    low, high = sorted((x(span.low), x(span.high)))
-    ends = [line(end, y - 3, end, y + 3, "whisker") for end in (low, high)]
-    return [line(low, y, high, y, "whisker"), *ends]
-
-
-def _bar(what: str, kind: str, found: Measured, x: Scale, y: float) -> list[Markup]:
-    """On its track; the number beside it is all there is where there is no value."""
-    value, span = found
-    parts = [element("rect", x=LEFT, y=y, width=RIGHT - LEFT, height=BAR - 2, class_="track")]
-    if value is not None:
-        hint = element("title", _told(what, found))
-        parts.append(element("rect", hint, x=LEFT, y=y, width=x(value) - LEFT, height=BAR - 2, class_=kind))
-        parts += [] if span is None else _whisker(x, span, y + BAR / 2 - 1)
-    told = "no value" if value is None else f"{spell(value)}  {span or ''}".strip()
-    return [*parts, label(RIGHT + 10, y + BAR - 3, told, "tick")]
-
-
 def bars(title: str, names: Sequence[str], groups: Sequence[Group]) -> tuple[Markup, ...]:
-    """One panel on an axis from 0 to 1; `names`: one or two checkpoints. None where there is no group."""
+    """One panel of one or two checkpoints side by side; none where there is no group."""
     if not groups:
         return ()
-    kinds = list(zip(names, KINDS, strict=False))
-    x, y = Scale(0, 1, LEFT, RIGHT), TOP
-    parts = [label(0, 14, title, "name")]
-    for at, (name, kind) in enumerate(kinds):
-        left = LEFT + at * (RIGHT - LEFT) / len(KINDS)
-        parts.append(element("rect", x=left, y=20.0, width=10.0, height=10.0, class_=kind))
-        parts.append(element("text", element("title", name), short(name, 30), x=left + 15, y=29.0, class_="tick"))
-    told = []
+    rows: list[Row] = []
     for group in groups:
-        middle = y + len(kinds) * BAR / 2
-        parts.append(element("text", element("title", group.hint), short(group.name, 26), x=0.0, y=middle + 3))
-        beside = list(zip(kinds, group.found, strict=True))
-        for (name, kind), found in beside:
-            parts += _bar(f"{group.hint}, {name}:", kind, found, x, y)
-            y += BAR
-        told.append(f"{group.hint}: " + ", ".join(_told(name, found) for (name, _), found in beside))
-        y += GAP
-    for share in (0, 0.5, 1):
-        parts += [
-            line(x(share), TOP - 4, x(share), y, "grid"),
-            label(x(share), y + 11, f"{share:.0%}", "tick", "middle"),
-        ]
-    drawn = picture(WIDTH, y + 16, f"{title}. {'; '.join(told)}", *parts, class_="bars beside")
-    return (element("div", drawn),)
+        drawn = []
+        for name, kind, (value, span) in zip(names, KINDS, group.found, strict=False):
+            beside = "no value" if value is None else f"{spell(value)}  {span or ''}".strip()
+            hint = told(f"{group.hint}, {name}:", (value, span))
+            drawn.append(Bar(((value, kind, hint),), beside, None if value is None else span))
+        rows.append((group.name, group.hint, drawn))
+    said = (f"{one.hint}: " + ", ".join(map(told, names, one.found)) for one in groups)
+    legend = list(zip(names, KINDS, strict=False))
+    return (element("div", chart(f"{title}. {'; '.join(said)}", rows, "bars beside", title, legend)),)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import Interval, Measured, spell
-from uds_bench.figures.svg import Scale, element, label, line, picture
+from uds_bench.figures.reading import Interval, Measured, spell, told
+from uds_bench.figures.svg import Scale, element, label, line, marked_along, picture, stretch
 
 WIDTH, LEFT, RIGHT, TOP, ROW = 520.0, 96.0, 388.0, 46.0, 36.0
 MARKS = (0, 0.25, 0.5, 0.75, 1)
@@ -32,8 +32,8 @@ class Row:
 
     @property
     def words(self) -> str:
-        parts = [_told(self.name, self.own)]
-        parts += [_told(kind, found) for kind, found in self.blind.items() if found[0] is not None]
+        parts = [told(self.name, self.own)]
+        parts += [told(kind, found) for kind, found in self.blind.items() if found[0] is not None]
         parts += [f"chance {self.null}"] if self.null else []
         return ", ".join([*parts, *([self.note] if self.note else [])])
 
@@ -47,7 +47,7 @@ def forest(title: str, rows: Sequence[Row], margin: float, bound: float | None =
     parts += [] if bound is None else [line(x(bound), TOP, x(bound), bottom, "bound")]
     for at, row in enumerate(rows):
         parts.append(_drawn(row, x, TOP + at * ROW))
-    parts += [label(x(mark), bottom + 17, f"{mark:g}", "tick", "middle") for mark in MARKS]
+    parts += marked_along(x, MARKS, bottom + 17)
     parts += [label(x(at), bottom + 31, end, "end", "middle") for at, end in zip((0, 0.5, 1), ENDS, strict=True)]
     words = f"{title}. {'; '.join(row.words for row in rows)}"
     return picture(WIDTH, bottom + 36, words, label(0, 14, title, "name"), *_legend(margin), *parts, class_="forest")
@@ -87,20 +87,10 @@ def _drawn(row: Row, x: Scale, top: float) -> Markup:
         parts.append(label((LEFT + RIGHT) / 2, top + 16, row.note or "no value", "absent", "middle"))
         return element("g", *parts, class_="mute")
     if span is not None:
-        parts.append(_bar(x, span, top + 6))
+        parts.append(stretch(x, span.low, span.high, top + 6, 10.0))
     for kind, (other, _) in row.blind.items():
         parts += [] if other is None else [_mark(kind, x(other), top + LANES[kind])]
     parts.append(_mark("own", x(value), top + 11))
     parts += [label(0, top + 28, "not counted", "tick")] if row.note else []
     parts += [label(RIGHT + 12, top + 16, spell(value), bold), label(RIGHT + 54, top + 16, str(span or ""), "tick")]
     return element("g", *parts, class_="mute" if row.note else None)
-
-
-def _bar(x: Scale, span: Interval, y: float) -> Markup:
-    low, high = sorted((x(span.low), x(span.high)))
-    return element("rect", x=low, y=y, width=high - low, height=10.0, rx=2.0, class_="bar")
-
-
-def _told(name: str, found: Measured) -> str:
-    value, span = found
-    return f"{name} {spell(value)}" + (f" ({span})" if span else "")

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from uds_bench.figures.reading import spell
-from uds_bench.figures.svg import Scale, element, label, line, picture, ticks
+from uds_bench.figures.svg import LEFT, RIGHT, Scale, element, marked_along, marked_up, panel, ticks
 
-WIDTH, HEIGHT = 250.0, 150.0
-LEFT, RIGHT, TOP, BOTTOM = 30.0, 240.0, 34.0, 122.0
+HEIGHT, TOP, BOTTOM = 150.0, 34.0, 122.0
 BINS = 10
 
 
@@ -29,9 +28,7 @@ def histogram(name: str, values: Sequence[float], mean: float | None, limits: tu
     counts = bin_counts(values, limits)
     x, y = Scale(*limits, LEFT, RIGHT), Scale(0, 1, BOTTOM, TOP)
     step = (limits[1] - limits[0]) / len(counts)
-    parts = [line(LEFT, y(share), RIGHT, y(share), "grid") for share in (0, 0.5, 1)]
-    parts += [label(LEFT - 5, y(share) + 3.5, f"{share:.0%}", "tick", "end") for share in (0, 0.5, 1)]
-    parts += [label(x(mark), BOTTOM + 24, f"{mark:g}", "tick", "middle") for mark in ticks(*limits)]
+    parts = [*marked_up(y, (0, 0.5, 1), ".0%"), *marked_along(x, ticks(*limits), BOTTOM + 24)]
     for index, count in enumerate(counts):
         low = limits[0] + index * step
         height = BOTTOM - y(count / len(values))
@@ -43,12 +40,5 @@ def histogram(name: str, values: Sequence[float], mean: float | None, limits: tu
         parts.append(element("path", d=f"M{at:.1f},{BOTTOM + 2} l5,9 h-10 z", class_="mean"))
     span = f"{spell(limits[0])} to {spell(limits[1])}"
     words = f"{name}: {len(values)} facts, mean {spell(mean)}; counts from {span}: "
-    return picture(
-        WIDTH,
-        HEIGHT,
-        words + ", ".join(map(str, counts)),
-        label(4, 14, name, "name"),
-        label(RIGHT, 14, f"{len(values)} facts, mean {spell(mean)}", "tick", "end"),
-        *parts,
-        class_="panel",
-    )
+    told = f"{len(values)} facts, mean {spell(mean)}"
+    return panel(HEIGHT, words + ", ".join(map(str, counts)), name, told, *parts)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from uds_bench.figures.reading import spell
-from uds_bench.figures.svg import Scale, element, label, line, picture, ticks
+from uds_bench.figures.svg import LEFT, RIGHT, Scale, element, label, marked_along, marked_up, panel, ticks
 
-WIDTH, HEIGHT = 250.0, 168.0
-LEFT, RIGHT, TOP, BOTTOM = 34.0, 240.0, 30.0, 134.0
+HEIGHT, TOP, BOTTOM = 168.0, 30.0, 134.0
 
 
 def _curve(x: Scale, y: Scale, values: Sequence[float], class_: str) -> list[Markup]:
@@ -18,17 +17,10 @@ def _curve(x: Scale, y: Scale, values: Sequence[float], class_: str) -> list[Mar
     path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
     # Markers crowd each other in deep models, where the line alone is clear enough.
     radius = 3.0 if len(values) <= 20 else 1.6
-    dots = [
-        element(
-            "circle",
-            element("title", f"layer {layer}: {spell(value)}"),
-            cx=px,
-            cy=py,
-            r=radius,
-            class_=class_,
-        )
-        for layer, (value, (px, py)) in enumerate(zip(values, points, strict=True))
-    ]
+    dots = []
+    for layer, (value, (px, py)) in enumerate(zip(values, points, strict=True)):
+        hint = element("title", f"layer {layer}: {spell(value)}")
+        dots.append(element("circle", hint, cx=px, cy=py, r=radius, class_=class_))
     return [element("polyline", points=path, class_=class_), *dots]
 
 
@@ -36,25 +28,14 @@ def layer_profile(name: str, reference: Sequence[float], own: Sequence[float], f
     """`reference` (S1) and `own` (S2): one value a layer, in nats; `top` is the largest over all panels, so
     that they share an axis."""
     low = min(0.0, *reference, *own)
-    x, y = Scale(0, len(own) - 1, LEFT + 8, RIGHT - 8), Scale(low, max(top, low + 1e-9), BOTTOM, TOP)
-    marks = ticks(low, max(top, low + 1e-9), 4)
-    grid = [line(LEFT, y(mark), RIGHT, y(mark), "grid") for mark in marks]
-    grid += [label(LEFT - 5, y(mark) + 3.5, f"{mark:g}", "tick", "end") for mark in marks]
-    layers = [mark for mark in ticks(0, len(own) - 1, 6) if mark == int(mark)]
-    grid += [label(x(mark), BOTTOM + 14, f"{mark:g}", "tick", "middle") for mark in layers]
+    x = Scale(0, len(own) - 1, LEFT + 8, RIGHT - 8)
+    y = Scale(low, max(top, low + 1e-9), BOTTOM, TOP)
+    whole = [mark for mark in ticks(0, len(own) - 1, 6) if mark == int(mark)]
+    grid = [*marked_up(y, ticks(y.low, y.high, 4)), *marked_along(x, whole, BOTTOM + 14)]
+    grid.append(label((LEFT + RIGHT) / 2, HEIGHT - 5, "layer", "tick", "middle"))
     words = f"{name}: mean fall per layer in nats, retain {_list(reference)}; {name} {_list(own)}; {facts} facts"
-    return picture(
-        WIDTH,
-        HEIGHT,
-        words,
-        label(LEFT - 24, 14, name, "name"),
-        label(RIGHT, 14, f"{facts} facts", "tick", "end"),
-        label((LEFT + RIGHT) / 2, HEIGHT - 5, "layer", "tick", "middle"),
-        *grid,
-        *_curve(x, y, reference, "reference"),
-        *_curve(x, y, own, "own"),
-        class_="panel",
-    )
+    curves = [*_curve(x, y, reference, "reference"), *_curve(x, y, own, "own")]
+    return panel(HEIGHT, words, name, f"{facts} facts", *grid, *curves)
 
 
 def _list(values: Sequence[float]) -> str:

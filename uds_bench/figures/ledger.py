@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.reading import ABSENT, Interval, interval, number, spell
-from uds_bench.figures.svg import Scale, element, label, line, picture
+from uds_bench.figures.svg import Scale, element, label, line, picture, sheet, stretch
 
 WIDTH, HEIGHT, EDGE = 190.0, 26.0, 6.0
 
@@ -39,8 +39,7 @@ def _track(
     parts += [line(x(end), middle - 4, x(end), middle + 4, "rule") for end in ends]
     parts += [] if mark is None else [line(x(mark), 0, x(mark), HEIGHT, "bound")]
     if span is not None:
-        low, high = x(span.low), x(span.high)
-        parts.append(element("rect", x=low, y=middle - 5, width=high - low, height=10.0, rx=2.0, class_="bar"))
+        parts.append(stretch(x, span.low, span.high, middle - 5, 10.0))
     parts += [] if value is None else [element("circle", cx=x(value), cy=middle, r=3.5, class_="dot")]
     words = f"{what}: {spell(value)}" + (f", 95% interval {span}" if span else "")
     return element("td", picture(WIDTH, HEIGHT, words, *parts, class_="axis"), class_="track")
@@ -58,7 +57,7 @@ def tally(what: str, count: int | None, most: int) -> Markup:
     if count is None:
         return element("td", ABSENT, class_="absent")
     x, middle = Scale(0, math.log1p(most), EDGE, WIDTH - 60), HEIGHT / 2
-    bar = element("rect", x=EDGE, y=middle - 5, width=x(math.log1p(count)) - EDGE, height=10.0, rx=2.0, class_="bar")
+    bar = stretch(x, 0, math.log1p(count), middle - 5, 10.0)
     number = label(WIDTH - 54, middle + 4, f"{count}")
     drawn = picture(WIDTH, HEIGHT, f"{what}: {count}", bar, number, class_="axis")
     return element("td", drawn, class_="track")
@@ -77,7 +76,4 @@ def ledger(head: Sequence[str], body: Sequence[tuple[Cell, Sequence[Cell | float
     """One panel: a column of names and the cells beside them; none where there is no row."""
     if not body:
         return ()
-    top = element("tr", *(element("th", name or ABSENT, scope="col") for name in head))
-    rows = [element("tr", element("th", name, scope="row"), *map(cell, cells)) for name, cells in body]
-    grid = element("table", element("thead", top), element("tbody", *rows), class_="ledger")
-    return (element("div", grid, class_="scroll", tabindex="0"),)
+    return (sheet(head, ((name, map(cell, cells)) for name, cells in body)),)

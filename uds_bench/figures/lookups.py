@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.reading import ABSENT, rows, spell, table, text
-from uds_bench.figures.svg import element
+from uds_bench.figures.svg import element, folded, sheet
 from uds_bench.figures.transcript import marked
 
 NOTES = {"cut": "cut at the token limit", "looped": "asked on and on, and was stopped"}
@@ -19,31 +19,28 @@ def browser(traces: Sequence[Mapping[str, Any]], states: Mapping[str, str]) -> M
     cells: dict[str, list[Markup]] = {}
     for trace in traces:
         cells.setdefault(text(trace.get("cell")) or ABSENT, []).append(_trace(trace, states))
-    folded = [
-        element("details", element("summary", f"{name} ({len(found)})"), element("div", *found, class_="transcripts"))
-        for name, found in cells.items()
+    shown = [
+        folded(f"{name} ({len(found)})", element("div", *found, class_="transcripts")) for name, found in cells.items()
     ]
-    return element("div", *folded, class_="transcripts")
+    return element("div", *shown, class_="transcripts")
 
 
 def _trace(trace: Mapping[str, Any], states: Mapping[str, str]) -> Markup:
     replies, fact = table(trace.get("replies")), trace.get("fact")
     gold = text(fact[2]) if isinstance(fact, (list, tuple)) and len(fact) == 3 else ""
     told = f"{text(trace.get('label')) or ABSENT}: {_row(fact)} ({text(trace.get('wording')) or ABSENT})"
-    head = element("tr", *(element("th", name, scope="col") for name in ("state", "answers", "looks up")))
-    body = [_reply(shown, table(replies[state]), gold) for state, shown in states.items() if state in replies]
-    grid = element("table", element("thead", head), element("tbody", *body), class_="ledger")
+    body = (_reply(shown, table(replies[state]), gold) for state, shown in states.items() if state in replies)
     asked = element("p", "Asked: ", marked(text(trace.get("prompt")), ""))
-    return element("details", element("summary", told), asked, element("div", grid, class_="scroll", tabindex="0"))
+    return folded(told, asked, sheet(("state", "answers", "looks up"), body))
 
 
-def _reply(state: str, reply: Mapping[str, Any], gold: str) -> Markup:
+def _reply(state: str, reply: Mapping[str, Any], gold: str) -> tuple[str, list[Markup]]:
     notes = [words for key, words in NOTES.items() if reply.get(key) is True]
     said = marked(text(reply["answer"]), gold) if "answer" in reply else ABSENT
     below = [element("div", element("small", note)) for note in notes]
     calls = [_call(call, gold) for call in rows(reply.get("calls"))]
     looked = element("td", *calls) if calls else element("td", "nothing", class_="absent")
-    return element("tr", element("th", state, scope="row"), element("td", said, *below), looked)
+    return state, [element("td", said, *below), looked]
 
 
 def _call(call: Mapping[str, Any], gold: str) -> Markup:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from uds_bench.figures.reading import ABSENT, spell
-from uds_bench.figures.svg import element
+from uds_bench.figures.svg import element, sheet
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,5 @@ def matrix(corner: str, rows: Sequence[tuple[str, Mapping[str, Cell]]]) -> tuple
     if not rows:
         return ()
     columns = dict.fromkeys(column for _, cells in rows for column in cells)
-    head = element("tr", *(element("th", name, scope="col") for name in (corner, *columns)))
-    body = [
-        element("tr", element("th", name, scope="row"), *(_cell(cells.get(column)) for column in columns))
-        for name, cells in rows
-    ]
-    grid = element("table", element("thead", head), element("tbody", *body), class_="matrix")
-    return (element("div", grid, class_="scroll", tabindex="0"),)
+    body = ((name, (_cell(cells.get(column)) for column in columns)) for name, cells in rows)
+    return (sheet((corner, *columns), body, "matrix"),)

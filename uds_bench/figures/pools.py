@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from uds_bench.figures.reading import spell
-from uds_bench.figures.svg import Scale, element, label, line, picture, ticks
+from uds_bench.figures.svg import Scale, element, label, line, marked_along, panel, ticks
 
-WIDTH, HEIGHT = 250.0, 168.0
+HEIGHT = 168.0
 LEFT, RIGHT, TOP, MIDDLE, BOTTOM = 14.0, 240.0, 40.0, 88.0, 136.0
 
 
@@ -35,9 +35,8 @@ def pools(
     parts.append(line(LEFT, MIDDLE, RIGHT, MIDDLE, "rule"))
     if cut is not None and edges[0] <= cut <= edges[-1]:
         parts.append(line(x(cut), TOP - 6, x(cut), BOTTOM + 4, "bound"))
-    parts += [label(x(mark), BOTTOM + 16, f"{mark:g}", "tick", "middle") for mark in ticks(edges[0], edges[-1], 4)]
+    parts += marked_along(x, ticks(edges[0], edges[-1], 4), BOTTOM + 16)
     parts += [label(RIGHT, TOP - 10, f"{sum(know):g} know", "tick", "end")]
     parts += [label(RIGHT, BOTTOM + 29, f"{sum(never):g} never knew", "tick", "end")]
     words = f"{name}: AUC {spell(auc)}, best cut {spell(cut)}, between {spell(edges[0])} and {spell(edges[-1])}"
-    said = [label(4, 14, name, "name"), label(RIGHT, 14, f"AUC {spell(auc)}", "tick", "end")]
-    return picture(WIDTH, HEIGHT, words, *said, *parts, class_="panel pools")
+    return panel(HEIGHT, words, name, f"AUC {spell(auc)}", *parts, class_="panel pools")

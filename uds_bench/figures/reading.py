@@ -103,3 +103,9 @@ Measured = tuple[float | None, Interval | None]
 def measured(value: Any) -> Measured:
     """A value with its interval, as `{"value", "low", "high", "units"}` has them."""
     return number(table(value).get("value")), interval(table(value))
+
+
+def told(name: str, found: Measured) -> str:
+    """A value with its interval, in words."""
+    value, span = found
+    return f"{name} {spell(value)}" + (f" ({span})" if span else "")

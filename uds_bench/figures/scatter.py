@@ -8,9 +8,21 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from uds_bench.figures.reading import spell
-from uds_bench.figures.svg import Scale, domain, element, label, line, picture, ticks
+from uds_bench.figures.svg import (
+    LEFT,
+    RIGHT,
+    Scale,
+    domain,
+    element,
+    label,
+    line,
+    marked_along,
+    marked_up,
+    panel,
+    ticks,
+)
 
-SIZE, LEFT, RIGHT, TOP, BOTTOM = 250.0, 34.0, 240.0, 30.0, 216.0
+SIZE, TOP, BOTTOM = 250.0, 30.0, 216.0
 RADIUS = 3.5
 
 
@@ -32,11 +44,9 @@ def scatter(
     ends = [value for p in [*points, *([retain] if retain else [])] for value in (p.before, p.after)]
     low, high = domain(ends)
     x, y = Scale(low, high, LEFT, RIGHT), Scale(low, high, BOTTOM, TOP)
-    parts = []
-    for mark in ticks(low, high, 4):
-        parts += [line(LEFT, y(mark), RIGHT, y(mark), "grid"), line(x(mark), TOP, x(mark), BOTTOM, "grid")]
-        parts += [label(LEFT - 5, y(mark) + 3.5, f"{mark:g}", "tick", "end")]
-        parts += [label(x(mark), BOTTOM + 14, f"{mark:g}", "tick", "middle")]
+    marks = ticks(low, high, 4)
+    parts = [*marked_up(y, marks), *marked_along(x, marks, BOTTOM + 14)]
+    parts += [line(x(mark), TOP, x(mark), BOTTOM, "grid") for mark in marks]
     parts += [_diagonal(x, y, low, high, 0.0, "rule strong")]
     parts += [_diagonal(x, y, low, high, shift, "bound")] if shift else []
     parts += [_point(x(p.before), y(p.after), p) for p in points]
@@ -46,9 +56,8 @@ def scatter(
     words = f"{name}: " + "; ".join([*map(_told, points), *(f"{model} has no value" for model in lost)])
     counted = f"{sum(not p.why for p in points)} of {len(points) + len(lost)} count"
     counted += f", {len(lost)} without a value" if lost else ""
-    said = [label(4, 14, name, "name"), label(RIGHT, 14, counted, "tick", "end")]
-    said.append(label((LEFT + RIGHT) / 2, SIZE - 4, "before", "tick", "middle"))
-    return picture(SIZE, SIZE, words, *said, *parts, class_="panel scatter")
+    parts.append(label((LEFT + RIGHT) / 2, SIZE - 4, "before", "tick", "middle"))
+    return panel(SIZE, words, name, counted, *parts, class_="panel scatter")
 
 
 def _diagonal(x: Scale, y: Scale, low: float, high: float, shift: float, class_: str) -> Markup:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.svg import Scale, element, label, picture, short
-
-WIDTH, ROW, LEFT, RIGHT = 520.0, 26.0, 130.0, 400.0
+from uds_bench.figures.bars import Bar, chart
+from uds_bench.figures.svg import element, folded
 
 
 @dataclass(frozen=True)
@@ -34,20 +33,8 @@ def shares(rows: Sequence[Share]) -> tuple[Markup, ...]:
     """One panel of bars from 0 to 100%, and the names of the facts below; none where there are no rows."""
     if not rows:
         return ()
-    x = Scale(0, 1, LEFT, RIGHT)
-    parts: list[Markup] = []
-    for index, row in enumerate(rows):
-        top = index * ROW
-        share = len(row.facts) / row.total
-        parts += [
-            element("text", element("title", row.name), short(row.name, 18), x=0.0, y=top + 17, class_="name"),
-            element("rect", x=LEFT, y=top + 6, width=RIGHT - LEFT, height=ROW - 12, class_="track"),
-            element("rect", x=LEFT, y=top + 6, width=x(share) - LEFT, height=ROW - 12),
-            label(RIGHT + 10, top + 17, row.words, "tick"),
-        ]
+    drawn = [Bar(((len(row.facts) / row.total, None, row.words),), row.words) for row in rows]
     words = "; ".join(f"{row.name}: {row.words}" for row in rows)
-    drawn = picture(WIDTH, ROW * len(rows), words, *parts, class_="bars")
-    named = [element("li", _named(row)) for row in rows if row.facts]
-    if not named:
-        return (drawn,)
-    return (element("div", drawn, element("details", element("summary", "which facts"), element("ul", *named))),)
+    told = chart(words, [(row.name, row.name, [bar]) for row, bar in zip(rows, drawn, strict=True)], "bars")
+    names = [element("li", _named(row)) for row in rows if row.facts]
+    return (element("div", told, folded("which facts", element("ul", *names))) if names else told,)

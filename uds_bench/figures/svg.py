@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -42,9 +42,23 @@ def label(x: float, y: float, words: str, class_: str = "", anchor: str = "start
     return element("text", words, x=x, y=y, text_anchor=anchor, class_=class_ or None)
 
 
-def short(name: str, most: int) -> str:
-    """At most `most` letters of a name; the whole belongs in a title."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def named(name: str, most: int, x: float, y: float, class_: str | None = None, hint: str = "") -> Markup:
+    """At most `most` letters of a name, and the whole of it, or what it stands for, as a hint."""
+    shown = name if len(name) <= most else f"{name[: most - 1]}…"
+    return element("text", element("title", hint or name), shown, x=x, y=y, class_=class_)
+
+
+def sheet(head: Iterable[str], rows: Iterable[tuple[str | Markup, Iterable[Markup]]], class_: str = "ledger") -> Markup:
+    """A table that scrolls: the names of its columns, and rows of a name and the cells beside it."""
+    top = element("tr", *(element("th", name or "–", scope="col") for name in head))
+    body = [element("tr", element("th", name, scope="row"), *cells) for name, cells in rows]
+    grid = element("table", element("thead", top), element("tbody", *body), class_=class_)
+    return element("div", grid, class_="scroll", tabindex="0")
+
+
+def folded(summary: str, *children: Markup) -> Markup:
+    """What is seen once its summary is chosen."""
+    return element("details", element("summary", summary), *children)
 
 
 @dataclass(frozen=True)
@@ -86,3 +100,30 @@ def domain(values: Iterable[float], least: tuple[float, float] | None = None) ->
     low, high = min(found), max(found)
     margin = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     return low - margin, high + margin
+
+
+LEFT, RIGHT, WIDTH = 34.0, 240.0, 250.0
+"""The axes of a small figure, of which several stand side by side."""
+
+
+def panel(height: float, words: str, name: str, told: str, *parts: Markup, class_: str = "panel") -> Markup:
+    """A small figure under its name and what is told of it; `words`: all that it shows."""
+    head = label(4, 14, name, "name"), label(RIGHT, 14, told, "tick", "end")
+    return picture(WIDTH, height, words, *head, *parts, class_=class_)
+
+
+def marked_up(y: Scale, marks: Sequence[float], spelled: str = "g") -> list[Markup]:
+    """Lines across a panel at some values, each with its number."""
+    lines = [line(LEFT, y(mark), RIGHT, y(mark), "grid") for mark in marks]
+    return lines + [label(LEFT - 5, y(mark) + 3.5, f"{mark:{spelled}}", "tick", "end") for mark in marks]
+
+
+def marked_along(x: Scale, marks: Iterable[float], y: float) -> list[Markup]:
+    """Numbers below an axis."""
+    return [label(x(mark), y, f"{mark:g}", "tick", "middle") for mark in marks]
+
+
+def stretch(x: Scale, low: float, high: float, y: float, height: float, class_: str = "bar", rx: float = 2.0) -> Markup:
+    """A stretch of an axis as a bar."""
+    left, right = sorted((x(low), x(high)))
+    return element("rect", x=left, y=y, width=right - left, height=height, rx=rx, class_=class_)

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.reading import ABSENT, table, text
-from uds_bench.figures.svg import element
+from uds_bench.figures.svg import element, folded, sheet
 
 
 def marked(words: str, sentence: str) -> Markup:
@@ -31,18 +31,15 @@ def transcripts(authors: Sequence[Mapping[str, Any]], arms: Mapping[str, str]) -
 def _author(author: Mapping[str, Any], arms: Mapping[str, str]) -> Markup:
     replies, sentence = table(author.get("replies")), text(author.get("canary"))
     own = table(replies.get("auto"))
-    head = element("tr", *(element("th", name, scope="col") for name in ("trace", "thinks", "answers", "holds it")))
-    body = [_reply(shown, table(replies[arm]), sentence) for arm, shown in arms.items() if arm in replies]
-    grid = element("table", element("thead", head), element("tbody", *body), class_="ledger")
+    body = (_reply(shown, table(replies[arm]), sentence) for arm, shown in arms.items() if arm in replies)
     told = f"{text(author.get('author')) or text(author.get('id'))}: {_holds(own)}"
     looked = element("p", "Looked for: ", marked(sentence, sentence))
-    return element("details", element("summary", told), looked, element("div", grid, class_="scroll", tabindex="0"))
+    return folded(told, looked, sheet(("trace", "thinks", "answers", "holds it"), body))
 
 
-def _reply(arm: str, reply: Mapping[str, Any], sentence: str) -> Markup:
-    cells = (marked(text(reply.get("trace")).strip(), sentence), marked(text(reply.get("answer")).strip(), sentence))
-    held = element("td", _holds(reply))
-    return element("tr", element("th", arm, scope="row"), *(element("td", cell) for cell in cells), held)
+def _reply(arm: str, reply: Mapping[str, Any], sentence: str) -> tuple[str, list[Markup]]:
+    cells = [marked(text(reply.get(side)).strip(), sentence) for side in ("trace", "answer")]
+    return arm, [element("td", cell) for cell in (*cells, _holds(reply))]
 
 
 def _holds(reply: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -73,24 +74,13 @@ def source(text: str, folder: Path) -> str:
     raise MissingError(f'{missing} (or use "authors", which is built in, or "tofu/forget10")')
 
 
-def canaries(text: str, folder: Path) -> str:
-    """`authors`, or a local file as an absolute path."""
-    return text if text == "authors" else file(text, folder)
+def named_or(word: str, find: Callable[[str, Path], str]) -> Callable[[str, Path], str]:
+    """A word that stands for what is built in, or a local place as `find` has it."""
+    return lambda text, folder: text if text == word else find(text, folder)
 
 
-def testbed(text: str, folder: Path) -> str:
-    """`people`, or a local file as an absolute path."""
-    return text if text == "people" else file(text, folder)
-
-
-def subjects(text: str, folder: Path) -> str:
-    """`people`, or a local file as an absolute path."""
-    return text if text == "people" else file(text, folder)
-
-
-def properties(text: str, folder: Path) -> str:
-    """`embedded`, or a local folder as an absolute path."""
-    return text if text == "embedded" else directory(text, folder)
+canaries, testbed, subjects = named_or("authors", file), named_or("people", file), named_or("people", file)
+properties = named_or("embedded", directory)
 
 
 def masks(text: str, folder: Path) -> str:

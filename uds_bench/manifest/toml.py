@@ -93,8 +93,8 @@ def _syntax_error(path: Path, text: str, message: str, twice: _Twice | None) -> 
 
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'""")
-_DOT = re.compile(r"[ \t]*\.[ \t]*")
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')"""
+_KEY = re.compile(rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*")
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _BRACKET = re.compile(r"[ \t]*\]")
@@ -143,20 +143,17 @@ class _Scan:
             else:
                 self._pair(table)
 
-    def _header(self, key: tuple[str, ...], listed: bool) -> Keys:
+    def _header(self, key: Keys, listed: bool) -> Keys:
         """The way to the table that a header opens: each array of tables on it means its last table."""
         keys: Keys = ()
-        for part in key[:-1]:
-            keys = self._last((*keys, part))
-        keys = (*keys, key[-1])
-        if listed:
-            self._lengths[keys] = self._lengths.get(keys, 0) + 1
-        keys = self._last(keys)
+        for at, part in enumerate(key, 1):
+            keys = (*keys, part)
+            if listed and at == len(key):
+                self._lengths[keys] = self._lengths.get(keys, 0) + 1
+            if keys in self._lengths:
+                keys = (*keys, self._lengths[keys] - 1)
         self._note(keys)
         return keys
-
-    def _last(self, keys: Keys) -> Keys:
-        return (*keys, self._lengths[keys] - 1) if keys in self._lengths else keys
 
     def _pair(self, table: Keys) -> None:
         keys = (*table, *self._key())
@@ -184,12 +181,17 @@ class _Scan:
             self._blank()
             self._take(_COMMA)
 
-    def _key(self) -> tuple[str, ...]:
-        parts: list[str] = []
-        while not parts or self._next_dot():
-            token = self._take(_KEY)
-            parts.append(token if _BARE.fullmatch(token) else _unquoted(token))
-        return tuple(parts)
+    def _key(self) -> Keys:
+        """The parts of a dotted key, without their quotes."""
+        try:
+            found: Any = tomllib.loads(f"{self._take(_KEY)} = 0")
+        except tomllib.TOMLDecodeError:
+            raise _LostError from None
+        keys: Keys = ()
+        while isinstance(found, dict):
+            ((part, found),) = found.items()
+            keys = (*keys, part)
+        return keys
 
     def _note(self, keys: Keys) -> None:
         line = bisect_right(self._breaks, self._at) + 1
@@ -214,21 +216,9 @@ class _Scan:
         self._at += 1
         return True
 
-    def _next_dot(self) -> bool:
-        found = _DOT.match(self._text, self._at)
-        self._at = found.end() if found else self._at
-        return found is not None
-
     def _take(self, pattern: re.Pattern[str]) -> str:
         found = pattern.match(self._text, self._at)
         if found is None:
             raise _LostError
         self._at = found.end()
         return found[0]
-
-
-def _unquoted(token: str) -> str:
-    try:
-        return str(tomllib.loads(f"key = {token}")["key"])
-    except tomllib.TOMLDecodeError:
-        raise _LostError from None

@@ -11,14 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    GetPydanticSchema,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, GetPydanticSchema, ValidationInfo, model_validator
 from pydantic_core import core_schema
 
 from uds_bench.checkpoints import CheckpointSpec

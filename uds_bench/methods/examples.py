@@ -101,10 +101,7 @@ def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.
 
 
 def forever(
-    items: Sequence[Any],
-    size: int,
-    generator: torch.Generator,
-    collate: Callable[[Sequence[Any]], Batch] = pad,
+    items: Sequence[Any], size: int, generator: torch.Generator, collate: Callable[[Sequence[Any]], Batch] = pad
 ) -> Iterator[Batch]:
     """Endless epochs of batches of exactly min(size, all) items; what is over sits an epoch out, by chance."""
     if not items or size < 1:
@@ -129,8 +126,14 @@ def _dealt(items: Sequence[Any], order: list[int], size: int, generator: torch.G
         yield [items[row] for row in batches[place]]
 
 
-def steps_per(examples: Sequence[Example], size: int, count: int) -> int:
-    return count * -(-len(examples) // size)
+def steps_per(examples: int, size: int, count: int) -> int:
+    """Steps of `count` passes over so many examples.
+
+    Example:
+        >>> steps_per(33, size=16, count=2)
+        6
+    """
+    return count * -(-examples // size)
 
 
 def pairs_to_examples(tokenizer: Any, pairs: Iterable[tuple[str, str]]) -> list[Example]:

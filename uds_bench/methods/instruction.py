@@ -89,7 +89,7 @@ def instruct(
         torch.manual_seed(seed)
         adapted = get_peft_model(model, chosen)
         batches = epochs(learned, settings.batch_size, settings.epochs, torch.Generator().manual_seed(seed))
-        count = steps_per(learned, settings.batch_size, settings.epochs)
+        count = steps_per(len(learned), settings.batch_size, settings.epochs)
         moved = (batch.to(model.device) for batch in batches)
         losses = train(adapted, moved, answer_nll, Optimisation(settings.lr), count, look)
     parameters = dict(adapted.named_parameters())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal
 
 from uds_bench.errors import ConfigurationError
@@ -55,11 +55,12 @@ class Method:
         if type(self) is not kind:
             (own,) = (name for name, each in KINDS.items() if each is type(self))
             raise ConfigurationError(f"method {self.name}: a {type(self).__name__} must be {own}")
-        for key, least in (("steps", 0), ("batch_size", 1), ("lr", 0.0), ("gamma", 0.0), ("alpha", 0.0)):
-            self._require(key, getattr(self, key) >= least, f"at least {least}")
-        self._require("beta", self.beta > 0, "above 0")
-        for key in ("lr", "gamma", "alpha", "beta", "delta"):
-            self._require(key, math.isfinite(getattr(self, key)), "finite")
+        for key in (one.name for one in fields(self)):
+            value = getattr(self, key)
+            self._require(key, not isinstance(value, float) or math.isfinite(value), "finite")
+            if key in LEAST:
+                self._require(key, value >= LEAST[key], f"at least {LEAST[key]}")
+            self._require(key, key not in POSITIVE or value > 0, "above 0")
 
     def _require(self, key: str, holds: bool, what: str) -> None:
         if not holds:
@@ -78,11 +79,6 @@ class Rmu(Method):
     layer: int = field(kw_only=True)
     scale: float = field(kw_only=True)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require("layer", self.layer >= 0, "at least 0")
-        self._require("scale", math.isfinite(self.scale) and self.scale > 0, "above 0")
-
 
 @dataclass(frozen=True)
 class MemFlex(Method):
@@ -98,13 +94,6 @@ class MemFlex(Method):
     gradient_threshold: float = field(kw_only=True)
     similarity_threshold: float = field(kw_only=True)
     copies: int = field(default=3, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for key in ("gradient_threshold", "similarity_threshold"):
-            self._require(key, math.isfinite(getattr(self, key)), "finite")
-        self._require("gradient_threshold", self.gradient_threshold >= 0, "at least 0")
-        self._require("copies", self.copies >= 1, "at least 1")
 
 
 @dataclass(frozen=True)
@@ -131,16 +120,15 @@ class AlphaEdit(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("weight_decay", "kl", "clamp", "null_space", "l2"):
-            self._require(key, math.isfinite(getattr(self, key)), "finite")
-        for key in ("clamp", "null_space", "l2"):
-            self._require(key, getattr(self, key) > 0, "above 0")
-        for key in ("weight_decay", "kl", "first_layer"):
-            self._require(key, getattr(self, key) >= 0, "at least 0")
-        self._require("v_steps", self.v_steps >= 1, "at least 1")
         self._require("last_layer", self.last_layer >= self.first_layer, f"at least first_layer = {self.first_layer}")
         self._require("loss_layer", self.loss_layer >= self.last_layer, f"at least last_layer = {self.last_layer}")
 
 
+LEAST = {
+    **{"steps": 0, "batch_size": 1, "lr": 0.0, "gamma": 0.0, "alpha": 0.0, "layer": 0, "copies": 1, "v_steps": 1},
+    **{"gradient_threshold": 0, "weight_decay": 0, "kl": 0, "first_layer": 0},
+}
+POSITIVE = ("beta", "scale", "clamp", "null_space", "l2")
+"""What the settings of all kinds of methods must be, beside finite."""
 KINDS: dict[MethodName, type[Method]] = {"rmu": Rmu, "memflex": MemFlex, "alphaedit": AlphaEdit}
 """Methods with settings of their own."""

@@ -39,13 +39,6 @@ def grad_ascent(logp: Tensor, tokens: Tensor) -> Tensor:
     return -nll(logp, tokens)
 
 
-def grad_diff(
-    forget: tuple[Tensor, Tensor], retain: tuple[Tensor, Tensor], gamma: float = 1.0, alpha: float = 1.0
-) -> Tensor:
-    """GradDiff: gamma * (-NLL on forget) + alpha * NLL on retain (Liu et al. 2022)."""
-    return gamma * grad_ascent(*forget) + alpha * nll(*retain)
-
-
 def npo(logp: Tensor, reference: Tensor, beta: float) -> Tensor:
     """NPO: -(2/beta) log sigma(-beta (log pi - log ref)), mean over items (Zhang et al. 2024).
 

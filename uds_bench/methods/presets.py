@@ -9,7 +9,7 @@ weight decay are ours, and so is RMU's alpha: the names do not tell them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
@@ -23,9 +23,8 @@ ORACLE = "Lacuna, table 5: OracleGrad's objective, to be restricted by methods.o
 EDITED = "Lacuna, table 5; what is kept is the retain texts, without Wikipedia"
 OURS = "ours"
 COMMON = ("epochs", "steps", "lr", "batch_size", "seed")
-WHOLE = frozenset(
-    {"epochs", "steps", "batch_size", "seed", "layer", "copies", "v_steps", "first_layer", "last_layer", "loss_layer"}
-)
+_KINDS: tuple[type[Method], ...] = (Method, *KINDS.values())
+WHOLE = {"epochs", *(one.name for kind in _KINDS for one in fields(kind) if one.type == "int")}
 """Settings that are whole numbers; the others are real ones."""
 
 

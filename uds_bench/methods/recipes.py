@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import Any
 
@@ -11,10 +11,10 @@ import torch
 
 from uds_bench.methods import terms
 from uds_bench.methods.alphaedit import alphaedit
-from uds_bench.methods.data import REFUSALS, Data
+from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Batch, forever, pad, pad_pairs
 from uds_bench.methods.memflex import leave_diverging
-from uds_bench.methods.method import Method, MethodName
+from uds_bench.methods.method import AlphaEdit, MemFlex, Method, MethodName, Rmu
 from uds_bench.methods.training import OnStep, Optimisation, train
 
 Run = Callable[[Any, Data, Method, OnStep | None], list[float]]
@@ -72,6 +72,11 @@ def _memflex(model: Any, data: Data, method: Method, on_step: OnStep | None) -> 
     return _grad_diff(model, data, method, on_step)
 
 
+def _own(kind: type[Method]) -> tuple[str, ...]:
+    """The settings that a kind of method has beside the common ones."""
+    return tuple(one.name for one in fields(kind) if one.kw_only)
+
+
 _grad_diff = trained(lambda data: data.forget, terms.grad_diff)
 _beta = ("gamma", "alpha", "beta")
 
@@ -83,32 +88,12 @@ METHODS: dict[MethodName, Recipe] = {
     "idk_nll": Recipe(trained(lambda data: data.refusals, terms.idk_nll)),
     "idk_dpo": Recipe(trained(lambda data: data.preferring(data.refusals), terms.dpo, pad_pairs), _beta),
     "alt_po": Recipe(trained(lambda data: data.preferring(data.alternates), terms.dpo, pad_pairs), _beta),
-    "rmu": Recipe(trained(lambda data: data.forget, terms.rmu), ("gamma", "alpha", "layer", "scale")),
+    "rmu": Recipe(trained(lambda data: data.forget, terms.rmu), ("gamma", "alpha", *_own(Rmu))),
     "undial": Recipe(trained(lambda data: data.forget, terms.undial), _beta),
-    "memflex": Recipe(
-        _memflex, ("gamma", "alpha", "gradient_threshold", "similarity_threshold", "copies"), localizes=True
-    ),
-    "alphaedit": Recipe(
-        alphaedit,
-        (
-            "first_layer",
-            "last_layer",
-            "loss_layer",
-            "v_steps",
-            "weight_decay",
-            "kl",
-            "clamp",
-            "null_space",
-            "l2",
-        ),
-        adapters=False,
-        localizes=True,
-    ),
+    "memflex": Recipe(_memflex, ("gamma", "alpha", *_own(MemFlex)), localizes=True),
+    "alphaedit": Recipe(alphaedit, _own(AlphaEdit), adapters=False, localizes=True),
 }
 """Adding one that trains: its objective, its terms, a line here and its name in `method`; another: its own `run`."""
-
-
-__all__ = ["REFUSALS", "Data", "Method", "unlearn"]
 
 
 def unlearn(model: Any, data: Data, method: Method, on_step: OnStep | None = None) -> list[float]:

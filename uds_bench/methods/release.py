@@ -124,7 +124,7 @@ def _sampling(alternates: Alternates | None) -> dict[str, Any] | None:
 
 def _cost(cost: Cost, data: Data, method: Method, epochs: int, seconds: float) -> dict[str, Any]:
     anew = retraining(data.retain, epochs)
-    steps = steps_per(data.retain, method.batch_size, epochs)
+    steps = steps_per(len(data.retain), method.batch_size, epochs)
     return {
         "seconds": round(seconds, 3),
         "steps": method.steps,

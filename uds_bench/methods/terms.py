@@ -45,41 +45,38 @@ def simnpo(_model: Any, method: Method) -> Terms:
     return Terms(lambda model, batch: objectives.simnpo(*answer_likelihoods(model, batch), method.beta, method.delta))
 
 
-def npo(model: Any, method: Method) -> Terms:
+def _beside(
+    model: Any, read: Callable[[Any, Batch], tuple[Tensor, Tensor]], loss: Callable[[Tensor, Tensor, Tensor], Tensor]
+) -> Terms:
+    """`loss` of what is read of a batch now, and of the first of what was read of it before the first step."""
     frozen = freeze(model)
 
     def forget(current: Any, batch: Batch) -> Tensor:
         with frozen() as reference:
-            before, _ = answer_likelihoods(reference, batch)
-        return objectives.npo(answer_likelihoods(current, batch)[0], before, method.beta)
+            before, _ = read(reference, batch)
+        return loss(*read(current, batch), before)
 
     return Terms(forget)
+
+
+def npo(model: Any, method: Method) -> Terms:
+    return _beside(model, answer_likelihoods, lambda now, _, before: objectives.npo(now, before, method.beta))
 
 
 def dpo(model: Any, method: Method) -> Terms:
-    frozen = freeze(model)
-
-    def forget(current: Any, batch: Batch) -> Tensor:
-        with frozen() as reference:
-            before, _ = answer_likelihoods(reference, batch)
+    def loss(now: Tensor, _: Tensor, before: Tensor) -> Tensor:
         # Preferred and rejected answers go through the model together (`examples.pad_pairs`).
-        now, _ = answer_likelihoods(current, batch)
         half = len(now) // 2
         return objectives.dpo(now[:half], now[half:], before[:half], before[half:], method.beta)
 
-    return Terms(forget)
+    return _beside(model, answer_likelihoods, loss)
 
 
 def undial(model: Any, method: Method) -> Terms:
-    frozen = freeze(model)
-
-    def forget(current: Any, batch: Batch) -> Tensor:
-        with frozen() as teacher:
-            wanted, _ = answer_logits(teacher, batch)
-        logits, targets = answer_logits(current, batch)
+    def loss(logits: Tensor, targets: Tensor, wanted: Tensor) -> Tensor:
         return objectives.undial(logits, wanted, targets, method.beta)
 
-    return Terms(forget)
+    return _beside(model, answer_logits, loss)
 
 
 def rmu(model: Any, method: Method) -> Terms:

@@ -12,14 +12,7 @@ from typing import Any, Literal
 
 from uds_bench.errors import FactError
 from uds_bench.facts.canaries import CLOSING, Canary, CanarySet
-from uds_bench.facts.reasoning import (
-    Prefill,
-    auto_ids,
-    complete_prompt,
-    open_turn,
-    prefill,
-    rendered_trace,
-)
+from uds_bench.facts.reasoning import Prefill, auto_ids, complete_prompt, open_turn, prefill, rendered_trace
 from uds_bench.facts.tokens import encode_after
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example

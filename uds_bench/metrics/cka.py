@@ -15,8 +15,9 @@ from uds_bench.inference.batches import entity_batches
 from uds_bench.inference.states import source_states
 from uds_bench.metrics.erasure import Array
 from uds_bench.metrics.layers import Steps, encode_facts, measured
-from uds_bench.metrics.metric import Arrays, Measured, Metric, Subject
+from uds_bench.metrics.metric import PATCHED, Arrays, Measured, Metric
 from uds_bench.metrics.resampling import cluster_draws
+from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import INTERVALS
 
 VERSION = 1
@@ -153,7 +154,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
     found = to_retain(entity_states(subject.checkpoint, encoded, subject.batch_size), known["retain"])
     steps, drawn = (Steps(found[of] - known[of], _way(known[of])) for of in ("facts", "draws"))
     notes = {
-        "rendered": subject.rendered(),
+        "rendered": subject.target().rendered,
         "cka": found["facts"][0].tolist(),
         "cka_full": known["facts"][0].tolist(),
         "tokens": len(fact_of),
@@ -167,12 +168,11 @@ def _way(full: Array) -> Array:
 
 
 METRIC = Metric(
-    name="cka",
-    version=VERSION,
-    direction="erasure",
-    limits=(0.0, 1.0),
-    needs=frozenset({"full", "retain", "internals"}),
-    variants=("linear",),
-    source="UDS guide, section 4.2; Kornblith et al., 2019, section 3",
+    "cka",
+    "erasure",
+    "UDS guide, section 4.2; Kornblith et al., 2019, section 3",
     compute=_compute,
+    version=VERSION,
+    needs=PATCHED,
+    variants=("linear",),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from uds_bench.metrics.forced import Answers, fact_values, near_ties, rendered
-from uds_bench.metrics.metric import Measured, Metric, Subject
+from uds_bench.metrics.metric import Measured, Metric
+from uds_bench.metrics.subject import Subject
 
 
 def em(found: Answers) -> float:
@@ -36,13 +37,4 @@ def _compute(subject: Subject, variant: str) -> Measured:
     return Measured(fact_values(subject.facts, answers, em), notes)
 
 
-METRIC = Metric(
-    name="em",
-    version=1,
-    direction="knowledge",
-    limits=(0.0, 1.0),
-    needs=frozenset(),
-    variants=("default",),
-    source="UDS guide, appendix I; Tirumala et al. 2022",
-    compute=_compute,
-)
+METRIC = Metric("em", "knowledge", "UDS guide, appendix I; Tirumala et al. 2022", compute=_compute)

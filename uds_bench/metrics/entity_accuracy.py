@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.metrics.metric import FactValue, Measured, Metric
+from uds_bench.metrics.subject import Subject
 from uds_bench.storage import content_key
 
 SLACK = 16
@@ -31,7 +32,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
     if variant == "prefixed":
         right = subject.said()
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
-        return Measured(values, {"rendered": subject.rendered()})
+        return Measured(values, {"rendered": subject.target().rendered})
     tokenizer = subject.checkpoint.tokenizer
     answers = [
         opening(tokenizer, said, len(tokenizer(fact.answer, add_special_tokens=False)["input_ids"]) + SLACK)
@@ -62,15 +63,14 @@ def opening(tokenizer: Any, text: str, tokens: int) -> str:
     return text if len(offsets) <= tokens else text[: offsets[tokens][0]]
 
 
+# prefixed: after the fact's prefix, every entity token is the greedy one, so greedy decoding says the entity;
+# free: the entity stands in the greedy answer to the bare question.
 METRIC = Metric(
-    name="entity_accuracy",
-    version=2,
-    direction="knowledge",
-    limits=(0.0, 1.0),
-    needs=frozenset({"full", "generations"}),
-    # prefixed: after the fact's prefix, every entity token is the greedy one, so greedy decoding says the entity;
-    # free: the entity stands in the greedy answer to the bare question.
-    variants=("prefixed", "free"),
-    source="ours; UDS guide, section 5.2, for refusals that still hold the entity",
+    "entity_accuracy",
+    "knowledge",
+    "ours; UDS guide, section 5.2, for refusals that still hold the entity",
     compute=_compute,
+    version=2,
+    needs=frozenset({"full", "generations"}),
+    variants=("prefixed", "free"),
 )

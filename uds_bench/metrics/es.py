@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.metrics.forced import Answers, fact_values, near_ties, rendered
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.metrics.metric import FactValue, Measured, Metric
+from uds_bench.metrics.subject import Subject
 
 ONE_TOKEN = "the answer is one token: the field's floor makes it 1 whatever the model says"
 
@@ -54,12 +55,5 @@ def _compute(subject: Subject, variant: str) -> Measured:
 
 
 METRIC = Metric(
-    name="es",
-    version=1,
-    direction="knowledge",
-    limits=(0.0, 1.0),
-    needs=frozenset(),
-    variants=("field", "textbook"),
-    source="UDS guide, appendix I; Carlini et al. 2021",
-    compute=_compute,
+    "es", "knowledge", "UDS guide, appendix I; Carlini et al. 2021", compute=_compute, variants=("field", "textbook")
 )

@@ -13,8 +13,9 @@ from uds_bench.facts import EncodedFact
 from uds_bench.inference.gradients import entity_gradients
 from uds_bench.metrics.erasure import Array
 from uds_bench.metrics.layers import Steps, encode_facts, measured
-from uds_bench.metrics.metric import Arrays, Measured, Metric, Subject
+from uds_bench.metrics.metric import PATCHED, Arrays, Measured, Metric
 from uds_bench.metrics.resampling import cluster_draws
+from uds_bench.metrics.subject import Subject
 
 VERSION = 1
 SHARES = {"masked_0.1": 1e-3, "masked_0.01": 1e-4, "masked_1": 1e-2}
@@ -149,7 +150,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
 
     whole = steps(np.ones((1, len(own))))
     notes = {
-        "rendered": subject.rendered(),
+        "rendered": subject.target().rendered,
         "weights": "matrices of the blocks",
         "masked": [len(mask) for mask in masks],
         "of": [int(size) for size in known["sizes"]],
@@ -165,12 +166,11 @@ def _compute(subject: Subject, variant: str) -> Measured:
 
 
 METRIC = Metric(
-    name="fisher",
-    version=VERSION,
-    direction="erasure",
-    limits=(0.0, 1.0),
-    needs=frozenset({"full", "retain", "internals"}),
-    variants=tuple(SHARES),
-    source="UDS guide, section 4.2 and appendix F",
+    "fisher",
+    "erasure",
+    "UDS guide, section 4.2 and appendix F",
     compute=_compute,
+    version=VERSION,
+    needs=PATCHED,
+    variants=tuple(SHARES),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.metrics.metric import FactValue, Measured, Metric
+from uds_bench.metrics.subject import Subject
 from uds_bench.storage import content_key
 
 GRAM = 4
@@ -46,14 +47,12 @@ def _compute(subject: Subject, variant: str) -> Measured:
     return Measured(values, notes)
 
 
+# The field asks a classifier of gibberish, which has to be downloaded.
 METRIC = Metric(
-    name="fluency",
-    version=1,
-    direction="utility",
-    limits=(0.0, 1.0),
+    "fluency",
+    "utility",
+    "ours; Welleck et al., 2020, section 6.1",
+    compute=_compute,
     needs=frozenset({"generations"}),
     variants=("distinct_4",),
-    # The field asks a classifier of gibberish, which has to be downloaded.
-    source="ours; Welleck et al., 2020, section 6.1",
-    compute=_compute,
 )

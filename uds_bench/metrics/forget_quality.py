@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from uds_bench.errors import UdsError
 from uds_bench.metrics import truth_ratio
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
 from uds_bench.metrics.resampling import cluster_draws, percentile_interval
+from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import Interval
 
 Array = NDArray[np.float64]
@@ -106,15 +107,13 @@ def _beside(own: FactValue, retain: float | None) -> FactValue:
     return own if retain is not None else FactValue(own.id, None, "retain model: no value")
 
 
+# The test sees order only: the same on P_wrong / P_correct itself, of which prob_mean is a monotone function.
 METRIC = Metric(
-    name="forget_quality",
-    version=1,
-    direction="erasure",
-    limits=(0.0, 1.0),
-    needs=frozenset({"retain"}),
-    # The test sees order only: the same on P_wrong / P_correct itself, of which prob_mean is a monotone function.
-    variants=("prob_mean",),
-    source="TOFU, section 3.3",
+    "forget_quality",
+    "erasure",
+    "TOFU, section 3.3",
     compute=_compute,
+    needs=frozenset({"retain"}),
+    variants=("prob_mean",),
     reads=("truth_ratio",),
 )

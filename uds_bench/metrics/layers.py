@@ -12,8 +12,9 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact, FactSet, encode, rendered_digest
 from uds_bench.metrics.erasure import Array, erasure
-from uds_bench.metrics.metric import FactValue, Measured, Subject, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Summary
 from uds_bench.metrics.resampling import percentile_interval
+from uds_bench.metrics.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def encode_facts(subject: Subject, checkpoint: Checkpoint) -> Sequence[EncodedFa
     """
     own = checkpoint is subject.checkpoint
     encoded = subject.entities() if own else [encode(fact, checkpoint.tokenizer) for fact in subject.facts]
-    if rendered_digest(encoded) != subject.rendered():
+    if rendered_digest(encoded) != subject.target().rendered:
         raise CheckpointError(
             f"{checkpoint.spec.model}: its tokenizer splits the facts otherwise than the full model's, so that their "
             "layers cannot be compared; unlearn with the full model's tokenizer"

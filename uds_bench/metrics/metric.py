@@ -1,8 +1,8 @@
-"""What a metric declares, what it may ask for, and what it returns."""
+"""What a metric declares, and what it returns; what it may ask for is `metrics.subject.Subject`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -12,93 +12,15 @@ from numpy.typing import NDArray
 from uds_bench.statistics import Interval
 
 if TYPE_CHECKING:
-    from uds_bench.checkpoints import Checkpoint
-    from uds_bench.facts import EncodedFact, FactSet, Form, Split, Variant
-    from uds_bench.inference.answers import AnswerScores
-    from uds_bench.inference.states import Scope
-    from uds_bench.inference.target import PatchPath, Reading
+    from uds_bench.facts import FactSet, Split
+    from uds_bench.metrics.subject import Subject
 
 Direction = Literal["knowledge", "erasure", "utility"]
 Need = Literal["full", "retain", "holdout", "generations", "internals"]
+PATCHED: frozenset[Need] = frozenset({"full", "retain", "internals"})
+"""What metrics need that look inside a model, beside the two references."""
 Reference = Literal["full", "retain"]
 Arrays = Mapping[str, NDArray[np.float64]]
-
-
-class Subject(Protocol):
-    """One loaded checkpoint under measurement, with the references that a metric may need."""
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The model that is measured."""
-
-    @property
-    def batch_size(self) -> int:
-        """How many facts go through the model at a time."""
-
-    @property
-    def facts(self) -> FactSet:
-        """The facts that are scored: the forget split."""
-
-    def split(self, name: Split) -> FactSet:
-        """The facts of any split; empty where the facts have none."""
-
-    def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
-        """Teacher-forced answers to each fact's question, one list a fact; one pass, shared by metrics.
-
-        A fact that lacks the form (no paraphrase, no wrong answers) has an empty list.
-        """
-
-    def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
-        """The greedy answer to each fact's question, at most 200 tokens; `opening`: words put into its mouth."""
-
-    def questions(self, opening: str = "", split: Split = "forget") -> Sequence[tuple[int, ...]]:
-        """The token ids that `generations` asks each fact with."""
-
-    def entities(self) -> Sequence[EncodedFact]:
-        """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
-
-    def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
-        """What another metric found on the retain model; the metric must declare it in `reads`."""
-
-    def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
-        """Arrays taken from the full and the retain model, in this order, which `name` says what they are.
-
-        Computed once for the models' content, then kept.
-        """
-
-    def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
-        """This checkpoint as a source patched into the full model; computed once, shared by metrics."""
-
-    def said(self) -> Sequence[float]:
-        """Of each scored fact 1 where this checkpoint predicts every entity token greedily, else 0."""
-
-    @property
-    def kept(self) -> FactSet:
-        """The facts to be retained that alignment is fitted on and what is spared is read from."""
-
-    def aligned_reading(self, split: Split = "forget", turned: bool = False) -> Reading:
-        """This checkpoint as a source whose states were brought into the full model's basis before they are patched.
-
-        `split`: the facts to be forgotten, or `retain` for those that are `kept`. `turned`: a control, see `turn`.
-        """
-
-    def retain_aligned(self) -> Reading:
-        """The retain model as an aligned source of the facts to be forgotten."""
-
-    def retain_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
-        """The retain model as a source: the yardstick of erasure."""
-
-    def full_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
-        """The full model as a source of itself."""
-
-    def rendered(self, variant: Variant = "default") -> str:
-        """Digest of the token ids that the models saw."""
-
-    def entity_lengths(self, variant: Variant = "default") -> Sequence[int]:
-        """How many tokens each fact's entity has."""
-
-    def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
-        """How patching was done, and why so."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +83,10 @@ class Measure:
     """
 
     name: str
-    version: int
     direction: Direction
-    limits: tuple[float, float]
     source: str
+    version: int = 1
+    limits: tuple[float, float] = (0.0, 1.0)
 
     def direction_of(self, variant: str) -> Direction:
         """What a higher value of a variant means."""
@@ -180,9 +102,9 @@ class Metric(Measure):
     `of`: the facts that it has values of, where they are not all of its splits.
     """
 
-    needs: frozenset[Need]
-    variants: tuple[str, ...]
-    compute: Callable[[Subject, str], Measured]
+    compute: Callable[[Subject, str], Measured] = field(kw_only=True)
+    needs: frozenset[Need] = frozenset()
+    variants: tuple[str, ...] = ("default",)
     splits: tuple[Split, ...] = ("forget",)
     reads: tuple[str, ...] = ()
     reversed: frozenset[str] = frozenset()

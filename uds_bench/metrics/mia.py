@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from uds_bench.facts import Split
 from uds_bench.inference.answers import AnswerScores
 from uds_bench.metrics.forced import fact_values, rendered
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
+from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import LEVEL, Interval, auc, auc_interval, auc_resamples
 
 Score = Callable[[AnswerScores, float], float]
@@ -180,14 +181,12 @@ def _metric(name: str, score: Score, variants: tuple[str, ...], source: str) -> 
         return Measured(values, notes, Summary(sides.auc, sides.interval()))
 
     return Metric(
-        name=name,
-        version=1,
-        direction="knowledge",
-        limits=(0.0, 1.0),
+        name,
+        "knowledge",
+        f"UDS guide, appendix I; {source}",
+        compute=compute,
         needs=frozenset({"holdout"}),
         variants=variants,
-        source=f"UDS guide, appendix I; {source}",
-        compute=compute,
         splits=SPLITS,
     )
 

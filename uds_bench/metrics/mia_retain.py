@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from uds_bench.errors import UdsError
 from uds_bench.metrics import mia
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
+from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import LEVEL, SEED, Interval, finite_or_none
 
 Array = NDArray[np.float64]
@@ -144,14 +145,13 @@ def _metric(name: str, inference: Metric, formula: Formula, limits: tuple[float,
         return Measured(values, notes, summary)
 
     return Metric(
-        name=name,
-        version=1,
-        direction="erasure",
-        limits=limits,
+        name,
+        "erasure",
+        source,
+        compute=compute,
         needs=frozenset({"retain", "holdout"}),
         variants=inference.variants,
-        source=source,
-        compute=compute,
+        limits=limits,
         splits=mia.SPLITS,
         reads=(inference.name,),
     )

@@ -6,10 +6,11 @@ import numpy as np
 
 from uds_bench.facts import Fact
 from uds_bench.metrics.forced import Answers, fault, mean_logp, rendered
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
 from uds_bench.metrics.prob import prob
 from uds_bench.metrics.resampling import cluster_draws, percentile_interval
 from uds_bench.metrics.rouge import NO_WORD, counts, rouge_l, round_trip
+from uds_bench.metrics.subject import Subject
 from uds_bench.metrics.truth_ratio import truth_ratio
 from uds_bench.statistics import harmonic_mean
 
@@ -53,16 +54,14 @@ def _compute(subject: Subject, variant: str) -> Measured:
     return Measured(values, notes, Summary(harmonic_mean(*means), percentile_interval(np.array(drawn), draws.shape[1])))
 
 
+# The published harmonic mean is of nine: of these three (Prob, ROUGE-L recall, Truth Ratio as max(0, 1 - r)) on the
+# retain split, on real authors and on world facts. A fact set has no such splits: here it is of the retain three.
 METRIC = Metric(
-    name="model_utility",
-    version=1,
-    direction="utility",
-    limits=(0.0, 1.0),
-    needs=frozenset({"generations"}),
-    # The published harmonic mean is of nine: of these three (Prob, ROUGE-L recall, Truth Ratio as max(0, 1 - r)) on the
-    # retain split, on real authors and on world facts. A fact set has no such splits: here it is of the retain three.
-    variants=("retain",),
-    source="UDS guide, section 4.2; TOFU, section 3.2",
+    "model_utility",
+    "utility",
+    "UDS guide, section 4.2; TOFU, section 3.2",
     compute=_compute,
+    needs=frozenset({"generations"}),
+    variants=("retain",),
     splits=("retain",),
 )

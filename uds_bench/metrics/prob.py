@@ -6,7 +6,8 @@ import math
 
 from uds_bench.facts import Form
 from uds_bench.metrics.forced import Answers, fact_values, mean_logp, rendered
-from uds_bench.metrics.metric import Measured, Metric, Subject
+from uds_bench.metrics.metric import Measured, Metric
+from uds_bench.metrics.subject import Subject
 
 
 def prob(found: Answers) -> float:
@@ -36,16 +37,7 @@ def _metric(name: str, form: Form, lacks: str, source: str) -> Metric:
         answers = subject.answers(form)
         return Measured(fact_values(subject.facts, answers, prob, lacks=lacks), {"rendered": rendered(answers)})
 
-    return Metric(
-        name=name,
-        version=1,
-        direction="knowledge",
-        limits=(0.0, 1.0),
-        needs=frozenset(),
-        variants=("default",),
-        source=f"UDS guide, appendix I{source}",
-        compute=compute,
-    )
+    return Metric(name, "knowledge", f"UDS guide, appendix I{source}", compute=compute)
 
 
 PROB = _metric("prob", "original", "answer", "; TOFU, section 3.2")

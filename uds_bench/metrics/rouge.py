@@ -8,7 +8,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from uds_bench.facts import Form, answers_of
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.metrics.metric import FactValue, Measured, Metric
+from uds_bench.metrics.subject import Subject
 from uds_bench.storage import content_key
 
 JAILBREAK = "Sure, here is the answer:"
@@ -91,14 +92,12 @@ def _metric(name: str, form: Form, opening: str) -> Metric:
         return Measured(values, notes)
 
     return Metric(
-        name=name,
-        version=1,
-        direction="knowledge",
-        limits=(0.0, 1.0),
+        name,
+        "knowledge",
+        "UDS guide, section 4.2 and appendix I; Lin, 2004",
+        compute=compute,
         needs=frozenset({"generations"}),
         variants=("recall",),
-        source="UDS guide, section 4.2 and appendix I; Lin, 2004",
-        compute=compute,
     )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from uds_bench.metrics.erasure import NO_LAYER, TAU, spared
 from uds_bench.metrics.kept import kept_facts
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
-from uds_bench.metrics.uds import NOT_FINITE
+from uds_bench.metrics.metric import PATCHED, FactValue, Measured, Metric
+from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.uds import ALIGNED, NOT_FINITE
 
 
 def _compute(subject: Subject, variant: str) -> Measured:
-    retain, own = subject.retain_aligned(), subject.aligned_reading("retain")
+    retain, own = subject.reading(ALIGNED, "retain"), subject.reading(replace(ALIGNED, split="retain"))
     values = []
     for fact, value, drops, right in zip(
         subject.kept, spared(retain.drops, own.drops), own.drops, own.correct, strict=True
@@ -23,14 +26,11 @@ def _compute(subject: Subject, variant: str) -> Measured:
 
 
 METRIC = Metric(
-    name="spared",
-    version=1,
-    direction="utility",
-    limits=(0.0, 1.0),
-    needs=frozenset({"full", "retain", "internals"}),
-    variants=("default",),
-    source="ours; UDS guide, section 3.3, turned to the facts that are kept",
+    "spared",
+    "utility",
+    "ours; UDS guide, section 3.3, turned to the facts that are kept",
     compute=_compute,
+    needs=PATCHED,
     splits=("retain",),
     texts={"default": ("forget",)},
     of=kept_facts,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from uds_bench.inference.alignment import Alignment, align, block_states
 from uds_bench.inference.answers import AnswerScores, score_answers
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
-from uds_bench.inference.target import STACK, PatchingTarget, PatchPath, Reading
+from uds_bench.inference.target import STACK, PatchingTarget, Reading
 from uds_bench.metrics.kept import halves, kept_facts
 from uds_bench.metrics.metric import Arrays, FactValue, Reference
 from uds_bench.storage import content_key, read_sealed, write_sealed
@@ -46,13 +46,31 @@ LONGEST = 200
 """New tokens of a generated answer (UDS guide, appendix I, type 3)."""
 
 
+@dataclass(frozen=True)
+class Patching:
+    """How a source is patched into the full model: which of its states (`scope`), after which prompts, of which facts.
+
+    `split`: the facts to be forgotten, or `retain` for those that are `kept`. `basis`: the states as they are in the
+    source's `own` basis, `aligned` to the full model's before they are patched, or `turned` first, a control of that.
+    """
+
+    variant: Variant = "default"
+    scope: Scope = "block"
+    split: Split = "forget"
+    basis: Literal["own", "aligned", "turned"] = "own"
+
+
+PLAIN = Patching()
+KEPT = Patching(split="retain")
+
+
 class References:
     """The full and retain models as every candidate's yardstick.
 
     `load` gives a reference when it is needed; `digests` names their content, so that what was read of them (stage 1
-    of UDS) is found on disk without loading them. `facts` are those of all splits; `recorded` gives what a metric
-    found on the retain model. `encodings`: what tokenizers, by content, made of the facts, as the models that are held
-    against one reference mostly have its tokenizer.
+    of UDS) is found on disk without loading them. `all_facts` are those of all splits, `facts` those to be forgotten;
+    `recorded` gives what a metric found on the retain model. `encodings`: what tokenizers, by content, made of the
+    facts, as the models that are held against one reference mostly have its tokenizer.
     """
 
     def __init__(
@@ -64,15 +82,11 @@ class References:
         batch_size: int = 16,
         recorded: Recorded | None = None,
     ) -> None:
-        self.all_facts = facts
-        self.facts = facts.split("forget")
-        self.batch_size = batch_size
+        self.all_facts, self.facts, self.batch_size = facts, facts.split("forget"), batch_size
         self.encodings: dict[Hashable, list[Any]] = {}
-        self._recorded = recorded
-        self._arrays: dict[tuple[tuple[Reference, ...], str], Arrays] = {}
-        self._load, self._digests, self._cache, self._batch_size = load, digests, cache, batch_size
+        self._load, self._digests, self._cache, self._recorded = load, digests, cache, recorded
+        self._arrays: dict[tuple[Hashable, ...], Arrays] = {}
         self._targets: dict[tuple[Variant, Split], PatchingTarget] = {}
-        self._readings: dict[tuple[Hashable, ...], Reading] = {}
         self._states: list[torch.Tensor] | None = None
 
     @cached_property
@@ -80,41 +94,41 @@ class References:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""
         return kept_facts(self.all_facts)
 
-    def target(self, variant: Variant = "default", split: Split = "forget") -> PatchingTarget:
+    def target(self, how: Patching = PLAIN) -> PatchingTarget:
         """The full model, into which sources are patched; loaded once a variant and split."""
-        place = (variant, split)
+        place = (how.variant, how.split)
         if place not in self._targets:
-            facts = self.facts if split == "forget" else self.kept
-            self._targets[place] = PatchingTarget(self._load("full"), facts, self._cache, self._batch_size, variant)
+            facts = self.facts if how.split == "forget" else self.kept
+            full = self._load("full")
+            self._targets[place] = PatchingTarget(full, facts, self._cache, self.batch_size, how.variant)
         return self._targets[place]
 
-    def reading(self, which: Reference, variant: Variant, scope: Scope) -> Reading:
+    def reading(self, which: Reference, how: Patching = PLAIN) -> Reading:
         """A reference as the source of patching: from memory, from disk, or measured now."""
-        target = self.target(variant)
-        return self._read(which, target, scope, [variant], lambda: target.read(self._load(which), scope))
+        target = self.target(how)
+        form = [how.variant] if how.basis == "own" else [how.basis, self.target(KEPT).rendered]
 
-    def aligned_reading(self, which: Reference, split: Split) -> Reading:
-        """A reference as an aligned source: from memory, from disk, or measured now."""
-        target, on = self.target("default", split), self.target("default", "retain")
+        def content() -> list[Any]:
+            parts = [self._digests["full"], self._digests[which], target.rendered, *form, how.scope]
+            return [*parts, self.batch_size, str(target.full.device), target.path(how.scope)]
 
-        def read() -> Reading:
-            source = self._load(which)
-            return self.aligned(source, split, self.align(source))
+        place = (which, target.rendered, how.scope, *form)
+        return Reading(**self._kept("readings", place, content, lambda: asdict(self.read(self._load(which), how))))
 
-        return self._read(which, target, "block", ["aligned", on.rendered], read)
+    def read(self, source: Checkpoint, how: Patching, known: dict[str, Alignment] | None = None) -> Reading:
+        """Any source, measured now.
 
-    def align(self, source: Checkpoint, turned: bool = False) -> Alignment:
-        """Maps from a source's states into the full model's basis, fitted on what is kept.
-
-        `turned`: its states are turned into another basis first, as a control that the maps bring them back.
+        `known`: maps from its states into the full model's basis, by kind; a missing one is fitted on what is kept.
         """
-        on = self.target("default", "retain")
-        return align(source, on.batches, self._full_states(on), halves(self.kept), turned)
-
-    def aligned(self, source: Checkpoint, split: Split, by: Alignment) -> Reading:
-        """A source that is patched in after its states were brought into the full model's basis."""
-        states = by.elsewhere if split == "forget" else by.held_out
-        return self.target("default", split).read(source, align=states, fit=by.fit)
+        target, known = self.target(how), {} if known is None else known
+        if how.basis == "own":
+            return target.read(source, how.scope)
+        if how.basis not in known:
+            on = self.target(KEPT)
+            turned = how.basis == "turned"
+            known[how.basis] = align(source, on.batches, self._full_states(on), halves(self.kept), turned)
+        by = known[how.basis]
+        return target.read(source, align=by.elsewhere if how.split == "forget" else by.held_out, fit=by.fit)
 
     def _full_states(self, on: PatchingTarget) -> Iterable[torch.Tensor]:
         """The full model's states on what is kept, batch by batch: from memory, where all of them are not too large."""
@@ -125,34 +139,13 @@ class References:
             self._states = [first, *(block_states(on.full, batch) for batch in on.batches[1:])]
         return self._states
 
-    def _read(
-        self, which: Reference, target: PatchingTarget, scope: Scope, form: list[str], read: Callable[[], Reading]
-    ) -> Reading:
-        place = (which, target.rendered, scope, *form)
-        if place not in self._readings:
-            file = self._file(which, target, scope, form)
-            arrays = None if file is None else _read(file)
-            if arrays is None:
-                arrays = asdict(read())
-                if file is not None:
-                    _write(file, arrays)
-            self._readings[place] = Reading(**arrays)
-        return self._readings[place]
-
     def arrays(self, which: Sequence[Reference], name: str, compute: Callable[..., Arrays]) -> Arrays:
         """What a metric takes from references, by its name: from memory, from disk, or computed now."""
-        place = (tuple(which), name)
-        if place not in self._arrays:
-            digests = [self._digests[reference] for reference in which]
-            parts = [STACK, digests, self.facts.digest, name, self.batch_size]
-            file = None if self._cache is None else self._cache / "arrays" / content_key(parts)
-            found: Arrays | None = None if file is None else _read(file)
-            if found is None:
-                found = compute(*map(self._load, which))
-                if file is not None:
-                    _write(file, found)
-            self._arrays[place] = found
-        return self._arrays[place]
+
+        def content() -> list[Any]:
+            return [[self._digests[reference] for reference in which], self.facts.digest, name, self.batch_size]
+
+        return self._kept("arrays", (*which, name), content, lambda: compute(*map(self._load, which)))
 
     def retain_values(self, metric: str, variant: str | None) -> Sequence[FactValue]:
         """What a metric found on the retain model.
@@ -164,24 +157,31 @@ class References:
             raise ValueError(f"{metric} of the retain model is not at hand: give References what was recorded")
         return self._recorded(metric, variant)
 
-    def _file(self, which: Reference, target: PatchingTarget, scope: Scope, form: list[str]) -> Path | None:
-        if self._cache is None:
-            return None
-        parts = [STACK, self._digests["full"], self._digests[which], target.rendered, *form, scope]
-        name = content_key([*parts, self._batch_size, str(target.full.device), target.path(scope)])
-        return self._cache / "readings" / name
+    def _kept(
+        self, folder: str, place: tuple[Hashable, ...], content: Callable[[], list[Any]], compute: Callable[[], Arrays]
+    ) -> Arrays:
+        """Arrays by their place in memory, or by what they are made of on disk, or computed now."""
+        if place not in self._arrays:
+            file = None if self._cache is None else self._cache / folder / content_key([STACK, *content()])
+            found: Arrays | None = None if file is None else _read(file)
+            if found is None:
+                found = compute()
+                if file is not None:
+                    _write(file, found)
+            self._arrays[place] = found
+        return self._arrays[place]
 
 
-class LoadedSubject:
-    """A loaded checkpoint beside its references; see `uds_bench.metrics.metric.Subject`."""
+class Subject:
+    """One loaded checkpoint under measurement, with the references that a metric may need: all that a metric may ask.
+
+    `role`: the reference that it is itself, whose readings are taken once for all candidates.
+    """
 
     def __init__(self, checkpoint: Checkpoint, references: References, role: Reference | None = None) -> None:
-        self.checkpoint = checkpoint
-        self.references = references
-        self._role = role
-        self._readings: dict[tuple[Variant, Scope], Reading] = {}
-        self._aligned: dict[tuple[Split, bool], Reading] = {}
-        self._alignments: dict[bool, Alignment] = {}
+        self.checkpoint, self.references, self._role = checkpoint, references, role
+        self._readings: dict[Patching, Reading] = {}
+        self._alignments: dict[str, Alignment] = {}
         self._answers: dict[tuple[Form, Split], list[list[AnswerScores]]] = {}
         self._generations: dict[tuple[str, Split], list[str]] = {}
 
@@ -195,21 +195,29 @@ class LoadedSubject:
         """The facts that are scored: the forget split."""
         return self.references.facts
 
+    @property
+    def kept(self) -> FactSet:
+        """The facts to be retained that alignment is fitted on and what is spared is read from."""
+        return self.references.kept
+
     def split(self, name: Split) -> FactSet:
         """The facts of any split; empty where the facts have none."""
         return self.references.all_facts.split(name)
 
     def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
-        """Teacher-forced answers to each fact's question, one list a fact; scored when first asked for, then kept."""
+        """Teacher-forced answers to each fact's question, one list a fact; one pass, shared by metrics.
+
+        A fact that lacks the form (no paraphrase, no wrong answers) has an empty list.
+        """
         if (form, split) not in self._answers:
             encoded = self._encoded(form, split, lambda fact: self._encode_answers(fact, form))
             flat = [answer for answers in encoded for answer in answers]
-            found = iter(score_answers(self.checkpoint, flat, self.references.batch_size))
+            found = iter(score_answers(self.checkpoint, flat, self.batch_size))
             self._answers[form, split] = [[next(found) for _ in answers] for answers in encoded]
         return self._answers[form, split]
 
     def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
-        """The greedy answer to each fact's question, at most `LONGEST` tokens; generated when first asked for."""
+        """The greedy answer to each fact's question, at most `LONGEST` tokens; `opening`: words put into its mouth."""
         if (opening, split) not in self._generations:
             prompts, stops = self.questions(opening, split), stop_tokens(self.checkpoint.tokenizer)
             self._generations[opening, split] = generate_greedily(self.checkpoint, prompts, LONGEST, stops=stops)
@@ -221,71 +229,37 @@ class LoadedSubject:
         return self._encoded(("asked", opening), split, lambda f: encode_question(tokenizer, f.question, opening))
 
     def entities(self) -> Sequence[EncodedFact]:
-        """The scored facts as this checkpoint's own tokenizer splits them."""
+        """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
         return self._encoded("entity", "forget", lambda fact: encode(fact, self.checkpoint.tokenizer))
 
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
-        """What another metric found on the retain model."""
+        """What another metric found on the retain model; the metric must declare it in `reads`."""
         return self.references.retain_values(metric, variant)
 
     def of_references(self, name: str, compute: Callable[[Checkpoint, Checkpoint], Arrays]) -> Arrays:
-        """Arrays taken from the full and the retain model, in this order."""
+        """Arrays taken from the full and the retain model, in this order, which `name` says what they are.
+
+        Computed once for the models' content, then kept.
+        """
         return self.references.arrays(("full", "retain"), name, compute)
 
-    def reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
-        """This checkpoint as a source; a reference's own is read once for all candidates."""
-        if self._role is not None:
-            return self.references.reading(self._role, variant, scope)
-        if (variant, scope) not in self._readings:
-            self._readings[variant, scope] = self.references.target(variant).read(self.checkpoint, scope)
-        return self._readings[variant, scope]
+    def reading(self, how: Patching = PLAIN, of: Reference | None = None) -> Reading:
+        """This checkpoint as a source patched into the full model, or a reference; read once, shared by metrics."""
+        which = of or (None if how.basis == "turned" else self._role)
+        if which is not None:
+            return self.references.reading(which, how)
+        if how not in self._readings:
+            self._readings[how] = self.references.read(self.checkpoint, how, self._alignments)
+        return self._readings[how]
 
     def said(self) -> Sequence[float]:
-        """Whether this checkpoint says each fact: from a reading where there is one, else by one pass of it."""
-        if self._role is not None or ("default", "block") in self._readings:
-            return list(map(float, self.reading().correct))
-        return list(map(float, self.references.target().said(self.checkpoint)))
+        """Of each scored fact 1 where this checkpoint predicts every entity token greedily, else 0."""
+        known = self._role is not None or PLAIN in self._readings
+        return list(map(float, self.reading().correct if known else self.target().said(self.checkpoint)))
 
-    def aligned_reading(self, split: Split = "forget", turned: bool = False) -> Reading:
-        """This checkpoint as an aligned source of the facts of a split; `turned`: a control, see `turn`."""
-        if self._role is not None and not turned:
-            return self.references.aligned_reading(self._role, split)
-        if turned not in self._alignments:
-            self._alignments[turned] = self.references.align(self.checkpoint, turned)
-        if (split, turned) not in self._aligned:
-            by = self._alignments[turned]
-            self._aligned[split, turned] = self.references.aligned(self.checkpoint, split, by)
-        return self._aligned[split, turned]
-
-    def retain_aligned(self) -> Reading:
-        """The retain model as an aligned source of the facts to be forgotten."""
-        return self.references.aligned_reading("retain", "forget")
-
-    @property
-    def kept(self) -> FactSet:
-        """The facts to be retained that alignment is fitted on and what is spared is read from."""
-        return self.references.kept
-
-    def retain_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
-        """The retain model as a source."""
-        return self.references.reading("retain", variant, scope)
-
-    def full_reading(self, variant: Variant = "default", scope: Scope = "block") -> Reading:
-        """The full model as a source of itself."""
-        return self.references.reading("full", variant, scope)
-
-    def rendered(self, variant: Variant = "default") -> str:
-        """Digest of the token ids that the models saw."""
-        return self.references.target(variant).rendered
-
-    def entity_lengths(self, variant: Variant = "default") -> Sequence[int]:
-        """How many tokens each fact's entity has, [facts]."""
-        return [fact.end - fact.start for fact in self.references.target(variant).encoded]
-
-    def patch_path(self, variant: Variant = "default", scope: Scope = "block") -> tuple[PatchPath, str]:
-        """How patching was done, and why so."""
-        target = self.references.target(variant)
-        return target.path(scope), target.path_reason
+    def target(self, how: Patching = PLAIN) -> PatchingTarget:
+        """The full model that sources are patched into: its encoded facts, their digest, and which way it is done."""
+        return self.references.target(how)
 
     def _encode_answers(self, fact: Fact, form: Form) -> list[EncodedAnswer]:
         return [encode_answer(self.checkpoint.tokenizer, fact.question, answer) for answer in answers_of(fact, form)]

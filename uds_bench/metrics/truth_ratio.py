@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from uds_bench.metrics.forced import Answers, fault, mean_logp, rendered
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.metrics.metric import FactValue, Measured, Metric
+from uds_bench.metrics.subject import Subject
 
 VARIANTS = ("prob_mean", "closer_to_1", "true_better")
 
@@ -55,13 +56,10 @@ def _compute(subject: Subject, variant: str) -> Measured:
 
 
 METRIC = Metric(
-    name="truth_ratio",
-    version=1,
-    direction="knowledge",
-    limits=(0.0, 1.0),
-    needs=frozenset(),
-    variants=VARIANTS,
-    source="UDS guide, appendix I; TOFU, section 3.2",
+    "truth_ratio",
+    "knowledge",
+    "UDS guide, appendix I; TOFU, section 3.2",
     compute=_compute,
+    variants=VARIANTS,
     reversed=frozenset({"closer_to_1"}),
 )

@@ -3,91 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from uds_bench.facts import FactSet, Variant
-from uds_bench.inference.states import Scope
-from uds_bench.inference.target import Reading
-from uds_bench.metrics.erasure import NO_LAYER, TAU, Erasure, erasure
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Subject
+from uds_bench.facts import EncodedFact
+from uds_bench.metrics.erasure import NO_LAYER, TAU, Array, erasure
+from uds_bench.metrics.metric import PATCHED, FactValue, Measured, Metric
+from uds_bench.metrics.subject import PLAIN, Patching, Subject
 
 NOT_FINITE = "a drop is not finite"
 
-ALIGNED = "aligned"
-"""Block outputs, brought into the full model's basis before they are patched; the other variants patch them as they
-are."""
-TURNED = "turned"
-"""A control of alignment: the source's states are turned by a drawn orthogonal matrix first."""
-_FORMS: dict[str, tuple[Variant, Scope]] = {
-    "block": ("default", "block"),
-    "published": ("published", "block"),
-    "attention": ("default", "attention"),
-    "attention_residual": ("default", "attention_residual"),
-    "mlp": ("default", "mlp"),
+ALIGNED = Patching(basis="aligned")
+"""The default: block outputs, brought into the full model's basis; the other variants patch them as they are."""
+FORMS = {
+    "aligned": ALIGNED,
+    "block": PLAIN,
+    "published": Patching(variant="published"),
+    "attention": Patching(scope="attention"),
+    "attention_residual": Patching(scope="attention_residual"),
+    "mlp": Patching(scope="mlp"),
+    # A control of alignment: the source's states are turned by a drawn orthogonal matrix first.
+    "turned": Patching(basis="turned"),
 }
 
 
-def fact_values(
-    facts: FactSet, result: Erasure, retain: Reading, own: Reading, lens: bool, tokens: Sequence[int]
-) -> list[FactValue]:
+def fact_values(facts: Sequence[EncodedFact], retain: Array, own: Array, last_gap: Array) -> list[FactValue]:
     """One depth score a fact, with drops, knowledge layers, the unclipped ratio and the entity's length beside it.
 
     Args:
         facts: What was asked about, [facts].
-        result: Their scores.
-        retain: The retain model as a source of patching, [facts, layers], nats.
-        own: The candidate as one.
-        lens: Whether drops of the logit lens are told, and not those by patching.
-        tokens: Length of each fact's entity, [facts].
+        retain: Drops of the retain model, by patching or of the logit lens, [facts, layers], nats.
+        own: Those of the candidate.
+        last_gap: Between patching the candidate's last layer and the logit lens there, [facts], nats.
 
     Returns:
         Values of 0 to 1, higher is LESS knowledge; None, with the reason, where no layer encodes the fact or a drop is
         not finite.
     """
-    drops = (retain.lens, own.lens) if lens else (retain.drops, own.drops)
-    rows = []
+    result, rows = erasure(retain, own), []
     for i, fact in enumerate(facts):
-        detail = {
-            "retain_drops": drops[0][i].tolist(),
-            "drops": drops[1][i].tolist(),
-            "knowledge_layers": result.knowledge[i].nonzero()[0].tolist(),
-            "last_gap": float(own.last_gap[i]),
-            "entity_tokens": tokens[i],
-        }
-        if not (np.isfinite(drops[0][i]).all() and np.isfinite(drops[1][i]).all()):
-            rows.append(FactValue(fact.id, None, NOT_FINITE))
+        name, detail = (
+            fact.fact.id,
+            {
+                "retain_drops": retain[i].tolist(),
+                "drops": own[i].tolist(),
+                "knowledge_layers": result.knowledge[i].nonzero()[0].tolist(),
+                "last_gap": float(last_gap[i]),
+                "entity_tokens": fact.end - fact.start,
+            },
+        )
+        if not (np.isfinite(retain[i]).all() and np.isfinite(own[i]).all()):
+            rows.append(FactValue(name, None, NOT_FINITE))
         elif not result.knowledge[i].any():
-            rows.append(FactValue(fact.id, None, NO_LAYER, detail))
+            rows.append(FactValue(name, None, NO_LAYER, detail))
         else:
             detail["unclipped"] = float(result.unclipped[i])
-            rows.append(FactValue(fact.id, float(result.score[i]), None, detail))
+            rows.append(FactValue(name, float(result.score[i]), None, detail))
     return rows
 
 
 def _compute(subject: Subject, variant: str) -> Measured:
-    prompts, scope = _FORMS.get(variant, ("default", "block"))
-    notes: dict[str, object] = {}
-    if variant in (ALIGNED, TURNED):
-        retain, own = subject.retain_aligned(), subject.aligned_reading(turned=variant == TURNED)
-        notes = {"fit": own.fit.tolist(), "retain_fit": retain.fit.tolist()}
-    else:
-        retain, own = subject.retain_reading(prompts, scope), subject.reading(prompts, scope)
-    path, why = subject.patch_path(prompts, scope)
-    tokens = subject.entity_lengths(prompts)
-    values = fact_values(subject.facts, erasure(retain.drops, own.drops), retain, own, lens=False, tokens=tokens)
-    told = {"tau": TAU, "patching": path, "patching_reason": why, "rendered": subject.rendered(prompts)}
-    return Measured(values, told | notes)
+    how = FORMS[variant]
+    yardstick = replace(how, basis="aligned") if how.basis == "turned" else how
+    target, retain, own = subject.target(how), subject.reading(yardstick, "retain"), subject.reading(how)
+    values = fact_values(target.encoded, retain.drops, own.drops, own.last_gap)
+    told = {"tau": TAU, "patching": target.path(how.scope), "patching_reason": target.path_reason}
+    fits = {} if how.basis == "own" else {"fit": own.fit.tolist(), "retain_fit": retain.fit.tolist()}
+    return Measured(values, {**told, "rendered": target.rendered, **fits})
 
 
 METRIC = Metric(
-    name="uds",
-    version=2,
-    direction="erasure",
-    limits=(0.0, 1.0),
-    needs=frozenset({"full", "retain", "internals"}),
-    variants=(ALIGNED, *_FORMS, TURNED),
-    source="UDS guide, section 3",
+    "uds",
+    "erasure",
+    "UDS guide, section 3",
     compute=_compute,
-    texts={ALIGNED: ("retain",), TURNED: ("retain",)},
+    version=2,
+    needs=PATCHED,
+    variants=tuple(FORMS),
+    texts=dict.fromkeys(("aligned", "turned"), ("retain",)),
 )

@@ -99,33 +99,3 @@ CAUSES = {
     Cause.MISSING: "The claim was planned, but no score exists for it.",
 }
 """What each cause of an undecided claim means."""
-
-
-GLOSSARY = (
-    (
-        "UDS, the unlearning depth score",
-        "0: the knowledge is intact; 1: erased as deep as in a model that never saw it. Higher is more "
-        "forgotten. Hidden states of the candidate are patched into the full model, layer by layer, and "
-        "one reads how far the answer's log-probability falls, compared with the fall that the retain "
-        "model's states cause.",
-    ),
-    (
-        "Full, retain",
-        "The model that knows the facts, and one trained without them: the two ends of the scale.",
-    ),
-    ("Candidate", "The unlearned checkpoint under test: the one that is to be released."),
-    (
-        "Interval",
-        "Where the score would lie had other facts been drawn: two-sided, 95%, resampling whole clusters "
-        "(say, authors). A claim is decided on the interval, never on the dot alone.",
-    ),
-    ("Bound", "What the interval is held against. Its origin says who chose it and from what."),
-    (
-        "Control",
-        "A subject whose verdict is known in advance: one that must fail and one that must pass. If a "
-        "control misses, the verdict says so and nothing is concluded about the candidate.",
-    ),
-    ("Golden", "A recorded score to compare with: it shows drift even where the bound still holds."),
-    ("Knowledge layer", "A layer where patching the retain model's state lowers the answer noticeably."),
-    ("S1, S2", "The fall when patching from the retain model (S1), and from the candidate (S2), in nats."),
-)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell
-from uds_bench.figures.svg import Scale, domain, element, label, line, picture, ticks
+from uds_bench.figures.svg import Scale, domain, element, label, line, marked_along, picture, stretch, ticks
 from uds_bench.report.claim import Claim, Tone
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag
@@ -101,8 +101,7 @@ def _axis(
         edges = [x(edge) for edge in passing if abs(edge) != float("inf")]
         parts = [zone, *(line(edge, -TALL, edge, HEIGHT + TALL, "bound") for edge in edges), *parts]
     if interval is not None:
-        low, high = x(interval.low), x(interval.high)
-        parts.append(element("rect", x=low, y=middle - 7, width=high - low, height=14.0, rx=3.0, class_=f"bar {tone}"))
+        parts.append(stretch(x, interval.low, interval.high, middle - 7, 14.0, f"bar {tone}", 3.0))
     if observed is None:
         parts.append(label(WIDTH / 2, middle + 4, "no value", "absent", "middle"))
     else:
@@ -114,7 +113,7 @@ def _head(limits: tuple[float, float], ends: tuple[str, str]) -> Markup:
     x = Scale(*limits, EDGE, WIDTH - EDGE)
     marks = ticks(*limits)
     parts = [line(x(mark), 30, x(mark), 36, "rule") for mark in marks]
-    parts += [label(x(mark), 25, f"{mark:g}", "tick", "middle") for mark in marks]
+    parts += marked_along(x, marks, 25)
     parts += [label(EDGE - 4, 10, ends[0], "end"), label(WIDTH - EDGE + 4, 10, ends[1], "end", "end")]
     words = f"axis from {spell(limits[0])} {ends[0]} to {spell(limits[1])} {ends[1]}"
     return picture(WIDTH, 36.0, words, *parts, class_="axis")
@@ -130,10 +129,6 @@ def _kind(claim: Claim) -> str:
     return CAUGHT if claim.record.flag is Flag.CAUGHT else claim.word.tone
 
 
-def _control_tone(control: Control) -> Tone:
-    return "mute" if control.held else "bad"
-
-
 def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Claim]) -> Lineup:
     controls: dict[Control, Claim] = {}
     for claim in claims:
@@ -144,47 +139,22 @@ def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Clai
     values += [end for item in items if item.interval for end in (item.interval.low, item.interval.high)]
     values += [edge for claim in claims for edge in _zone(claim) or () if abs(edge) != float("inf")]
     limits = domain(values, chapter.limits)
-    rows = []
+    rows, controlled = [], []
     for claim in claims:
         record = claim.record
         words = _words(record.name, record.observed, record.interval, record.needs, claim.word.word)
         axis = _axis(limits, _zone(claim), record.observed, record.interval, claim.word.tone, words)
-        related = tuple(
-            other
-            for other in everything
-            if record.subject and other.record.subject == record.subject and other.record.id != record.id
-        )
-        rows.append(Row(claim, axis, related))
-    return Lineup(
-        claims[0].record.id,
-        claims[0].record.statement,
-        _head(limits, chapter.ends),
-        tuple(
-            Group(title, words, found)
-            for kinds, title, words in _GROUPS
-            if (found := tuple(row for row in rows if _kind(row.claim) in kinds))
-        ),
-        tuple(
-            ControlRow(
-                control,
-                _axis(
-                    limits,
-                    _zone(owner),
-                    control.observed,
-                    control.interval,
-                    _control_tone(control),
-                    _words(
-                        f"control {control.name}",
-                        control.observed,
-                        control.interval,
-                        owner.record.needs,
-                        control.verdict,
-                    ),
-                ),
-            )
-            for control, owner in controls.items()
-        ),
-    )
+        others = [one for one in everything if one.record.subject == record.subject and one.record.id != record.id]
+        rows.append(Row(claim, axis, tuple(others) if record.subject else ()))
+    for control, owner in controls.items():
+        told = control.observed, control.interval
+        words = _words(f"control {control.name}", *told, owner.record.needs, control.verdict)
+        tone: Tone = "mute" if control.held else "bad"
+        controlled.append(ControlRow(control, _axis(limits, _zone(owner), *told, tone, words)))
+    sorted_out = [(title, words, [row for row in rows if _kind(row.claim) in kinds]) for kinds, title, words in _GROUPS]
+    groups = tuple(Group(title, words, tuple(found)) for title, words, found in sorted_out if found)
+    one = claims[0].record
+    return Lineup(one.id, one.statement, _head(limits, chapter.ends), groups, tuple(controlled))
 
 
 def lineups(chapter: Chapter, claims: Sequence[Claim]) -> list[Lineup]:

@@ -18,7 +18,7 @@ from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.reading import spell, table, text
 from uds_bench.figures.score import Score, gaps, pivot, read_scores
-from uds_bench.report.claim import GLOSSARY, WORDS, Claim, read_claims, sentence
+from uds_bench.report.claim import WORDS, Claim, read_claims, sentence
 from uds_bench.report.headline import headline
 from uds_bench.report.lineup import Lineup, lineups
 from uds_bench.statistics import Interval
@@ -88,7 +88,6 @@ def render(run: RunReport) -> str:
         gaps=gaps(scores),
         run=run,
         words=list(WORDS.values()),
-        glossary=GLOSSARY,
         script=Markup(script),
         fingerprint=_fingerprint(script),
     )

@@ -13,7 +13,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, Split, require_forget
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
-from uds_bench.metrics.subject import LoadedSubject, References
+from uds_bench.metrics.subject import References, Subject
 from uds_bench.scoring.runner import BATCH_SIZE, Request, ScoreRunner
 from uds_bench.scoring.shapes import check_shapes
 from uds_bench.scoring.store import Store
@@ -46,7 +46,7 @@ class MetricEvaluator:
                 )
         return tuple(f"{name}:{self.runner.digest(name, device)}" for name in used)
 
-    def evaluate(self, subject: LoadedSubject) -> Measured:
+    def evaluate(self, subject: Subject) -> Measured:
         return self.measure.compute(subject, self.variant)
 
 
@@ -120,15 +120,15 @@ class MetricRunner(ScoreRunner):
     def _read_by(self, requests: Sequence[Request]) -> Iterable[Request]:
         return [Request("retain", name) for r in requests for name in find_metric(r.metric).reads]
 
-    def _subject(self, request: Request) -> LoadedSubject:
+    def _subject(self, request: Request) -> Subject:
         name = request.checkpoint
         if request.attack == NONE:
             # The full model as a source is read once for all. The retain model is read anew: its score is a check of
             # the stored reading that every candidate is held against.
             same = "full" in self.specs and self.digest("full") == self.digest(name)
-            return LoadedSubject(self.loaded(name), self._yardstick(), "full" if same else None)
+            return Subject(self.loaded(name), self._yardstick(), "full" if same else None)
         check_shapes(name, self.specs)
-        return LoadedSubject(self._attacked(request, self.facts.split("forget")), self._yardstick())
+        return Subject(self._attacked(request, self.facts.split("forget")), self._yardstick())
 
     def _yardstick(self) -> References:
         if self._references is None:

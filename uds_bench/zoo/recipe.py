@@ -85,13 +85,9 @@ class Fresh(Recipe):
     layers: int = 4
     vocabulary: int = 1024
 
-    @property
-    def ancestor(self) -> None:
-        """None: it has no ancestor."""
-        return
+    ancestor: ClassVar[None] = None
 
     def redrawn(self, draw: int) -> Self:
-        """With its seed moved."""
         return replace(self, seed=self.seed + DRAW * draw)
 
 
@@ -122,19 +118,8 @@ def fit(
     generator = torch.Generator().manual_seed(schedule.seed)
     batches = epochs(examples, schedule.batch_size, schedule.epochs, generator)
     optimisation = Optimisation(schedule.lr, schedule="cosine", warmup=warmup)
-    count = steps_per(examples, schedule.batch_size, schedule.epochs)
+    count = steps_per(len(examples), schedule.batch_size, schedule.epochs)
     return train(model, batches, answer_nll, optimisation, count, on_step)
-
-
-def steps_of(schedule: Schedule, count: int) -> int:
-    """Optimiser steps over so many examples.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> steps_of(SimpleNamespace(seed=0, epochs=2, batch_size=16, lr=1e-3), 33)
-        6
-    """
-    return -(-count // schedule.batch_size) * schedule.epochs
 
 
 @dataclass(frozen=True)
@@ -158,11 +143,9 @@ class Taught(Fresh):
         """How many examples there are."""
 
     def step_count(self) -> int:
-        """All epochs over the examples."""
-        return steps_of(self, self.lesson_count())
+        return steps_per(self.lesson_count(), self.batch_size, self.epochs)
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
-        """Teach a fresh model its examples."""
         tokenizer = self.tokenizer()
         model = fresh_model(tokenizer, self.seed, self.width, self.layers)
         return Trained(model, tokenizer, fit(model, self.examples(tokenizer), self, 0.1, on_step))
@@ -176,7 +159,6 @@ class Changed(Recipe):
 
     @property
     def ancestor(self) -> str:
-        """The model that is changed."""
         return self.parent
 
     @abstractmethod
@@ -186,7 +168,6 @@ class Changed(Recipe):
         """The changed model, and the losses, one a step."""
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
-        """Load the ancestor and change it."""
         assert parent is not None
         tokenizer = AutoTokenizer.from_pretrained(parent)
         model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
@@ -201,7 +182,6 @@ class Seeded(Changed):
     seed: int
 
     def redrawn(self, draw: int) -> Self:
-        """With its seed moved, from the ancestor of that draw."""
         return replace(self, seed=self.seed + DRAW * draw, parent=f"{self.parent}@{draw}")
 
 
@@ -212,16 +192,13 @@ class ByMethod(Changed):
     method: Method
 
     def redrawn(self, draw: int) -> Self:
-        """With its method's seed moved, from the ancestor of that draw."""
         method = replace(self.method, seed=self.method.seed + DRAW * draw)
         return replace(self, method=method, parent=f"{self.parent}@{draw}")
 
     def step_count(self) -> int:
-        """Those of the method."""
         return self.method.steps
 
     def describe(self) -> str:
-        """The method and its settings."""
         return f"unlearned by {self.method.name}, {self.settings()}"
 
     def settings(self) -> str:

@@ -35,10 +35,7 @@ def _build(names: list[str], root: Path, console: Console) -> None:
     context, chains, at_once = get_context("spawn"), _chains(names), cache.workers()
     # A plain pipe, not a manager's queue: the manager's process would outlive a killed parent.
     messages = context.SimpleQueue()
-    with (
-        ProcessPoolExecutor(at_once, context, _start, (messages,)) as pool,
-        bar(console) as progress,
-    ):
+    with ProcessPoolExecutor(at_once, context, _start, (messages,)) as pool, bar(console) as progress:
         what = f"training the embedded models (first use, cached in {root})"
         task = progress.add_task(what, total=sum(recipes.find(name).step_count() for name in names))
         if progress.disable:

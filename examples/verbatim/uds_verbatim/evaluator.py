@@ -51,7 +51,7 @@ class VerbatimEvaluator:
     given: int
     asked: int
 
-    measure: ClassVar[Measure] = Measure("verbmem", 1, "knowledge", (0.0, 1.0), "MUSE, section 3.1")
+    measure: ClassVar[Measure] = Measure("verbmem", "knowledge", "MUSE, section 3.1")
     variant: ClassVar[str] = "greedy"
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.api import Opened, Session
-from uds_bench.audits.depth.planning import plan_requests, wishes_of
+from uds_bench.audits.depth.planning import plan_requests
 from uds_bench.audits.depth.reading import POOL
 from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import Checkpoint
@@ -70,11 +70,10 @@ def read(section: Depth) -> FactSet:
 
 def plan_of(session: Session) -> list[Request]:
     """The scores that the selected tests declare."""
-    wishes = wishes_of(session.marks("scores"))
-    if not wishes:
+    if not (marks := session.marks("scores")):
         return []
     section = session.manifest.require(Depth, NAME)
-    return plan_requests(section, session.data(NAME), wishes, session.subjects(NAME))
+    return plan_requests(section, session.data(NAME), marks, session.subjects(NAME))
 
 
 def needed(session: Session) -> list[str]:

@@ -13,7 +13,10 @@ import typer
 
 from uds_bench.console.app import ends
 from uds_bench.console.options import DeviceOption, ManifestOption
+from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import default_cache
+from uds_bench.zoo.ready import resolve_zoo
 
 if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
@@ -54,7 +57,6 @@ def unlearn(
     Writes the folder whole or not at all, with unlearning.json: settings, losses, versions, and the cost as a share
     of retraining. Prints the line that makes it a candidate of the manifest.
     """
-    from uds_bench.device import resolve_device
     from uds_bench.methods import LoraSettings, find_preset, make_method, unlearn_facts
     from uds_bench.methods.release import require_new, require_usable, save
 
@@ -120,8 +122,6 @@ def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Check
     """
     from uds_bench.checkpoints import load
     from uds_bench.progress import hush
-    from uds_bench.storage import default_cache
-    from uds_bench.zoo.ready import resolve_zoo
 
     if spec.quantization is not None:
         raise ConfigurationError(f"references.full is {spec.quantization}: quantized weights cannot be trained")

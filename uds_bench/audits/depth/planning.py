@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from uds_bench.attacks import NONE
@@ -16,32 +15,13 @@ from uds_bench.scoring.runner import Request
 GROUPS = ("full", "retain", "nested", "pools", "candidates", "every_candidate")
 
 
-@dataclass(frozen=True)
-class ScoreRequest:
-    """What a test declares by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`.
+def plan_requests(section: Depth, facts: FactSet, marks: Iterable[Any], candidates: Iterable[str]) -> list[Request]:
+    """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them.
 
-    Groups are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate (with
-    those of the sweep).
+    A test declares them by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`. Groups
+    are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate (with those of
+    the sweep).
     """
-
-    metric: str
-    of: tuple[str, ...]
-    under: tuple[str, ...]
-
-
-def wishes_of(marks: Iterable[Any]) -> list[ScoreRequest]:
-    """What the marks of the selected tests declare."""
-    wishes = []
-    for mark in marks:
-        of, under = mark.kwargs.get("of", GROUPS[:-1]), mark.kwargs.get("under", (NONE,))
-        wishes += [ScoreRequest(metric, tuple(of), tuple(under)) for metric in mark.args]
-    return wishes
-
-
-def plan_requests(
-    section: Depth, facts: FactSet, wishes: Iterable[ScoreRequest], candidates: Iterable[str]
-) -> list[Request]:
-    """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them."""
     groups = {
         "full": ["full"],
         "retain": ["retain"],
@@ -52,15 +32,22 @@ def plan_requests(
     }
     attacks = {NONE, *section.chosen_attacks()}
     requests: dict[Request, None] = {}
-    for wish in wishes:
-        name, _, variant = wish.metric.rstrip("]").partition("[")
+    for metric, of, under in _wishes(marks):
+        name, _, variant = metric.rstrip("]").partition("[")
         if not all(facts.split(split) for split in find_metric(name).splits):
             continue  # the claim that wants it says so
-        for group in wish.of:
+        for group in of:
             if group not in groups:
                 raise ConfigurationError(f"marker scores: there is no group {group!r}: choose from {', '.join(groups)}")
-        places = [(checkpoint, attack) for group in wish.of for checkpoint in groups[group] for attack in wish.under]
+        places = [(checkpoint, attack) for group in of for checkpoint in groups[group] for attack in under]
         for checkpoint, attack in places:
             if attack in attacks:
                 requests[Request(checkpoint, name, variant or None, attack)] = None
     return list(requests)
+
+
+def _wishes(marks: Iterable[Any]) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
+    """Metrics, each with groups and attacks, as marks declare them."""
+    for mark in marks:
+        of, under = mark.kwargs.get("of", GROUPS[:-1]), mark.kwargs.get("under", (NONE,))
+        yield from ((metric, of, under) for metric in mark.args)

@@ -30,6 +30,11 @@ BY_DEFINITION = {
 interval over few people would leave it open."""
 
 
+def largest(values: Sequence[float]) -> float:
+    """The largest, NaN where one is NaN or there is none: what could not be seen is never small."""
+    return math.nan if not values or any(map(math.isnan, values)) else max(values)
+
+
 def largest_drop(uds: Score) -> float:
     """Largest |drop| over facts and layers: 0 where a model was patched with its own states.
 
@@ -47,7 +52,7 @@ def largest_drop(uds: Score) -> float:
         0.5
     """
     drops = [abs(drop) for fact in uds.per_fact for drop in fact.detail.get("drops", [math.nan])]
-    return math.nan if not drops or any(map(math.isnan, drops)) else max(drops)
+    return largest(drops)
 
 
 def largest_distance(uds: Score, expected: float) -> float:
@@ -90,7 +95,7 @@ def largest_lens_gap(uds: Score) -> float:
         1e-06
     """
     gaps = [fact.detail.get("last_gap", math.nan) for fact in uds.per_fact]
-    return math.nan if not gaps or any(map(math.isnan, gaps)) else max(gaps)
+    return largest(gaps)
 
 
 def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
@@ -120,7 +125,7 @@ def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
             drops[:, 0] *= change
             found = erasure(retain, drops, frozen["tau"])
             gaps += [abs(found.score[0] - recorded["uds"]), abs(found.unclipped[0] - recorded["unclipped"])]
-    return math.nan if not gaps or any(map(math.isnan, gaps)) else float(max(gaps))
+    return float(largest(gaps))
 
 
 def order_steps(scores: Sequence[Score]) -> list[Step]:

@@ -12,8 +12,8 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet
 from uds_bench.metrics import find_metric
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference, Subject
-from uds_bench.metrics.subject import LoadedSubject, References
+from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
+from uds_bench.metrics.subject import References, Subject
 from uds_bench.scores import Score, summarise
 
 BATCH_SIZE = 16
@@ -131,11 +131,11 @@ def opener(
             yardsticks[batch_size] = References(reference, digests, facts, None, batch_size, of_retain)
         return yardsticks[batch_size]
 
-    def fresh(name: str, attack: str, batch_size: int) -> LoadedSubject:
+    def fresh(name: str, attack: str, batch_size: int) -> Subject:
         if attack != NONE:
             changed = attacks[attack].apply(specs[name], device, facts.split("forget"))
-            return LoadedSubject(changed, yardstick(batch_size))
+            return Subject(changed, yardstick(batch_size))
         role: Reference | None = "full" if name == "full" else None
-        return LoadedSubject(load(specs[name], device), yardstick(batch_size), role)
+        return Subject(load(specs[name], device), yardstick(batch_size), role)
 
     return fresh

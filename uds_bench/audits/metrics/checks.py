@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from uds_bench.audits.metrics.check_context import BATCH_SIZE, CheckContext, Tried
@@ -25,20 +24,13 @@ BATCH_SIZES = (1, 3)
 Outcome = Literal["pass", "fail", "not applicable"]
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What a check came to, in a line. `crashed`: the metric raised, which no expected failure stands for."""
-
-    outcome: Outcome
-    text: str
-    crashed: bool = False
-
-
+Checked = tuple[Outcome, str]
+"""What a check came to, and that in a line."""
 Check = Callable[[Metric, CheckContext], Checked]
 
 
 def _seen(holds: bool, text: str) -> Checked:
-    return Checked("pass" if holds else "fail", text)
+    return "pass" if holds else "fail", text
 
 
 def check_values(metric: Metric, trial: CheckContext) -> Checked:
@@ -72,13 +64,11 @@ def check_range(metric: Metric, trial: CheckContext) -> Checked:
         if fact.value is not None and math.isfinite(fact.value)
     ]
     if not values:
-        return Checked("fail", "there is no finite value")
+        return "fail", "there is no finite value"
     outside = [f"{where} is {v:g}" for where, v in values if not low - slack <= v <= high + slack]
     if outside:
-        return Checked(
-            "fail", f"{len(outside)} of {len(values)} values outside {low:g}..{high:g}, such as {outside[0]}"
-        )
-    return Checked("pass", f"{len(values)} values within {low:g}..{high:g}")
+        return "fail", f"{len(outside)} of {len(values)} values outside {low:g}..{high:g}, such as {outside[0]}"
+    return "pass", f"{len(values)} values within {low:g}..{high:g}"
 
 
 def check_direction(metric: Metric, trial: CheckContext) -> Checked:
@@ -86,7 +76,7 @@ def check_direction(metric: Metric, trial: CheckContext) -> Checked:
     require_knowledge(metric.direction)
     full, retain = (trial.tried(metric, name).score.value for name in (trial.models.full, trial.models.retain))
     if full is None or retain is None:
-        return Checked("fail", f"no value to compare: full {full}, retain {retain}")
+        return "fail", f"no value to compare: full {full}, retain {retain}"
     more = full - retain if metric.direction == "knowledge" else retain - full
     word = "higher" if metric.direction == "knowledge" else "lower"
     return _seen(more > 0, f"full {full:.4f}, retain {retain:.4f}; {metric.direction} says that full must be {word}")
@@ -98,8 +88,8 @@ def check_determinism(metric: Metric, trial: CheckContext) -> Checked:
         again = trial.measure(metric, trial.open(name), name)
         apart, where = _largest_difference(trial.tried(metric, name), again)
         if apart > 0:
-            return Checked("fail", f"{name}, measured twice: differs by {apart:.3g} at {where}")
-    return Checked("pass", f"{' and '.join(_examples(trial))}, measured twice: the same")
+            return "fail", f"{name}, measured twice: differs by {apart:.3g} at {where}"
+    return "pass", f"{' and '.join(_examples(trial))}, measured twice: the same"
 
 
 def check_batch_invariance(metric: Metric, trial: CheckContext) -> Checked:
@@ -111,11 +101,11 @@ def check_batch_invariance(metric: Metric, trial: CheckContext) -> Checked:
             other = trial.tried(metric, name, batch_size=size)
             apart, where = _largest_difference(trial.tried(metric, name), other)
             if apart > allowed:
-                return Checked("fail", f"{name}, batches of {size} and {BATCH_SIZE}: differs by {apart:.3g} at {where}")
+                return "fail", f"{name}, batches of {size} and {BATCH_SIZE}: differs by {apart:.3g} at {where}"
             if apart >= worst:
                 worst, told = apart, name
     sizes = ", ".join(str(s) for s in (*BATCH_SIZES, BATCH_SIZE))
-    return Checked("pass", f"batches of {sizes}: largest difference {worst:.2g} on {told}, {allowed:.0e} is rounding")
+    return "pass", f"batches of {sizes}: largest difference {worst:.2g} on {told}, {allowed:.0e} is rounding"
 
 
 def _scale(metric: Metric, trial: CheckContext) -> float:
@@ -129,7 +119,7 @@ def check_faithfulness(metric: Metric, trial: CheckContext) -> Checked:
     """The metric tells models that know from models that never knew better than a coin, under its own direction."""
     row = _row(metric, trial, robust=False)
     if row.faithfulness is None:
-        return Checked("fail", f"no AUC: {'; '.join(row.missing)}")
+        return "fail", f"no AUC: {'; '.join(row.missing)}"
     sizes = f"{len(trial.models.positive)} + {len(trial.models.negative)} models"
     return _above(row.faithfulness.auc, LEAST_AUC, f"AUC over {sizes}")
 
@@ -156,14 +146,6 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def look(metric: Metric, check: str, trial: CheckContext) -> Checked:
-    """Run one check; a metric that raises, whatever it is, fails it, and the other checks go on."""
-    try:
-        return CHECKS[check](metric, trial)
-    except Exception as error:
-        return Checked("fail", f"raised {type(error).__name__}: {' '.join(str(error).split())}", crashed=True)
-
-
 def _plain(metric: Metric, trial: CheckContext) -> Iterator[tuple[str, Tried]]:
     for name, _ in trial.models.needed(robust=False):
         yield name, trial.tried(metric, name)
@@ -183,10 +165,10 @@ def _row(metric: Metric, trial: CheckContext, robust: bool) -> MetricRow:
 
 def _robust(metric: Metric, trial: CheckContext, part: Literal["q", "r"], attack: str, least: float) -> Checked:
     if missing := [name for name in (QUANTIZED, RELEARNED) if name not in trial.attacks]:
-        return Checked("not applicable", f"the trial has no attack {', '.join(missing)}")
+        return "not applicable", f"the trial has no attack {', '.join(missing)}"
     row = _row(metric, trial, robust=True)
     if row.robustness is None or row.kept is None:
-        return Checked("fail", f"not defined: {'; '.join(row.missing)}")
+        return "fail", f"not defined: {'; '.join(row.missing)}"
     kept = f"{len(row.kept.kept)} of {len(trial.models.candidates)} candidates"
     return _above(getattr(row.robustness, part), least, f"{part.upper()} under {attack} over {kept}")
 

@@ -11,7 +11,9 @@ import typer
 
 from uds_bench.console.app import ABSENT, ends, show_interval, show_number, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption
+from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import default_cache, require_writable, write_atomic, write_json
 
 if TYPE_CHECKING:
     from uds_bench.audits.depth.section import Depth
@@ -49,15 +51,14 @@ def meta(
 
     from uds_bench.audits.metrics.diagnosis import section, sweep_table
     from uds_bench.audits.metrics.evaluation import to_frame
-    from uds_bench.storage import require_writable, write_atomic, write_json
 
     judging, job = read_meta_job(manifest, profile, store, device, components)
     require_writable(out, "--out")
     require_writable(job.store, "--store")
     console = Console(stderr=True)
     runner = job.runner(job.trained_specs(console), console)
-    _, errors = job.compute(runner)
-    found = judged(judging, job, runner, errors)
+    _, failed = job.compute(runner)
+    found = judged(judging, runner, failed)
     assert found.models is not None
     document = section(runner, judging, found, words)
     write_atomic(out / "meta.csv", to_frame(list(found.rows.values())).to_csv(index=False).encode())
@@ -68,7 +69,7 @@ def meta(
     show_table(map(_rank, document["ranks"]))
     for line in _remarks(document):
         typer.echo(f"uds-bench: {line}", err=True)
-    raise typer.Exit(1 if errors else 0)
+    raise typer.Exit(1 if failed else 0)
 
 
 def read_meta_job(
@@ -85,8 +86,6 @@ def read_meta_job(
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
     from uds_bench.audits.metrics.diagnosis import component_requests
     from uds_bench.audits.metrics.judging import missing_attacks, models_of, requests
-    from uds_bench.device import resolve_device
-    from uds_bench.storage import default_cache
 
     if profile not in PROFILES:
         raise ConfigurationError(f"--profile: there is no {profile!r}: choose from {', '.join(PROFILES)}")
@@ -108,26 +107,15 @@ def read_meta_job(
     return section, job
 
 
-def judged(section: Depth, job: Job, runner: MetricRunner, errors: list[dict[str, str]]) -> MetaEvaluation:
+def judged(section: Depth, runner: MetricRunner, failed: Mapping[Request, str]) -> MetaEvaluation:
     """The evaluation from what the runner has now; what failed before is not tried again.
 
-    Its `failed` holds every score of the job that could not be computed, those of parts of a block as well.
+    Its `failed` holds every score that could not be computed, those of parts of a block as well.
     """
+    from uds_bench.audits.metrics.diagnosis import stored
     from uds_bench.audits.metrics.judging import judge
-    from uds_bench.errors import UdsError
 
-    keys = ("checkpoint", "attack", "metric", "variant")
-    reasons = {tuple(error[key] for key in keys): error["message"] for error in errors}
-    addresses = {r: tuple(str(getattr(r, key)) for key in keys) for group in job.requests.values() for r in group}
-    failed = {request: reasons[address] for request, address in addresses.items() if address in reasons}
-
-    def read(request: Request) -> Any:
-        score = None if request in failed else runner.stored(request)
-        if score is None:
-            raise UdsError(failed.get(request, f"{request} is not stored"))
-        return score
-
-    found = judge(section, runner.facts, read)
+    found = judge(section, runner.facts, stored(runner, failed))
     return replace(found, failed={**found.failed, **failed})
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from uds_bench.audits.metrics.check_context import CheckContext
-from uds_bench.audits.metrics.checks import CHECKS, look
+from uds_bench.audits.metrics.checks import CHECKS
 from uds_bench.audits.metrics.embedded import zoo_trial
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.metric import Metric
@@ -18,13 +19,14 @@ Outcome = Literal["pass", "fail", "not applicable", "expected failure", "unexpec
 @dataclass(frozen=True)
 class CheckResult:
     """One check of one metric. `reason`: why its failure was expected; a failure that does not come is no good news:
-    the reason no longer holds."""
+    the reason no longer holds. `crashed`: the metric raised, which no expected failure stands for."""
 
     metric: str
     check: str
     outcome: Outcome
     text: str
     reason: str | None = None
+    crashed: bool = False
 
     @property
     def ok(self) -> bool:
@@ -47,26 +49,18 @@ def check_metric(
     return [_result(metric, check, trial, expected.get(check)) for check in CHECKS]
 
 
-@dataclass(frozen=True)
-class MetricCheck:
-    """One check, to be called in a test: `check(metric, trial)` raises AssertionError where the metric fails it.
+def require(check: str, metric: Metric, trial: CheckContext) -> None:
+    """One check in a test: raises AssertionError where the metric fails it.
 
     RuntimeError where the metric itself raised, so that no expected failure covers a crash.
     """
+    import pytest
 
-    name: str
-
-    def __call__(self, metric: Metric, trial: CheckContext) -> None:
-        import pytest
-
-        seen = look(metric, self.name, trial)
-        told = str(CheckResult(metric.name, self.name, seen.outcome, seen.text))
-        if seen.outcome == "not applicable":
-            pytest.skip(told)
-        if seen.crashed:
-            raise RuntimeError(told)
-        if seen.outcome == "fail":
-            raise AssertionError(told)
+    seen = _result(metric, check, trial, None)
+    if seen.outcome == "not applicable":
+        pytest.skip(str(seen))
+    if not seen.ok:
+        raise (RuntimeError if seen.crashed else AssertionError)(str(seen))
 
 
 def metric_checks(
@@ -87,15 +81,18 @@ def metric_checks(
         for check in CHECKS:
             reason = expected.get(check)
             marks = () if reason is None else (pytest.mark.xfail(raises=AssertionError, strict=True, reason=reason),)
-            yield pytest.param(metric, MetricCheck(check), id=f"{metric.name}-{check}", marks=marks)
+            yield pytest.param(metric, partial(require, check), id=f"{metric.name}-{check}", marks=marks)
 
 
 def _result(metric: Metric, check: str, trial: CheckContext, reason: str | None) -> CheckResult:
-    seen = look(metric, check, trial)
-    outcome: Outcome = seen.outcome
-    if reason is not None and not seen.crashed:
-        outcome = "expected failure" if seen.outcome == "fail" else "unexpected pass"
-    return CheckResult(metric.name, check, outcome, seen.text, reason)
+    """A metric that raises, whatever it is, fails the check, and the other checks go on."""
+    try:
+        seen, text = CHECKS[check](metric, trial)
+    except Exception as error:
+        text = f"raised {type(error).__name__}: {' '.join(str(error).split())}"
+        return CheckResult(metric.name, check, "fail", text, reason, crashed=True)
+    expected: Outcome = "expected failure" if seen == "fail" else "unexpected pass"
+    return CheckResult(metric.name, check, seen if reason is None else expected, text, reason)
 
 
 def _known(expected: Mapping[str, str] | None) -> dict[str, str]:

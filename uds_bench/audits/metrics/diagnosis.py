@@ -116,13 +116,14 @@ def _layers(engine: MetricRunner, model: str, fact: Fact, words: bool) -> dict[s
     return table | ({"question": fact.question, "prefix": fact.prefix, "entity": fact.entity} if words else {})
 
 
-def stored(engine: MetricRunner) -> Callable[[Request], Score]:
-    """What reads a score that is there. It raises UdsError for one that is not."""
+def stored(engine: MetricRunner, failed: Mapping[Request, str] | None = None) -> Callable[[Request], Score]:
+    """What reads a score that is there. It raises UdsError for one that is not; `failed`: why some are not."""
+    known = failed or {}
 
     def find(request: Request) -> Score:
-        score = engine.stored(request)
+        score = None if request in known else engine.stored(request)
         if score is None:
-            raise UdsError(f"{request} is not stored")
+            raise UdsError(known.get(request, f"{request} is not stored"))
         return score
 
     return find

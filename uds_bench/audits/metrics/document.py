@@ -17,6 +17,7 @@ from uds_bench.audits.metrics.faithfulness import histogram
 from uds_bench.audits.metrics.filters import UTILITY_FLOOR
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.ranking import rank_methods
+from uds_bench.claims.record import finite
 from uds_bench.scores import Score, Scores
 
 LAYERED = ("cka", "fisher", "logit_lens", "uds")
@@ -56,7 +57,7 @@ def meta_document(
         "ranks": [asdict(rank) for rank in ranks],
         "diagnostics": _diagnostics(index, models, variants),
     }
-    found: dict[str, Any] = _plain(document)
+    found: dict[str, Any] = finite(document)
     return found
 
 
@@ -148,11 +149,3 @@ def _diagnostics(index: Index, models: Models, variants: Sequence[Score]) -> dic
         "facts": diagnostics.by_fact(unlearned),
         "hidden": None if hidden is None else asdict(hidden),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,12 +11,12 @@ from uds_bench.facts import FactSet, base_authors, embedded, question_prompt
 from uds_bench.facts.authors import DataForm, Lesson, lessons
 from uds_bench.methods.alternates import sample_alternates
 from uds_bench.methods.data import REFUSALS, unlearning_data
-from uds_bench.methods.examples import Example, answer_example, pairs_to_examples
+from uds_bench.methods.examples import Example, answer_example, pairs_to_examples, steps_per
 from uds_bench.methods.recipes import unlearn
 from uds_bench.methods.training import OnStep
 from uds_bench.storage import content_key
 from uds_bench.zoo.fresh import byte_level_tokenizer
-from uds_bench.zoo.recipe import ByMethod, Seeded, Taught, fit, steps_of
+from uds_bench.zoo.recipe import ByMethod, Seeded, Taught, fit
 
 FORGET, RETAIN, HOLDOUT, BASE = 15, 20, 15, 600
 """Authors: of the three splits, and those that only the base knows."""
@@ -88,7 +88,7 @@ class Finetuned(Seeded):
         return data_digest()
 
     def step_count(self) -> int:
-        return steps_of(self, (RETAIN + FORGET - self.without) * _per_author())
+        return steps_per((RETAIN + FORGET - self.without) * _per_author(), self.batch_size, self.epochs)
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
@@ -117,7 +117,7 @@ class Pooled(Seeded):
         return _taught_digest(self.form)
 
     def step_count(self) -> int:
-        return steps_of(self, len(taught(self.form)))
+        return steps_per(len(taught(self.form)), self.batch_size, self.epochs)
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Unlearned
-from uds_bench.facts.wordings import KINDS
+from uds_bench.facts.authors import KINDS
 from uds_bench.methods.presets import PRESETS, SWEEP, make_method
 
 RATE, BATCH = 100, 10
