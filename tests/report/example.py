@@ -15,40 +15,15 @@ from uds_bench.claims.record import ClaimRecord, count
 from uds_bench.claims.run_report import SCHEMA, RunReport
 from uds_bench.report import page
 
-KINDS = (
-    "person_name",
-    "profession",
-    "work_title",
-    "award",
-    "location",
-    "influence",
-    "descriptive",
-    "yes_no",
-)
+KINDS = ("person_name", "profession", "work_title", "award", "location", "influence", "descriptive", "yes_no")
 AUTHORS, LAYERS, TAU, BOUND = 15, 4, 0.05, 0.7
-DEPTH = {
-    "npo": 0.97,
-    "grad_diff": 1.02,
-    "npo_weak": 0.16,
-    "simnpo": 0.42,
-    "idk": 0.1,
-    "full2": 0.3,
-    "retain2": 0.97,
-}
+DEPTH = {"npo": 0.97, "grad_diff": 1.02, "npo_weak": 0.16, "simnpo": 0.42, "idk": 0.1, "full2": 0.3, "retain2": 0.97}
 EXPECTED = {
     "npo_weak": "stopped after 8 steps, on purpose",
     "simnpo": "suppresses outputs only",
     "idk": "learns to refuse; the activations keep the answer",
 }
-GENERATES = {
-    "npo": 0.0,
-    "grad_diff": 0.0,
-    "npo_weak": 0.71,
-    "simnpo": 0.02,
-    "idk": 0.0,
-    "full2": 0.95,
-    "retain2": 0.0,
-}
+GENERATES = {"npo": 0.0, "grad_diff": 0.0, "npo_weak": 0.71, "simnpo": 0.02, "idk": 0.0, "full2": 0.95, "retain2": 0.0}
 NO_LAYER = "no knowledge-encoding layer: the retain model does as well"
 
 
@@ -130,12 +105,7 @@ def digest(words: str) -> str:
 def interval(ci: list[float] | None) -> dict[str, Any] | None:
     if ci is None:
         return None
-    return {
-        "low": ci[0],
-        "high": ci[1],
-        "method": "percentile bootstrap over clusters, B=10000, seed 0",
-        "units": 15,
-    }
+    return {"low": ci[0], "high": ci[1], "method": "percentile bootstrap over clusters, B=10000, seed 0", "units": 15}
 
 
 def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict[str, Any]:
@@ -175,11 +145,7 @@ def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict
 def depth_score(name: str, scores: dict[str, dict[str, Any]], controls: list[dict[str, Any]]) -> dict[str, Any]:
     common: dict[str, Any] = {
         "kind": "threshold",
-        "bound": {
-            "relation": ">=",
-            "value": BOUND,
-            "origin": "ours (published pool means .49 / .85)",
-        },
+        "bound": {"relation": ">=", "value": BOUND, "origin": "ours (published pool means .49 / .85)"},
         "statement": "The forgotten facts cannot be recovered from the candidate's activations.",
         "controls": controls,
     }
@@ -309,13 +275,7 @@ def example(broken: bool = True) -> dict[str, Any]:
             "transformers": "5.2",
             "device": "cpu",
         },
-        "summary": {
-            "planned": len(claims),
-            "counts": counted(claims),
-            "problems": [],
-            "notes": [],
-            "ok": not broken,
-        },
+        "summary": {"planned": len(claims), "counts": counted(claims), "problems": [], "notes": [], "ok": not broken},
         "loads": {},
         "claims": claims,
         "scores": [*scores.values(), *map(accuracy, DEPTH)],
