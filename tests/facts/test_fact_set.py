@@ -72,13 +72,6 @@ def written(folder: Path, *rows: dict[str, Any] | str) -> Path:
     return path
 
 
-def test_embedded_authors_round_trip(tmp_path: Path) -> None:
-    facts = embedded(2, 2, 1)
-    write_facts(tmp_path / "facts.jsonl", facts)
-    assert read_facts(tmp_path / "facts.jsonl") == facts
-    assert load_facts(tmp_path / "facts.jsonl").digest == facts.digest
-
-
 word = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
 
 
