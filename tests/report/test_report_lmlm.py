@@ -29,17 +29,6 @@ from uds_bench.figures.lookups import browser
 from uds_bench.figures.stacks import Stack, stacks
 from uds_bench.retrieval.settings import RetrieverSettings
 
-TITLES = [
-    "What survives deletion, by topology",
-    "Which channel the answer comes through",
-    "Answers by state",
-    "Right with retrieval and without",
-    "What the answers after deletion are",
-    "How the database is used",
-    "Leakage, looked for in three ways",
-    "Database by database",
-    "Trace by trace",
-]
 BASE = [
     Triplet("Austria", "Language", "German"),
     Triplet("Germany", "Language", "German"),
@@ -96,23 +85,16 @@ def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
     return dom.panels(lmlm.CHAPTERS[0].judge(found), title)
 
 
-def test_a_leak_and_a_reconstruction_are_told_apart() -> None:
-    perfect, knowing = (lmlm._channels(model["all"]) for model in SECTION["models"])
-    assert (perfect["L"], knowing["L"], knowing["R"]) == (0, 1, 0)
-    assert perfect["R"] == SECTION["models"][0]["all"]["residual"]["value"] > 0
-    drawn = panels(TITLES[1])
+def test_a_leak_and_a_reconstruction_are_drawn_apart() -> None:
+    drawn = panels("Which channel the answer comes through")
     assert [len(page.all("rect", "leak")) for page in drawn[:4]] == [1, 1, 4, 3], "the legend, then every row"
     assert [len(page.all("svg")) for page in drawn] == [1, 1, 1, 1, 0], "by topology and wording, then the table"
-    *_, labels = panels(TITLES[4])
-    counts = SECTION["models"][1]["all"]["labels"]
-    assert counts["parametric"] == 16
-    assert "16 (100.0%)" in lines(labels)[-1]
 
 
 def test_a_p_value_that_underflows_is_not_shown_as_zero() -> None:
     found = copy.deepcopy(SECTION)
     found["models"][0]["all"]["mcnemar"]["p"] = 0.0
-    assert "below 1e-300" in lines(panels(TITLES[3], found)[0])[2]
+    assert "below 1e-300" in lines(panels("Right with retrieval and without", found)[0])[2]
 
 
 @pytest.mark.parametrize(("count", "share"), [(0, 0.0), (9, 0.5), (99, 1.0)])

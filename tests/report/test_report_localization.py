@@ -10,6 +10,7 @@ import pytest
 from dom import Page, lines
 from example import claim, example, render
 from located import section
+from syrupy.assertion import SnapshotAssertion
 from test_report_odd import ATTACK, harmless, places, poisoned
 
 from uds_bench.audits.localization import page as localization
@@ -186,65 +187,17 @@ def test_rows_are_drawn_where_they_lie() -> None:
         assert float(drawn.attributes["width"]) == pytest.approx(X(high) - X(low), abs=0.01)
 
 
-def test_benchmarks_stand_task_by_task_with_their_mean() -> None:
-    (page,) = panels("What benchmarks are still answered")
-    expected = []
-    for name in CANDIDATES:
-        found = SECTION["benchmarks"][name]
-        for task, row in [*found["tasks"].items(), ("mean of tasks", found["mean"])]:
-            expected.append((name, task, row))
-    for line, (name, task, row) in zip(lines(page), expected, strict=True):
-        assert line.startswith(f"{name}{task}change of {name}, {task}: ")
-        told = "".join(shown(row[key]) for key in ("change", "candidate", "injected"))
-        assert line.endswith(f"{told}{spell(row['guesser'])}{row['documents']}")
-    blind = SECTION["benchmarks"]["blind"]
-    assert blind["tasks"]["facts"]["change"]["high"] < -0.2
-    assert blind["mean"]["change"]["value"] == pytest.approx(blind["tasks"]["facts"]["change"]["value"] / 2)
-    assert blind["tasks"]["riddles"]["change"]["value"] == 0
+def test_what_models_say_leak_and_answer(snapshot: SnapshotAssertion) -> None:
+    """What weights come to is of what torch draws: it is held against the section, above."""
+    assert [one.title for one in localization.CHAPTERS[0].judge(SECTION)[5:]] == TITLES[5:]
+    assert dom.told(localization.CHAPTERS[0].judge(SECTION)[5:]) == snapshot
+    floors = [bool(page.all("line", "bound")) for page in panels(TITLES[5])]
+    assert floors == [True, False, False, False, False], "of those who are to be forgotten"
 
 
 def test_without_benchmarks_there_is_no_table_of_them() -> None:
     found = copy.deepcopy(SECTION) | {"benchmarks": {}}
     assert [one.title for one in localization.CHAPTERS[0].judge(found)] == [t for t in TITLES if "benchmarks" not in t]
-
-
-def test_what_is_said_stands_in_one_table_a_part() -> None:
-    found = panels(TITLES[5])
-    for page, part in zip(found, ("forget", "retain", "spared", "unseen", "public"), strict=True):
-        for line, (name, model) in zip(lines(page), SECTION["models"].items(), strict=True):
-            plain, other = (model["outputs"][part][form] for form in ("plain", "paraphrased"))
-            assert line.startswith(name)
-            assert shown(plain["rate"]) in line
-            assert f"{plain['es']:.3f}floor {plain['floor']:.3f}" in line
-            assert other["em"] is None or f"{plain['em']:.3f}{other['em']:.3f}" in line
-            assert line.endswith(spell(plain["prob"]) + spell(other["prob"]))
-    assert [bool(page.all("line", "bound")) for page in found] == [True, False, False, False, False], "the floor"
-    people = SECTION["people"]
-    assert f"knows {people['known']} of {people['forget']} to be forgotten" in figure(TITLES[5]).caption
-    assert f"never injected ({people['unseen']})" in found[3].all("tr")[0].text
-
-
-def test_leaks_stand_beside_the_floor_and_seed_by_seed() -> None:
-    (page,) = panels(TITLES[6])
-    for line, (name, found) in zip(lines(page), SECTION["leaks"].items(), strict=True):
-        assert line.startswith(name)
-        assert "".join(shown(found[key]) for key in ("before", "rate", "floor", "taught")) in line
-        counts = [", ".join(str(len(seed)) for seed in found[key]) for key in ("seeds", "floor_seeds")]
-        assert line.endswith(f"{counts[0]} of {SECTION['people']['known']}{counts[1]} of {SECTION['people']['unseen']}")
-    (drawn,) = panels(TITLES[7])
-    words = drawn.all("svg")[0].attributes["aria-label"]
-    for name, found in SECTION["leaks"].items():
-        for at, seed in enumerate(found["seeds"], 1):
-            assert f"{name}, {at}: {len(seed)} of {SECTION['people']['known']}" in words
-
-
-def test_the_table_of_overlaps_is_square_and_the_same_both_ways() -> None:
-    (page,) = panels(TITLES[8])
-    cells = {line.split("0.")[0].split("1.")[0]: line for line in lines(page)}
-    values = {frozenset((row["first"], row["second"])): row["value"] for row in SECTION["jaccard"]}
-    for name in CANDIDATES:
-        own = "".join("1.000" if other == name else spell(values[frozenset((name, other))]) for other in CANDIDATES)
-        assert cells[name] == name + own
 
 
 def test_a_method_from_which_nobody_leaks_has_no_overlap() -> None:
