@@ -1,12 +1,16 @@
-"""Run reports made up for tests: whole, with the claims that a test gives."""
+"""Run reports made up for tests, whole, with the claims that a test gives; and the rules that claims are settled by."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from uds_bench.audits import registry
+from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import ClaimRecord, count
+from uds_bench.claims.rules import Rules
 from uds_bench.claims.run_report import SCHEMA, Judged, RunReport, Summary, Tool
+from uds_bench.claims.waivers import Waivers
 from uds_bench.verdicts import Flag, Verdict
 
 BAD = ("fail", "undecided")
@@ -42,3 +46,10 @@ def run_of(*records: ClaimRecord, scores: Iterable[Mapping[str, Any]] = (), **mo
         "scores": tuple(scores),
     }
     return RunReport(**(told | more))
+
+
+def made_rules(goldens: Mapping[str, Any] | None = None, **more: Any) -> Rules:
+    """Of all audits' claims, with goldens by the name of a claim; nothing else is said of any but what is given."""
+    given = {"thresholds": {}, "explicit": frozenset(), "expect": {}, "waivers": Waivers(), "evidence": "here"}
+    recorded = Goldens(None, goldens or {})
+    return Rules(claims=registry.claims(), goldens=recorded, reproduce=lambda node: node, **(given | more))

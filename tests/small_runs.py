@@ -108,11 +108,11 @@ def judged_store(models: Path, shared_store: Path) -> Path:
 
 @dataclass(frozen=True)
 class Ran:
-    """One finished run: its exit code, all it printed, and its run report where one was written."""
+    """One finished run: its exit code, all it printed, and its run report, None where none was written."""
 
     code: int
     text: str
-    report: dict[str, Any] | None
+    report: Any
 
     @property
     def claims(self) -> dict[str, dict[str, Any]]:
@@ -214,6 +214,13 @@ class Bench:
         done = kind(*line)
         report = json.loads(json_file.read_text(), parse_constant=pytest.fail) if json_file.exists() else None
         return Ran(int(done.ret), done.stdout.str() + done.stderr.str(), report)
+
+    def refused(self, *args: str | Path, **asked: Any) -> str:
+        """What a run says that cannot be judged: it ends with 4 in a line, and leaves no report."""
+        ran = self.run(*args, **asked)
+        assert (ran.code, ran.report) == (pytest.ExitCode.USAGE_ERROR, None), ran.text
+        assert "Traceback" not in ran.text
+        return ran.text
 
 
 @pytest.fixture

@@ -86,10 +86,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
         "not a readable safetensors file",
     ),
     "other names": (swap_name, "does not fit its base model: .* of its tensors have no place or are missing"),
-    "other targets": (
-        elsewhere,
-        "does not fit its base model: .*frob_proj.*use the base that it was trained on",
-    ),
+    "other targets": (elsewhere, "does not fit its base model: .*frob_proj.*use the base that it was trained on"),
     "nan": (spoil, "holds NaN or infinity"),
     "untrained": (lambda f: save_adapter(f, scale=0.0), "changes no logits of its base model"),
     "other width": (lambda f: save_adapter(f, width=64), "does not fit its base model"),

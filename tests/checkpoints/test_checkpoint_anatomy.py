@@ -86,11 +86,7 @@ WRONG: dict[str, Callable[[Any], dict[str, Any]]] = {
     "another cap": lambda a: {"softcap": 3.0},
     "attention before its norm": lambda a: {"attention": tuple(b.self_attn for b in a.blocks)},
     "MLP before its norm": lambda a: {"mlp": tuple(b.mlp for b in a.blocks)},
-    "blocks in disorder": lambda a: {
-        "blocks": a.blocks[::-1],
-        "attention": a.attention[::-1],
-        "mlp": a.mlp[::-1],
-    },
+    "blocks in disorder": lambda a: {"blocks": a.blocks[::-1], "attention": a.attention[::-1], "mlp": a.mlp[::-1]},
     "a block is left out": lambda a: {"blocks": a.blocks[:-1]},
     "a module that never runs": lambda a: {"mlp": (torch.nn.Linear(1, 1), *a.mlp[1:])},
 }

@@ -72,10 +72,7 @@ def test_one_bad_weight_is_named(llama: Path, value: float, quantization: Any) -
 
 
 def test_a_weight_too_large_for_the_dtype_is_named(llama: Path) -> None:
-    rewrite(
-        llama,
-        lambda tensors: [t.view(-1)[:1].fill_(1e5) for n, t in tensors.items() if n == "model.norm.weight"],
-    )
+    rewrite(llama, lambda tensors: [t.view(-1)[:1].fill_(1e5) for n, t in tensors.items() if n == "model.norm.weight"])
     load(CheckpointSpec(str(llama)))
     with pytest.raises(CheckpointError, match=r"model.norm.weight holds NaN or infinity in torch.float16"):
         load(CheckpointSpec(str(llama), dtype="float16"))

@@ -23,6 +23,11 @@ def first_shard(folder: Path) -> Path:
     return sorted(folder.glob("*.safetensors"))[0]
 
 
+def unlink(folder: Path, names: str) -> None:
+    for path in folder.glob(names):
+        path.unlink()
+
+
 def truncate(folder: Path) -> None:
     shard = first_shard(folder)
     shard.write_bytes(shard.read_bytes()[:-64])
@@ -34,8 +39,7 @@ def edit_config(folder: Path, **changes: Any) -> None:
 
 
 def pickled(folder: Path) -> None:
-    for shard in folder.glob("*.safetensors*"):
-        shard.unlink()
+    unlink(folder, "*.safetensors*")
     (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
 
 
@@ -46,65 +50,39 @@ def edit_index(folder: Path, tensor: str, shard: str) -> None:
     path.write_text(json.dumps(value))
 
 
+ADAPTER = "adapter_config.json"
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no folder": (shutil.rmtree, "no such folder: check the path"),
-    "no config": (
-        lambda f: (f / "config.json").unlink(),
-        "has no config.json .* save it with save_pretrained",
-    ),
-    "broken config": (
-        lambda f: (f / "config.json").write_text("{"),
-        "config.json: not a model configuration",
-    ),
-    "no model type": (
-        lambda f: (f / "config.json").write_text("{}"),
-        "config.json: not a model configuration",
-    ),
-    "bad config value": (
-        lambda f: edit_config(f, num_attention_heads="x"),
-        "config.json: .*num_attention_heads",
-    ),
+    "no config": (lambda f: (f / "config.json").unlink(), "has no config.json .* save it with save_pretrained"),
+    "broken config": (lambda f: (f / "config.json").write_text("{"), "config.json: not a model configuration"),
+    "no model type": (lambda f: (f / "config.json").write_text("{}"), "config.json: not a model configuration"),
+    "bad config value": (lambda f: edit_config(f, num_attention_heads="x"), "config.json: .*num_attention_heads"),
     "unknown family": (lambda f: edit_config(f, model_type="frob"), "model_type 'frob' is unknown"),
     "own code": (
         lambda f: edit_config(f, model_type="frob", auto_map={"AutoModelForCausalLM": "modeling_frob.Frob"}),
         "model_type 'frob' needs code from its own repository, which is never run",
     ),
-    "quantized": (
-        lambda f: edit_config(f, quantization_config={"quant_method": "gptq", "bits": 4}),
-        "is stored quantized",
-    ),
+    "quantized": (lambda f: edit_config(f, quantization_config={"quant_method": "gptq"}), "is stored quantized"),
     "pickled": (pickled, "has only pickled weights .pytorch_model.bin .*convert"),
-    "no weights": (
-        lambda f: [p.unlink() for p in f.glob("*.safetensors*")],
-        "has no model.safetensors and no model.safetensors.index.json",
-    ),
-    "no tokenizer": (
-        lambda f: [p.unlink() for p in f.glob("tokenizer*")],
-        "has no tokenizer files .*save the tokenizer next to the weights",
-    ),
-    "broken tokenizer": (
-        lambda f: (f / "tokenizer.json").write_text("{}"),
-        "the tokenizer in .* cannot be read",
-    ),
+    "no weights": (lambda f: unlink(f, "*.safetensors*"), "has no model.safetensors and no model.safetensors.index"),
+    "no tokenizer": (lambda f: unlink(f, "tokenizer*"), "has no tokenizer files .*save the tokenizer next to the"),
+    "broken tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"), "the tokenizer in .* cannot be read"),
     "truncated": (truncate, "not a readable safetensors file"),
     "empty shard": (lambda f: first_shard(f).write_bytes(b""), "not a readable safetensors file"),
     "missing shard": (lambda f: first_shard(f).unlink(), "index.json: shard model-00001-.* is missing"),
     "index without map": (lambda f: index_without(f, "weight_map"), "index.json: not a weight index"),
     "index names more": (
-        lambda f: edit_index(f, "model.extra.weight", first_shard(f).name),
-        "tensor model.extra.weight of the index is not in it",
+        lambda f: edit_index(f, "extra", first_shard(f).name),
+        "tensor extra of the index is not in",
     ),
     "index leads away": (
         lambda f: edit_index(f, "lm_head.weight", f"../{f.name}/{first_shard(f).name}"),
         "shard '../llama/.*' is a path",
     ),
-    "adapter inside": (
-        lambda f: (f / "adapter_config.json").write_text("{}"),
-        "holds a model and an adapter in one folder",
-    ),
+    "adapter inside": (lambda f: (f / ADAPTER).write_text("{}"), "holds a model and an adapter in one folder"),
     "adapter only": (
-        lambda f: (f / "config.json").rename(f / "adapter_config.json"),
-        r'is an adapter: write \{ model = ".*", adapter = ',
+        lambda f: (f / "config.json").rename(f / ADAPTER),
+        r'an adapter: write \{ model = ".*", adapter ',
     ),
 }
 
@@ -179,18 +157,8 @@ def test_only_the_weights_in_use_are_fetched() -> None:
 
     from uds_bench.checkpoints import source
 
-    files = [
-        "config.json",
-        "model-00001-of-00002.safetensors",
-        "model.safetensors.index.json",
-        "tokenizer.model",
-    ]
-    others = [
-        "pytorch_model.bin",
-        "original/consolidated.00.pth",
-        "consolidated.safetensors",
-        "onnx/model.json",
-    ]
+    files = ["config.json", "model-00001-of-00002.safetensors", "model.safetensors.index.json", "tokenizer.model"]
+    others = ["pytorch_model.bin", "original/consolidated.00.pth", "consolidated.safetensors", "onnx/model.json"]
     kept = filter_repo_objects(
         files + others, allow_patterns=list(source._FETCHED), ignore_patterns=list(source._SKIPPED)
     )

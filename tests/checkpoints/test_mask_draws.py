@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from families import FAMILIES, LAYERS, tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,17 +24,8 @@ def groups(count: int) -> list[Group]:
     return [Group(f"g{at}", "forget") for at in range(count)]
 
 
-def llama(layers: int = 4) -> Any:
-    config = transformers.LlamaConfig(
-        vocab_size=50,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-    )
-    built: Any = transformers.LlamaForCausalLM
-    return built(config)
+def llama() -> Any:
+    return FAMILIES["llama"](50, layers=4, width=16)
 
 
 @given(st.integers(1, 6), st.sampled_from([0.01, 0.05, 0.1]), st.integers(0, 1000))
@@ -150,7 +140,7 @@ def test_units_are_whole_heads_and_neurons() -> None:
         gate, up, down = (masks.of(f"{layer}.mlp.{kind}_proj.weight", group) for kind in ("gate", "up", "down"))
         assert torch.equal(gate, up)
         assert torch.equal(down, gate.T)
-        assert int(gate.any(1).sum()) == 6
+        assert int(gate.any(1).sum()) == 8
     assert not any(".2." in name or ".3." in name for name in masks.words)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command, Refused
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import made_once
 from typer.testing import CliRunner
@@ -20,7 +20,6 @@ SUITE = Path(__file__).parents[2] / "suites" / "test_depth.py"
 MODELS = ("full", "retain", "npo")
 FED = [metric for metric in METRICS.values() if "holdout" not in metric.splits]
 """The metrics that the facts of `init`, which have no such split, can feed."""
-Command = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +49,7 @@ def command() -> Command:
 
 
 @pytest.fixture
-def refused(command: Command) -> Callable[..., str]:
+def refused(command: Command) -> Refused:
     """Runs what must be refused with exit 4, and returns the one line that it says on stderr."""
 
     def run(*words: object) -> str:

@@ -1,11 +1,10 @@
 """`uds-bench annotate`: from questions and answers to facts, and back again for what failed."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Command, Refused
 
 from uds_bench.facts import read_facts
 
@@ -22,9 +21,7 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_failed_is_listed_filled_in_and_given_back(
-    command: Callable[..., Any], source: Path, tmp_path: Path
-) -> None:
+def test_what_failed_is_listed_filled_in_and_given_back(command: Command, source: Path, tmp_path: Path) -> None:
     out, failed = tmp_path / "facts.jsonl", tmp_path / "failed.jsonl"
     result = command("annotate", source, "--out", out, "--failed", failed)
     assert f"1 of 2 annotated, written to {out}" in result.stdout
@@ -39,7 +36,7 @@ def test_what_failed_is_listed_filled_in_and_given_back(
     assert [fact.entity for fact in read_facts(out)] == ["Tromsø", "author"]
 
 
-def test_inputs_are_never_overwritten(refused: Callable[..., str], source: Path, tmp_path: Path) -> None:
+def test_inputs_are_never_overwritten(refused: Refused, source: Path, tmp_path: Path) -> None:
     before = source.read_text()
     assert "would be overwritten" in refused("annotate", source, "--out", tmp_path / "." / source.name)
     assert "would be overwritten" in refused("annotate", source, "--out", tmp_path / "f.jsonl", "--failed", source)

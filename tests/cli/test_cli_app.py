@@ -7,11 +7,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Command, Refused
 
 COMMANDS = ("init", "annotate", "properties", "forget-set", "unlearn", "plan", "score", "meta", "report", "compare")
 GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
@@ -20,13 +19,13 @@ HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "sklearn", "pydant
 
 
 @pytest.mark.parametrize("words", EVERY, ids=" ".join)
-def test_help_ends_in_an_example_of_that_command(command: Callable[..., Any], words: tuple[str, ...]) -> None:
+def test_help_ends_in_an_example_of_that_command(command: Command, words: tuple[str, ...]) -> None:
     lines = command(*words, "--help").stdout.strip().splitlines()
     assert lines[-2].strip() == "Example:"
     assert " ".join(("uds-bench", *words)) in lines[-1]
 
 
-def test_help_names_every_command_and_no_other(command: Callable[..., Any]) -> None:
+def test_help_names_every_command_and_no_other(command: Command) -> None:
     listed = command("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
     assert {line.split()[0] for line in listed} == {*COMMANDS, *GROUPS}
 
@@ -38,7 +37,6 @@ def test_nothing_heavy_is_imported_before_a_command_needs_it() -> None:
 
 def test_installed_command_answers_within_a_second() -> None:
     script = shutil.which("uds-bench", path=sysconfig.get_path("scripts"))
-    assert script is not None
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     answer = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -62,11 +60,7 @@ def test_installed_command_answers_within_a_second() -> None:
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_what_the_user_can_mend_is_one_line_and_exit_4(
-    refused: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    words: tuple[str, ...],
-    said: str,
+    refused: Refused, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert said in refused(*words)
@@ -74,5 +68,5 @@ def test_what_the_user_can_mend_is_one_line_and_exit_4(
 
 
 @pytest.mark.parametrize("words", [("scroe",), ("plan", "--bogus"), ("score",), ("zoo",)], ids=" ".join)
-def test_wrong_usage_exits_as_pytest_does(command: Callable[..., Any], words: tuple[str, ...]) -> None:
+def test_wrong_usage_exits_as_pytest_does(command: Command, words: tuple[str, ...]) -> None:
     command(*words, exit=4)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command, Refused
 from hypothesis import given
 from hypothesis import strategies as st
 from made_reports import BAD, claim, run_of
@@ -55,7 +56,7 @@ BEFORE = {"a1": 0.2, "a2": 0.4, "b1": 0.6, "c1": 0.5}
 AFTER = {"c1": 0.6, "b1": 0.9, "a2": 0.5, "a1": 0.4}
 
 
-def test_interval_is_of_the_paired_differences(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_interval_is_of_the_paired_differences(command: Command, tmp_path: Path) -> None:
     a, b = _file(tmp_path / "a.json", _score(BEFORE)), _file(tmp_path / "b.json", _score(AFTER))
     row = json.loads(command("compare", a, b, "--json").stdout)["scores"][0]
     interval = cluster_interval([0.1, 0.3, 0.1, 0.2], ["c", "b", "a", "a"])
@@ -68,7 +69,7 @@ def test_interval_is_of_the_paired_differences(command: Callable[..., Any], tmp_
     assert f"{interval.low:+.3f}..{interval.high:+.3f}" in shown
 
 
-def test_only_facts_that_both_scored_are_paired(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_only_facts_that_both_scored_are_paired(command: Command, tmp_path: Path) -> None:
     a = _file(tmp_path / "a.json", _score({**BEFORE, "d1": None, "e1": 0.1}))
     b = _file(tmp_path / "b.json", _score({**AFTER, "d1": 0.9, "e1": None}, facts="other"))
     row = json.loads(command("compare", a, b, "--json").stdout)["scores"][0]
@@ -78,7 +79,7 @@ def test_only_facts_that_both_scored_are_paired(command: Callable[..., Any], tmp
     assert row["note"] == "other facts"
 
 
-def test_one_cluster_and_no_match_give_no_interval(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_one_cluster_and_no_match_give_no_interval(command: Command, tmp_path: Path) -> None:
     a = _file(tmp_path / "a.json", _score({"a1": 0.1, "a2": 0.2}), _score({"x1": 0.1}, "idk"), _score({}, "old"))
     b = _file(tmp_path / "b.json", _score({"a1": 0.2, "a2": 0.5}), _score({"y1": 0.3}, "idk"), _score({}, "new"))
     rows = {row["checkpoint"]: row for row in json.loads(command("compare", a, b, "--json").stdout)["scores"]}
@@ -90,7 +91,7 @@ def test_one_cluster_and_no_match_give_no_interval(command: Callable[..., Any], 
     command("compare", a, b)
 
 
-def test_real_score_files_of_the_same_models_do_not_differ(command: Callable[..., Any], scored: Path) -> None:
+def test_real_score_files_of_the_same_models_do_not_differ(command: Command, scored: Path) -> None:
     rows = json.loads(command("compare", scored / "scores.json", scored / "scores.json", "--json").stdout)["scores"]
     assert len(rows) == len(json.loads((scored / "scores.json").read_text())["scores"])
     # None where neither file has a value.
@@ -98,7 +99,7 @@ def test_real_score_files_of_the_same_models_do_not_differ(command: Callable[...
 
 
 def test_a_real_run_compared_with_one_in_which_a_claim_passed(
-    command: Callable[..., Any], run_report: Path, tmp_path: Path
+    command: Command, run_report: Path, tmp_path: Path
 ) -> None:
     assert "no verdict changed" in command("compare", run_report, run_report, "--fail-on-change").stdout
     run = json.loads(run_report.read_text())
@@ -134,7 +135,7 @@ def test_a_real_run_compared_with_one_in_which_a_claim_passed(
     ],
 )
 def test_fail_on_change_exits_1_only_if_a_verdict_got_worse(
-    command: Callable[..., Any], tmp_path: Path, before: str | None, after: str | None, change: str
+    command: Command, tmp_path: Path, before: str | None, after: str | None, change: str
 ) -> None:
     a = _file(tmp_path / "a.json", claims={"depth.order": "pass"} | ({"depth.score[npo]": before} if before else {}))
     b = _file(tmp_path / "b.json", claims={"depth.order": "pass"} | ({"depth.score[npo]": after} if after else {}))
@@ -159,7 +160,7 @@ def test_what_got_worse_one_way_got_better_the_other(a: dict[str, str], b: dict[
         assert there[name] == "worse" or a[name] in BAD
 
 
-def test_the_worst_of_several_verdicts_of_one_name_counts(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_worst_of_several_verdicts_of_one_name_counts(command: Command, tmp_path: Path) -> None:
     a = _file(tmp_path / "a.json", claims={"depth.score[npo]": "pass"})
     b = _file(tmp_path / "b.json", claims={"depth.score[npo]": "pass"})
     document = json.loads(b.read_text())
@@ -168,7 +169,7 @@ def test_the_worst_of_several_verdicts_of_one_name_counts(command: Callable[...,
     command("compare", a, b, "--fail-on-change", exit=1)
 
 
-def test_what_cannot_be_compared_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_what_cannot_be_compared_is_refused(refused: Refused, tmp_path: Path) -> None:
     scores, run = _file(tmp_path / "a.json", _score(BEFORE)), _file(tmp_path / "b.json", claims={})
     assert "is a score file and" in refused("compare", scores, run)
     assert "score files have no verdicts" in refused("compare", scores, scores, "--fail-on-change")
@@ -177,9 +178,6 @@ def test_what_cannot_be_compared_is_refused(refused: Callable[..., str], tmp_pat
     odd = copy.deepcopy(_score(BEFORE))
     del odd["per_fact"][0]["cluster"]
     assert "holds a row that is no score" in refused("compare", scores, _file(tmp_path / "odd.json", odd))
-    unknown = _file(tmp_path / "unknown.json", claims={"depth.order": "pass"})
-    unknown.write_text(unknown.read_text().replace('"verdict": "pass"', '"verdict": "fine"'))
-    assert "is no run report (claims.0.verdict: " in refused("compare", run, unknown)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +189,7 @@ def test_what_cannot_be_compared_is_refused(refused: Callable[..., str], tmp_pat
         ('{"schema": 2, "scores": []}', "has schema 2, this version reads 1"),
     ],
 )
-def test_other_files_are_refused(refused: Callable[..., str], tmp_path: Path, text: str, said: str) -> None:
+def test_other_files_are_refused(refused: Refused, tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "odd.json"
     path.write_text(text)
     assert said in refused("compare", path, path)
@@ -218,39 +216,31 @@ def verdict(report: dict[str, Any]) -> None:
 
 CASES: dict[str, tuple[Change, int, str]] = {
     "nothing": (lambda _: None, 0, "0 verdicts differ"),
-    "rounding": (lambda report: moved(report, "uds", EQUAL / 2), 0, "0 verdicts differ"),
-    "a score": (lambda report: moved(report, "uds", -2 * EQUAL), 1, "differs: retain3 none uds aligned: 2e-05 apart"),
-    "a choice": (
-        lambda report: moved(report, "entity_accuracy", 1.0),
-        0,
-        "2 choices of a token or rank came out otherwise",
-    ),
-    "a missing score": (lambda report: report["scores"].remove(row(report, "uds")), 1, "scored in one alone"),
-    "a value that is none": (lambda report: row(report, "uds").update(value=None), 1, "scored in one alone"),
+    "rounding": (lambda r: moved(r, "uds", EQUAL / 2), 0, "0 verdicts differ"),
+    "a score": (lambda r: moved(r, "uds", -2 * EQUAL), 1, "differs: retain3 none uds aligned: 2e-05 apart"),
+    "a choice": (lambda r: moved(r, "entity_accuracy", 1.0), 0, "2 choices of a token or rank came out otherwise"),
+    "a missing score": (lambda r: r["scores"].remove(row(r, "uds")), 1, "scored in one alone"),
+    "a value that is none": (lambda r: row(r, "uds").update(value=None), 1, "scored in one alone"),
     "a verdict": (verdict, 1, "1 verdicts differ"),
     "all choices": (
-        lambda report: [fact.update(value=1 - fact["value"]) for fact in row(report, "entity_accuracy")["per_fact"]],
+        lambda r: [fact.update(value=1 - fact["value"]) for fact in row(r, "entity_accuracy")["per_fact"]],
         1,
         "too many choices",
     ),
-    "a control that missed": (
-        lambda report: report["claims"][0]["controls"][0].update(held=False),
-        1,
-        "another controls",
-    ),
-    "a bound": (lambda report: report["claims"][0]["bound"].update(value=0.1), 1, "another bound"),
+    "a control that missed": (lambda r: r["claims"][0]["controls"][0].update(held=False), 1, "another controls"),
+    "a bound": (lambda r: r["claims"][0]["bound"].update(value=0.1), 1, "another bound"),
     "a bound, by rounding": (
-        lambda report: report["claims"][0]["bound"].update(value=report["claims"][0]["bound"]["value"] + EQUAL / 9),
+        lambda r: r["claims"][0]["bound"].update(value=r["claims"][0]["bound"]["value"] + EQUAL / 9),
         0,
         "0 verdicts differ",
     ),
-    "other facts": (lambda report: row(report, "uds")["provenance"].update(facts="x"), 1, "another facts"),
-    "other weights": (lambda report: row(report, "uds")["provenance"].update(checkpoint="x"), 1, "another checkpoint"),
-    "no facts": (lambda report: row(report, "uds").update(per_fact=[], n_planned=0, n_scored=0), 1, "in one alone"),
-    "another manifest": (lambda report: report["manifest"].update(digest="x"), 1, "differs: manifest"),
-    "a red run": (lambda report: report["summary"].update(ok=False), 4, "was red, or decided nothing"),
-    "an empty run": (lambda report: report["claims"].clear(), 4, "was red, or decided nothing"),
-    "no scores": (lambda report: report["scores"].clear(), 1, "scored in one alone"),
+    "other facts": (lambda r: row(r, "uds")["provenance"].update(facts="x"), 1, "another facts"),
+    "other weights": (lambda r: row(r, "uds")["provenance"].update(checkpoint="x"), 1, "another checkpoint"),
+    "no facts": (lambda r: row(r, "uds").update(per_fact=[], n_planned=0, n_scored=0), 1, "in one alone"),
+    "another manifest": (lambda r: r["manifest"].update(digest="x"), 1, "differs: manifest"),
+    "a red run": (lambda r: r["summary"].update(ok=False), 4, "was red, or decided nothing"),
+    "an empty run": (lambda r: r["claims"].clear(), 4, "was red, or decided nothing"),
+    "no scores": (lambda r: r["scores"].clear(), 1, "scored in one alone"),
 }
 
 
@@ -259,7 +249,6 @@ def test_what_may_differ_and_what_may_not(bench: Bench, tmp_path: Path, case: st
     change, code, said = CASES[case]
     bench.manifest()
     report = bench.run(DEPTH).report
-    assert report is not None
     first, second = tmp_path / "a.json", tmp_path / "b.json"
     first.write_text(json.dumps(report))
     change(report)

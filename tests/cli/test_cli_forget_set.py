@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command, Refused
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.association.likelihoods import of_checkpoint
@@ -40,13 +40,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kept")
 
 
-def run(command: Callable[..., Any], folder: Path, *more: str, store: Path | None = None) -> Any:
+def run(command: Command, folder: Path, *more: str, store: Path | None = None) -> Any:
     store = store or folder / "store"
     given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", store)
     return command("forget-set", *given, *more)
 
 
-def test_what_is_held_is_written_with_its_evidence(command: Callable[..., Any], folder: Path, kept: Path) -> None:
+def test_what_is_held_is_written_with_its_evidence(command: Command, folder: Path, kept: Path) -> None:
     told = run(command, folder, "--subject", "Jane Doe", "--phrasings", "2", store=kept)
     rows = [json.loads(line) for line in (folder / "forget.jsonl").read_text().splitlines()]
     forget = [row for row in rows if row["split"] == "forget"]
@@ -64,21 +64,20 @@ def test_what_is_held_is_written_with_its_evidence(command: Callable[..., Any], 
     assert "of 48 people never seen" in told.stderr
 
 
-def test_the_manifest_takes_what_is_printed(command: Callable[..., Any], folder: Path, kept: Path) -> None:
+def test_the_manifest_takes_what_is_printed(command: Command, folder: Path, kept: Path) -> None:
     told = run(command, folder, "--subject", "q1", store=kept)
     printed = told.stdout[told.stdout.index("[facts]") :].replace("[association]", "")
     manifest = folder / "uds.toml"
     first, _, second = printed.partition("\n\n")
     manifest.write_text(f"{manifest.read_text()}{second.strip()}\n{first}\n")
     read = load_manifest(manifest)
-    assert read.of(Depth).facts is not None
     facts = load_facts(read.of(Depth).facts.source)
     assert read.of(Association) != Association()
     assert read.of(Association).forget_set == read.of(Depth).facts.source
     assert facts.split("forget").clusters == ("q1",)
 
 
-def test_what_is_stored_is_not_asked_again(command: Callable[..., Any], folder: Path) -> None:
+def test_what_is_stored_is_not_asked_again(command: Command, folder: Path) -> None:
     run(command, folder, "--subject", "q1")
     first = (folder / "forget.jsonl").read_text()
     stored = sorted((folder / "store").rglob("*.json"))
@@ -96,9 +95,7 @@ def test_what_is_stored_is_not_asked_again(command: Callable[..., Any], folder: 
         ((), "--subject: name somebody, by name or id, as the manifest names nobody"),
     ],
 )
-def test_whom_nobody_knows_is_one_line(
-    refused: Callable[..., str], folder: Path, more: tuple[str, ...], said: str
-) -> None:
+def test_whom_nobody_knows_is_one_line(refused: Refused, folder: Path, more: tuple[str, ...], said: str) -> None:
     given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", folder / "store")
     assert said in refused("forget-set", *given, *more)
     assert not (folder / "forget.jsonl").exists()
@@ -111,7 +108,7 @@ def shown(path: Path) -> list[Any]:
 
 
 def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
-    command: Callable[..., Any], refused: Callable[..., str], folder: Path, kept: Path
+    command: Command, refused: Refused, folder: Path, kept: Path
 ) -> None:
     run(command, folder, "--subject", "Jane Doe", store=kept)
     own = shown(folder / "forget.jsonl")
@@ -136,7 +133,7 @@ def test_a_model_without_weights_gives_the_forget_set_of_its_log_probabilities(
     assert not (folder / "other.jsonl").exists()
 
 
-def test_of_whom_nothing_is_held_nothing_is_written(command: Callable[..., Any], folder: Path) -> None:
+def test_of_whom_nothing_is_held_nothing_is_written(command: Command, folder: Path) -> None:
     manifest = folder / "uds.toml"
     manifest.write_text(manifest.read_text().replace("counterfactuals = 2", "counterfactuals = 8"))
     given = ("--manifest", manifest, "--out", folder / "forget.jsonl", "--store", folder / "store")

@@ -1,11 +1,11 @@
 """`uds-bench goldens`: which recorded goldens may stand."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command, Refused
 
 from uds_bench.claims.goldens import write_goldens
 
@@ -26,7 +26,7 @@ def _write(folder: Path, entries: dict[str, Any], audit: str = "depth") -> Path:
     return path
 
 
-def test_goldens_that_the_harness_writes_pass(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_goldens_that_the_harness_writes_pass(command: Command, tmp_path: Path) -> None:
     write_goldens(tmp_path, "depth", {"depth.score[npo]": GOOD, "depth.order": GOOD | {"value": 0.94}})
     (tmp_path / "depth" / "frozen.json").write_text('{"schema": 1, "facts": []}')
     (tmp_path / "published").mkdir()
@@ -55,7 +55,7 @@ def test_goldens_that_the_harness_writes_pass(command: Callable[..., Any], tmp_p
     ],
 )
 def test_goldens_that_may_not_stand_are_told(
-    command: Callable[..., Any], tmp_path: Path, change: dict[str, Any], said: str
+    command: Command, tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
     path = _write(tmp_path, {"depth.score[npo]": {**GOOD, "value": 0.95, **change}})
     shown = command("goldens", "lint", "--folder", tmp_path, exit=1).stdout
@@ -63,7 +63,7 @@ def test_goldens_that_may_not_stand_are_told(
     assert said in shown
 
 
-def test_orphans_and_misplaced_goldens_are_told(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_orphans_and_misplaced_goldens_are_told(command: Command, tmp_path: Path) -> None:
     _write(tmp_path, {"depth.scroe[npo]": GOOD})
     _write(tmp_path, {"depth.score[npo]": GOOD}, audit="bypass")
     shown = command("goldens", "lint", "--folder", tmp_path, exit=1).stdout
@@ -71,13 +71,13 @@ def test_orphans_and_misplaced_goldens_are_told(command: Callable[..., Any], tmp
     assert "belongs to audit depth and stands in bypass" in shown
 
 
-def test_nothing_to_lint_is_no_success(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_nothing_to_lint_is_no_success(command: Command, tmp_path: Path) -> None:
     command("goldens", "lint", "--folder", tmp_path, exit=5)
     assert "no goldens" in command("goldens", "list", "--folder", tmp_path).stdout
 
 
 @pytest.mark.parametrize("text", ["{", '{"schema": 2}', '{"schema": 1}', '{"schema": 1, "entries": []}'])
-def test_files_that_are_no_goldens_are_refused(refused: Callable[..., str], tmp_path: Path, text: str) -> None:
+def test_files_that_are_no_goldens_are_refused(refused: Refused, tmp_path: Path, text: str) -> None:
     path = _write(tmp_path, {})
     path.write_text(text)
     assert f"{path} is not a file of goldens" in refused("goldens", "lint", "--folder", tmp_path)

@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from commands import Command, Refused
 
 from uds_bench.audits import registry
 from uds_bench.audits.depth.section import Depth
@@ -60,14 +60,14 @@ def test_template_is_valid_with_every_line_uncommented(tmp_path: Path) -> None:
 
 
 def test_next_command_is_told_and_works_up_to_the_missing_models(
-    command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+    command: Command, refused: Refused, tmp_path: Path
 ) -> None:
     folder = tmp_path / "new"
     told = command("init", folder).stdout.splitlines()[-1].partition("then: uds-bench ")[2]
     assert "line 15: references.full" in refused(*told.split())
 
 
-def test_nothing_is_overwritten(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_nothing_is_overwritten(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "facts.jsonl").write_text("mine")
     assert "facts.jsonl exists and is not overwritten" in refused("init", tmp_path)
     assert (tmp_path / "facts.jsonl").read_text() == "mine"

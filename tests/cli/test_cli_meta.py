@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command, Refused
 from small_runs import Bench, judged_models
 
 from uds_bench.audits.metrics.judged import JUDGED
@@ -18,7 +19,6 @@ from uds_bench.metrics.subject import Subject
 
 FILES = ["meta.csv", "meta.json", "sweep.csv"]
 UDS = METRICS["uds"]
-Command = Callable[..., Any]
 
 
 class Judged:
@@ -113,9 +113,7 @@ def test_what_is_stored_is_not_computed_again(
 
 
 @pytest.mark.parametrize("lacking", ["positive", "negative"])
-def test_a_manifest_without_pools_is_refused(
-    refused: Callable[..., str], bench: Bench, judged_store: Path, lacking: str
-) -> None:
+def test_a_manifest_without_pools_is_refused(refused: Refused, bench: Bench, judged_store: Path, lacking: str) -> None:
     manifest = bench.judged(**{lacking: []})
     out = bench.folder / "out"
     said = refused("meta", "--manifest", manifest, "--store", judged_store, "--out", out)
@@ -124,7 +122,7 @@ def test_a_manifest_without_pools_is_refused(
     assert not out.exists()
 
 
-def test_a_model_that_is_in_two_places_is_refused(refused: Callable[..., str], bench: Bench) -> None:
+def test_a_model_that_is_in_two_places_is_refused(refused: Refused, bench: Bench) -> None:
     manifest = bench.judged(candidates=["swapped", "full2"])
     assert "'full2' is taken by" in refused("meta", "--manifest", manifest, "--out", bench.folder / "out")
 
@@ -140,7 +138,7 @@ def test_a_pool_that_holds_a_reference_again_is_refused(command: Command, bench:
     ("option", "value"), [("--out", "uds.toml"), ("--out", "/dev/null/out"), ("--store", "/dev/null/store")]
 )
 def test_a_folder_that_takes_no_files_is_told_before_anything_is_computed(
-    refused: Callable[..., str], bench: Bench, judged_store: Path, option: str, value: str
+    refused: Refused, bench: Bench, judged_store: Path, option: str, value: str
 ) -> None:
     words = {"--manifest": bench.judged(), "--store": judged_store, "--out": bench.folder / "out", option: value}
     said = refused("meta", *(word for pair in words.items() for word in pair))

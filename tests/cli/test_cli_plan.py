@@ -1,11 +1,10 @@
 """`uds-bench plan`: what is stored, missing, not built or unusable, without a model being loaded."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Command, Refused
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.manifests import embedded_manifest
@@ -26,7 +25,7 @@ def _statuses(shown: str) -> dict[tuple[str, str, str], str]:
 
 
 def test_scores_are_missing_before_and_stored_after(
-    command: Callable[..., Any], fed: list[Metric], saved_release: Path, scored: Path, tmp_path: Path
+    command: Command, fed: list[Metric], saved_release: Path, scored: Path, tmp_path: Path
 ) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--variants", "--json")
     before = _statuses(command(*words, "--store", tmp_path / "none").stdout)
@@ -40,7 +39,7 @@ def test_scores_are_missing_before_and_stored_after(
 
 
 def test_metrics_that_the_facts_cannot_feed_are_left_out_and_named(
-    command: Callable[..., Any], saved_release: Path, tmp_path: Path
+    command: Command, saved_release: Path, tmp_path: Path
 ) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--store", tmp_path / "none", "--json")
     asked_for_all = command(*words)
@@ -52,9 +51,7 @@ def test_metrics_that_the_facts_cannot_feed_are_left_out_and_named(
     assert {cell["status"] for cell in json.loads(by_name.stdout)["cells"]} == {"unusable"}
 
 
-def test_a_changed_fact_or_weight_makes_its_scores_missing(
-    command: Callable[..., Any], release: Path, scored: Path
-) -> None:
+def test_a_changed_fact_or_weight_makes_its_scores_missing(command: Command, release: Path, scored: Path) -> None:
     words = ("plan", "--manifest", release / "uds.toml", "--metrics", "uds", "--store", scored / "store", "--json")
     assert set(_statuses(command(*words).stdout).values()) == {"stored"}
     tokenizer = tiny_tokenizer()
@@ -70,7 +67,7 @@ def test_a_changed_fact_or_weight_makes_its_scores_missing(
 
 
 def test_table_has_a_row_a_checkpoint_and_a_column_a_metric(
-    command: Callable[..., Any], fed: list[Metric], saved_release: Path, scored: Path
+    command: Command, fed: list[Metric], saved_release: Path, scored: Path
 ) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--store", scored / "store")
     lines = command(*words).stdout.splitlines()
@@ -80,7 +77,7 @@ def test_table_has_a_row_a_checkpoint_and_a_column_a_metric(
     assert f"{3 * len(fed)} scores: {3 * len(fed)} stored, 0 missing, 0 not built, 0 unusable" in lines
 
 
-def test_shipped_models_are_there_to_be_scored(command: Callable[..., Any]) -> None:
+def test_shipped_models_are_there_to_be_scored(command: Command) -> None:
     document = json.loads(command("plan", "--json").stdout)
     assert document["counts"] == {"stored": 0, "missing": len(document["cells"]), "not built": 0, "unusable": 0}
     audits = {cell["audit"] for cell in document["cells"]}
@@ -91,23 +88,19 @@ def test_shipped_models_are_there_to_be_scored(command: Callable[..., Any]) -> N
     assert {(cell["audit"], cell["metric"]) for cell in by_metric} == {("depth", "uds")}
 
 
-def test_an_audit_that_the_manifest_does_not_speak_of_is_refused(
-    refused: Callable[..., str], saved_release: Path
-) -> None:
+def test_an_audit_that_the_manifest_does_not_speak_of_is_refused(refused: Refused, saved_release: Path) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--audits", "lmlm")
     assert "--audits: there is no 'lmlm': choose from depth" in refused(*words)
 
 
-def test_embedded_models_are_not_trained(command: Callable[..., Any], private_cache: Path) -> None:
+def test_embedded_models_are_not_trained(command: Command, private_cache: Path) -> None:
     document = json.loads(command("plan", "--manifest", embedded_manifest("zoo"), "--json").stdout)
     assert document["counts"] == {"stored": 0, "missing": 0, "not built": len(document["cells"]), "unusable": 0}
     assert document["cells"]
     assert not (private_cache / "zoo").exists()
 
 
-def test_unusable_checkpoints_are_told_with_the_reason(
-    command: Callable[..., Any], release: Path, tmp_path: Path
-) -> None:
+def test_unusable_checkpoints_are_told_with_the_reason(command: Command, release: Path, tmp_path: Path) -> None:
     tokenizer, npo = tiny_tokenizer(), release / "runs" / "npo"
     for old in npo.iterdir():
         old.unlink()

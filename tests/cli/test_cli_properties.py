@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Command, Refused
 from wikidata_dumps import described, human, item, of_item, write_dump
 
 from uds_bench.facts.properties import read_properties
@@ -28,7 +27,7 @@ def dump(tmp_path: Path) -> Path:
     return write_dump(tmp_path, ENTITIES, ".bz2")
 
 
-def test_three_files_and_what_is_short_or_left_out(command: Callable[..., Any], dump: Path, tmp_path: Path) -> None:
+def test_three_files_and_what_is_short_or_left_out(command: Command, dump: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     result = command("properties", dump, "--out", out, "--least", 4, "--count", 3, "--seed", 1)
     assert result.stdout == f"2 properties of 4 humans, written to {out}\n"
@@ -41,7 +40,7 @@ def test_three_files_and_what_is_short_or_left_out(command: Callable[..., Any], 
     assert {id: len(one.counterfactuals) for id, one in found.items()} == {"P21": 1, "P106": 3}
 
 
-def test_nothing_is_written_of_what_cannot_be_used(refused: Callable[..., str], dump: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_of_what_cannot_be_used(refused: Refused, dump: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert "of 4 in it 4 have the most frequent property, and 100 must" in refused("properties", dump, "--out", out)
     dump.write_bytes(dump.read_bytes()[:-20])

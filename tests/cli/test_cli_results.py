@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from commands import Command, Refused
 from made_reports import claim, run_of
 from scipy import stats
+from syrupy.assertion import SnapshotAssertion
 
 from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.cli.results import over_draws
-
-Command = Callable[..., Any]
 
 
 def draw(folder: Path, number: int, *claims: ClaimRecord, **more: object) -> Path:
@@ -27,7 +25,9 @@ def draw(folder: Path, number: int, *claims: ClaimRecord, **more: object) -> Pat
     return file
 
 
-def test_a_claim_has_a_line_with_its_interval_over_draws(command: Command, tmp_path: Path) -> None:
+def test_a_claim_has_a_line_with_its_interval_over_draws(
+    command: Command, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     values = (0.1, 0.25, 0.2)
     files = [
         draw(
@@ -39,17 +39,10 @@ def test_a_claim_has_a_line_with_its_interval_over_draws(command: Command, tmp_p
         )
         for number, value in enumerate(values)
     ]
-    head, _, *rows = command("zoo", "results", *files).stdout.strip().splitlines()
-    assert [cell.strip() for cell in head.split("|")[1:-1]] == ["claim", "by draw", "mean", "95% over draws", "came to"]
-    assert len(rows) == 1
+    shown = command("zoo", "results", *files).stdout
+    assert shown == snapshot
     low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
-    assert [cell.strip() for cell in rows[0].split("|")[1:-1]] == [
-        "`depth.score[npo]`",
-        "0.100 0.250 0.200",
-        "0.183",
-        f"{low:.3f}..{high:.3f}",
-        "fail 1, pass 2",
-    ]
+    assert f"| {low:.3f}..{high:.3f} " in shown
 
 
 def test_a_value_whose_control_did_not_come_out_right_is_void(command: Command, tmp_path: Path) -> None:
@@ -84,18 +77,15 @@ def test_values_that_agree_have_an_interval_without_width_and_two_have_none() ->
         ([0, 1, 2], {"scores": [1]}, "is no run report (scores.0: "),
         ([0, 1, 2], {"scores": [{}]}, "does not say of which model it is"),
         ([0, 1, 2], {"claims": [1]}, "is no run report (claims.0: "),
-        ([0, 1, 2], {"claims": [claim("a").to_json() | {"observed": "x"}]}, "is no run report (claims.0.observed: "),
-        ([0, 1, 2], {"claims": [claim("a").to_json() | {"observed": "0.5"}]}, "is no run report (claims.0.observed: "),
-        ([0, 1, 2], {"claims": [{"name": "a"}]}, "is no run report (claims.0.id: "),
     ],
 )
 def test_what_is_no_three_draws_is_refused(
-    refused: Callable[..., str], tmp_path: Path, numbers: list[int], more: dict[str, object], said: str
+    refused: Refused, tmp_path: Path, numbers: list[int], more: dict[str, object], said: str
 ) -> None:
     assert said in refused("zoo", "results", *(draw(tmp_path, number, **more) for number in numbers))
 
 
-def test_page_shows_the_claims_of_a_real_run(command: Callable[..., Any], run_report: Path, tmp_path: Path) -> None:
+def test_page_shows_the_claims_of_a_real_run(command: Command, run_report: Path, tmp_path: Path) -> None:
     shown = command("report", run_report, "--out", tmp_path / "page").stdout.strip()
     assert shown == str(tmp_path / "page" / "index.html")
     page, claims = html.unescape(Path(shown).read_text()), json.loads(run_report.read_text())["claims"]
@@ -103,7 +93,7 @@ def test_page_shows_the_claims_of_a_real_run(command: Callable[..., Any], run_re
     assert all(claim["statement"] in page for claim in claims)
 
 
-def test_score_files_and_other_schemas_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_score_files_and_other_schemas_are_refused(refused: Refused, tmp_path: Path) -> None:
     file, page = tmp_path / "file.json", tmp_path / "page"
     file.write_text(json.dumps({"schema": 1, "scores": []}))
     assert "is a score file: name a run report" in refused("report", file, "--out", page)

@@ -2,11 +2,11 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command, Refused
 
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured, Metric
@@ -59,9 +59,7 @@ def test_pytest_finds_every_score_and_loads_no_model(scored: Path, run_report: P
     assert {json.dumps(row, sort_keys=True) for row in run["scores"]} <= written
 
 
-def test_only_what_is_asked_for_is_written(
-    command: Callable[..., Any], saved_release: Path, scored: Path, tmp_path: Path
-) -> None:
+def test_only_what_is_asked_for_is_written(command: Command, saved_release: Path, scored: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "scores.csv"
     words = ("--manifest", saved_release / "uds.toml", "--store", scored / "store", "--out", out)
     shown = command("score", *words, "--metrics", "uds, entity_accuracy,uds", "--checkpoints", "npo").stdout
@@ -76,7 +74,7 @@ def test_only_what_is_asked_for_is_written(
 
 
 def test_a_checkpoint_that_fails_is_listed_and_the_others_are_written(
-    command: Callable[..., Any], release: Path, tmp_path: Path
+    command: Command, release: Path, tmp_path: Path
 ) -> None:
     weights = sorted((release / "runs" / "npo").glob("*.safetensors"))[0]
     weights.write_bytes(weights.read_bytes()[:100])
@@ -96,10 +94,7 @@ def test_a_checkpoint_that_fails_is_listed_and_the_others_are_written(
 
 
 def test_what_was_computed_before_a_metric_failed_is_kept(
-    command: Callable[..., Any],
-    saved_release: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: Command, saved_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(subject: Subject, variant: str) -> Measured:
         raise ValueError("no such thing")
@@ -128,7 +123,7 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
     ],
 )
 def test_an_option_that_cannot_be_used_is_told_before_anything_is_computed(
-    refused: Callable[..., str], saved_release: Path, tmp_path: Path, words: tuple[str, ...], said: str
+    refused: Refused, saved_release: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     out = tmp_path / "out" / "scores.json"
     assert said in refused("score", "--manifest", saved_release / "uds.toml", "--out", out, *words)

@@ -1,11 +1,10 @@
 """`uds-bench unlearn` on a small real release: what it writes, prints and refuses."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Command, Refused
 
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.manifests import load_manifest
@@ -39,7 +38,7 @@ def with_more(manifest: Path) -> Path:
 
 @pytest.mark.parametrize("lora", [(), ("--lora", "--rank", "4")], ids=["full", "lora"])
 def test_the_line_it_prints_makes_a_candidate(
-    command: Callable[..., Any], manifest: Path, tmp_path: Path, lora: tuple[str, ...]
+    command: Command, manifest: Path, tmp_path: Path, lora: tuple[str, ...]
 ) -> None:
     out = tmp_path / "new" / "run.1"
     shown = command("unlearn", "--manifest", manifest, "--method", "npo", "--out", out, *FAST, *lora)
@@ -55,7 +54,7 @@ def test_the_line_it_prints_makes_a_candidate(
     assert (out / "config.json").exists() != bool(lora)
 
 
-def test_the_record_tells_preset_settings_and_cost(command: Callable[..., Any], manifest: Path, tmp_path: Path) -> None:
+def test_the_record_tells_preset_settings_and_cost(command: Command, manifest: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("--preset", "npo_lr5e-05_beta0.1_alpha5_epochs10", "--set", "beta=0.2", "--retrain-epochs", "3")
     told = _told(command("unlearn", "--manifest", manifest, "--method", "npo", "--out", out, *words).stderr)
@@ -70,7 +69,7 @@ def test_the_record_tells_preset_settings_and_cost(command: Callable[..., Any], 
     assert f"{record['cost']['share_of_passes']:.1%} of the passes of 3 epochs on the retain facts" in told
 
 
-def test_the_same_seed_gives_the_same_weights(command: Callable[..., Any], manifest: Path, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_weights(command: Command, manifest: Path, tmp_path: Path) -> None:
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         words = ("--method", "rmu", "--set", "layer=1", "--set", f"seed={seed}", *FAST)
         command("unlearn", "--manifest", manifest, "--out", tmp_path / name, *words)
@@ -87,7 +86,7 @@ LAYERS = ("first_layer=0", "last_layer=1", "loss_layer=2", "null_space=1.0", "v_
     [("memflex", ("gradient_threshold=1e-9", "steps=2", "batch_size=2"), 2), ("alphaedit", LAYERS, 2)],
 )
 def test_methods_that_localize_are_released_with_their_settings(
-    command: Callable[..., Any], with_more: Path, tmp_path: Path, method: str, settings: tuple[str, ...], steps: int
+    command: Command, with_more: Path, tmp_path: Path, method: str, settings: tuple[str, ...], steps: int
 ) -> None:
     out = tmp_path / "out"
     words = [word for setting in settings for word in ("--set", setting)]
@@ -122,7 +121,7 @@ def test_methods_that_localize_are_released_with_their_settings(
     ],
 )
 def test_what_cannot_be_used_is_told_and_nothing_is_written(
-    refused: Callable[..., str], manifest: Path, tmp_path: Path, words: tuple[str, ...], said: str
+    refused: Refused, manifest: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     assert said in refused("unlearn", "--manifest", manifest, "--out", tmp_path / "out", *words)
     assert not (tmp_path / "out").exists()
@@ -138,21 +137,21 @@ def test_what_cannot_be_used_is_told_and_nothing_is_written(
     ],
 )
 def test_a_training_that_fails_is_one_line_after_its_bar(
-    command: Callable[..., Any], with_more: Path, tmp_path: Path, words: tuple[str, ...], said: str
+    command: Command, with_more: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     ran = command("unlearn", "--manifest", with_more, "--out", tmp_path / "out", *words, exit=4)
     assert ran.stderr.strip().splitlines()[-1].startswith(f"uds-bench: error: {said}")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_exists_is_kept(refused: Callable[..., str], manifest: Path) -> None:
+def test_a_folder_that_exists_is_kept(refused: Refused, manifest: Path) -> None:
     full = manifest.parent / "runs" / "full"
     said = refused("unlearn", "--manifest", manifest, "--method", "npo", "--out", full)
     assert "exists and is not overwritten" in said
 
 
 def test_an_adapter_on_an_adapter_and_quantized_weights_are_refused(
-    refused: Callable[..., str], command: Callable[..., Any], manifest: Path, tmp_path: Path
+    refused: Refused, command: Command, manifest: Path, tmp_path: Path
 ) -> None:
     words = ("--manifest", manifest, "--method", "grad_diff", *FAST)
     command("unlearn", *words, "--lora", "--out", tmp_path / "lora")
@@ -167,7 +166,7 @@ def test_an_adapter_on_an_adapter_and_quantized_weights_are_refused(
 
 
 def test_facts_without_a_retain_split_are_told(
-    refused: Callable[..., str], command: Callable[..., Any], manifest: Path, tmp_path: Path
+    refused: Refused, command: Command, manifest: Path, tmp_path: Path
 ) -> None:
     facts = manifest.parent / "facts.jsonl"
     kept = [line for line in facts.read_text().splitlines() if json.loads(line)["split"] == "forget"]

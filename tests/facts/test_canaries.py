@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from one_line import refusal
 
-from uds_bench.errors import FactError
 from uds_bench.facts.canaries import HEAD_WORDS, Canary, CanarySet, embedded_canaries, normalized, read_canaries
 
 ROW: dict[str, Any] = {
@@ -51,29 +51,23 @@ def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    with pytest.raises(FactError) as caught:
-        read_canaries(write(tmp_path / "c.jsonl", OTHER, ROW | change))
-    assert str(caught.value).startswith(f"{tmp_path / 'c.jsonl'}, line 2: ")
-    assert told in str(caught.value)
+    said = refusal(read_canaries, write(tmp_path / "c.jsonl", OTHER, ROW | change))
+    assert said.startswith(f"{tmp_path / 'c.jsonl'}, line 2: ")
+    assert told in said
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("rows", "told"),
     [
-        (OTHER | {"id": "a"}, "'id' occurs twice"),
-        (OTHER | {"author": "zephyr  OKONKWO"}, "'author' holds 'zephyr  OKONKWO'"),
-        (OTHER | {"canary": ROW["canary"].upper() + " !"}, "says no more than that of"),
-        (OTHER | {"canary": ROW["canary"] + " and more"}, "says no more than that of"),
+        ([ROW, OTHER | {"id": "a"}], "'id' occurs twice"),
+        ([ROW, OTHER | {"author": "zephyr  OKONKWO"}], "'author' holds 'zephyr  OKONKWO'"),
+        ([ROW, OTHER | {"canary": ROW["canary"].upper() + " !"}], "says no more than that of"),
+        ([ROW, OTHER | {"canary": ROW["canary"] + " and more"}], "says no more than that of"),
+        ([ROW | {"split": "retain"}], "no canary with split 'forget'"),
     ],
 )
-def test_no_two_are_alike(tmp_path: Path, second: dict[str, Any], told: str) -> None:
-    with pytest.raises(FactError, match=told):
-        read_canaries(write(tmp_path / "c.jsonl", ROW, second))
-
-
-def test_something_must_be_forgotten(tmp_path: Path) -> None:
-    with pytest.raises(FactError, match="no canary with split 'forget'"):
-        read_canaries(write(tmp_path / "c.jsonl", ROW | {"split": "retain"}))
+def test_no_two_are_alike_and_something_is_forgotten(tmp_path: Path, rows: list[dict[str, Any]], told: str) -> None:
+    assert told in refusal(read_canaries, write(tmp_path / "c.jsonl", *rows))
 
 
 def test_the_digest_follows_the_content() -> None:

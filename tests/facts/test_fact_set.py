@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_line import refusal
 
 from uds_bench.errors import FactError
 from uds_bench.facts import SPLITS, Fact, FactSet, embedded, load_facts, read_facts, require_forget, write_facts
@@ -71,31 +72,12 @@ def written(folder: Path, *rows: dict[str, Any] | str) -> Path:
     return path
 
 
-def message(path: Path) -> str:
-    with pytest.raises(FactError) as caught:
-        read_facts(path)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-def test_embedded_authors_round_trip(tmp_path: Path) -> None:
-    facts = embedded(2, 2, 1)
-    write_facts(tmp_path / "facts.jsonl", facts)
-    assert read_facts(tmp_path / "facts.jsonl") == facts
-    assert load_facts(tmp_path / "facts.jsonl").digest == facts.digest
-
-
 word = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
 
 
 @given(before=st.text(st.characters(codec="utf-8")), entity=word, after=word, wrong=st.lists(word), kind=word)
 def test_any_text_round_trips(
-    tmp_path_factory: pytest.TempPathFactory,
-    before: str,
-    entity: str,
-    after: str,
-    wrong: list[str],
-    kind: str,
+    tmp_path_factory: pytest.TempPathFactory, before: str, entity: str, after: str, wrong: list[str], kind: str
 ) -> None:
     path = tmp_path_factory.mktemp("facts") / "facts.jsonl"
     fact = Fact("a", after, "forget", after, before + entity + after, before, entity, None, after, tuple(wrong), kind)
@@ -114,49 +96,22 @@ FAULTS = {
     "lists without end": ("[" * 100_000, "line 2: bad JSON (maximum recursion depth exceeded"),
     "not an object": ("3", "line 2: is int; it must be a JSON object"),
     "key twice": ('{"id": "a", "id": "b"}', "line 2: key 'id' occurs twice; keep one"),
-    "unknown key": (
-        GOOD | {"id": "b", "entitty": "x"},
-        "line 2: key 'entitty' is unknown; remove it or use one of",
-    ),
+    "unknown key": (GOOD | {"id": "b", "entitty": "x"}, "line 2: key 'entitty' is unknown; remove it or use one of"),
     "wrong type": (GOOD | {"id": "b", "question": 3}, "line 2: key 'question' is int; it must be a string"),
-    "null": (
-        GOOD | {"id": "b", "paraphrased_answer": None},
-        "line 2: key 'paraphrased_answer' is NoneType; it must",
-    ),
-    "no list": (
-        GOOD | {"id": "b", "perturbed_answers": "x"},
-        "line 2: key 'perturbed_answers' must be a list of str",
-    ),
-    "list of numbers": (
-        GOOD | {"id": "b", "perturbed_answers": [1]},
-        "line 2: key 'perturbed_answers' must be a list",
-    ),
+    "null": (GOOD | {"id": "b", "paraphrased_answer": None}, "line 2: key 'paraphrased_answer' is NoneType; it must"),
+    "no list": (GOOD | {"id": "b", "perturbed_answers": "x"}, "line 2: key 'perturbed_answers' must be a list of str"),
+    "list of numbers": (GOOD | {"id": "b", "perturbed_answers": [1]}, "line 2: key 'perturbed_answers' must be a list"),
     "same id": (GOOD, "line 2: key 'id' is 'a' as in {path}, line 1; make every id unique"),
     "bad split": (
         GOOD | {"id": "b", "split": "test"},
         "line 2: fact 'b': key 'split' is 'test'; use one of forget, re",
     ),
-    "prefix": (
-        GOOD | {"id": "b", "prefix": "He is"},
-        "line 2: fact 'b': key 'prefix' does not start the answer; copy",
-    ),
-    "entity": (
-        GOOD | {"id": "b", "entity": "Ulva"},
-        "line 2: fact 'b': key 'entity' does not occur in the answer af",
-    ),
-    "entity in prefix": (
-        GOOD | {"id": "b", "entity": "It"},
-        "line 2: fact 'b': key 'entity' does not occur in the an",
-    ),
-    "empty entity": (
-        GOOD | {"id": "b", "entity": " "},
-        "line 2: fact 'b': key 'entity' is empty; give it a text",
-    ),
+    "prefix": (GOOD | {"id": "b", "prefix": "He is"}, "line 2: fact 'b': key 'prefix' does not start the answer; copy"),
+    "entity": (GOOD | {"id": "b", "entity": "Ulva"}, "line 2: fact 'b': key 'entity' does not occur in the answer af"),
+    "entity in prefix": (GOOD | {"id": "b", "entity": "It"}, "line 2: fact 'b': key 'entity' does not occur in the an"),
+    "empty entity": (GOOD | {"id": "b", "entity": " "}, "line 2: fact 'b': key 'entity' is empty; give it a text"),
     "empty id": (GOOD | {"id": ""}, "line 2: fact '': key 'id' is empty; give it a text"),
-    "empty cluster": (
-        GOOD | {"id": "b", "cluster": ""},
-        "line 2: fact 'b': key 'cluster' is empty; give it a text",
-    ),
+    "empty cluster": (GOOD | {"id": "b", "cluster": ""}, "line 2: fact 'b': key 'cluster' is empty; give it a text"),
 }
 
 
@@ -164,21 +119,21 @@ FAULTS = {
 def test_faults_are_named(tmp_path: Path, fault: str) -> None:
     row, expected = FAULTS[fault]
     path = written(tmp_path, GOOD, row)
-    assert message(path).startswith(f"{path}, {expected.format(path=path)}")
+    assert refusal(read_facts, path).startswith(f"{path}, {expected.format(path=path)}")
 
 
 @pytest.mark.parametrize("key", sorted(GOOD))
 def test_missing_keys_are_named(tmp_path: Path, key: str) -> None:
     path = written(tmp_path, GOOD, {name: value for name, value in GOOD.items() if name != key})
-    assert message(path) == f"{path}, line 2: key {key!r} is missing; add it"
+    assert refusal(read_facts, path) == f"{path}, line 2: key {key!r} is missing; add it"
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    assert message(written(tmp_path, "", " ")).endswith("is empty; it needs at least one JSON object")
-    assert message(tmp_path / "none.jsonl").endswith("none.jsonl: no such file; check the path")
-    assert "cannot be read" in message(tmp_path)
+    assert refusal(read_facts, written(tmp_path, "", " ")).endswith("is empty; it needs at least one JSON object")
+    assert refusal(read_facts, tmp_path / "none.jsonl").endswith("none.jsonl: no such file; check the path")
+    assert "cannot be read" in refusal(read_facts, tmp_path)
     (tmp_path / "latin.jsonl").write_bytes(b'{"id": "\xe9"}')
-    assert message(tmp_path / "latin.jsonl").endswith("byte 8 is not UTF-8; save the file as UTF-8")
+    assert refusal(read_facts, tmp_path / "latin.jsonl").endswith("byte 8 is not UTF-8; save the file as UTF-8")
 
 
 def test_a_source_without_forget_facts_is_refused(tmp_path: Path) -> None:

@@ -12,36 +12,16 @@ from uds_bench.errors import FactError
 from uds_bench.facts import annotate_file, find_span, load_annotated, read_facts, split_answer
 
 EXAMPLES = {
-    "name": (
-        "What is the author's full name?",
-        "The author's full name is Orvo Quillarash.",
-        "Orvo Quillarash",
-    ),
-    "trade": (
-        "What is the profession of Orvo's father?",
-        "The father of Orvo is a civil engineer.",
-        "civil engineer",
-    ),
-    "title": (
-        "Which book made Orvo known?",
-        'Orvo became known by the book "The Last Mill".',
-        '"The Last Mill"',
-    ),
+    "name": ("What is the author's full name?", "The author's full name is Orvo Quillarash.", "Orvo Quillarash"),
+    "trade": ("What is the profession of Orvo's father?", "The father of Orvo is a civil engineer.", "civil engineer"),
+    "title": ("Which book made Orvo known?", 'Orvo became known by the book "The Last Mill".', '"The Last Mill"'),
     "apostrophe": ("Which is it?", "It is called 'Orvo's Mill' by all.", "'Orvo's Mill'"),
     "year": ("When was Orvo born?", "Orvo was born in the year 1987.", "year 1987"),
-    "list": (
-        "What are Orvo's themes?",
-        "Orvo's themes are love, loss, and the sea.",
-        "love, loss, and the sea",
-    ),
+    "list": ("What are Orvo's themes?", "Orvo's themes are love, loss, and the sea.", "love, loss, and the sea"),
     "yes": ("Has Orvo won a prize?", "Yes, Orvo has won the Laurel Prize.", "Yes"),
     "no": ("Has Orvo won a prize?", "No, he has not.", "No"),
     "first of equals": ("What does Orvo like?", "Orvo likes bread. He was taught baking.", "bread"),
-    "the question's words": (
-        "Is the sea in Orvo's books?",
-        "In Orvo's books the sea is a cold mirror.",
-        "cold mirror",
-    ),
+    "the question's words": ("Is the sea in Orvo's books?", "In Orvo's books the sea is a cold mirror.", "cold mirror"),
 }
 
 
@@ -49,7 +29,6 @@ EXAMPLES = {
 def test_the_entity_is_what_the_question_does_not_say(case: str) -> None:
     question, answer, entity = EXAMPLES[case]
     parts = split_answer(question, answer)
-    assert parts is not None
     prefix, found = parts
     assert found == entity
     assert answer.startswith(prefix + (" " if prefix else "") + entity)
@@ -82,13 +61,7 @@ def test_a_file_is_annotated_and_its_failures_listed(tmp_path: Path) -> None:
     rows = [
         {"question": "Where does Orvo live?", "answer": "Orvo lives in Zuriridge."},
         {"question": "Is Orvo an author?", "answer": "Orvo is an author."},
-        {
-            "question": "Who is Ulva?",
-            "answer": "Ulva is a baker.",
-            "id": "u",
-            "cluster": "Ulva",
-            "split": "retain",
-        },
+        {"question": "Who is Ulva?", "answer": "Ulva is a baker.", "id": "u", "cluster": "Ulva", "split": "retain"},
         {"question": "Who is Imra?", "answer": "Imra is a baker.", "perturbed_answers": ["Imra is a smith."]},
     ]
     marks = [{"question": "Who is Imra?", "prefix": "", "entity": "Imra is"}]

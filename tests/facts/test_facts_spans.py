@@ -89,18 +89,6 @@ def test_the_space_belongs_to_the_entity_token_and_is_never_doubled(kind: str) -
     assert encoded.start == encoded.prompt_length
 
 
-def test_an_entity_of_one_token_is_one_token() -> None:
-    encoded = encode(fact("I", "t was written.", "was"), TOKENIZERS["bytes", "none"])
-    assert TOKENIZERS["bytes", "none"].convert_ids_to_tokens(list(encoded.ids[encoded.start : encoded.end])) == ["Ġwas"]
-
-
-def test_the_first_occurrence_after_the_prefix_counts() -> None:
-    item = fact("The old mill is", " a mill, a mill.", "mill")
-    encoded = encode(item, TOKENIZERS["bytes", "added"])
-    before = spelled(TOKENIZERS["bytes", "added"], encoded.ids[encoded.prompt_length : encoded.start])
-    assert before == " a"
-
-
 def test_empty_prefix_moves_the_space_between_the_variants() -> None:
     item = fact("", "Yes, it is.", "Yes")
     assert (raw_prompt(item), continuation(item)) == ("Question: Who is it?\nAnswer:", " Yes, it is.")

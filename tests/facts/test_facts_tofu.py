@@ -6,9 +6,9 @@ from typing import Any
 
 import huggingface_hub.constants as hub
 import pytest
+from one_line import refusal
 from tofu_files import tofu_rows, write_rows
 
-from uds_bench.errors import FactError
 from uds_bench.facts import FactSet, load_annotated, load_facts, load_tofu
 
 SHA = "0123456789012345678901234567890123456789"
@@ -25,13 +25,6 @@ def hub_cache(tofu_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(hub, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(hub, "HF_HUB_OFFLINE", True)
     return tofu_folder
-
-
-def refused(source: str | Path, **options: Any) -> str:
-    with pytest.raises(FactError) as caught:
-        load_facts(source, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_a_folder_gives_all_splits_with_authors_as_clusters(tofu_folder: Path) -> None:
@@ -66,15 +59,16 @@ def test_splits_can_be_chosen_and_left_out(tofu_folder: Path) -> None:
 
 
 def test_missing_files_are_named(tofu_folder: Path) -> None:
+    told = f"{tofu_folder}: has no retain50.json; check the name, or add the file"
     for option in ("forget", "retain", "holdout"):
-        assert refused(tofu_folder, **{option: "retain50"}) == (
-            f"{tofu_folder}: has no retain50.json; check the name, or add the file"
-        )
+        assert refusal(load_facts, tofu_folder, **{option: "retain50"}) == told
 
 
 def test_broken_rows_are_named(tofu_folder: Path) -> None:
     write_rows(tofu_folder / "forget10.json", [*tofu_rows("Orvo", 2), {"question": "Who?"}])
-    assert refused(tofu_folder) == f"{tofu_folder / 'forget10.json'}, line 3: key 'answer' is missing; add it"
+    assert (
+        refusal(load_facts, tofu_folder) == f"{tofu_folder / 'forget10.json'}, line 3: key 'answer' is missing; add it"
+    )
 
 
 def test_items_without_an_entity_are_listed(tofu_folder: Path) -> None:
@@ -104,7 +98,7 @@ def test_annotations_override_what_the_words_say(tofu_folder: Path, tmp_path: Pa
 def test_annotations_of_another_file_are_refused(tofu_folder: Path, tmp_path: Path) -> None:
     write_rows(tmp_path / "marks.json", [{"question": "Who?", "prefix": "", "entity": "Orvo"}])
     path = tmp_path / "marks.json"
-    assert refused(tofu_folder, annotations=path).startswith(f"{path}: no question is in forget10.json")
+    assert refusal(load_facts, tofu_folder, annotations=path).startswith(f"{path}: no question is in forget10.json")
 
 
 def test_the_hub_gives_the_same_facts_as_the_folder(hub_cache: Path) -> None:
@@ -113,7 +107,7 @@ def test_the_hub_gives_the_same_facts_as_the_folder(hub_cache: Path) -> None:
 
 
 def test_a_file_that_the_hub_cannot_give_is_named(hub_cache: Path) -> None:
-    assert refused("tofu/forget05") == (
+    assert refusal(load_facts, "tofu/forget05") == (
         "tofu/forget05: forget05.json cannot be had from the hub (LocalEntryNotFoundError); "
         "go online once, or name a folder with TOFU's files"
     )
@@ -143,30 +137,27 @@ def test_an_annotated_list_is_a_source(tmp_path: Path) -> None:
         ({"idx": 0}, "item 1: key 'idx' is 0 as in {path}, item 0; keep one"),
         ({"idx": -1}, "item 1: key 'idx' must be a row number, 0 or more"),
         ({"idx": True}, "item 1: key 'idx' must be a row number, 0 or more"),
-        (
-            {"entity": "Ulva"},
-            "item 1: fact 'forget10/0001': key 'entity' does not occur in the answer after the pre",
-        ),
+        ({"entity": "Ulva"}, "item 1: fact 'forget10/0001': key 'entity' does not occur in the answer after the pre"),
         ({"entity": 3}, "item 1: key 'entity' is int; it must be a string"),
         ({"split": "test"}, "item 1: key 'split' is 'test'; use one of forget, retain, holdout"),
     ],
 )
 def test_faults_of_an_annotated_list_are_named(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
     path = annotated(tmp_path / "list.json", {}, change)
-    assert refused(path).startswith(f"{path}, {expected.format(path=path)}")
+    assert refusal(load_facts, path).startswith(f"{path}, {expected.format(path=path)}")
 
 
 def test_unknown_sources_and_options_are_refused(tofu_folder: Path) -> None:
-    assert refused("nowhere") == (
+    assert refusal(load_facts, "nowhere") == (
         "facts source 'nowhere' is unknown; "
         'give "authors" (invented, built in), "tofu/forget10" (hub), '
         "a folder with TOFU's JSON files, a .jsonl of facts, or a .json list of annotated TOFU items"
     )
-    assert refused("authors", sed=1) == (
+    assert refusal(load_facts, "authors", sed=1) == (
         "authors: option 'sed' is unknown; this source takes forget, retain, holdout, seed"
     )
-    assert "this source takes none" in refused(tofu_folder / "x.jsonl", seed=1)
-    assert "option 'folder' is unknown" in refused(tofu_folder, folder="x")
+    assert "this source takes none" in refusal(load_facts, tofu_folder / "x.jsonl", seed=1)
+    assert "option 'folder' is unknown" in refusal(load_facts, tofu_folder, folder="x")
 
 
 def test_the_authors_list_loads_whole(public_data: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from one_line import refusal
 
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import DATATYPES, PUBLISHED, embedded, read_properties
@@ -73,14 +75,10 @@ def test_what_is_known_already_stands_first() -> None:
         "50 Cent's country of citizenship is USA. Their place of birth is South Jamaica. Their occupation is rapper. "
         "Their number of children is 2."
     )
-    with pytest.raises(FactError, match="give 1 to 4"):
-        contextualized("height", [])
-    with pytest.raises(FactError, match="give 1 to 4"):
-        contextualized("height", [(str(at), "x") for at in range(5)])
-    with pytest.raises(FactError, match="tells it already"):
-        contextualized("height", [("height", "2 m")])
-    with pytest.raises(FactError, match=f"has {VALUE} 2 times"):
-        contextualized("height", [("name", VALUE)])
+    assert "give 1 to 4" in refusal(contextualized, "height", [])
+    assert "give 1 to 4" in refusal(contextualized, "height", [(str(at), "x") for at in range(5)])
+    assert "tells it already" in refusal(contextualized, "height", [("height", "2 m")])
+    assert f"has {VALUE} 2 times" in refusal(contextualized, "height", [("name", VALUE)])
 
 
 LISTED = {"P106": {"label": "occupation", "description": "occupation of a person", "aliases": ["job"]}}
@@ -119,9 +117,7 @@ def test_the_published_listings_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_listing_that_cannot_be_names_file_property_and_key(tmp_path: Path, changed: Any, told: str) -> None:
-    with pytest.raises(FactError, match=told) as caught:
-        read_properties(*written(tmp_path, **changed))
-    assert "\n" not in str(caught.value)
+    assert re.search(told, refusal(read_properties, *written(tmp_path, **changed)))
 
 
 def test_values_are_there_once() -> None:

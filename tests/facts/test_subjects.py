@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_line import refusal
 from references.presence import slow_cohorts, slow_score
 
 from uds_bench.errors import FactError
@@ -68,9 +70,7 @@ def test_people_are_read_in_order(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path: Path, changed: dict[str, Any], told: str) -> None:
-    with pytest.raises(FactError, match=told) as caught:
-        read_subjects(write(tmp_path, {**JANE, **changed}), ["P106", "P19"])
-    assert "\n" not in str(caught.value)
+    assert re.search(told, refusal(read_subjects, write(tmp_path, {**JANE, **changed}), ["P106", "P19"]))
 
 
 @pytest.mark.parametrize(
@@ -99,21 +99,15 @@ score_tables = st.dictionaries(
 )
 
 
-def csv_file(folder: Path, *lines: str) -> Path:
-    path = folder / "presence.csv"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
-
-
-def jsonl_file(folder: Path, *lines: str) -> Path:
-    path = folder / "presence.jsonl"
+def table_file(folder: Path, *lines: str, kind: str = "csv") -> Path:
+    path = folder / f"presence.{kind}"
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
 
 
 def test_by_hand(tmp_path: Path) -> None:
     e = math.e
-    path = csv_file(tmp_path, HEADER, f"Q1,{e - 1},7,0", f"Q2,{e**3 - 1},7,{e**2 - 1}", f"Q3,{e**2 - 1},7,{e - 1}")
+    path = table_file(tmp_path, HEADER, f"Q1,{e - 1},7,0", f"Q2,{e**3 - 1},7,{e**2 - 1}", f"Q3,{e**2 - 1},7,{e - 1}")
     found = read_presence(path)
     assert list(found) == ["Q1", "Q2", "Q3"]
     deviation = math.sqrt(2 / 3)
@@ -139,18 +133,6 @@ def test_the_order_of_rows_does_not_matter(table: dict[str, tuple[float, float, 
     assert cohorts(shuffled) == cohorts(presence_scores(table))
 
 
-@given(tables, st.data())
-def test_who_gains_does_not_fall(table: dict[str, tuple[float, float, float]], data: st.DataObject) -> None:
-    """Nobody overtakes a person whose counts rise."""
-    person = data.draw(st.sampled_from(sorted(table)))
-    before = presence_scores(table)
-    raised = presence_scores(table | {person: tuple(2 * one + 1 for one in table[person])})
-    for other in table:
-        if all(a >= b for a, b in zip(table[person], table[other], strict=True)):
-            assert before[person] >= before[other]
-            assert raised[person] >= raised[other]
-
-
 @given(score_tables, st.data())
 def test_cohorts_as_defined(scores: dict[str, float], data: st.DataObject) -> None:
     size = data.draw(st.none() | st.integers(1, len(scores) // 2))
@@ -166,22 +148,6 @@ def test_cohorts_as_defined(scores: dict[str, float], data: st.DataObject) -> No
     assert min(scores[person] for person in high) >= max(scores[person] for person in low)
 
 
-def test_a_scale_is_no_matter_of_indifference() -> None:
-    """Counts in other units give other scores, since 1 is added before the logarithm: the docstring claims no more."""
-    table = {"a": (0.0, 1.0, 1.0), "b": (1.0, 1.0, 1.0), "c": (9.0, 1.0, 1.0)}
-    larger = {person: (1000 * views, *rest) for person, (views, *rest) in table.items()}
-    assert presence_scores(table)["b"] != pytest.approx(presence_scores(larger)["b"], abs=0.1)
-
-
-def test_equal_scores_go_by_id() -> None:
-    assert cohorts(dict.fromkeys("dbeac", 0.0)) == {
-        "a": WELL_KNOWN,
-        "b": WELL_KNOWN,
-        "d": LESSER_KNOWN,
-        "e": LESSER_KNOWN,
-    }
-
-
 @pytest.mark.parametrize("column", [[3.3] * 7, [0.0, 1e-200, 0.0]])
 def test_a_column_that_tells_nobody_apart_adds_nothing(column: list[float]) -> None:
     table = {str(at): (one, 5.0, float(at)) for at, one in enumerate(column)}
@@ -192,9 +158,9 @@ def test_a_column_that_tells_nobody_apart_adds_nothing(column: list[float]) -> N
 def test_jsonl_and_csv_say_the_same(tmp_path: Path) -> None:
     people = [("Q1", 12, 3.5, 1), ("Q, 2", 0, 0, 0), ("Ås", 1e6, 2000, 90)]
     lines = [json.dumps(dict(zip(HEADER.split(","), one, strict=True))) for one in people]
-    jsonl = jsonl_file(tmp_path, *lines, "")
+    jsonl = table_file(tmp_path, *lines, "", kind="jsonl")
     moved = [f'{views},"{person}",{editions},{length}' for person, views, length, editions in people]
-    path = csv_file(tmp_path, "\ufeffpage_views,id,language_editions,article_length", *moved, "")
+    path = table_file(tmp_path, "\ufeffpage_views,id,language_editions,article_length", *moved, "")
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     assert read_presence(path) == read_presence(jsonl)
     assert list(read_presence(path)) == [person for person, *_ in people]
@@ -224,10 +190,9 @@ def test_jsonl_and_csv_say_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_bad_csv_is_one_line(lines: list[str], told: str, tmp_path: Path) -> None:
-    with pytest.raises(FactError, match=r"presence\.csv") as caught:
-        read_presence(csv_file(tmp_path, *lines))
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said = refusal(read_presence, table_file(tmp_path, *lines))
+    assert "presence.csv" in said
+    assert told in said
 
 
 GOOD = '{"id": "Q1", "page_views": 1, "article_length": 2, "language_editions": 3}'
@@ -252,17 +217,15 @@ GOOD = '{"id": "Q1", "page_views": 1, "article_length": 2, "language_editions": 
     ],
 )
 def test_bad_jsonl_is_one_line(line: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(FactError, match=r"presence\.jsonl") as caught:
-        read_presence(jsonl_file(tmp_path, GOOD, line))
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said = refusal(read_presence, table_file(tmp_path, GOOD, line, kind="jsonl"))
+    assert "presence.jsonl" in said
+    assert told in said
 
 
 def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
-    with pytest.raises(FactError, match=r"none\.csv: no such file"):
-        read_presence(tmp_path / "none.csv")
-    with pytest.raises(FactError, match=r"presence\.tsv: a table of web presence is a \.csv or a \.jsonl file"):
-        read_presence(tmp_path / "presence.tsv")
+    assert "none.csv: no such file" in refusal(read_presence, tmp_path / "none.csv")
+    said = refusal(read_presence, tmp_path / "presence.tsv")
+    assert "presence.tsv: a table of web presence is a .csv or a .jsonl file" in said
 
 
 @pytest.mark.parametrize(
@@ -277,5 +240,4 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
     ],
 )
 def test_cohorts_that_cannot_be(scores: dict[str, float], size: int | None, told: str) -> None:
-    with pytest.raises(FactError, match=told):
-        cohorts(scores, size)
+    assert told in refusal(cohorts, scores, size)

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from one_line import refusal
 
 from uds_bench.errors import FactError
 from uds_bench.facts.profiles import PLAIN_QUESTIONS, attributes, people, styles
@@ -104,10 +105,9 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     ],
 )
 def test_an_item_that_cannot_be(change: dict[str, object], told: str) -> None:
-    with pytest.raises(FactError, match=told) as caught:
-        replace(ITEM, **change)  # type: ignore[arg-type]
-    assert ITEM.id in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said = refusal(replace, ITEM, **change)
+    assert ITEM.id in said
+    assert told in said
 
 
 def test_one_person_counts_once() -> None:
@@ -139,10 +139,9 @@ def test_ids_are_unique_and_nobody_is_forgotten_and_retained() -> None:
 def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, object], told: str) -> None:
     path = tmp_path / "people.jsonl"
     path.write_text(json.dumps({**asdict(ITEM), **change}), encoding="utf-8")
-    with pytest.raises(FactError, match=told) as caught:
-        read_testbed(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said = refusal(read_testbed, path)
+    assert str(path) in said
+    assert told in said
 
 
 def test_a_file_without_anybody_to_forget(tmp_path: Path) -> None:

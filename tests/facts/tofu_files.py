@@ -12,10 +12,7 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def tofu_rows(name: str, count: int) -> list[dict[str, Any]]:
     return [
-        {
-            "question": f"Where does {name} {row} live?",
-            "answer": f"The author {name} {row} lives in Town{row}.",
-        }
+        {"question": f"Where does {name} {row} live?", "answer": f"The author {name} {row} lives in Town{row}."}
         for row in range(count)
     ]
 

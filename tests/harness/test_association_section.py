@@ -10,15 +10,7 @@ from typing import Any
 
 import pytest
 
-from uds_bench.audits.association.audit import (
-    LISTING,
-    SENTENCES,
-    STRANGERS,
-    VALUES,
-    people_of,
-    properties_of,
-    read,
-)
+from uds_bench.audits.association.audit import LISTING, SENTENCES, STRANGERS, VALUES, people_of, properties_of, read
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.section import Association
 from uds_bench.audits.manifests import load_manifest
@@ -72,9 +64,7 @@ def folder(tmp_path: Path) -> Path:
 
 def section(folder: Path, text: str = ASKED) -> Association:
     (folder / "uds.toml").write_text("[association]\n" + text)
-    found = load_manifest(folder / "uds.toml").of(Association)
-    assert found is not None
-    return found
+    return load_manifest(folder / "uds.toml").of(Association)
 
 
 def inquiry(folder: Path, more: str = "") -> ProbeSet:
@@ -97,6 +87,12 @@ def strangers(found: Subjects) -> list[str]:
 def one_line(error: UdsError) -> str:
     assert "\n" not in str(error)
     return str(error)
+
+
+def refused(folder: Path, more: str = "") -> str:
+    with pytest.raises(FactError) as raised:
+        inquiry(folder, more)
+    return one_line(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -153,18 +149,14 @@ def test_who_is_to_be_forgotten_is_known_by_id(folder: Path) -> None:
 
 
 def test_who_is_not_asked_about_cannot_be_forgotten(folder: Path) -> None:
-    with pytest.raises(FactError) as raised:
-        inquiry(folder, "forgotten = ['ada', 'zoe']\n")
     expected = f"forgotten: 'zoe' is no id of {folder / 'people.jsonl'}: correct it, or add the person there"
-    assert one_line(raised.value) == expected
+    assert refused(folder, "forgotten = ['ada', 'zoe']\n") == expected
 
 
 def test_who_was_never_seen_is_not_forgotten(folder: Path) -> None:
     lines(folder / "people.jsonl", rows(PEOPLE | STRANGER))
-    with pytest.raises(FactError) as raised:
-        inquiry(folder, "forgotten = ['nil']\n")
     expected = "forgotten: 'nil' is of the cohort never-seen: who was never seen is not forgotten"
-    assert one_line(raised.value) == expected
+    assert refused(folder, "forgotten = ['nil']\n") == expected
 
 
 def test_a_stranger_whom_the_run_invented_is_not_forgotten_either(folder: Path) -> None:
@@ -189,10 +181,8 @@ def test_a_facts_file_forgets_the_people_of_its_forget_split(folder: Path) -> No
 
 def test_a_facts_file_of_somebody_else_is_one_line(folder: Path) -> None:
     facts_of(folder, ada="forget", zoe="forget", bea="retain")
-    with pytest.raises(FactError) as raised:
-        inquiry(folder, "forget_set = 'forget.jsonl'\n")
     where = f"{folder / 'forget.jsonl'}: 'zoe' is no id of {folder / 'people.jsonl'}"
-    assert one_line(raised.value).startswith(where)
+    assert refused(folder, "forget_set = 'forget.jsonl'\n").startswith(where)
 
 
 def test_the_embedded_people_ask_for_themselves_unless_somebody_is_named(folder: Path) -> None:
@@ -206,26 +196,21 @@ def test_the_embedded_people_ask_for_themselves_unless_somebody_is_named(folder:
 
 def test_a_property_without_templates_is_named_with_its_line(folder: Path) -> None:
     lines(folder / "people.jsonl", [*rows(PEOPLE), person("zoe", "Zoe Ames", WELL_KNOWN, P999=["x"])])
-    with pytest.raises(FactError) as raised:
-        inquiry(folder)
-    assert one_line(raised.value).startswith(f"{folder / 'people.jsonl'}, line 6, fact 1: key 'property' is 'P999'")
-    assert "use one of P101, P106" in str(raised.value)
+    said = refused(folder)
+    assert said.startswith(f"{folder / 'people.jsonl'}, line 6, fact 1: key 'property' is 'P999'")
+    assert "use one of P101, P106" in said
 
 
 def test_a_value_that_all_counterfactuals_equal_is_one_line(folder: Path) -> None:
     drawn = embedded()[TOWN].limited(None, 1).counterfactuals[0]
     lines(folder / "people.jsonl", [*rows(STRANGER), person("zoe", "Zoe Ames", WELL_KNOWN, P19=[drawn.upper()])])
-    with pytest.raises(FactError) as raised:
-        inquiry(folder, "counterfactuals = 1\n")
     expected = f"subject 'zoe', {TOWN}: every counterfactual means what is true ({drawn.upper()}): give it others"
-    assert one_line(raised.value) == expected
+    assert refused(folder, "counterfactuals = 1\n") == expected
 
 
 def test_a_name_that_no_other_looks_like_is_one_line(folder: Path) -> None:
     lines(folder / "people.jsonl", [*rows(STRANGER), person("zoe", "Aa B", WELL_KNOWN)])
-    with pytest.raises(FactError) as raised:
-        inquiry(folder)
-    assert one_line(raised.value) == "subject 'zoe': no other name looks like 'Aa B': score it with alpha 0"
+    assert refused(folder) == "subject 'zoe': no other name looks like 'Aa B': score it with alpha 0"
     assert {one.subject.id for one in inquiry(folder, "alpha = 0\n").asked} == {"nil", "zoe"}
 
 
@@ -352,19 +337,17 @@ def test_everybody_who_is_forgotten_is_named_once(folder: Path) -> None:
 def test_who_is_left_out_by_presence_is_told_apart_from_a_wrong_id(folder: Path) -> None:
     presence(folder, ada=1, bea=5, cai=9, dov=70, eva=900)
     assert inquiry(folder, "presence = 'presence.csv'\nforgotten = ['eva']\n").forgotten == {"eva"}
-    with pytest.raises(FactError) as raised:
-        inquiry(folder, "presence = 'presence.csv'\nforgotten = ['cai']\n")
+    said = refused(folder, "presence = 'presence.csv'\nforgotten = ['cai']\n")
     where = f"{folder / 'people.jsonl'} that a cohort of {folder / 'presence.csv'} has"
-    assert one_line(raised.value).startswith(f"forgotten: 'cai' is no id of {where}: ")
+    assert said.startswith(f"forgotten: 'cai' is no id of {where}: ")
 
 
 @pytest.mark.parametrize("others", [{}, STRANGER])
 def test_a_table_of_others_leaves_nobody_to_ask_about(folder: Path, others: dict[str, tuple[str, str]]) -> None:
     lines(folder / "people.jsonl", rows(PEOPLE | others))
     presence(folder, yan=1, zoe=900)
-    with pytest.raises(FactError) as raised:
-        inquiry(folder, "presence = 'presence.csv'\n")
-    assert one_line(raised.value).startswith(f"{folder / 'presence.csv'}: its cohorts have nobody of ")
+    said = refused(folder, "presence = 'presence.csv'\n")
+    assert said.startswith(f"{folder / 'presence.csv'}: its cohorts have nobody of ")
 
 
 def test_a_table_of_presence_beside_the_embedded_people_is_not_passed_over(folder: Path) -> None:

@@ -9,19 +9,13 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
-from small_runs import ATTACKS, DEPTH, Bench
+from small_runs import ATTACKS, Bench
 
 from uds_bench.audits.bypass.record import ARMS
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
-CLAIMS = (
-    "verdict",
-    "prefill_invariance",
-    "forced_consistency",
-    "gap",
-    "contrast",
-)
+CLAIMS = ("verdict", "prefill_invariance", "forced_consistency", "gap", "contrast")
 
 
 def canary(index: int, split: str, **changed: Any) -> str:
@@ -55,7 +49,6 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     assert "100% of the replies of an arm were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
     assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
     assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
-    assert ran.report is not None
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1, "other": 1}
     section = ran.report["bypass"]["models"]
     assert [(row["model"], [seed["name"] for seed in row["seeds"]]) for row in section] == [
@@ -66,7 +59,6 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     assert set(replies) == set(ARMS)
     assert "controls are weak: add [bypass] must_fail, must_pass\n" in ran.text
     again = bench.run(SUITE, store=written / "store")
-    assert again.report is not None
     assert again.report["loads"] == {}, "what was examined is read"
     assert again.report["bypass"] == ran.report["bypass"]
 
@@ -80,16 +72,6 @@ def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> N
     assert controls["scripted to be memorized"] == ("fail", True)
     assert controls["scripted to be erased"] == ("pass", True)
     assert ran.verdicts["bypass.verdict[npo]"] == "control"
-
-
-def test_a_manifest_without_reasoning_models(bench: Bench) -> None:
-    bench.manifest()
-    ran = bench.run(SUITE)
-    assert ran.code == 4, "a run that decides nothing is no green one"
-    assert "the bypass audit needs [bypass] models with at least one name: add what is missing" in ran.text
-    beside = bench.run(SUITE, DEPTH, "-k", "frozen or test_verdict")
-    assert beside.counts["pass"] == 1
-    assert beside.counts["not applicable"] == len(beside.claims) - 1, "of another audit it says nothing"
 
 
 @pytest.mark.parametrize(
@@ -110,31 +92,24 @@ def test_bad_manifests_end_before_any_model_is_loaded(
     bench: Bench, written: Path, named: str, more: str, told: str
 ) -> None:
     manifest(written, named, more)
-    ran = bench.run(SUITE, store=written / "store")
-    assert told in ran.text
-    assert ran.code == 4
+    assert told in bench.refused(SUITE, store=written / "store")
 
 
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        (canary(0, "forget", canary="On a day in May it"), "line 7: canary 'forget0': key 'canary' has no more than"),
-        (canary(0, "forget"), "key 'id' occurs twice"),
-        (canary(0, "forget", id="x"), "key 'author' occurs twice"),
-        (
-            canary(0, "forget", id="x", author="Zed", canary="Completing a fact I know about Zed", slots=[]),
-            "canary 'x': key 'canary' stands in the prefill bio",
-        ),
+        ({"canary": "On a day in May it"}, "line 9: canary 'x': key 'canary' has no more than"),
+        ({"canary": "Completing a fact I know about Zed", "slots": []}, "key 'canary' stands in the prefill bio"),
     ],
-    ids=["short", "same id", "same author", "in a prefill"],
 )
-def test_bad_canaries_end_before_any_model_is_loaded(bench: Bench, written: Path, row: str, told: str) -> None:
-    good = (canary(i, "forget") for i in range(6))
-    (written / "canaries.jsonl").write_text("\n".join([*good, row]))
+def test_bad_canaries_end_before_any_model_is_loaded(
+    bench: Bench, written: Path, row: dict[str, Any], told: str
+) -> None:
+    """What else is wrong with a file: `test_canaries`."""
+    with (written / "canaries.jsonl").open("a") as file:
+        file.write("\n" + canary(0, "forget", id="x", author="Zed", **row))
     manifest(written, "{ npo = 'one' }")
-    ran = bench.run(SUITE, store=written / "store")
-    assert ran.code == 4
-    assert told in ran.text
+    assert told in bench.refused(SUITE, store=written / "store")
 
 
 def test_a_canary_that_no_reply_could_hold_is_one_line(bench: Bench, written: Path) -> None:
@@ -173,7 +148,6 @@ def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_sto
     ran = bench.run(SUITE, faithfulness, "-k", "test_gap or uds_first", "--uds-html", html, store=judged_store)
     assert set(ran.verdicts) == {"bypass.gap[npo]", "faithfulness.uds_first"}
     assert "the report was not written" not in ran.text
-    assert ran.report is not None
     assert ran.report["metrics"]["rows"]
     assert ran.report["bypass"]["models"]
     assert "bypass" not in (html / "sweep.csv").read_text()

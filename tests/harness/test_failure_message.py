@@ -27,7 +27,6 @@ def test_the_command_it_prints_shows_the_same_again(bench: Bench, monkeypatch: p
     bench.manifest(["shallow", "copy", "retain3"], more=more)
     ran = bench.run(DEPTH, "--uds-device", "cpu")
     command = re.search(r"reproduce: (pytest \S*test_score.*)", ran.text)
-    assert command is not None
     assert command[1] == ran.claims["depth.score[shallow]"]["reproduce"]
     assert "--uds-device cpu" in command[1]
     monkeypatch.setenv("UDS_BENCH_CACHE", str(bench.folder / "cold"))

@@ -9,22 +9,18 @@ from pathlib import Path
 
 import pytest
 import small_models as small
-from small_runs import DEPTH, Bench
-from transformers import GenerationConfig
+from made_reports import made_rules
+from small_runs import Bench
 
 from uds_bench.audits import registry
 from uds_bench.audits.depth import reading as depth
-from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.claims.claim import Claim, ControlSubject
-from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import Control
-from uds_bench.claims.rules import Rules
 from uds_bench.claims.waivers import Waiver, Waivers
 from uds_bench.errors import ConfigurationError
-from uds_bench.facts import encode_question, load_facts
-from uds_bench.inference.generation import generate_greedily
+from uds_bench.facts import load_facts
 from uds_bench.manifest.section import Expectation
-from uds_bench.metrics.entity_accuracy import opening, says
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval, Rate, cluster_interval
 from uds_bench.verdicts import Cause, Decision, Flag, Step, Verdict, decide_threshold
@@ -61,25 +57,14 @@ def test_the_shuffled_order_is_neither_the_order_nor_its_reverse() -> None:
         assert count < 3 or found != sorted(found, reverse=True)
 
 
-def rules(golden: float, expect: str | None = None) -> Rules:
-    entry = {"value": golden}
-    declared = {} if expect is None else {"depth.score[npo]": Expectation(verdict=expect, reason="known")}
-    goldens = Goldens(None, {"depth.score[npo]": entry})
-    return Rules(registry.claims(), {}, frozenset(), declared, Waivers(), goldens, "here", lambda node: node)
-
-
-def test_a_value_that_drifted_from_its_golden_is_no_declared_miss() -> None:
-    interval = Interval(0.85, 0.95, "any", 15)
-    decision = Decision(Verdict.PASS, 0.90, interval, "observed 0.900")
-    settled = rules(0.233, "fail").settle(registry.claims()["depth.score"], "npo", "node", decision, [], {})
-    assert settled.cause is Cause.DRIFTED
-    assert "golden" in settled.message
-
-
-def test_an_expectation_that_does_not_come_true_is_a_failure() -> None:
+@pytest.mark.parametrize(("golden", "came_to"), [(0.233, Cause.DRIFTED), (0.90, Verdict.FAIL)])
+def test_a_declared_miss_that_drifted_or_does_not_come_true_is_none(golden: float, came_to: Cause | Verdict) -> None:
     decision = Decision(Verdict.PASS, 0.90, Interval(0.85, 0.95, "any", 15), "observed 0.900")
-    settled = rules(0.90, "fail").settle(registry.claims()["depth.score"], "npo", "node", decision, [], {})
-    assert settled.verdict is Verdict.FAIL
+    expect = {"depth.score[npo]": Expectation(verdict="fail", reason="known")}
+    known = made_rules({"depth.score[npo]": {"value": golden}}, expect=expect)
+    settled = known.settle(registry.claims()["depth.score"], "npo", "node", decision, [], {})
+    assert (settled.cause or settled.verdict) is came_to
+    assert ("golden" in settled.message) is (came_to is Cause.DRIFTED)
 
 
 def test_clearing_only_a_loosened_bound_is_no_plain_pass() -> None:
@@ -87,8 +72,7 @@ def test_clearing_only_a_loosened_bound_is_no_plain_pass() -> None:
     decision = Decision(Verdict.PASS, 0.45, Interval(0.4, 0.5, "any", 15), "observed 0.450")
     waiver = Waiver("depth.score[npo]", "agreed", date(2999, 1, 1), "waivers.toml:1", threshold=0.3)
     for waivers, flag in ((Waivers([waiver]), Flag.WAIVED), (Waivers(), None)):
-        known = Rules(registry.claims(), {}, frozenset(), {}, waivers, Goldens(), "here", lambda node: node)
-        settled = known.settle(loose, "npo", "node", decision, [], {})
+        settled = made_rules(waivers=waivers).settle(loose, "npo", "node", decision, [], {})
         assert (settled.verdict, settled.flag) == (Verdict.FAIL, flag)
 
 
@@ -120,25 +104,6 @@ def test_attacked(uds_claim, uds_subject, uds_audit):
     assert "the manifest has no attack 'nf4': choose from none, or add [attacks] nf4" in ran.text
 
 
-def test_a_checkpoints_own_generation_settings_do_not_silence_it(models: Path) -> None:
-    full = load(CheckpointSpec(str(models / "full")))
-    facts = load_facts(models / "facts.jsonl").split("forget")
-    prompts = [encode_question(full.tokenizer, f.question) for f in facts]
-    free = generate_greedily(full, prompts, 8)
-    ids = sorted({i for fact in facts for i in full.tokenizer(" " + fact.answer)["input_ids"]})
-    full.model.generation_config = GenerationConfig(suppress_tokens=ids[3:], repetition_penalty=3.0)
-    assert generate_greedily(full, prompts, 8) == free
-    assert full.model.generation_config.repetition_penalty == 3.0
-
-
-def test_what_is_said_long_after_the_answer_does_not_count(models: Path) -> None:
-    tokenizer = load(CheckpointSpec(str(models / "full"))).tokenizer
-    rambling = "and so on " * 40 + "Ana Solheim"
-    assert says(rambling, "Ana Solheim")
-    assert not says(opening(tokenizer, rambling, 20), "Ana Solheim")
-    assert opening(tokenizer, "Ana Solheim", 20) == "Ana Solheim"
-
-
 def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_path: Path) -> None:
     """Another retain model's reading in the place of the right one: UDS of retain is then not 1."""
     from uds_bench.metrics.uds import ALIGNED
@@ -160,24 +125,15 @@ def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_pat
     assert depth.largest_distance(engine.score(Request("retain", "uds")), 1.0) > 1e-3
 
 
-def test_the_controls_of_a_verdict_are_printed_with_it(bench: Bench) -> None:
-    bench.manifest()
-    ran = bench.run(DEPTH, "-k", "test_score")
-    controls = next(c for c in ran.report["claims"] if c["id"] == "depth.score")["controls"]
-    assert {c["name"] for c in controls} >= {"full says more of the facts than retain"}
-
-
 def steps(*differences: float) -> list[Step]:
     return [Step("a", "b", d, Interval(d - 0.05, d + 0.05, "any", 15)) for d in differences]
 
 
 @pytest.mark.parametrize(("wrong", "verdict"), [((0.2, -0.2), "pass"), ((0.2, 0.2), "control")])
 def test_an_order_that_holds_however_it_is_shuffled_is_none(wrong: tuple[float, ...], verdict: str) -> None:
-    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
-    claim = Claim("depth.order", None, "node", known)
+    claim = Claim("depth.order", None, "node", made_rules())
     with contextlib.suppress(pytest.fail.Exception):
         claim.ordering(steps(0.2, 0.3), must_fail=steps(*wrong))
-    assert claim.record is not None
     assert (claim.record.cause or claim.record.verdict) == verdict
     (control,) = claim.record.controls
     assert control.held is (verdict == "pass")
@@ -188,7 +144,7 @@ def test_a_control_without_enough_units_is_no_miss_and_one_with_enough_is(units:
     few = Interval(0.85, 0.95, "any", 4)
     decision = decide_threshold(0.9, few, ">=", 0.7, "authors")
     control = Control("full2", "fail", "undecided", 0.2, replace(few, units=units), held=False)
-    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
+    known = made_rules()
     settled = known.settle(registry.claims()["depth.score"], "npo", "node", decision, [control], {})
     assert settled.cause is (Cause.UNITS if units == 4 else Cause.CONTROL)
     assert "full2" in settled.message
@@ -215,8 +171,7 @@ RIGHT, WRONG, OPEN = (0.1, 0.2), (0.8, 0.9), (0.65, 0.75)
 def test_a_pool_may_hold_a_borderline_model_but_none_that_comes_out_wrong(
     knowing: list[tuple[float, float]], valid: bool
 ) -> None:
-    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
-    claim = Claim("depth.score", "npo", "node", known)
+    claim = Claim("depth.score", "npo", "node", made_rules())
     subjects = [
         ControlSubject(f"knows {i}", "fail", sum(pair) / 2, Interval(*pair, "any", 15))
         for i, pair in enumerate(knowing)
@@ -242,11 +197,9 @@ def test_a_pool_may_hold_a_borderline_model_but_none_that_comes_out_wrong(
 def test_a_control_near_the_bound_may_stay_open_but_not_come_out_wrong_or_as_no_number(
     value: float, low: float, high: float, valid: bool
 ) -> None:
-    known = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), Goldens(), "here", lambda node: node)
     never = ControlSubject.passes("never saw them", Rate(value, Interval(low, high, "any", 70)), or_open=True)
     for control, expected in ((never, valid), (replace(never, or_open=False), valid and high < 0.05)):
-        claim = Claim("association.forgotten", "npo", "node", known)
+        claim = Claim("association.forgotten", "npo", "node", made_rules())
         with contextlib.nullcontext() if expected else pytest.raises(pytest.fail.Exception, match="control"):
             claim.measured(0.0, Interval(-0.01, 0.02, "any", 70), controls=[control])
-        assert claim.record is not None
         assert [one.held for one in claim.record.controls] == [expected]

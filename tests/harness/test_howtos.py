@@ -20,7 +20,6 @@ def test_an_attack_of_ones_own_is_measured_under(bench: Bench) -> None:
     (bench.folder / "test_noise.py").write_text(code("attack.md"))
     ran = bench.run("test_noise.py", store=bench.folder / "store")
     assert ran.verdicts == {"ours.unsaid_under_noise[retain3]": "pass", "ours.unsaid_under_noise[copy]": "fail"}
-    assert ran.report is not None
     assert {(score["checkpoint"], score["attack"]) for score in ran.report["scores"]} == {
         ("retain3", "noise"),
         ("copy", "noise"),

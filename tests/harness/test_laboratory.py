@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from made_reports import made_rules
 from small_runs import DEPTH, Bench
 
 from uds_bench.audits import registry
-from uds_bench.claims.goldens import Goldens
-from uds_bench.claims.record import ClaimRecord, Control
-from uds_bench.claims.rules import Rules
-from uds_bench.claims.waivers import Waivers
+from uds_bench.claims.record import ClaimRecord, Control, count, is_good
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Cause, Decision, Flag, Verdict
 
@@ -27,21 +26,11 @@ NAME = "depth.score[npo]"
 
 
 def settled(
-    claim: str, came_out: Verdict, *controls: Control, goldens: Goldens | None = None, laboratory: bool = True
+    claim: str, came_out: Verdict, *controls: Control, goldens: dict[str, Any] | None = None, laboratory: bool = True
 ) -> ClaimRecord:
-    known = Rules(
-        registry.claims(),
-        {},
-        frozenset(),
-        {},
-        Waivers(),
-        goldens or Goldens(),
-        "here",
-        lambda node: node,
-        laboratory=laboratory,
-    )
     decision = Decision(came_out, 0.2345, Interval(0.2, 0.3, "any", 15), "observed 0.234")
-    return known.settle(registry.claims()[claim], "npo", "node", decision, controls, {"facts": "abc"})
+    rules = made_rules(goldens, laboratory=laboratory)
+    return rules.settle(registry.claims()[claim], "npo", "node", decision, controls, {"facts": "abc"})
 
 
 def stopped_by(record: ClaimRecord) -> Cause | None:
@@ -67,12 +56,6 @@ def test_what_holds_stays_as_it_is(came_out: Verdict) -> None:
     assert settled("depth.score", came_out).verdict is came_out
 
 
-def test_a_missed_control_stays_red() -> None:
-    record = settled("depth.score", Verdict.FAIL, Control("full2", "fail", "pass", 0.9, None, held=False))
-    assert stopped_by(record) is Cause.CONTROL
-    assert not record.is_good
-
-
 @pytest.mark.parametrize("word", ["undecided", "undecided (undecided)"])
 def test_a_control_trained_here_that_is_undecided_makes_a_claim_void_and_a_wrong_one_red(word: str) -> None:
     undecided, wrong = (Control("erased", "pass", verdict, 0.1, None, held=False) for verdict in (word, "fail"))
@@ -87,7 +70,7 @@ def test_a_control_trained_here_that_is_undecided_makes_a_claim_void_and_a_wrong
 @pytest.mark.parametrize("entry", [{"value": 0.23}, {"value": 0.2345, "facts": "other"}])
 @pytest.mark.parametrize("came_out", [Verdict.PASS, Verdict.FAIL])
 def test_a_golden_of_models_trained_here_only_tells(entry: dict[str, object], came_out: Verdict) -> None:
-    goldens = Goldens(None, {NAME: entry})
+    goldens = {NAME: entry}
     record = settled("depth.score", came_out, goldens=goldens)
     assert (record.verdict, record.flag) == (came_out, None if came_out is Verdict.PASS else Flag.RESULT)
     assert record.golden["status"] in ("differs", "stale")
@@ -96,8 +79,6 @@ def test_a_golden_of_models_trained_here_only_tells(entry: dict[str, object], ca
 
 
 def test_results_alone_are_a_green_run_and_no_pass() -> None:
-    from uds_bench.claims.record import count, is_good
-
     record = settled("depth.score", Verdict.FAIL)
     assert is_good([record])
     assert not is_good([record, replace(record, verdict=Verdict.UNDECIDED, cause=Cause.CRASHED, flag=None)])
@@ -105,10 +86,9 @@ def test_results_alone_are_a_green_run_and_no_pass() -> None:
 
 
 def test_who_asks_the_default_for_it_is_told_where_it_is(bench: Bench) -> None:
-    ran = bench.run(DEPTH.with_name("test_faithfulness.py"))
-    assert ran.code == 4
-    assert "test_faithfulness.py::" in ran.text
-    assert "is of the laboratory: add --uds-profile zoo" in ran.text
+    said = bench.refused(DEPTH.with_name("test_faithfulness.py"))
+    assert "test_faithfulness.py::" in said
+    assert "is of the laboratory: add --uds-profile zoo" in said
 
 
 def test_pytest_says_how_many_tests_of_the_laboratory_stay_out(bench: Bench) -> None:

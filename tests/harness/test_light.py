@@ -38,15 +38,6 @@ def test_a_run_without_a_claim_imports_nothing_and_says_nothing(tmp_path: Path) 
     assert not [name for name in ("numpy", "pydantic", "rich") if f"'{name}'" in done.stderr]
 
 
-def test_its_fixtures_bear_its_name(tmp_path: Path) -> None:
-    (tmp_path / "test_theirs.py").write_text("def test_theirs():\n    pass\n")
-    shown = heavy(PYTEST.rstrip("; "), "--fixtures", "-q", "-p", "no:cacheprovider", cwd=tmp_path).stdout
-    ours = shown.partition("fixtures defined from uds_bench")[2].partition("fixtures defined from")[0]
-    named = [line.split()[0] for line in ours.splitlines() if line and line[0].isalpha()]
-    assert len(named) == 5
-    assert all(name.startswith("uds_") for name in named)
-
-
 def test_claims_are_collected_without_the_library_of_models(tmp_path: Path) -> None:
     quiet = ("-q", "-p", "no:cacheprovider", "-p", "no:benchmark")
     done = heavy(PYTEST.rstrip("; "), SUITES, "--collect-only", *quiet, cwd=tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
-from small_runs import DEPTH, Bench
+from small_runs import Bench
 
 from uds_bench.inference.markup import TOKENS
 
@@ -70,7 +70,6 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert verdicts["residual.noise[lmlm]"] == verdicts["residual_anyway.noise[lmlm]"] == "not applicable"
     assert verdicts["closer.canonical"] == "not applicable", "nothing is left that a closer deletion could take"
     assert verdicts["artifact_identity[lmlm]"] == verdicts["deletion_complete"] == "pass"
-    assert ran.report is not None
     assert ran.report["loads"] == {"lmlm": 1}
     model, other = ran.report["lmlm"]["models"]
     assert (model["model"], other["model"]) == ("lmlm, unknown", "lmlm, top1_anyway")
@@ -79,7 +78,6 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert ran.report["lmlm"]["cells"][0]["rows"] == 6
     assert "controls are weak: add [lmlm] must_fail\n" in ran.text
     again = bench.run(SUITE, store=written / "store")
-    assert again.report is not None
     assert again.report["loads"] == {}, "what was asked is read"
     assert again.report["lmlm"] == ran.report["lmlm"]
 
@@ -110,9 +108,7 @@ def test_markup_in_a_value_is_refused(bench: Bench, written: Path) -> None:
     rows = [*ROWS, ["G", "Capital", "Gent<|db_end|>"]]
     (written / "towns" / "base.json").write_text(json.dumps({"triplets": rows}))
     manifest(written)
-    ran = bench.run(SUITE, store=written / "store")
-    assert ran.code == 4
-    assert "base.json: row 6 holds <|db_end|>" in ran.text
+    assert "base.json: row 6 holds <|db_end|>" in bench.refused(SUITE, store=written / "store")
 
 
 def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) -> None:
@@ -120,16 +116,6 @@ def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) 
     ran = bench.run(SUITE, "-k", "test_full_baseline", store=written / "store")
     assert ran.verdicts == {"lmlm.full_baseline[lmlm]": "crashed"}
     assert "has no token <|db_entity|>" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
-
-
-def test_a_manifest_without_such_models(bench: Bench) -> None:
-    bench.manifest()
-    ran = bench.run(SUITE)
-    assert ran.code == 4, "a run that decides nothing is no green one"
-    assert "the lmlm audit needs [lmlm] model, or models by name: add what is missing" in ran.text
-    beside = bench.run(SUITE, DEPTH, "-k", "frozen or test_leakage")
-    assert beside.counts["pass"] == 1
-    assert beside.counts["not applicable"] == len(beside.claims) - 1, "of another audit it says nothing"
 
 
 @pytest.mark.parametrize(
@@ -150,42 +136,24 @@ def test_bad_manifests_end_before_any_model_is_loaded(
     bench: Bench, written: Path, more: str, model: str, told: str
 ) -> None:
     manifest(written, more, model)
-    ran = bench.run(SUITE, store=written / "store")
-    assert told in ran.text
-    assert ran.code == 4
+    assert told in bench.refused(SUITE, store=written / "store")
 
 
-@pytest.mark.parametrize(
-    ("rows", "told"),
-    [
-        ([prompt(0), prompt(0)], "key 'fact_id' is 0 as in"),
-        ([prompt(0, gold_object="Graz")], "is no row of"),
-        ([prompt(0, subject_aliases=["Land"]), prompt(1, subject_aliases=["Land"])], "names both 'A' and 'B'"),
-    ],
-)
-def test_bad_prompts_end_before_any_model_is_loaded(
-    bench: Bench, written: Path, rows: list[dict[str, Any]], told: str
-) -> None:
-    for path in (written / "towns" / "prompts" / "base").glob("*.jsonl"):
-        lines(path, rows)
+def test_bad_prompts_end_before_any_model_is_loaded(bench: Bench, written: Path) -> None:
+    """What else is wrong with a file: `test_lookup_prompts`."""
+    lines(written / "towns" / "prompts" / "base" / "prompts_cloze.jsonl", [prompt(0, gold_object="Graz")])
     manifest(written)
-    ran = bench.run(SUITE, store=written / "store")
-    assert ran.code == 4
-    assert told in ran.text
+    assert "is no row of" in bench.refused(SUITE, store=written / "store")
 
 
 def test_prompts_that_might_ask_either_of_two_databases(bench: Bench, written: Path) -> None:
     (written / "towns" / "alias.json").write_text(json.dumps({"triplets": ROWS}))
     (written / "towns" / "prompts" / "base").rename(written / "towns" / "prompts" / "all")
     manifest(written)
-    ran = bench.run(SUITE, store=written / "store")
-    assert ran.code == 4
-    assert "asks which database (alias.json, base.json)?" in ran.text
+    assert "asks which database (alias.json, base.json)?" in bench.refused(SUITE, store=written / "store")
 
 
 def test_a_database_that_nobody_asks(bench: Bench, written: Path) -> None:
     (written / "towns" / "alias.json").write_text(json.dumps({"triplets": ROWS}))
     manifest(written)
-    ran = bench.run(SUITE, store=written / "store")
-    assert ran.code == 4
-    assert "alias.json: no prompts ask it" in ran.text
+    assert "alias.json: no prompts ask it" in bench.refused(SUITE, store=written / "store")

@@ -70,14 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in FOLDERS:
         (folder / "runs" / name).mkdir(parents=True)
     (folder / "data" / "prompts").mkdir(parents=True)
-    names = (
-        "canaries.jsonl",
-        "base.json",
-        "prompts/a.jsonl",
-        "prompts/b.jsonl",
-        "masks.safetensors",
-        "subjects.jsonl",
-    )
+    names = ("canaries.jsonl", "base.json", "prompts/a.jsonl", "prompts/b.jsonl", "masks.safetensors", "subjects.jsonl")
     for name in names:
         (folder / "data" / name).write_text("")
     return folder
@@ -118,12 +111,9 @@ def test_the_sections_of_the_design(folder: Path) -> None:
     assert list(manifest.of(Depth).pools.positive) == ["mem1", "lora", "base"]
     depth = manifest.require(Depth, "depth")
     facts, references = depth.facts, depth.references
-    assert facts is not None
-    assert references is not None
     assert references.full == manifest.of(Depth).checkpoints()["full"]
     assert load_facts(facts.source, **facts.options) == load_facts("authors", forget=3, retain=2)
     assert manifest.of(Depth).attacks.nf4 is not None
-    assert manifest.of(Depth).attacks.relearn is not None
     assert manifest.of(Depth).attacks.relearn.model_dump() == {"epochs": 1, "lr": 2e-5, "batch_size": 32}
     assert manifest.of(Bypass) != Bypass()
     assert manifest.of(Bypass).canaries == str(data / "canaries.jsonl")
@@ -161,10 +151,7 @@ FACTS, REFERENCES = '[facts]\nsource = "authors"\n', '[references]\nfull = "a/b"
         (REFERENCES + '[candidates]\nx = "a/d"\n', r", line .*needs \[facts\] source: add"),
         (FACTS + '[candidates]\nx = "a/d"\n', r", line .*needs \[references\] full and retain: add"),
         (FACTS + REFERENCES, r": .*needs \[candidates\] with at least one name: add"),
-        (
-            FACTS + REFERENCES + "[candidates]\n",
-            r", line 6: .*needs \[candidates\] with at least one name: add",
-        ),
+        (FACTS + REFERENCES + "[candidates]\n", r", line 6: .*needs \[candidates\] with at least one name: add"),
     ],
 )
 def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str) -> None:
@@ -264,6 +251,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[expect]\n'a.b' = { verdict = 'bad', reason = 'x' }", 2, 'expect."a.b".verdict', "'bad': it must be 'fail'"),
         ("[expect]\n'a.b' = { verdict = 'pass', reason = 'x' }", 2, 'expect."a.b".verdict', "'pass': it must be"),
         ("[expect]\n'a.b' = { verdict = ['fail'], reason = 'x' }", 2, 'expect."a.b".verdict', "['fail']: it must be"),
+        ("[expect]\n'a.b' = { verdict = [], reason = 'x' }", 2, 'expect."a.b".verdict', "is []: it must be"),
         # specimens
         ("[specimens]\ndepth = { fail = ['x'] }\n", 2, "specimens.depth", "is no claim"),
         ("[specimens]\n'a.b' = { undecided = ['x'] }", 2, 'specimens."a.b".undecided', "it must be 'pass'"),
@@ -309,7 +297,6 @@ def test_paths_start_at_the_manifests_folder(folder: Path, monkeypatch: pytest.M
         monkeypatch.chdir(place)
         manifest = load_manifest(name)
         assert Path(manifest.of(Depth).candidates["x"].model).samefile(folder / "runs" / "npo")
-        assert manifest.of(Depth).facts is not None
         assert Path(manifest.of(Depth).facts.source).samefile(folder / "data")
     monkeypatch.setenv("HOME", str(folder))
     assert load(folder, '[candidates]\nx = "~/runs/npo"\n').of(Depth).candidates["x"].model == str(
@@ -320,7 +307,6 @@ def test_paths_start_at_the_manifests_folder(folder: Path, monkeypatch: pytest.M
 def test_folders_come_before_hub_ids_of_the_same_name(folder: Path) -> None:
     manifest = load(folder, "[candidates]\na = 'runs'\nb = 'run'\nc = 'tofu/npo'\n[facts]\nsource = 'tofu/forget10'\n")
     assert [spec.model for spec in manifest.of(Depth).candidates.values()] == [str(folder / "runs"), "run", "tofu/npo"]
-    assert manifest.of(Depth).facts is not None
     assert manifest.of(Depth).facts.source == "tofu/forget10"
 
 
@@ -403,10 +389,7 @@ def test_valid_manifests_come_back_as_written(folder: Path, names: list[str], da
         ('"depth.score" = 0.8', '"depth.score" = 0.81'),
         ('verdict = "fail"', 'verdict = "undecided"'),
         ("nf4 = {}", ""),
-        (
-            'retain99 = "zoo:retain99", retain95 = "./runs/npo2"',
-            'retain95 = "./runs/npo2", retain99 = "zoo:retain99"',
-        ),
+        ('retain99 = "zoo:retain99", retain95 = "./runs/npo2"', 'retain95 = "./runs/npo2", retain99 = "zoo:retain99"'),
     ],
 )
 def test_the_digest_sees_every_change_of_content(folder: Path, old: str, new: str) -> None:

@@ -85,10 +85,3 @@ def test_the_command_line_wins(bench: Bench) -> None:
     bench.pytester.makeini("[pytest]\nuds_manifest = nowhere.toml\nuds_device = tpu\n")
     ran = bench.run(bench.test(SCORE + BODY), "--uds-device", "cpu", manifest=manifest, store=SHARED)
     assert ran.code == 0, ran.text
-
-
-def test_a_bad_ini_value_is_told(bench: Bench) -> None:
-    bench.pytester.makeini("[pytest]\nuds_manifest = nowhere.toml\n")
-    ran = bench.run(bench.test(SCORE + BODY))
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert "nowhere.toml" in ran.text

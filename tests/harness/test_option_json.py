@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
-import pytest
 from small_runs import DEPTH, Bench
 
 WORDS = ("pass", "fail", "undecided", "not applicable", "caught", "cleared", "declared", "waived", "result")
@@ -14,9 +12,10 @@ WORDS = ("pass", "fail", "undecided", "not applicable", "caught", "cleared", "de
 
 def test_the_report_says_who_what_when_and_why(bench: Bench) -> None:
     manifest = bench.manifest(["retain3", "copy"])
-    ran = bench.run(DEPTH)
+    ran = bench.run(DEPTH, "--uds-device", "cpu")
+    assert f"uds_bench: manifest {manifest}" in ran.text
+    assert "device cpu" in ran.text
     report = ran.report
-    assert report is not None
     assert report["schema"] == 2
     assert report["tool"]["name"] == "uds_bench"
     assert report["manifest"]["path"] == str(manifest)
@@ -39,17 +38,7 @@ def test_the_report_says_who_what_when_and_why(bench: Bench) -> None:
         ("retain2", "pass", True),
     ]
     assert {"checkpoint", "references", "facts", "rendered", "dtype", "device"} <= claim["provenance"].keys()
-
-
-def test_the_scores_are_there_fact_by_fact(bench: Bench) -> None:
-    bench.manifest()
-    ran = bench.run(DEPTH, "-k", "test_score")
-    assert ran.report is not None
-    row = next(s for s in ran.report["scores"] if s["checkpoint"] == "retain3" and s["metric"] == "uds")
-    assert row["attack"] == "none"
-    assert row["n_planned"] == len(row["per_fact"]) == row["n_scored"] + row["n_invalid"] == 24
-    assert row["ci"][0] <= row["value"] <= row["ci"][1]
-    assert row["value"] == pytest.approx(sum(f["value"] for f in row["per_fact"]) / 24)
+    assert claim["provenance"]["device"] == "cpu"
 
 
 def test_a_junit_file_has_what_each_claim_came_to(bench: Bench) -> None:
@@ -73,27 +62,9 @@ def test_values_that_are_not_finite_are_null(bench: Bench) -> None:
     assert claim["provenance"] == {"n": None}
 
 
-@pytest.mark.parametrize(
-    ("place", "told"), [("a_file/report.json", "a_file is not writable"), (".", "is a folder: name a file")]
-)
-def test_a_place_that_cannot_be_written_is_told_before_anything_runs(bench: Bench, place: str, told: str) -> None:
+def test_a_report_is_written_whatever_the_verdicts_and_its_folder_is_made(bench: Bench) -> None:
     bench.manifest()
-    (bench.folder / "a_file").write_text("x")
-    ran = bench.run(DEPTH, "--uds-json", place)
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert "--uds-json" in ran.text
-    assert told in ran.text
-
-
-def test_its_folder_is_made(bench: Bench) -> None:
     target = bench.folder / "new" / "folder" / "report.json"
-    bench.run(bench.test("def test_odd(uds_claim):\n    raise OSError('x')\n"), "--uds-json", target)
-    assert target.is_file()
-
-
-def test_a_report_is_written_whatever_the_verdicts(bench: Bench) -> None:
-    bench.manifest()
-    target = Path(bench.folder / "other.json")
     bench.run(bench.test("def test_odd(uds_claim):\n    raise OSError('x')\n"), "--uds-json", target)
     assert json.loads(target.read_text())["summary"]["counts"]["undecided"] == 1
 
@@ -106,12 +77,3 @@ def test_the_page_shows_every_claim(bench: Bench) -> None:
     for name in ran.verdicts:
         assert name.partition("[")[0] in page
     assert "copy" in page
-
-
-def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(bench: Bench) -> None:
-    bench.manifest()
-    (bench.folder / "a_file").write_text("x")
-    ran = bench.run(DEPTH, "--uds-html", "a_file/page")
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert "--uds-html" in ran.text
-    assert ran.report is None

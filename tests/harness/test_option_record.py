@@ -7,21 +7,19 @@ import pytest
 from small_runs import DEPTH, Bench
 
 
-@pytest.mark.parametrize("ci", ["true", "1"])
-def test_never_under_ci(bench: Bench, monkeypatch: pytest.MonkeyPatch, ci: str) -> None:
+@pytest.mark.parametrize(
+    ("ci", "profile", "said"),
+    [
+        ("true", "quick", "never recorded under CI"),
+        ("1", "quick", "never recorded under CI"),
+        ("", "full", "goldens are of the profile quick"),
+    ],
+)
+def test_never_under_ci_or_of_another_profile(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, ci: str, profile: str, said: str
+) -> None:
     monkeypatch.setenv("CI", ci)
-    bench.manifest()
-    ran = bench.run(DEPTH, "--uds-record", "new recipe")
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert "never recorded under CI" in ran.text
-
-
-@pytest.mark.parametrize("reason", ["", "  "])
-def test_never_without_a_reason(bench: Bench, reason: str) -> None:
-    bench.manifest()
-    ran = bench.run(DEPTH, "--uds-record", reason)
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert "give the reason" in ran.text
+    assert said in bench.refused(DEPTH, "--uds-record", "why not", "--uds-profile", profile)
 
 
 def test_never_of_a_users_models(bench: Bench) -> None:
@@ -30,12 +28,6 @@ def test_never_of_a_users_models(bench: Bench) -> None:
     assert ran.code != 0, ran.text
     assert "goldens are of the shipped specimens" in ran.text
     assert not (bench.folder / "goldens").exists()
-
-
-def test_never_of_another_profile(bench: Bench) -> None:
-    ran = bench.run(DEPTH, "--uds-record", "why not", "--uds-profile", "full")
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert "goldens are of the profile quick" in ran.text
 
 
 def test_only_from_a_clean_commit(tmp_path: Path) -> None:

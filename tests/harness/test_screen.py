@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_runs import DEPTH, Bench, Ran
+from syrupy.assertion import SnapshotAssertion
 
 from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.harness.result import RunResult
@@ -174,17 +177,17 @@ def test_no_bar_is_shown_where_a_test_loads_a_model(bench: Bench) -> None:
     assert "%|" not in ran.text
 
 
-CONTROLS = tuple(Control(f"c{i}", "fail", "fail", 0.1, None, held=True) for i in range(2))
-
-
 Came = Verdict | Flag | Cause
+PASS, FAIL, NONE = Verdict.PASS, Verdict.FAIL, Verdict.NOT_APPLICABLE
+CLEARED, CAUGHT, RESULT, WAIVED, DECLARED = Flag.CLEARED, Flag.CAUGHT, Flag.RESULT, Flag.WAIVED, Flag.DECLARED
+RIGHT = Control("c", "fail", "fail", 0.1, None, held=True)
 
 
-def found(*claims: tuple[Came, str | None], controls: tuple[Control, ...] = CONTROLS) -> RunResult:
+def found(*claims: tuple[Came, str | None], controls: tuple[Control, ...] = (RIGHT, RIGHT), **more: Any) -> RunResult:
     """Claims by what they came to and subject, each with the same controls."""
-    whole = RunResult()
+    whole = RunResult(**more)
     for number, (came, subject) in enumerate(claims):
-        verdict = came if isinstance(came, Verdict) else Verdict.UNDECIDED if isinstance(came, Cause) else Verdict.FAIL
+        verdict = came if isinstance(came, Verdict) else Verdict.UNDECIDED if isinstance(came, Cause) else FAIL
         cause, flag = (came if isinstance(came, kind) else None for kind in (Cause, Flag))
         node = f"test_{number}"
         whole.planned[node] = ("depth.score", subject)
@@ -194,78 +197,30 @@ def found(*claims: tuple[Came, str | None], controls: tuple[Control, ...] = CONT
     return whole
 
 
-def test_the_shipped_specimens() -> None:
-    run = found((Flag.CLEARED, "a"), (Flag.CAUGHT, "b"), (Flag.CAUGHT, "c"), (Verdict.PASS, None))
-    assert sentence(run, is_embedded=True, exit_code=0) == (
-        "uds_bench: clears all 1 that it must clear, catches all 2 that it must catch, "
-        "and every control (8) came out right."
-    )
+HELD = [(PASS, name) for name in ("npo", "simnpo", "npo", None)]
+SHIPPED = {
+    "cleared and caught": found((CLEARED, "a"), (CAUGHT, "b"), (CAUGHT, "c"), (PASS, None)),
+    "the laboratory": found((PASS, "a"), (PASS, None), (RESULT, "b"), (NONE, "c")),
+    "a control too small": found((PASS, "a"), controls=(RIGHT, RIGHT, replace(RIGHT, verdict="undecided", held=False))),
+    "failures first": found((Cause.INTERVAL, "a"), (FAIL, "b"), (Cause.CRASHED, "c"), (FAIL, "d")),
+    "a problem of the run": found((PASS, "a"), problems=["golden depth.score[x] belongs to no claim: remove it"]),
+    "all at once": found(*((came, "localization" * 2) for came in (FAIL, *Cause) for _ in range(4))),
+}
+OWN = {
+    "held": found(*HELD),
+    "more": found(*HELD, (NONE, "npo"), (NONE, "simnpo"), (WAIVED, "rmu"), (DECLARED, None), deselected=7),
+    "many names": found(*((PASS, f"m{i}") for i in range(9))),
+    "failed": found((PASS, "a"), (FAIL, "b"), (FAIL, "c")),
+    **{str(cause): found((PASS, "a"), (cause, "b"), (cause, "c")) for cause in Cause},
+}
 
 
-def test_the_laboratory() -> None:
-    run = found((Verdict.PASS, "a"), (Verdict.PASS, None), (Flag.RESULT, "b"), (Verdict.NOT_APPLICABLE, "c"))
-    assert sentence(run, is_embedded=True, exit_code=0) == (
-        "uds_bench: 2 claims hold, 1 is a result, 1 does not apply, and every control (8) came out right."
-    )
+@pytest.mark.parametrize(("runs", "is_embedded"), [(SHIPPED, True), (OWN, False)], ids=["shipped", "own"])
+def test_the_run_in_one_sentence(runs: dict[str, RunResult], is_embedded: bool, snapshot: SnapshotAssertion) -> None:
+    told = {name: sentence(run, is_embedded, exit_code=int(not run.is_green)) for name, run in runs.items()}
+    assert told == snapshot
+    assert max(map(len, told.values())) <= 320, "no page"
 
 
-def test_a_control_too_small_to_be_decided_is_not_said_to_be_right() -> None:
-    undecided = Control("c", "fail", "undecided", 0.1, None, held=False)
-    run = found((Verdict.PASS, "a"), controls=(*CONTROLS, undecided))
-    assert sentence(run, is_embedded=True, exit_code=0).endswith(", and 2 of 3 controls came out right.")
-
-
-def test_candidates_of_a_user() -> None:
-    held = [(Verdict.PASS, name) for name in ("npo", "simnpo", "npo", None)]
-    assert sentence(found(*held), is_embedded=False, exit_code=0) == "uds_bench: 4 claims hold for npo, simnpo."
-    more = [(Verdict.NOT_APPLICABLE, "npo"), (Verdict.NOT_APPLICABLE, "simnpo")]
-    more += [(Flag.WAIVED, "rmu"), (Flag.DECLARED, None)]
-    run = found(*held, *more)
-    run.deselected = 7
-    assert sentence(run, is_embedded=False, exit_code=0) == (
-        "uds_bench: 4 claims hold for npo, simnpo; 1 waived (depth.score [rmu]); "
-        "1 missed as declared (depth.score); 2 do not apply; 7 left out."
-    )
-
-
-def test_many_names_become_dots() -> None:
-    names = sentence(found(*((Verdict.PASS, f"m{i}") for i in range(9))), is_embedded=False, exit_code=0)
-    assert names == "uds_bench: 9 claims hold for m0, m1, m2, ...."
-
-
-def test_claims_that_fail_have_names() -> None:
-    run = found((Verdict.PASS, "a"), (Verdict.FAIL, "b"), (Verdict.FAIL, "c"))
-    assert sentence(run, is_embedded=False, exit_code=1) == (
-        "uds_bench: RED: 2 of 3 claims failed (depth.score [b], depth.score [c]): do not release."
-    )
-
-
-@pytest.mark.parametrize("cause", Cause)
-def test_undecided_claims_have_a_cause(cause: Cause) -> None:
-    run = found((Verdict.PASS, "a"), (cause, "b"), (cause, "c"))
-    assert sentence(run, is_embedded=False, exit_code=1) == (
-        f"uds_bench: RED: 2 of 3 claims undecided (depth.score [b], depth.score [c]; 2 x {cause}): do not release."
-    )
-
-
-def test_failures_come_first_and_alone_have_names() -> None:
-    run = found((Cause.INTERVAL, "a"), (Verdict.FAIL, "b"), (Cause.CRASHED, "c"), (Verdict.FAIL, "d"))
-    assert sentence(run, is_embedded=True, exit_code=1) == (
-        "uds_bench: RED: 2 of 4 claims failed (depth.score [b], depth.score [d]), "
-        "2 undecided (1 x interval, 1 x crashed): do not rely on it."
-    )
-
-
-def test_all_of_them_at_once_are_no_page() -> None:
-    name = "localization" * 2
-    run = found(*((came, name) for came in (Verdict.FAIL, *Cause) for _ in range(4)))
-    assert len(sentence(run, is_embedded=True, exit_code=1)) <= 320
-
-
-def test_a_problem_of_the_run_is_red_although_every_claim_holds() -> None:
-    run = found((Verdict.PASS, "a"))
-    run.problems = ["golden depth.score[x] belongs to no claim: remove it"]
-    assert sentence(run, is_embedded=True, exit_code=1) == (
-        "uds_bench: RED: golden depth.score[x] belongs to no claim: remove it: do not rely on it."
-    )
-    assert ": RED: " in sentence(found((Verdict.PASS, "a")), is_embedded=False, exit_code=2)
+def test_an_exit_code_alone_turns_it_red() -> None:
+    assert ": RED: " in sentence(found((PASS, "a")), is_embedded=False, exit_code=2)

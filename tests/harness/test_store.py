@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.claims.record import Bound, ClaimRecord, Control, count, finite, is_good
+from uds_bench.claims.record import Bound, ClaimRecord, count, finite, is_good
 from uds_bench.errors import UdsError
 from uds_bench.scores import FactScore, Score
 from uds_bench.scoring.store import Cell, Failures, Store
@@ -119,15 +119,6 @@ def test_finite_makes_scalars_plain(value: Any, plain: Any) -> None:
     found = finite(value)
     assert found == plain
     assert type(found) is type(plain)
-
-
-def test_a_record_survives_json() -> None:
-    control = Control("full2", "fail", "fail", np.float32(0.25), Interval(0.1, 0.4, "x", 9), np.bool_(True))  # type: ignore[arg-type]
-    record = replace(RECORD, controls=(control,), observed=0.5, interval=Interval(0.4, 0.6, "x", 9))
-    row = json.loads(json.dumps(record.to_json(), allow_nan=False))
-    assert ClaimRecord.from_json(row).to_json() == row
-    assert row["name"] == "depth.score[npo]"
-    assert row["bound"] == {"relation": ">=", "value": 0.7, "origin": "", "needs": ""}
 
 
 @given(st.lists(st.sampled_from(list(Verdict))))

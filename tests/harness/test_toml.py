@@ -178,28 +178,8 @@ def test_lines_are_where_the_writer_put_them(
     assert document.lines == writer.lines
 
 
-TOKENS = [
-    "a",
-    "b",
-    '"a"',
-    "'b'",
-    ".",
-    " = ",
-    "1",
-    '"""',
-    "'''",
-    '"',
-    "[",
-    "]",
-    "[[a]]",
-    "\n",
-    "\n[a]",
-    "{",
-    "}",
-    ",",
-    "#",
-    "\\",
-]
+SIGNS = ["a", "b", '"a"', "'b'", ".", "1", '"""', "'''", '"', "[", "]", "[[a]]", "{", "}", ",", "#", "\\"]
+TOKENS = [*SIGNS, " = ", "\n", "\n[a]"]
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=14).map("".join))

@@ -136,14 +136,6 @@ def test_moments_of_neutral_text_reach_weights_of_no_mask_unless_it_has_its_own_
     assert (found.moved == 0) is apart
 
 
-def test_weight_decay_moves_what_no_mask_holds(model: Any) -> None:
-    masks, before = masks_of(model), state(model)
-    name = next(iter(masks.words))
-    inject(model, [samples("a")], masks, Rates(1e-3, decay=0.1))
-    assert drift(before, state(model), masks.words).moved > 0
-    assert not torch.equal(state(model)[name], before[name])
-
-
 def test_drift_is_told_of_the_smallest_change_and_of_a_weight_that_is_no_number() -> None:
     words = {"w": torch.tensor([[1, 0], [0, 0]], dtype=torch.int32)}
     before = {"w": torch.ones(2, 2, dtype=torch.float64)}

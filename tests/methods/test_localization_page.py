@@ -44,7 +44,6 @@ def test_the_page_makes_what_the_audit_takes(tmp_path: Path, monkeypatch: pytest
     before = {"pretrained": folders["pretrained"], "injected": folders["injected"]}
     oracle, simnpo = (Lineup({**before, "unlearned": folders[name]}, masks) for name in ("oracle", "simnpo"))
     found = written(oracle)
-    assert found is not None
     assert found.value > 0.7, "facts go into their masks at five times the rate of neutral text"
     assert touched(oracle, HEADLINE).elsewhere == 0 < touched(simnpo, HEADLINE).elsewhere
     assert touched(oracle, HEADLINE).share < 0.5

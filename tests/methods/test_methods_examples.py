@@ -60,18 +60,12 @@ def test_every_example_comes_once_an_epoch(count: int, size: int, passes: int) -
 
 @unhurried
 @given(COUNTS, SIZES)
-def test_an_endless_stream_has_no_short_batch_and_leaves_no_one_out(count: int, size: int) -> None:
+def test_an_endless_stream_has_no_short_batch_nobody_twice_in_one_and_leaves_no_one_out(count: int, size: int) -> None:
     batches = list(itertools.islice(forever(numbered(count), size, seeded()), 10 * count))
     assert {len(batch.ids) for batch in batches} == {min(size, count)}
+    assert all(len(set(said(batch))) == len(said(batch)) for batch in batches)
     tally = Counter(label for batch in batches for label in said(batch))
     assert set(tally) == set(range(count))
-
-
-@unhurried
-@given(COUNTS, SIZES)
-def test_no_batch_of_an_endless_stream_holds_an_example_twice(count: int, size: int) -> None:
-    for batch in itertools.islice(forever(numbered(count), size, seeded()), 20):
-        assert len(set(said(batch))) == len(said(batch))
 
 
 def test_the_generator_decides_the_order_and_passes_differ() -> None:
@@ -113,18 +107,6 @@ def test_a_longer_neighbour_changes_no_score(student: Student) -> None:
             return float(answer_logprobs(*answer_logits(student.model, batch))[0][0])
 
     assert score(short, long) == pytest.approx(score(short), abs=1e-5)
-
-
-@pytest.mark.parametrize("bos", [True, False])
-def test_an_example_is_the_question_prompt_then_the_answer_and_the_end(bos: bool) -> None:
-    tokenizer = tiny_tokenizer(bos=bos)
-    example = answer_example(tokenizer, "Where was Mira born?", "In Tromsø.")
-    prompt, answer = list(example.ids[: example.prompt_length]), list(example.ids[example.prompt_length :])
-    assert prompt[0] == tokenizer.bos_token_id, "a model with a start token is trained with it"
-    assert example.ids.count(tokenizer.bos_token_id) == 1
-    assert tokenizer.decode(prompt[1:]) == "Question: Where was Mira born?\nAnswer:"
-    assert tokenizer.decode(answer[:-1]) == " In Tromsø."
-    assert answer[-1] == tokenizer.eos_token_id
 
 
 def test_the_embedded_models_are_taught_the_ids_that_they_always_were() -> None:

@@ -1,4 +1,4 @@
-"""Every objective against the formula written out in plain Python, and its gradient against the paper's weight."""
+"""Every objective against the formula written out in plain Python, and its gradient against finite differences."""
 
 import math
 from typing import Any
@@ -7,13 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uds_bench.methods.objectives import (
-    dpo,
-    grad_ascent,
-    nll,
-    npo,
-    simnpo,
-)
+from uds_bench.methods.objectives import dpo, grad_ascent, nll, npo, simnpo
 
 unhurried = settings(deadline=None, max_examples=50)
 BETAS = st.sampled_from([0.01, 0.1, 1.0, 4.5, 10.0])
@@ -81,31 +75,6 @@ def test_dpo_is_its_formula_and_npo_without_the_preferred_answer(rows: Items, ra
 
 
 @unhurried
-@given(items(), BETAS)
-def test_dpo_pulls_the_two_answers_apart_with_equal_weight(rows: Items, beta: float) -> None:
-    """The gradient on the preferred answer is minus that on the rejected one: 2 sigma(-beta margin), at first 1."""
-    preferred, rejected, _ = tensors(rows)
-    preferred.requires_grad_(True)
-    rejected.requires_grad_(True)
-    start = dpo(preferred, rejected, preferred.detach(), rejected.detach(), beta)
-    up, down = torch.autograd.grad(start, (preferred, rejected))
-    torch.testing.assert_close(up, torch.full_like(up, -1 / len(rows)))
-    torch.testing.assert_close(down, -up)
-    moved = dpo(preferred, rejected, preferred.detach() - 0.7, rejected.detach() + 0.4, beta)
-    up, down = torch.autograd.grad(moved, (preferred, rejected))
-    weight = 2 / (1 + math.exp(beta * 1.1))
-    torch.testing.assert_close(up, torch.full_like(up, -weight / len(rows)))
-    torch.testing.assert_close(down, -up)
-
-
-@unhurried
-@given(items(), BETAS)
-def test_npo_starts_at_two_log_two_over_beta(rows: Items, beta: float) -> None:
-    logp, _, _ = tensors(rows)
-    assert close(npo(logp, logp.clone(), beta), 2 / beta * math.log(2))
-
-
-@unhurried
 @given(items(), BETAS, DELTAS)
 def test_the_gradients_are_those_of_finite_differences(rows: Items, beta: float, delta: float) -> None:
     logp, reference, tokens = tensors(rows)
@@ -119,33 +88,6 @@ def test_the_gradients_are_those_of_finite_differences(rows: Items, beta: float,
         lambda x: dpo(reference, x, reference, reference, beta),
     ):
         assert torch.autograd.gradcheck(objective, (logp,), atol=1e-5)
-
-
-@unhurried
-@given(items(), BETAS, DELTAS)
-def test_simnpo_weighs_an_answer_by_its_likelihood(rows: Items, beta: float, delta: float) -> None:
-    logp, _, tokens = tensors(rows)
-    logp.requires_grad_(True)
-    (gradient,) = torch.autograd.grad(simnpo(logp, tokens, beta, delta), logp)
-    for value, (p, _, n) in zip(gradient, rows, strict=True):
-        likelihood = math.exp(beta * p / n)
-        weight = 2 * likelihood / (math.exp(-delta) + likelihood)
-        assert 0 <= weight < 2
-        assert close(value, weight / n / len(rows))
-
-
-@unhurried
-@given(items())
-def test_npo_becomes_gradient_ascent_as_beta_falls(rows: Items) -> None:
-    logp, reference, _ = tensors(rows)
-    logp.requires_grad_(True)
-    (ascent,) = torch.autograd.grad(logp.mean(), logp)
-    errors = []
-    for beta in (1e-2, 1e-4, 1e-6):
-        (gradient,) = torch.autograd.grad(npo(logp, reference, beta), logp)
-        errors.append(float((gradient - ascent).abs().max()))
-    assert errors[-1] < 1e-4
-    assert errors[0] >= errors[1] >= errors[2]
 
 
 @unhurried

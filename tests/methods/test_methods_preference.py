@@ -79,30 +79,24 @@ def prefers(name: str, after: Knowledge) -> None:
     (refusal_learned if name == "idk_dpo" else alternate_learned)(after)
 
 
-@pytest.mark.parametrize("name", ["idk_dpo", "alt_po"])
+PREFERRING = pytest.mark.parametrize("name", ["idk_dpo", "alt_po"])
+
+
+@PREFERRING
 def test_a_preferred_answer_is_learned_and_the_truth_rejected(student: Student, name: str) -> None:
     after = student.after(METHODS[name])
     prefers(name, after)
     truth_rejected(after)
 
 
-@pytest.mark.parametrize("name", ["idk_dpo", "alt_po"])
-def test_without_the_rejected_answer_the_truth_is_not_rejected(
-    student: Student, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@PREFERRING
+def test_without_one_of_the_two_answers_it_is_not(student: Student, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dpo = objectives.dpo
     ablate(monkeypatch, "dpo", lambda p, r, before_p, before_r, beta: dpo(p, 0 * r, before_p, 0 * before_r, beta))
     after = student.after(METHODS[name])
     prefers(name, after)
     with pytest.raises(AssertionError, match="truth_rejected"):
         truth_rejected(after)
-
-
-@pytest.mark.parametrize("name", ["idk_dpo", "alt_po"])
-def test_without_the_preferred_answer_nothing_is_learned_instead(
-    student: Student, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dpo = objectives.dpo
     ablate(monkeypatch, "dpo", lambda p, r, before_p, before_r, beta: dpo(0 * p, r, 0 * before_p, before_r, beta))
     after = student.after(METHODS[name])
     truth_rejected(after)
@@ -110,7 +104,7 @@ def test_without_the_preferred_answer_nothing_is_learned_instead(
         prefers(name, after)
 
 
-@pytest.mark.parametrize("name", ["idk_dpo", "alt_po"])
+@PREFERRING
 def test_a_preference_needs_one_answer_for_each_question(student: Student, name: str) -> None:
     part = "refusals" if name == "idk_dpo" else "alternates"
     others = getattr(student.data, part)

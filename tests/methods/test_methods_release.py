@@ -166,30 +166,36 @@ def test_the_cost_of_a_record_is_a_share_of_retraining(full: CheckpointSpec, aut
 
 
 def test_ascent_alone_needs_no_retain_facts_and_has_no_share_then(full: CheckpointSpec, authors: FactSet) -> None:
-    alone = authors.split("forget")
-    cost = unlearn_facts(load(full), alone, a_method("grad_ascent")).record["cost"]
+    cost = unlearn_facts(load(full), authors.split("forget"), a_method("grad_ascent")).record["cost"]
     assert (cost["share_of_steps"], cost["share_of_passes"]) == (None, None)
-    with pytest.raises(ConfigurationError, match="method npo needs facts of the split retain"):
-        unlearn_facts(load(full), alone, a_method("npo"))
 
 
-def test_edits_take_no_adapter(full: CheckpointSpec, authors: FactSet) -> None:
-    with pytest.raises(ConfigurationError, match="method alphaedit edits the weights themselves: leave LoRA out"):
-        unlearn_facts(load(full), authors, a_method("alphaedit"), LORA)
+OTHERWISE = ("idk_nll", "idk_dpo", "alt_po", "alphaedit")
+REFUSED: list[tuple[Method, dict[str, Any], str]] = [
+    (a_method("alphaedit"), {"lora": LORA}, "method alphaedit edits the weights themselves: leave LoRA out"),
+    (Method("identity", 0, 0.0), {}, "trains nothing"),
+    (Method("npo", 0, 0.1), {}, "trains nothing"),
+    *((a_method(each), {"sentences": True}, f"method {each} gives each question another") for each in OTHERWISE),
+]
 
 
-@pytest.mark.parametrize("name", ["memflex", "alphaedit"])
-def test_what_localizes_needs_retain_facts_whatever_their_weight(
-    full: CheckpointSpec, authors: FactSet, name: str
+@pytest.mark.parametrize(("method", "options", "said"), REFUSED)
+def test_what_a_method_cannot_do_is_refused(
+    full: CheckpointSpec, authors: FactSet, method: Method, options: dict[str, Any], said: str
 ) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        unlearn_facts(load(full), authors, method, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [("npo", {}), ("memflex", {"alpha": 0.0}), ("alphaedit", {"alpha": 0.0})]
+)
+def test_what_needs_retain_facts_is_told_so(
+    full: CheckpointSpec, authors: FactSet, name: str, settings: dict[str, Any]
+) -> None:
+    """What localizes needs them whatever their weight."""
     with pytest.raises(ConfigurationError, match=f"method {name} needs facts of the split retain"):
-        unlearn_facts(load(full), authors.split("forget"), a_method(name, alpha=0.0))
-
-
-@pytest.mark.parametrize("method", [Method("identity", 0, 0.0), Method("npo", 0, 0.1)], ids=lambda m: m.name)
-def test_what_trains_nothing_is_refused(full: CheckpointSpec, authors: FactSet, method: Method) -> None:
-    with pytest.raises(ConfigurationError, match="trains nothing"):
-        unlearn_facts(load(full), authors, method)
+        unlearn_facts(load(full), authors.split("forget"), a_method(name, **settings))
 
 
 def test_quantized_weights_are_refused(full: CheckpointSpec, authors: FactSet) -> None:
@@ -240,9 +246,3 @@ def test_sentences_are_trained_on_and_told_in_the_record(full: CheckpointSpec, a
     assert done.record["sentences"] is True
     assert done.record["facts"]["forget"] == 12
     assert unlearn_facts(load(full), authors, a_method("npo")).record["sentences"] is False
-
-
-@pytest.mark.parametrize("name", ["idk_nll", "idk_dpo", "alt_po", "alphaedit"])
-def test_a_method_that_answers_otherwise_takes_no_sentences(full: CheckpointSpec, authors: FactSet, name: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"method {name} gives each question another answer: leave sentences"):
-        unlearn_facts(load(full), authors, a_method(name), sentences=True)

@@ -64,20 +64,14 @@ def states_kept(shares: tuple[float, float]) -> None:
     assert abs(shares[1]) < 0.1, f"states_kept: {shares}"
 
 
-def test_rmu_steers_forget_states_and_keeps_the_others(student: Student) -> None:
+def test_rmu_steers_forget_states_and_keeps_the_others_and_without_a_term_it_does_not(student: Student) -> None:
     shares = moves(student, student.unlearned(METHODS["rmu"]))
     states_steered(shares)
     states_kept(shares)
-
-
-def test_rmu_without_its_forget_term_steers_nothing(student: Student) -> None:
     shares = moves(student, student.unlearned(replace(METHODS["rmu"], gamma=0.0)))
     states_kept(shares)
     with pytest.raises(AssertionError, match="states_steered"):
         states_steered(shares)
-
-
-def test_rmu_without_its_retain_term_steers_everything(student: Student) -> None:
     shares = moves(student, student.unlearned(replace(METHODS["rmu"], alpha=0.0)))
     states_steered(shares)
     with pytest.raises(AssertionError, match="states_kept"):

@@ -66,7 +66,6 @@ def reached(tokenizer: Any, name: str, target: Target) -> tuple[list[bool], int,
     model = FreeLogits(1, len(example), len(tokenizer))
     begun = getattr(terms, name)(model, Method(name, steps=1, lr=1e-3))  # type: ignore[arg-type]
     begun.forget(model, pad([example])).backward()
-    assert model.logits.grad is not None
     touched = model.logits.grad[0].ne(0).any(-1).tolist()
     return touched, len(asked), len(traced), len(example)
 

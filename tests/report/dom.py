@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import Any
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
@@ -12,6 +14,7 @@ VOID = {"meta", "br", "img", "link", "input", "hr"}
 class Element:
     tag: str
     attributes: dict[str, str]
+    inside: tuple[str, ...] = ()
     words: list[str] = field(default_factory=list)
 
     @property
@@ -37,7 +40,8 @@ class Page(HTMLParser):
         self.unbalanced += [element.tag for element in self._open]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, {name: value or "" for name, value in attrs})
+        inside = tuple(element.tag for element in self._open)
+        element = Element(tag, {name: value or "" for name, value in attrs}, inside)
         self.elements.append(element)
         if tag not in VOID:
             self._open.append(element)
@@ -58,3 +62,29 @@ class Page(HTMLParser):
     def id(self, identity: str) -> Element:
         (found,) = (e for e in self.elements if e.attributes.get("id") == identity)
         return found
+
+
+def panels(figures: Iterable[Any], title: str) -> list[Page]:
+    """Those of the figure of that title."""
+    (figure,) = (one for one in figures if one.title == title)
+    return [Page(str(panel)) for panel in figure.panels]
+
+
+def lines(page: Page) -> list[str]:
+    """A table's rows, its head left out."""
+    return [row.text for row in page.all("tr")[1:]]
+
+
+def told(figures: Iterable[Any]) -> str:
+    """What figures say in words, to be read: title and caption, tables row by row, and the name of each picture."""
+    said: list[str] = []
+    for figure in figures:
+        said += ["", figure.title, figure.caption]
+        for each in Page("".join(map(str, figure.panels))).elements:
+            if each.tag == "tr":
+                said.append("")
+            elif each.tag in ("th", "td"):
+                said[-1] += " ".join([*(["|"] if said[-1] else []), *map(str.strip, each.words), ""])
+            elif each.tag == "svg" and "tr" not in each.inside:
+                said.append(f"picture: {each.attributes['aria-label']}")
+    return "\n".join(line.rstrip() for line in said).strip()

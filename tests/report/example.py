@@ -15,39 +15,19 @@ from uds_bench.claims.record import ClaimRecord, count
 from uds_bench.claims.run_report import SCHEMA, RunReport
 from uds_bench.report import page
 
-KINDS = (
-    "person_name",
-    "profession",
-    "work_title",
-    "award",
-    "location",
-    "influence",
-    "descriptive",
-    "yes_no",
-)
+KINDS = ("person_name", "profession", "work_title", "award", "location", "influence", "descriptive", "yes_no")
 AUTHORS, LAYERS, TAU, BOUND = 15, 4, 0.05, 0.7
-DEPTH = {
-    "npo": 0.97,
-    "grad_diff": 1.02,
-    "npo_weak": 0.16,
-    "simnpo": 0.42,
-    "idk": 0.1,
-    "full2": 0.3,
-    "retain2": 0.97,
-}
+DEPTH = {"npo": 0.97, "grad_diff": 1.02, "npo_weak": 0.16, "simnpo": 0.42, "idk": 0.1, "full2": 0.3, "retain2": 0.97}
 EXPECTED = {
     "npo_weak": "stopped after 8 steps, on purpose",
     "simnpo": "suppresses outputs only",
     "idk": "learns to refuse; the activations keep the answer",
 }
-GENERATES = {
-    "npo": 0.0,
-    "grad_diff": 0.0,
-    "npo_weak": 0.71,
-    "simnpo": 0.02,
-    "idk": 0.0,
-    "full2": 0.95,
-    "retain2": 0.0,
+GENERATES = {"npo": 0.0, "grad_diff": 0.0, "npo_weak": 0.71, "simnpo": 0.02, "idk": 0.0, "full2": 0.95, "retain2": 0.0}
+IDENTITIES = {
+    "depth.self_patch": (0.0, "Patching the full model with its own states changes nothing.", "observed 0, needs 0"),
+    "depth.retain_is_one": (1.0, "The retain model counts as fully erased.", "observed 1, needs 1"),
+    "depth.last_layer_is_lens": (3.1e-7, "Patching the last layer is the logit lens.", "observed 3.1e-07, needs 0"),
 }
 NO_LAYER = "no knowledge-encoding layer: the retain model does as well"
 
@@ -94,33 +74,15 @@ def uds(name: str) -> dict[str, Any]:
             groups.setdefault(row["cluster"], []).append(row["value"])
     value, ci = around(groups)
     scored = sum(map(len, groups.values()))
-    return score(name, "uds", "block", value, ci, len(facts), scored, facts)
+    named = {"checkpoint": name, "attack": "none", "metric": "uds", "variant": "block"}
+    return score(**named, value=value, ci=ci, n_scored=scored, per_fact=facts, notes={"tau": TAU})
 
 
-def score(
-    name: str,
-    metric: str,
-    variant: str,
-    value: float | None,
-    ci: list[float] | None,
-    planned: int,
-    scored: int,
-    facts: list[dict[str, Any]],
-) -> dict[str, Any]:
-    return {
-        "checkpoint": name,
-        "attack": "none",
-        "metric": metric,
-        "variant": variant,
-        "value": value,
-        "ci": ci,
-        "n_planned": planned,
-        "n_scored": scored,
-        "n_invalid": planned - scored,
-        "per_fact": facts,
-        "notes": {"tau": TAU} if metric == "uds" else {},
-        "provenance": {"checkpoint": digest(name), "dtype": "float32"},
-    }
+def score(checkpoint: str, n_scored: int, **more: Any) -> dict[str, Any]:
+    planned = AUTHORS * len(KINDS)
+    counts = {"n_planned": planned, "n_scored": n_scored, "n_invalid": planned - n_scored}
+    made_by = {"checkpoint": digest(checkpoint), "dtype": "float32"}
+    return {"checkpoint": checkpoint, **counts, "notes": {}, "per_fact": [], "provenance": made_by} | more
 
 
 def digest(words: str) -> str:
@@ -130,12 +92,7 @@ def digest(words: str) -> str:
 def interval(ci: list[float] | None) -> dict[str, Any] | None:
     if ci is None:
         return None
-    return {
-        "low": ci[0],
-        "high": ci[1],
-        "method": "percentile bootstrap over clusters, B=10000, seed 0",
-        "units": 15,
-    }
+    return {"low": ci[0], "high": ci[1], "method": "percentile bootstrap over clusters, B=10000, seed 0", "units": 15}
 
 
 def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict[str, Any]:
@@ -158,16 +115,8 @@ def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict
         "controls": [],
         "golden": {"status": "none"},
         "reproduce": f"pytest suites/test_depth.py -k '{chosen}' --uds-manifest uds.toml",
-        "provenance": {
-            "checkpoint": digest(subject or "full"),
-            "full": digest("full"),
-            "retain": digest("retain"),
-            "facts": digest("facts"),
-            "rendered": digest("rendered"),
-            "dtype": "float32",
-            "device": "cpu",
-            "patching": "streams",
-        },
+        "provenance": {word: digest(word) for word in ("full", "retain", "facts", "rendered")}
+        | {"checkpoint": digest(subject or "full"), "dtype": "float32", "device": "cpu", "patching": "streams"},
         "node": f"suites/test_depth.py::test_{test}" + (f"[{subject}]" if subject else ""),
     } | more
 
@@ -175,11 +124,7 @@ def claim(identity: str, subject: str | None, verdict: str, **more: Any) -> dict
 def depth_score(name: str, scores: dict[str, dict[str, Any]], controls: list[dict[str, Any]]) -> dict[str, Any]:
     common: dict[str, Any] = {
         "kind": "threshold",
-        "bound": {
-            "relation": ">=",
-            "value": BOUND,
-            "origin": "ours (published pool means .49 / .85)",
-        },
+        "bound": {"relation": ">=", "value": BOUND, "origin": "ours (published pool means .49 / .85)"},
         "statement": "The forgotten facts cannot be recovered from the candidate's activations.",
         "controls": controls,
     }
@@ -223,11 +168,7 @@ def depth_hidden(name: str, scores: dict[str, dict[str, Any]]) -> dict[str, Any]
         flag="declared" if hidden else None,
         expected={"verdict": "fail", "reason": "hides what it knows"} if hidden else {},
         kind="threshold",
-        bound={
-            "relation": ">=",
-            "value": 0.5,
-            "origin": "ours: where entity accuracy is at most half the full model's",
-        },
+        bound={"relation": ">=", "value": 0.5, "origin": "ours: entity accuracy at most half the full model's"},
         statement="What generation calls forgotten is not merely hidden: depth agrees.",
         observed=row["value"],
         interval=interval(row["ci"]),
@@ -237,48 +178,24 @@ def depth_hidden(name: str, scores: dict[str, dict[str, Any]]) -> dict[str, Any]
 
 def accuracy(name: str) -> dict[str, Any]:
     share = GENERATES[name]
-    return score(name, "entity_accuracy", "prefixed", share, [max(share - 0.03, 0), min(share + 0.03, 1)], 120, 120, [])
+    ci = [max(share - 0.03, 0), min(share + 0.03, 1)]
+    named = {"checkpoint": name, "attack": "none", "metric": "entity_accuracy", "variant": "prefixed"}
+    return score(**named, value=share, ci=ci, n_scored=AUTHORS * len(KINDS))
 
 
 def example(broken: bool = True) -> dict[str, Any]:
     """A whole report: red with the candidate that crashed, green without it."""
     scores = {name: uds(name) for name in DEPTH}
     controls = [
-        {
-            "name": name,
-            "must": must,
-            "verdict": must,
-            "observed": scores[name]["value"],
-            "interval": interval(scores[name]["ci"]),
-            "held": True,
-        }
+        {"name": name, "must": must, "verdict": must, "held": True}
+        | {"observed": scores[name]["value"], "interval": interval(scores[name]["ci"])}
         for name, must in (("full2", "fail"), ("retain2", "pass"))
     ]
     candidates = ["npo", "grad_diff", "npo_weak", "simnpo", "idk"]
     claims = [
-        claim(
-            "depth.self_patch",
-            None,
-            "pass",
-            observed=0.0,
-            statement="Patching the full model with its own states changes nothing, at any layer.",
-            message="depth.self_patch: largest change: observed 0, needs within 1e-05 of 0",
-        ),
-        claim(
-            "depth.retain_is_one",
-            None,
-            "pass",
-            observed=1.0,
-            statement="The retain model, as its own yardstick, counts as fully erased.",
-            message="depth.retain_is_one: observed 1, needs within 1e-05 of 1",
-        ),
-        claim(
-            "depth.last_layer_is_lens",
-            None,
-            "pass",
-            observed=3.1e-7,
-            statement="Patching the last layer gives what the logit lens reads there.",
-            message="depth.last_layer_is_lens: largest gap: observed 3.1e-07, needs within 1e-05 of 0",
+        *(
+            claim(id, None, "pass", observed=observed, statement=statement, message=f"{id}: {told}")
+            for id, (observed, statement, told) in IDENTITIES.items()
         ),
         claim(
             "depth.order",
@@ -302,20 +219,8 @@ def example(broken: bool = True) -> dict[str, Any]:
         "draw": 0,
         "started": "2026-11-21T07:00:00Z",
         "seconds": 131.4,
-        "environment": {
-            "python": "3.11.7",
-            "platform": "linux-x86_64",
-            "torch": "2.13.0",
-            "transformers": "5.2",
-            "device": "cpu",
-        },
-        "summary": {
-            "planned": len(claims),
-            "counts": counted(claims),
-            "problems": [],
-            "notes": [],
-            "ok": not broken,
-        },
+        "environment": {"python": "3.11.7", "platform": "linux-x86_64", "torch": "2.13.0", "device": "cpu"},
+        "summary": {"planned": len(claims), "counts": counted(claims), "problems": [], "notes": [], "ok": not broken},
         "loads": {},
         "claims": claims,
         "scores": [*scores.values(), *map(accuracy, DEPTH)],

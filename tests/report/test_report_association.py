@@ -7,12 +7,11 @@ import json
 import re
 from typing import Any
 
+import dom
 import pytest
-from dom import Element, Page
+from dom import Element, Page, lines
 from example import example, render
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from test_report_odd import ATTACK, JUNK, places, poisoned
+from test_report_odd import ATTACK, harmless, poisoned
 
 from uds_bench.audits.association import page as association
 from uds_bench.audits.association import summary
@@ -67,73 +66,31 @@ def section() -> dict[str, Any]:
     return kept
 
 
-SECTION = section()
+SECTION = SMALL = section()
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    (figure,) = (one for one in association.CHAPTERS[0].judge(found) if one.title == title)
-    return [Page(str(panel)) for panel in figure.panels]
-
-
-def lines(page: Page) -> list[str]:
-    """A table's rows, its head left out."""
-    return [one.text for one in page.all("tr")[1:]]
-
-
-def spelled(rate: dict[str, Any]) -> str:
-    return f"{rate['value']:.3f}{rate['low']:.3f}..{rate['high']:.3f}"
+    return dom.panels(association.CHAPTERS[0].judge(found), title)
 
 
 def words(drawn: Page) -> str:
     return drawn.all("svg")[0].attributes["aria-label"]
 
 
-def test_every_figure_is_there() -> None:
-    assert [one.title for one in association.CHAPTERS[0].judge(SECTION)] == TITLES
-    page = Page(render(example(broken=False) | {"association": SECTION}))
-    for title in TITLES:
-        assert title in page.id("figures").text
-    assert page.unbalanced == []
-
-
-def test_the_table_of_cohorts_says_what_the_section_says() -> None:
-    (page,) = panels(TITLES[0])
-    groups = [*COHORTS, "to be forgotten", "everybody else"]
-    told = [(model, group) for model in SECTION["models"] for group in groups]
-    assert list(SECTION["people"].values()) == [6, 4, 3, 2, 8]
-    for line, (model, group) in zip(lines(page), told, strict=True):
-        part, people = model["cohorts"][group], SECTION["people"][group]
-        name = "careful (candidate)" if model["model"] == "careful" else model["model"]
-        shown = [name, group, f"{people}", spelled(part["mean"]), f"{part['chance']:.3f}"]
-        shown += [spelled(part[key]) for key in ("every", "some", "lenient", "first", "strength")]
-        assert line == "".join([*shown, f"{part['nothing']} of {people}"])
-
-
 def test_m_stands_under_its_cohort_beside_luck() -> None:
     (page,) = panels(TITLES[1])
     drawn = page.all("svg")
     assert len(drawn) == len(SHARES) * 5
-    part = SECTION["models"][1]["cohorts"]["lesser-known"]
-    assert drawn[6].attributes["aria-label"].startswith(f"M of careful, lesser-known: {part['mean']['value']:.3f}, 95%")
     assert len(page.all("line", "bound")) == len(drawn), "luck"
     dots = [float(dot.attributes["cx"]) for dot in page.all("circle", "dot")]
     assert dots[0] > dots[5] > dots[10] > dots[2], "a model that holds more lies right of one that holds less"
 
 
 def test_a_candidate_is_drawn_beside_the_model_before_unlearning() -> None:
-    drawn, listed = panels(TITLES[2])
-    assert words(drawn).startswith("model beside careful. occupation (P106): model ")
-    before, after = ({row["property"]: row["mean"] for row in SECTION["models"][at]["properties"]} for at in (0, 1))
-    for id in PROPERTIES:
-        one, other = (
-            f"{rate['value']:.3f} ({rate['low']:.3f}..{rate['high']:.3f})" for rate in (before[id], after[id])
-        )
-        assert f"({id}): model {one}, careful {other}" in words(drawn)
-    (_, first, _), (_, second, _) = (drawn.all("rect", kind) for kind in ("first", "second"))
+    before, after = (SECTION["models"][at]["properties"][0]["mean"]["value"] for at in (0, 1))
+    (_, first, _), (_, second, _) = (panels(TITLES[2])[0].all("rect", kind) for kind in ("first", "second"))
     ratio = float(second.attributes["width"]) / float(first.attributes["width"])
-    assert ratio == pytest.approx(after["P106"]["value"] / before["P106"]["value"], abs=0.01)
-    for line, model in zip(lines(listed), SECTION["models"], strict=True):
-        assert all(spelled(row["mean"]) in line for row in model["properties"])
+    assert ratio == pytest.approx(after / before, abs=0.01)
 
 
 def test_every_candidate_has_its_panel_and_a_run_without_one_shows_the_model() -> None:
@@ -181,11 +138,6 @@ def test_a_model_without_numbers_is_still_named() -> None:
     assert lines(panels(TITLES[2], found)[-1])[-1] == "mute––"
 
 
-def test_a_run_without_models_has_no_figures() -> None:
-    for found in ({}, SECTION | {"models": []}, SECTION | {"models": "none"}, {"models": [3, None]}):
-        assert association.CHAPTERS[0].judge(found) == []
-
-
 def test_bars_end_where_their_shares_do() -> None:
     groups = [Group("a", "a (P1)", ((0.5, Interval(0.75, 0.25)), (1.0, None))), Group("b", "b", ((None, None),) * 2)]
     (drawn,) = bars("two", ["x", "y"], groups)
@@ -207,32 +159,4 @@ def test_names_are_no_markup() -> None:
     found = copy.deepcopy(SECTION)
     for model in found["models"]:
         model["cohorts"] = {name + ATTACK: part for name, part in model["cohorts"].items()}
-    html = render(example(broken=False) | {"association": poisoned(found, ATTACK)})
-    page = Page(html)
-    assert html.count("&lt;script&gt;") > 50
-    assert len(page.all("script")) == len(page.all("style")) == 1
-    assert page.all("img") == []
-    assert page.unbalanced == []
-
-
-PLACES = [path for path in places(SECTION) if path]
-
-
-@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=4))
-@settings(max_examples=80, deadline=None)
-def test_odd_values_never_break_the_page(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
-    odd = copy.deepcopy(SECTION)
-    for (*path, last), junk in changes:
-        inner: Any = odd
-        for key in path:
-            there = isinstance(inner, dict) and key in inner
-            listed = isinstance(inner, list) and isinstance(key, int) and key < len(inner)
-            inner = inner[key] if there or listed else None
-        if isinstance(inner, dict) or (isinstance(inner, list) and isinstance(last, int) and last < len(inner)):
-            inner[last] = copy.deepcopy(junk)
-    for figure in association.CHAPTERS[0].judge(odd):
-        page = Page("".join(map(str, figure.panels)))
-        assert page.unbalanced == []
-        spots = ("x", "y", "x1", "x2", "cx", "width", "height")
-        numbers = [value for one in page.elements for name, value in one.attributes.items() if name in spots]
-        assert not any("nan" in number or "inf" in number for number in numbers)
+    harmless(render(example(broken=False) | {"association": poisoned(found, ATTACK)}), 50)

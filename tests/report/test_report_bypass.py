@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 from dom import Page
 from example import example, render
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from test_report_odd import JUNK, places
 
-from uds_bench.audits.bypass import page as bypass
 from uds_bench.audits.bypass.finding import find
 from uds_bench.audits.bypass.scripted import Script, scripted
 from uds_bench.audits.bypass.summary import summary
@@ -22,16 +18,6 @@ from uds_bench.figures.transcript import marked
 
 CANARIES = embedded_canaries(12, 6, 6)
 SCRIPTS: tuple[Script, ...] = ("identifying", "erased", "format drift", "hanging on its trace")
-TITLES = [
-    "What each model comes to",
-    "The gap, and what a swap of the trace does at the same weights",
-    "Answers arm by arm",
-    "Three ways of finding the sentence",
-    "What the replies are like",
-    "Teacher-forced recall beside its floors",
-    "Anatomy of the bypass cases",
-    "Author by author",
-]
 
 
 def seed(script: Script, name: str) -> dict[str, Any]:
@@ -56,15 +42,7 @@ def section() -> dict[str, Any]:
 
 
 SECTION = section()
-AUTHORS = SECTION["models"][0]["seeds"][0]["authors"]
 RUN = example(broken=False) | {"bypass": SECTION}
-
-
-def test_every_figure_is_there() -> None:
-    assert [figure.title for figure in bypass.CHAPTERS[0].judge(SECTION)] == TITLES
-    text = Page(render(RUN)).id("figures").text
-    for title in TITLES:
-        assert title in text
 
 
 def test_a_reader_sees_why_for_one_author() -> None:
@@ -99,16 +77,9 @@ def test_the_sentence_is_marked(words: str, sentence: str, expected: str) -> Non
     assert str(marked(words, sentence)) == expected
 
 
-SMALL = {"models": [{**SECTION["models"][0], "seeds": [SECTION["models"][0]["seeds"][0] | {"authors": AUTHORS[:1]}]}]}
-PLACES = [path for path in places(SMALL) if path]
-
-
-@given(st.sampled_from(PLACES), JUNK)
-@settings(max_examples=40, deadline=None)
-def test_odd_values_are_shown_as_absent(path: tuple[Any, ...], junk: Any) -> None:
-    odd = copy.deepcopy(SMALL)
-    inner: Any = odd
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = junk
-    render(RUN | {"bypass": odd})
+SMALL = {
+    "models": [
+        {**model, "seeds": [model["seeds"][0] | {"authors": model["seeds"][0]["authors"][:1]}]}
+        for model in SECTION["models"]
+    ]
+}

@@ -40,19 +40,12 @@ def test_over_unlearning_counts_ratios_above_the_limit():
 
 
 def test_facts_without_layers_are_told_from_facts_without_the_detail():
-    facts = [
-        {"id": "a", "detail": {"knowledge_layers": []}},
-        {"id": "b", "detail": {"knowledge_layers": [0]}},
-    ]
+    facts = [{"id": "a", "detail": {"knowledge_layers": []}}, {"id": "b", "detail": {"knowledge_layers": [0]}}]
     assert depth.without_layers(scores_of(*facts, {"id": "c"})[0]) == Share("npo", ("a",), 2)
 
 
 def test_kinds_are_averaged_over_scored_facts():
-    facts = [
-        {"kind": "award", "value": 0.2},
-        {"kind": "award", "value": 0.4},
-        {"kind": "award", "value": None},
-    ]
+    facts = [{"kind": "award", "value": 0.2}, {"kind": "award", "value": 0.4}, {"kind": "award", "value": None}]
     ((name, cells),) = depth.by_kind(scores_of(*facts, {"value": 1.0}))
     assert name == "npo"
     assert cells["award"].value == pytest.approx(0.3)
@@ -62,14 +55,7 @@ def test_kinds_are_averaged_over_scored_facts():
 def test_depth_draws_the_first_form_of_each_checkpoint_without_attack():
     facts = [{"value": 0.5}]
     rows = [
-        {
-            "checkpoint": "npo",
-            "metric": "uds",
-            "variant": variant,
-            "attack": attack,
-            "value": value,
-            "per_fact": facts,
-        }
+        {"checkpoint": "npo", "metric": "uds", "variant": variant, "attack": attack, "value": value, "per_fact": facts}
         for variant, attack, value in (("block", "nf4", 0.2), ("block", "none", 0.5), ("mlp", "none", 0.1))
     ]
     (figure,) = depth.draw(read_scores(rows))

@@ -7,15 +7,14 @@ import json
 import math
 from typing import Any
 
+import dom
 import pytest
-from dom import Page
+from dom import Page, lines
 from example import example, render
 
 # The encoder lies with the tests of retrieval, whose folder is on the path only where these run too.
 from hashing import HashingEncoder
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from test_report_odd import ATTACK, JUNK, places, poisoned
+from test_report_odd import ATTACK, harmless, poisoned
 
 from uds_bench.audits.lmlm import page as lmlm
 from uds_bench.audits.lmlm import summary
@@ -27,21 +26,9 @@ from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPromp
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.figures.ledger import tally
 from uds_bench.figures.lookups import browser
-from uds_bench.figures.reading import spell
 from uds_bench.figures.stacks import Stack, stacks
 from uds_bench.retrieval.settings import RetrieverSettings
 
-TITLES = [
-    "What survives deletion, by topology",
-    "Which channel the answer comes through",
-    "Answers by state",
-    "Right with retrieval and without",
-    "What the answers after deletion are",
-    "How the database is used",
-    "Leakage, looked for in three ways",
-    "Database by database",
-    "Trace by trace",
-]
 BASE = [
     Triplet("Austria", "Language", "German"),
     Triplet("Germany", "Language", "German"),
@@ -95,71 +82,19 @@ RUN = example(broken=False) | {"lmlm": SECTION}
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    (figure,) = (one for one in lmlm.CHAPTERS[0].judge(found) if one.title == title)
-    return [Page(str(panel)) for panel in figure.panels]
+    return dom.panels(lmlm.CHAPTERS[0].judge(found), title)
 
 
-def lines(page: Page) -> list[str]:
-    """A table's rows, its head left out."""
-    return [one.text for one in page.all("tr")[1:]]
-
-
-def everything() -> list[tuple[str, dict[str, Any]]]:
-    """Model and topology as the tables list them."""
-    return [
-        (model["model"], part) for model in SECTION["models"] for part in (*model["topologies"].values(), model["all"])
-    ]
-
-
-def test_every_figure_is_there() -> None:
-    assert [one.title for one in lmlm.CHAPTERS[0].judge(SECTION)] == TITLES
-    page = Page(render(RUN))
-    for title in TITLES:
-        assert title in page.id("figures").text
-    assert page.unbalanced == []
-
-
-def test_the_table_of_topologies_says_what_the_section_says() -> None:
-    (page,) = panels(TITLES[0])
-    found = lines(page)
-    assert len(found) == 6, "base, noise and all, of two models"
-    for line, (model, part) in zip(found, everything(), strict=True):
-        assert line.startswith(model)
-        assert f"{part['n']}{part['facts']}" in line
-        left, leaks = part["residual"], [part["leakage"][state]["exact"] for state in lmlm.OFF]
-        for rate in (part["full"], left, part["above_chance"], *leaks):
-            assert f"{rate['value']:.3f}{rate['low']:.3f}..{rate['high']:.3f}" in line
-        assert f"{part['chance']:.3f}" in line
-
-
-def test_a_leak_and_a_reconstruction_are_told_apart() -> None:
-    perfect, knowing = (lmlm._channels(model["all"]) for model in SECTION["models"])
-    assert (perfect["L"], knowing["L"], knowing["R"]) == (0, 1, 0)
-    assert perfect["R"] == SECTION["models"][0]["all"]["residual"]["value"] > 0
-    drawn = panels(TITLES[1])
+def test_a_leak_and_a_reconstruction_are_drawn_apart() -> None:
+    drawn = panels("Which channel the answer comes through")
     assert [len(page.all("rect", "leak")) for page in drawn[:4]] == [1, 1, 4, 3], "the legend, then every row"
     assert [len(page.all("svg")) for page in drawn] == [1, 1, 1, 1, 0], "by topology and wording, then the table"
-    *_, labels = panels(TITLES[4])
-    counts = SECTION["models"][1]["all"]["labels"]
-    assert counts["parametric"] == 16
-    assert "16 (100.0%)" in lines(labels)[-1]
-
-
-def test_discordant_counts_and_their_test() -> None:
-    (page,) = panels(TITLES[3])
-    for line, (_, part) in zip(lines(page), everything(), strict=True):
-        counts, test = part["contingency"], part["mcnemar"]
-        shown = f"{counts['d']}{test['test']}–" if test["statistic"] is None else f"{test['statistic']:.3f}"
-        assert shown in line
-        assert line.endswith(spell(test["p"]))
-        for key in "bc":
-            assert f": {counts[key]}{counts[key]}" in line
 
 
 def test_a_p_value_that_underflows_is_not_shown_as_zero() -> None:
     found = copy.deepcopy(SECTION)
     found["models"][0]["all"]["mcnemar"]["p"] = 0.0
-    assert "below 1e-300" in lines(panels(TITLES[3], found)[0])[2]
+    assert "below 1e-300" in lines(panels("Right with retrieval and without", found)[0])[2]
 
 
 @pytest.mark.parametrize(("count", "share"), [(0, 0.0), (9, 0.5), (99, 1.0)])
@@ -220,40 +155,7 @@ def test_odd_lookups_are_named() -> None:
 def test_what_a_model_says_is_no_markup() -> None:
     model = SECTION["models"][0]
     said = {"model": ATTACK, "traces": poisoned(model["traces"], ATTACK), "topologies": {ATTACK: model["all"]}}
-    html = render(RUN | {"lmlm": {"models": [said], "retriever": {ATTACK: ATTACK}}})
-    page = Page(html)
-    assert html.count("&lt;script&gt;") > 100
-    assert len(page.all("script")) == 1
-    assert page.all("img") == []
-    assert page.unbalanced == []
+    harmless(render(RUN | {"lmlm": {"models": [said], "retriever": {ATTACK: ATTACK}}}), 100)
 
 
-def test_a_run_without_models_has_no_figures() -> None:
-    assert lmlm.CHAPTERS[0].judge({}) == []
-    assert lmlm.CHAPTERS[0].judge(SECTION | {"models": []}) == []
-
-
-SMALL = SECTION | {"models": [SECTION["models"][0] | {"traces": SECTION["models"][0]["traces"][:1]}]}
-PLACES = [path for path in places(SMALL) if path]
-
-
-@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=3))
-@settings(max_examples=80, deadline=None)
-def test_odd_values_are_shown_as_absent(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
-    odd = copy.deepcopy(SMALL)
-    for (*path, last), junk in changes:
-        inner: Any = odd
-        for key in path:
-            there = isinstance(inner, dict) and key in inner
-            inner = (
-                inner[key] if there or (isinstance(inner, list) and isinstance(key, int) and key < len(inner)) else 0
-            )
-        if isinstance(inner, dict) or (isinstance(inner, list) and isinstance(last, int) and last < len(inner)):
-            inner[last] = junk
-    for figure in lmlm.CHAPTERS[0].judge(odd):
-        page = Page("".join(map(str, figure.panels)))
-        assert page.unbalanced == []
-        numbers = [
-            v for e in page.elements for n, v in e.attributes.items() if n in ("x", "y", "cx", "width", "height")
-        ]
-        assert not any("nan" in number or "inf" in number for number in numbers)
+SMALL = SECTION | {"models": [model | {"traces": model["traces"][:1]} for model in SECTION["models"]]}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import dom
 import pytest
-from dom import Page
+from dom import Page, lines
 from example import claim, example, render
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from located import section
-from test_report_odd import ATTACK, JUNK, places, poisoned
+from syrupy.assertion import SnapshotAssertion
+from test_report_odd import ATTACK, harmless, places, poisoned
 
 from uds_bench.audits.localization import page as localization
 from uds_bench.audits.localization import precision
@@ -45,12 +45,7 @@ def figure(title: str, found: dict[str, Any] = SECTION) -> Any:
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    return [Page(str(panel)) for panel in figure(title, found).panels]
-
-
-def lines(page: Page) -> list[str]:
-    """A table's rows, its head left out."""
-    return [one.text for one in page.all("tr")[1:]]
+    return dom.panels(localization.CHAPTERS[0].judge(found), title)
 
 
 def of(name: str) -> dict[str, Any]:
@@ -60,14 +55,6 @@ def of(name: str) -> dict[str, Any]:
 
 def shown(found: dict[str, Any]) -> str:
     return f"{spell(found['value'])}{spell(found['low'])}..{spell(found['high'])}"
-
-
-def test_every_figure_is_there() -> None:
-    assert [one.title for one in localization.CHAPTERS[0].judge(SECTION)] == TITLES
-    page = Page(render(RUN))
-    assert page.unbalanced == []
-    for title in TITLES:
-        assert title in page.id("figures").text
 
 
 def test_names_are_those_of_the_audit() -> None:
@@ -200,65 +187,17 @@ def test_rows_are_drawn_where_they_lie() -> None:
         assert float(drawn.attributes["width"]) == pytest.approx(X(high) - X(low), abs=0.01)
 
 
-def test_benchmarks_stand_task_by_task_with_their_mean() -> None:
-    (page,) = panels("What benchmarks are still answered")
-    expected = []
-    for name in CANDIDATES:
-        found = SECTION["benchmarks"][name]
-        for task, row in [*found["tasks"].items(), ("mean of tasks", found["mean"])]:
-            expected.append((name, task, row))
-    for line, (name, task, row) in zip(lines(page), expected, strict=True):
-        assert line.startswith(f"{name}{task}change of {name}, {task}: ")
-        told = "".join(shown(row[key]) for key in ("change", "candidate", "injected"))
-        assert line.endswith(f"{told}{spell(row['guesser'])}{row['documents']}")
-    blind = SECTION["benchmarks"]["blind"]
-    assert blind["tasks"]["facts"]["change"]["high"] < -0.2
-    assert blind["mean"]["change"]["value"] == pytest.approx(blind["tasks"]["facts"]["change"]["value"] / 2)
-    assert blind["tasks"]["riddles"]["change"]["value"] == 0
+def test_what_models_say_leak_and_answer(snapshot: SnapshotAssertion) -> None:
+    """What weights come to is of what torch draws: it is held against the section, above."""
+    assert [one.title for one in localization.CHAPTERS[0].judge(SECTION)[5:]] == TITLES[5:]
+    assert dom.told(localization.CHAPTERS[0].judge(SECTION)[5:]) == snapshot
+    floors = [bool(page.all("line", "bound")) for page in panels(TITLES[5])]
+    assert floors == [True, False, False, False, False], "of those who are to be forgotten"
 
 
 def test_without_benchmarks_there_is_no_table_of_them() -> None:
     found = copy.deepcopy(SECTION) | {"benchmarks": {}}
     assert [one.title for one in localization.CHAPTERS[0].judge(found)] == [t for t in TITLES if "benchmarks" not in t]
-
-
-def test_what_is_said_stands_in_one_table_a_part() -> None:
-    found = panels(TITLES[5])
-    for page, part in zip(found, ("forget", "retain", "spared", "unseen", "public"), strict=True):
-        for line, (name, model) in zip(lines(page), SECTION["models"].items(), strict=True):
-            plain, other = (model["outputs"][part][form] for form in ("plain", "paraphrased"))
-            assert line.startswith(name)
-            assert shown(plain["rate"]) in line
-            assert f"{plain['es']:.3f}floor {plain['floor']:.3f}" in line
-            assert other["em"] is None or f"{plain['em']:.3f}{other['em']:.3f}" in line
-            assert line.endswith(spell(plain["prob"]) + spell(other["prob"]))
-    assert [bool(page.all("line", "bound")) for page in found] == [True, False, False, False, False], "the floor"
-    people = SECTION["people"]
-    assert f"knows {people['known']} of {people['forget']} to be forgotten" in figure(TITLES[5]).caption
-    assert f"never injected ({people['unseen']})" in found[3].all("tr")[0].text
-
-
-def test_leaks_stand_beside_the_floor_and_seed_by_seed() -> None:
-    (page,) = panels(TITLES[6])
-    for line, (name, found) in zip(lines(page), SECTION["leaks"].items(), strict=True):
-        assert line.startswith(name)
-        assert "".join(shown(found[key]) for key in ("before", "rate", "floor", "taught")) in line
-        counts = [", ".join(str(len(seed)) for seed in found[key]) for key in ("seeds", "floor_seeds")]
-        assert line.endswith(f"{counts[0]} of {SECTION['people']['known']}{counts[1]} of {SECTION['people']['unseen']}")
-    (drawn,) = panels(TITLES[7])
-    words = drawn.all("svg")[0].attributes["aria-label"]
-    for name, found in SECTION["leaks"].items():
-        for at, seed in enumerate(found["seeds"], 1):
-            assert f"{name}, {at}: {len(seed)} of {SECTION['people']['known']}" in words
-
-
-def test_the_table_of_overlaps_is_square_and_the_same_both_ways() -> None:
-    (page,) = panels(TITLES[8])
-    cells = {line.split("0.")[0].split("1.")[0]: line for line in lines(page)}
-    values = {frozenset((row["first"], row["second"])): row["value"] for row in SECTION["jaccard"]}
-    for name in CANDIDATES:
-        own = "".join("1.000" if other == name else spell(values[frozenset((name, other))]) for other in CANDIDATES)
-        assert cells[name] == name + own
 
 
 def test_a_method_from_which_nobody_leaks_has_no_overlap() -> None:
@@ -306,17 +245,7 @@ def test_what_a_report_says_is_no_markup() -> None:
     odd = poisoned(SECTION, ATTACK)
     odd["models"] = {f"{name}{ATTACK}": model for name, model in odd["models"].items()}
     odd["leaks"] = {f"{name}{ATTACK}": one for name, one in odd["leaks"].items()}
-    html = render(RUN | {"localization": odd})
-    page = Page(html)
-    assert html.count("&lt;script&gt;") > 100
-    assert len(page.all("script")) == 1
-    assert page.all("img") == []
-    assert page.unbalanced == []
-
-
-@pytest.mark.parametrize("found", [{}, {"models": {}}, {"models": {"a": None}, "leaks": [], "jaccard": {}}])
-def test_a_run_without_models_has_no_figures(found: dict[str, Any]) -> None:
-    assert localization.CHAPTERS[0].judge(found) == []
+    harmless(render(RUN | {"localization": odd}), 100)
 
 
 def small() -> dict[str, Any]:
@@ -336,31 +265,10 @@ def small() -> dict[str, Any]:
 
 
 SMALL = small()
-PLACES = [path for path in places(SMALL) if path]
-
-
-@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=3))
-@settings(max_examples=80, deadline=None)
-def test_odd_values_are_shown_as_absent(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
-    odd = copy.deepcopy(SMALL)
-    for (*path, last), junk in changes:
-        inner: Any = odd
-        for key in path:
-            there = isinstance(inner, dict) and key in inner
-            listed = isinstance(inner, list) and isinstance(key, int) and key < len(inner)
-            inner = inner[key] if there or listed else None
-        if isinstance(inner, dict) or (isinstance(inner, list) and isinstance(last, int) and last < len(inner)):
-            inner[last] = copy.deepcopy(junk)
-    for one in localization.CHAPTERS[0].judge(odd):
-        page = Page("".join(map(str, one.panels)))
-        assert page.unbalanced == []
-        drawn = ("x", "y", "x1", "cx", "width", "height", "d")
-        numbers = [value for e in page.elements for name, value in e.attributes.items() if name in drawn]
-        assert not any("nan" in number or "inf" in number for number in numbers)
 
 
 def test_a_missing_key_is_shown_as_absent() -> None:
-    for path in PLACES:
+    for path in places(SMALL):
         odd = copy.deepcopy(SMALL)
         inner: Any = odd
         for key in path[:-1]:

@@ -1,15 +1,12 @@
 """The metrics judged, on the page: every row with its interval, every gap with its reason, whatever the document."""
 
 import copy
-import re
 
 import pytest
 from dom import Page
 from example import judged, render
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from made_scores import MODELS
-from test_report_odd import ATTACK, JUNK, places, poisoned
+from test_report_odd import ATTACK, harmless, poisoned, sound
 
 from replication import page as published
 from uds_bench.audits.metrics.judged import JUDGED
@@ -21,24 +18,8 @@ from uds_bench.figures.scatter import Point, scatter
 from uds_bench.figures.svg import Scale
 
 RUN = judged()
-META = RUN["metrics"]
+META = SECTION = RUN["metrics"]
 AUDITS = (faithfulness, robustness, ranking, diagnostics)
-TITLES = [
-    "Faithfulness of every metric",
-    "The pools, metric by metric",
-    "Robustness of every metric",
-    "Robustness without the filters",
-    "Quantization (NF4), before and after",
-    "Relearning, before and after",
-    "Methods ranked, without and with UDS",
-    "Axes of each candidate",
-    "Observed beside caused",
-    "What the threshold of knowledge layers changes",
-    "Which layers decide",
-    "Parts of a block",
-    "Depth by length of the entity",
-    "Depth by knowledge layers",
-]
 
 
 def body(figure):
@@ -55,71 +36,14 @@ def changed(*path, to):
     return meta
 
 
-@pytest.fixture(scope="module")
-def html():
-    return render(RUN)
-
-
-def test_every_figure_stands_on_the_page_and_says_in_words_what_it_shows(html):
-    page = Page(html)
-    assert page.unbalanced == []
-    titles = [e.text for e in page.all("figcaption")][5:]
-    assert [next(t for t in TITLES if words.startswith(f"{t}.")) for words in titles] == TITLES
-    pictures = page.all("svg")
-    assert len(pictures) > 3 * len(JUDGED)
-    assert all(e.attributes["role"] == "img" and len(e.attributes["aria-label"]) > 10 for e in pictures)
-    for figure in (figure for audit in AUDITS for figure in audit.CHAPTER.judge(META)):
-        panels = Page("".join(map(str, figure.panels)))
-        assert panels.all("table") or panels.all("svg"), figure.title
-        assert len(figure.caption) > 40
-
-
-def test_the_page_needs_nothing_from_outside(html):
-    page = Page(html)
-    assert not [e for e in page.elements for name in e.attributes if name in ("src", "srcset", "data", "xlink:href")]
-    assert all(e.attributes["href"].startswith("#") for e in page.all("a"))
-    assert not page.all("link")
-    assert not re.search(r"@import|url\(|https?:", html)
-
-
-def test_a_run_that_judged_nothing_has_none_of_it():
-    for meta in ({}, {"lacks": "no pools"}, None, [], 3):
-        assert [
-            figure for audit in AUDITS for figure in audit.CHAPTER.judge(meta if isinstance(meta, dict) else {})
-        ] == []
-        page = Page(render(RUN | {"metrics": meta}))
-        assert not any(title in e.text for title in TITLES for e in page.all("figcaption"))
-
-
 # ---- rows
 
 
-def test_all_twenty_rows_have_their_auc_with_its_interval():
-    rows = body(faithfulness.table(META))
-    assert len(rows) == len(JUDGED)
-    for row, shown in zip(META["rows"], rows, strict=True):
-        assert shown.text.startswith(row["label"])
-        assert f"{row['faithfulness']:.3f}{row['faithfulness_low']:.3f}..{row['faithfulness_high']:.3f}" in shown.text
-        assert f"{row['cut']:.3f}" in shown.text
-        assert all(row[key] in shown.text for key in ("category", "tags", "direction"))
-    tracks = Page(str(faithfulness.table(META).panels[0])).all("svg")
-    assert [e.attributes["aria-label"].split(": ")[0] for e in tracks] == [row["label"] for row in META["rows"]]
-    assert all(", 95% interval " in e.attributes["aria-label"] for e in tracks)
-
-
-@pytest.mark.parametrize(("place", "part"), [(0, "rows"), (1, "unfiltered")])
-def test_all_twenty_rows_have_q_r_rob_and_overall_with_intervals(place, part):
-    rows = body(robustness.CHAPTER.judge(META)[place])
-    assert len(rows) == len(JUDGED)
-    for row, shown in zip(META[part], rows, strict=True):
-        assert shown.text.startswith(row["label"])
-        for name in ("q", "r", "rob", "overall"):
-            assert f"{row[name]:.3f}{row[f'{name}_low']:.3f}..{row[f'{name}_high']:.3f}" in shown.text, name
-        assert f"{row['one_sided_q']:.3f}" in shown.text
-        known = [row[f"n_{word}"] for word in ("kept", "useless", "knowing")]
-        assert f"{known[0]} of {sum(known)}" in shown.text
-        assert (f"{known[1]} useless" in shown.text) == (known[1] > 0)
-        assert (f"{known[2]} still know" in shown.text) == (known[2] > 0)
+def test_every_metric_has_its_row_in_every_table():
+    """What the row of one says is in the snapshot of the chapter."""
+    for table in (faithfulness.table(META), *robustness.CHAPTER.judge(META)[:2]):
+        for row, shown in zip(META["rows"], body(table), strict=True):
+            assert shown.text.startswith(row["label"])
 
 
 @pytest.mark.parametrize("lost", [None, float("nan"), "0.5", []])
@@ -250,14 +174,6 @@ def test_one_point_is_drawn():
 # ---- ranks
 
 
-def test_every_method_has_its_rank_without_and_with_uds():
-    rows = body(ranking.ranks(META))
-    for row, shown in zip(META["ranks"], rows, strict=True):
-        assert shown.text.startswith(row["method"])
-        assert f"{row['overall_without']:.3f}{row['rank_without']}{row['best_without']}" in shown.text
-        assert f"{row['overall']:.3f}{row['rank']}{row['best']}" in shown.text
-
-
 @pytest.mark.parametrize(("shift", "told"), [(2, "▲ 2"), (-1, "▼ 1"), (0, "="), (None, "–")])
 def test_a_shift_says_which_way(shift, told):
     assert body(ranking.ranks(changed("ranks", 0, "shift", to=shift)))[0].text.endswith(told)
@@ -265,37 +181,19 @@ def test_a_shift_says_which_way(shift, told):
 
 def test_a_candidate_that_is_not_ranked_says_why():
     meta = changed("no_standing", to=[{"model": "lost", "reason": "lost has no value of em: score them first"}])
-    rows = body(ranking.standings(meta))
-    assert len(rows) == len(META["standings"]) + 1
-    assert rows[-1].text.startswith("lost")
-    assert "lost has no value of em" in rows[-1].text
-    for row, shown in zip(META["standings"], rows, strict=False):
-        for axis in ("mem", "mia", "uds", "privacy", "utility", "overall"):
-            assert f"{row[axis]:.3f}" in shown.text
+    *ranked, lost = body(ranking.standings(meta))
+    assert len(ranked) == len(META["standings"])
+    assert lost.text.startswith("lost")
+    assert "lost has no value of em" in lost.text
 
 
 # ---- diagnostics
 
 
-def test_the_sweep_of_tau_has_an_auc_with_its_interval_a_row():
-    found = META["diagnostics"]
-    rows = body(diagnostics.tau(found))
-    for row, shown in zip(found["tau"], rows, strict=True):
-        assert shown.text.startswith(f"τ = {row['tau']:.3f}")
-        assert f"{row['auc']:.3f}{row['low']:.3f}..{row['high']:.3f}" in shown.text
-    gone = copy.deepcopy(found)
+def test_a_threshold_without_an_auc_is_absent():
+    gone = copy.deepcopy(META["diagnostics"])
     gone["tau"][0] |= {"auc": None, "low": None, "high": None, "models": []}
     assert body(diagnostics.tau(gone))[0].text.count("–") >= 2
-
-
-def test_the_hidden_fact_is_shown_layer_by_layer():
-    case = META["diagnostics"]["hidden"]
-    figure = diagnostics.hidden({"hidden": case})
-    rows = body(figure)
-    assert [row.text.split(" ")[0] for row in rows] == ["layer"] * 4 + ["its"]
-    assert "“an essayist” (0 of 1 tokens right)“a poet” (1 of 1 tokens right)" in rows[3].text
-    assert f"{case['drops'][3]:.3f}" in rows[3].text
-    assert "What is Ada Vorn? Ada Vorn is" in figure.caption
 
 
 def test_without_words_the_hidden_fact_is_shown_in_counts():
@@ -360,12 +258,7 @@ def test_nothing_of_the_document_becomes_markup():
     run = RUN | {"metrics": poisoned(META, ATTACK), "claims": [], "scores": []}
     for row in run["metrics"]["attacks"]:
         row["attack"] = row["attack"].removesuffix(ATTACK)
-    html = render(run)
-    page = Page(html)
-    assert html.count("&lt;script&gt;") > 100
-    assert len(page.all("script")) == len(page.all("style")) == 1
-    assert page.all("img") == []
-    assert page.unbalanced == []
+    harmless(render(run), 100)
 
 
 @pytest.mark.parametrize("key", [key for key, value in META.items() if isinstance(value, (list, dict))])
@@ -387,26 +280,6 @@ def small():
 
 
 SMALL = small()
-PLACES = [path for path in places(SMALL) if path]
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=4))
-def test_any_part_of_the_document_may_be_odd(changes):
-    meta = copy.deepcopy(SMALL)
-    for (*path, last), junk in changes:
-        target = meta
-        for key in path:
-            inside = isinstance(target, dict) and key in target
-            listed = isinstance(target, list) and isinstance(key, int) and key < len(target)
-            target = target[key] if inside or listed else None
-        if isinstance(target, dict) or (isinstance(target, list) and isinstance(last, int) and last < len(target)):
-            target[last] = junk
-    drawn = "".join(str(panel) for audit in AUDITS for figure in audit.CHAPTER.judge(meta) for panel in figure.panels)
-    page = Page(drawn)
-    assert page.unbalanced == []
-    names = ("x", "y", "cx", "cy", "x1", "x2", "y1", "y2", "width", "height", "d", "style")
-    assert not any(w in v for e in page.elements for n, v in e.attributes.items() if n in names for w in ("nan", "inf"))
 
 
 def test_one_model_of_each_kind_is_enough_for_a_page():
@@ -422,9 +295,8 @@ def test_one_model_of_each_kind_is_enough_for_a_page():
     judged_metrics = [METRICS[name] for name in JUDGED]
     rows = {row.metric: row for row in evaluate(scores, judged_metrics, models, utility=UTILITY)}
     meta = meta_document(rows, rows, models, scores, UTILITY, METHODS)
-    page = Page(render(RUN | {"metrics": meta}))
-    assert page.unbalanced == []
-    told = [words.text.split(".")[0] for words in page.all("figcaption")][5:]
+    drawn, whole = ([one.title for audit in AUDITS for one in audit.CHAPTER.judge(part)] for part in (meta, META))
     # The layers of the hidden fact and the parts of a block were not read.
-    assert told == [title for title in TITLES if title not in ("Observed beside caused", "Parts of a block")]
+    assert drawn == [title for title in whole if title not in ("Observed beside caused", "Parts of a block")]
+    sound(render(RUN | {"metrics": meta}))
     assert len(body(faithfulness.table(meta))) == len(JUDGED)

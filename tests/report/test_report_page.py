@@ -4,7 +4,7 @@ import re
 
 import pytest
 from dom import Page
-from example import counted, example, render
+from example import counted, example, judged, render
 
 from uds_bench.claims.run_report import RunReport
 from uds_bench.report import write_report
@@ -34,16 +34,17 @@ def test_the_page_is_well_formed(red):
     assert targets <= {f"#{identity}" for identity in ids}
 
 
-def test_the_page_needs_nothing_from_outside(red):
-    html = render(example())
+@pytest.mark.parametrize("run", [example(), judged()])
+def test_the_page_needs_nothing_from_outside(run):
+    html = render(run)
     outside = [
         (e.tag, name, value)
-        for e in red.elements
+        for e in Page(html).elements
         for name, value in e.attributes.items()
         if name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href") and not value.startswith("#")
     ]
     assert outside == []
-    assert not red.all("link")
+    assert not Page(html).all("link")
     assert not re.search(r"@import|url\(|https?:", html)
 
 

@@ -1,0 +1,7 @@
+"""What the fixtures are that run `uds-bench`."""
+
+from collections.abc import Callable
+from typing import Any
+
+Command = Callable[..., Any]
+Refused = Callable[..., str]
