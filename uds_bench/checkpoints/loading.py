@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from uds_bench.checkpoints.adapter import require_its_base
+from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.probe import verify
@@ -56,8 +56,6 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     _check_vocabulary(tokenizer, model, spec)
     require_its_base(spec, folders)
     if folders.adapter is not None:
-        from uds_bench.checkpoints.adapter import attach  # PEFT takes seconds to import
-
         model = attach(model, folders.adapter, str(spec.adapter))
     model.eval().requires_grad_(False)
     _check_finite(model, spec)
