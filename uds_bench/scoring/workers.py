@@ -196,7 +196,8 @@ _scorers: dict[int, Scorer] = {}
 
 def _start(threads: int, makes: str) -> None:
     global _makes
-    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    # Of libraries that are loaded later: scipy has threads of its own, which wait for each other without rest.
+    os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": str(threads)}
     hush_process()
     import torch
     from threadpoolctl import threadpool_limits
