@@ -51,7 +51,7 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     are not found.
     """
     folders = resolve(spec)
-    tokenizer = _tokenizer(folders.model, spec)
+    tokenizer = read_tokenizer(spec)
     model = _model(folders.model, spec, torch.device(device))
     _check_vocabulary(tokenizer, model, spec)
     require_its_base(spec, folders)
@@ -64,7 +64,9 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
 
 
-def _tokenizer(folder: Path, spec: CheckpointSpec) -> Any:
+def read_tokenizer(spec: CheckpointSpec) -> Any:
+    """A checkpoint's tokenizer alone. Raises CheckpointError where it is absent or cannot be read."""
+    folder = resolve(spec).model
     try:
         settings = folder / "tokenizer_config.json"
         saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
