@@ -17,7 +17,7 @@ from uds_bench.inference.preallocated import preallocated_cache
 Processing = Callable[[torch.Tensor], LogitsProcessorList]
 
 BATCH = 128
-STAGES = (16, 32, 64, 128)
+STAGES = (4, 8, 16, 32, 64, 128)
 """New tokens after which the answers that have ended leave their batch: few go on and on, and would hold all up."""
 
 
