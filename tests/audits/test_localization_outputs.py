@@ -217,8 +217,7 @@ def test_a_tokenizer_that_ends_replies_at_a_word_is_told_from_its_own_kind() -> 
         tokenizer = tiny_tokenizer()
         tokenizer.chat_template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}|end|{% endfor %}<|assistant|>"
         tokenizer.eos_token = ending
-        checkpoint: Any = SimpleNamespace(tokenizer=tokenizer)
-        keys.append(tokens(checkpoint, ITEMS))
+        keys.append(tokens(tokenizer, ITEMS))
     assert len(set(keys)) == 3
 
 

@@ -158,7 +158,7 @@ def test_an_adapter_that_the_loader_passes_over_is_seen(
 ) -> None:
     spec = CheckpointSpec(str(saved(family)), adapter=str(save_adapter(tmp_path / "lora", family)), **options)
     require_adapter(load(spec))
-    monkeypatch.setattr("uds_bench.checkpoints.adapter.attach", lambda model, folder, name: model)
+    monkeypatch.setattr("uds_bench.checkpoints.loading.attach", lambda model, folder, name: model)
     with pytest.raises(CheckpointError, match="the loaded model does not hold the adapter"):
         require_adapter(load(spec))
 

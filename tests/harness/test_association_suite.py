@@ -138,8 +138,8 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert first == second
     assert list(first) == list(told["people"])
     assert {row["property"] for row in told["models"][0]["properties"]} == set(TOLD)
-    loads = {"model": 3, "again": 2, "model under nf4": 1, "model under bits2": 1, "model under bits1": 1}
-    assert ran.report["loads"] == loads, "each once for each way to ask"
+    loads = {"again": 2, "model": 1, "model under nf4": 1, "model under bits2": 1, "model under bits1": 1}
+    assert ran.report["loads"] == loads, "each content once for each way to ask"
     scores = [(one["checkpoint"], one["attack"], one["metric"], one["variant"]) for one in ran.report["scores"]]
     assert len(set(scores)) == len(scores), "compare tells them by these"
     again = run(bench, FORGETTING)

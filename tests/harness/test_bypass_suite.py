@@ -49,7 +49,7 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     assert "100% of the replies of an arm were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
     assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
     assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
-    assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1, "other": 1}
+    assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1}, "the other is the second one's weights"
     section = ran.report["bypass"]["models"]
     assert [(row["model"], [seed["name"] for seed in row["seeds"]]) for row in section] == [
         ("npo", ["npo.1", "npo.2"]),

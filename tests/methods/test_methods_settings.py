@@ -74,7 +74,7 @@ MADE: dict[str, Callable[..., Method]] = {
         ("npo", "gamma", -1.0, "at least 0"),
         ("npo", "alpha", math.inf, "finite"),
         ("npo", "beta", 0.0, "above 0"),
-        ("npo", "beta", math.nan, "above 0"),
+        ("npo", "beta", math.nan, "finite"),
         ("npo", "delta", math.nan, "finite"),
         ("memflex", "gradient_threshold", -1e-9, "at least 0"),
         ("memflex", "gradient_threshold", math.nan, "finite"),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import PeftConfig, PeftModel
 
 from uds_bench.checkpoints.digests import weights_digest
 from uds_bench.checkpoints.probe import probe_logits
@@ -24,6 +23,8 @@ def attach(model: Any, folder: Path, name: str) -> Any:
     away, and in NF4, its layers stay beside the base's, inside the same blocks. Raises CheckpointError where
     the adapter does not fit the model, holds a NaN, or changes no logits.
     """
+    from peft import PeftConfig, PeftModel  # takes seconds to import
+
     for path in weight_files(folder, "adapter_model"):
         check_finite(path)
     before = probe_logits(model)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from uds_bench.checkpoints.adapter import require_its_base
+from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.probe import verify
@@ -51,13 +51,11 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     are not found.
     """
     folders = resolve(spec)
-    tokenizer = _tokenizer(folders.model, spec)
+    tokenizer = read_tokenizer(spec)
     model = _model(folders.model, spec, torch.device(device))
     _check_vocabulary(tokenizer, model, spec)
     require_its_base(spec, folders)
     if folders.adapter is not None:
-        from uds_bench.checkpoints.adapter import attach  # PEFT takes seconds to import
-
         model = attach(model, folders.adapter, str(spec.adapter))
     model.eval().requires_grad_(False)
     _check_finite(model, spec)
@@ -66,7 +64,9 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
 
 
-def _tokenizer(folder: Path, spec: CheckpointSpec) -> Any:
+def read_tokenizer(spec: CheckpointSpec) -> Any:
+    """A checkpoint's tokenizer alone. Raises CheckpointError where it is absent or cannot be read."""
+    folder = resolve(spec).model
     try:
         settings = folder / "tokenizer_config.json"
         saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}

@@ -94,6 +94,8 @@ class ScoreRunner:
             self._raise_if(request)
             with FileLock(self.store.lock):
                 self._crew.score(self.work([request, *plan]))
+                # Where another checkpoint of its content was scored in its place, and failed, it fails by its own name.
+                self._crew.score(self.work([request]))
             found = self.stored(request)
         if found is None:
             self._raise_if(request)
@@ -166,15 +168,19 @@ class ScoreRunner:
     def work(self, requests: Iterable[Request]) -> Work:
         """What is missing, grouped by what is loaded for it, references first."""
         wanted = list(requests)
-        groups: dict[tuple[str, str], list[Request]] = {}
-        for request in dict.fromkeys([*self._read_by(wanted), *wanted]):
+        missing: dict[Cell, Request] = {}
+        every = dict.fromkeys([*self._read_by(wanted), *wanted])
+        for request in sorted(every, key=lambda one: one.checkpoint not in self.first):
             try:
-                if request.place not in self.failed() and self.stored(request) is None:
-                    groups.setdefault((request.checkpoint, request.attack), []).append(request)
+                if self.failed().keys().isdisjoint((request.place, str(request))) and self.stored(request) is None:
+                    missing.setdefault(self.cell(request), request)  # checkpoints of one content have one score
             except ConfigurationError as error:
                 self._failures.add(str(request), str(error))
             except UdsError:
                 continue  # noted in failures; the claims about this checkpoint will say so
+        groups: dict[tuple[str, str], list[Request]] = {}
+        for request in missing.values():
+            groups.setdefault((request.checkpoint, request.attack), []).append(request)
         order = list(self.specs)
         places = sorted(groups, key=lambda g: (g[1] != NONE, g[0] not in self.first, order.index(g[0])))
         # The references come first and here: what every other model is held against is then on disk.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -11,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uds_bench.checkpoints import CheckpointSpec, resolve
@@ -97,12 +99,16 @@ class Crew:
 
     def _spread(self, works: Sequence[Work], count: int) -> None:
         """In this process and in `count` - 1 others; what they have not begun is done here, from the end."""
-        makes, threads = [work.make for work in works], max(1, (os.cpu_count() or 1) // count)
+        threads = max(1, (os.cpu_count() or 1) // count)
         with (
-            ProcessPoolExecutor(count - 1, get_context("spawn"), _start, (threads, makes)) as pool,
+            # As an argument they would keep this process until the other one has imported all that they name.
+            NamedTemporaryFile() as makes,
+            ProcessPoolExecutor(count - 1, get_context("spawn"), _start, (threads, makes.name)) as pool,
             watched(sum(len(work.groups) for work in works), self._open_console) as advance,
             _limited(threads),
         ):
+            pickle.dump([work.make for work in works], makes)
+            makes.flush()
             tasks: dict[Future[ProcessReport], tuple[int, Groups]] = {}
             waiting = {at: work.groups for at, work in enumerate(works) if work.first}
 
@@ -188,16 +194,17 @@ _makes: Sequence[Callable[[], Scorer]] = ()
 _scorers: dict[int, Scorer] = {}
 
 
-def _start(threads: int, makes: Sequence[Callable[[], Scorer]]) -> None:
+def _start(threads: int, makes: str) -> None:
     global _makes
-    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    # Of libraries that are loaded later: scipy has threads of its own, which wait for each other without rest.
+    os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": str(threads)}
     hush_process()
     import torch
     from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(threads)
     threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
-    _makes = makes
+    _makes = pickle.loads(Path(makes).read_bytes())
 
 
 def _score(at: int, groups: Groups) -> ProcessReport:

@@ -46,10 +46,9 @@ class Result:
         return told_of(self.score)
 
     @property
-    def tokens(self) -> str:
-        """How its tokenizer reads and spells."""
-        found: str = self.score.notes["tokens"]
-        return found
+    def reads_otherwise(self) -> bool:
+        """Whether it is an update whose tokenizer does not read and spell as the injected model's."""
+        return self.score.notes["reads_alike"] is False
 
     @cached_property
     def weighed(self) -> WeightScores:
@@ -82,7 +81,7 @@ class LocalizationAudit(Opened):
         """A model by its name in the section; everything planned is examined with the first that is asked for."""
         if model not in self._seen:
             self._seen[model] = Result(self.telling.score(Request(model), [Request(name) for name in self.names]))
-            if model in self.updates and self._seen[model].tokens != self.seen("injected").tokens:
+            if self._seen[model].reads_otherwise:
                 del self._seen[model]
                 raise CheckpointError(
                     f"[localization] {model}: its tokenizer reads questions, or spells answers, otherwise than the "

@@ -16,6 +16,7 @@ from uds_bench.audits.localization.rates import Generation
 from uds_bench.audits.localization.reading import Lineup
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
+from uds_bench.checkpoints.loading import read_tokenizer
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import ConfigurationError
@@ -74,8 +75,7 @@ class LocalizationEvaluator:
     """What a checkpoint says of everybody, and, of those in `updates`, where their weights moved.
 
     `most`: weights that the composite is learned from; `questions` of each form an item is asked; `seed` draws the
-    weights, and the controls; `read`: what tokenizers made of the items, by their rules, as most checkpoints share one.
-    See `uds_bench.scoring.evaluator.Evaluator`.
+    weights, and the controls. See `uds_bench.scoring.evaluator.Evaluator`.
     """
 
     experiment: Experiment
@@ -84,7 +84,6 @@ class LocalizationEvaluator:
     most: int = MOST_WEIGHTS
     questions: int = ASKED
     seed: int = 0
-    read: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     measure: ClassVar[Measure] = Measure(
         name="localization_extraction", version=VERSION, direction="knowledge", limits=(0.0, 1.0), source=SOURCE
@@ -119,15 +118,16 @@ class LocalizationEvaluator:
         if checkpoint.spec in self.updates:
             weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
         rendered = content_key([item.questions[: self.questions] for item in items])
-        notes = {"weights": weighed, "rendered": rendered, "tokens": self._tokens(checkpoint)}
+        notes = {"weights": weighed, "rendered": rendered, "reads_alike": self._reads_alike(checkpoint)}
         return Measured(values, notes, Summary(mean(forget), interval))
 
-    def _tokens(self, checkpoint: Checkpoint) -> str:
-        tokenizer = checkpoint.tokenizer
-        rules = content_key([tokenizer_key(tokenizer), tokenizer.clean_up_tokenization_spaces])
-        if rules not in self.read:
-            self.read[rules] = tokens(checkpoint, self.experiment.told)
-        return self.read[rules]
+    def _reads_alike(self, checkpoint: Checkpoint) -> bool | None:
+        """Whether an update's tokenizer reads and spells as the injected model's; None for a model that is none."""
+        if checkpoint.spec not in self.updates:
+            return None
+        own, injected = checkpoint.tokenizer, read_tokenizer(self.origins.injected)
+        told = self.experiment.told
+        return rules(own) == rules(injected) or tokens(own, told) == tokens(injected, told)
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,14 @@ def folder(spec: CheckpointSpec) -> Path:
     return resolve(spec).model
 
 
-def tokens(checkpoint: Checkpoint, items: Sequence[Item]) -> str:
+def rules(tokenizer: Any) -> str:
+    """By what a tokenizer reads and spells: two of the same do so alike, whatever they are given."""
+    return content_key([tokenizer_key(tokenizer), tokenizer.clean_up_tokenization_spaces])
+
+
+def tokens(tokenizer: Any, items: Sequence[Item]) -> str:
     """What a model is given to read, how what it says is spelled, and where that ends or is left out: a tokenizer that
     reads a name as another one, or ends a reply at its first word, hides what the weights hold."""
-    tokenizer = checkpoint.tokenizer
     asked = encode_questions(tokenizer, [text for item in items for text in (*item.questions, *item.paraphrases)])
     answers = [encode_answer(tokenizer, item.questions[0], item.answer).ids for item in items]
     spelled = [tokenizer.decode(list(answer), skip_special_tokens=True) for answer in answers]

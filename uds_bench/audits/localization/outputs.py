@@ -12,7 +12,7 @@ from uds_bench.facts import encode_answer, encode_question, stop_tokens
 from uds_bench.facts.aliases import bare, normalized, says
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.answers import score_answers
-from uds_bench.inference.generation import continue_greedily, words
+from uds_bench.inference.generation import Continuation, continue_greedily, words
 from uds_bench.metrics.em import em
 from uds_bench.metrics.es import extraction_strength
 from uds_bench.metrics.prob import prob
@@ -37,11 +37,16 @@ def tell(
     places = [(at, question) for at, questions in enumerate(asked) for question in questions]
     tokenizer = checkpoint.tokenizer
     encoded = [encode_answer(tokenizer, question, items[at].answer) for at, question in places]
-    prompts = [encode_question(tokenizer, question) for _, question in places]
     limit = max((len(one.ids) - one.start for one in encoded), default=0) + ROOM
-    replies = continue_greedily(checkpoint, prompts, limit, stops=stop_tokens(tokenizer))
+    scored = score_answers(checkpoint, encoded)
+    # Whose every next token is the answer's, to the end, says the answer.
+    known = [one.answer.ends and bool(one.right.all()) for one in scored]
+    asking = [one.ids[: one.start] for one, is_known in zip(encoded, known, strict=True) if not is_known]
+    others = iter(continue_greedily(checkpoint, asking, limit, stops=stop_tokens(tokenizer)))
     told: dict[int, list[Generation]] = {}
-    for (at, _), reply, scores in zip(places, replies, score_answers(checkpoint, encoded), strict=True):
+    for (at, _), scores, is_known in zip(places, scored, known, strict=True):
+        spoken = scores.answer.ids[scores.answer.start :]
+        reply = Continuation(spoken[:-1], spoken[-1]) if is_known else next(others)
         right = scores.right[scores.words]
         held = holds(words(tokenizer, reply), items[at].answer)
         one = Generation(

@@ -13,14 +13,12 @@ import torch
 from numpy.typing import NDArray
 
 from uds_bench.audits.localization.families import FAMILIES, Change, Family, Part, Weights
-from uds_bench.checkpoints.masks import Masks
+from uds_bench.checkpoints.masks import FEW, Masks
 from uds_bench.checkpoints.stored import StoredTensor, pieces, stored
 from uds_bench.checkpoints.weights import finite, weight_files
 from uds_bench.errors import CheckpointError
 
 Marks = NDArray[np.bool_]
-FEW = 1 << 20
-"""Weights of which every family's scores are kept once they are made: they are asked for by each target and side."""
 MADE: dict[Part, Part] = {"pretrained": "unlearned", "injected": "unlearned", "unmasked": "unmasked_unlearned"}
 """By checkpoint the update that was made of it."""
 

@@ -17,14 +17,10 @@ from uds_bench.checkpoints.masks import Masks
 
 def sides(masks: Masks, name: str, rows: slice, target: Target) -> tuple[Marks, Marks]:
     """Of some rows of a tensor, the weights to be found and those that they are held against."""
-    word = masks.words[name][rows]
-    wanted = masks.within(word, *_wanted(masks, target))
-    others = masks.within(word, *masks.named("retain", "held_out")) if target == "forget_among_groups" else ~wanted
-    return wanted.numpy(), others.numpy()
-
-
-def _wanted(masks: Masks, target: Target) -> tuple[str, ...]:
-    return masks.named("forget", "retain") if target == "forget_or_retain" else masks.named("forget")
+    named = masks.named("forget", "retain") if target == "forget_or_retain" else masks.named("forget")
+    wanted = masks.among(name, rows, *named)
+    among_groups = target == "forget_among_groups"
+    return wanted, masks.among(name, rows, *masks.named("retain", "held_out")) if among_groups else ~wanted
 
 
 def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
