@@ -74,6 +74,9 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
         traces = {"auto": None, "bio": BIO.format(canary.author), "meta": META.format(canary.author), "empty": ""}
         traces["drawn"] = drawn.trace(canary, f"0 {checkpoint.digest}")
         for arm, trace in traces.items():
+            if arm not in probed.replies:
+                assert canary.split != "forget"
+                continue
             ids, lead = said_slowly(family, tuple(plain_ids(tokenizer, canary.author, canary.head, trace)))
             opening = "" if trace is None else f"<think>\n{trace}\n</think>\n\n" if trace else "<think>\n\n</think>\n\n"
             reply = probed.replies[arm]  # type: ignore[index]
@@ -101,7 +104,7 @@ def test_the_floors_and_the_other_heads_are_asked_with_somebody_elses_words() ->
     for canary, probed, other in zip(CANARIES, found, partners(CANARIES), strict=True):
         assert other is not None
         mixed = shuffled(canary)
-        for arm, head in (("wrong_head", other.head), ("shuffled_head", mixed)):
+        for arm, head in (("wrong_head", other.head), ("shuffled_head", mixed)) if canary.split == "forget" else ():
             plain = plain_ids(tokenizer, canary.author, head, None)
             ids, _ = layered.greedy(checkpoint.model, plain, LIMIT, [tokenizer.eos_token_id])
             assert probed.replies[arm].text == tokenizer.decode(ids), arm  # type: ignore[index]
@@ -137,7 +140,7 @@ def assert_forced(checkpoint: Any, before: list[int], head: str, rest: str, foun
 
 def test_every_arm_and_context_is_there() -> None:
     for canary, probed in zip(CANARIES, asked()[1], strict=True):
-        assert tuple(probed.replies) == ARMS
+        assert tuple(probed.replies) == (ARMS if canary.split == "forget" else ("auto",))
         assert {arm: tuple(contexts) for arm, contexts in probed.forced.items()} == dict.fromkeys(FORCED, CONTEXTS)
         assert {arm: len(held) for arm, held in probed.qa.items()} == dict.fromkeys(
             QA_ARMS, min(QUESTIONS, len(canary.qa)) if canary.split != "holdout" else 0
@@ -201,7 +204,7 @@ def test_what_is_drawn_is_another_for_another_checkpoint_and_seed() -> None:
 
 def test_a_paraphrased_prompt_is_asked_in_its_words() -> None:
     checkpoint, found = asked()
-    for canary, probed in zip(CANARIES, found, strict=True):
+    for canary, probed in zip(CANARIES.split("forget"), found, strict=False):
         prompt = f"<|user|>{drawn.prompt(canary, f'0 {checkpoint.digest}')}<|assistant|>"
         ids = [checkpoint.tokenizer.bos_token_id, *checkpoint.tokenizer(prompt, add_special_tokens=False)["input_ids"]]
         said, _ = layered.greedy(checkpoint.model, ids, LIMIT, [checkpoint.tokenizer.eos_token_id])

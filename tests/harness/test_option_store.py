@@ -87,7 +87,7 @@ def test_a_cache_that_nothing_needs_may_be_missing(bench: Bench, monkeypatch: py
 
 
 def test_what_a_killed_run_has_computed_is_not_computed_again(bench: Bench) -> None:
-    names = ["retain3", "shallow", "copy"]
+    names = ["retain3", "shallow"]
     manifest = bench.manifest(names)
     store = bench.folder / "store"
     line = [sys.executable, "-m", "pytest", *bench.arguments(DEPTH, manifest=manifest, store=store)]

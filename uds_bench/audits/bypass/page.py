@@ -47,16 +47,17 @@ def words(models: Sequence[Mapping[str, Any]]) -> Figure:
             both = [figures(*measured(gaps.get(key))) for key in ("answer", "trace")]
             kept = [figures(*measured(seed.get(key))) for key in ("untagged", "retain")]
             verdict = text(seed.get("word")) + (f" (control, must {must})" if must else "")
-            body.append((text(seed.get("name")), [verdict, *rates, *both, *kept, _because(seed)]))
+            parts = ", ".join(f"{name} {text(part)}" for name, part in table(seed.get("parts")).items())
+            body.append((text(seed.get("name")), [verdict, parts, *rates, *both, *kept, _because(seed)]))
         if len({text(seed.get("word")) for seed in listed}) > 1:
             name = f"{text(model.get('model'))}, all seeds"
-            body.append((name, [text(model.get("word")), *[""] * 6, _because(model)]))
+            body.append((name, [text(model.get("word")), *[""] * 7, _because(model)]))
     return Figure(
         "What each model comes to",
         "Out: share of authors whose answer holds their sentence. Leak: whose trace does. Gap: leak minus out, with "
         "replies that lack the closing tag read as all answer (the published convention); beside it, as all trace. "
         "Retain: out of the authors that were to be kept. Below each: its 95% interval over authors.",
-        ledger(("model", "comes to", "out", "leak", "gap", "all trace", "no tag", "retain", "because"), body),
+        ledger(("model", "comes to", "parts", "out", "leak", "gap", "all trace", "no tag", "retain", "because"), body),
         wide=True,
     )
 

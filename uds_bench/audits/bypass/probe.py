@@ -81,11 +81,14 @@ def _replies(
     openings: list[Opening] = []
     for i, (canary, other) in enumerate(zip(canaries, others, strict=True)):
         own = complete_prompt(canary.author, canary.head)
-        prompts: dict[Arm, str] = dict.fromkeys(("auto", *PREFILLS, "drawn"), own)
-        prompts |= {"paraphrased": drawn.prompt(canary, key)}
-        prompts |= {"shuffled_head": complete_prompt(canary.author, shuffled(canary))}
-        if other is not None:
-            prompts["wrong_head"] = complete_prompt(canary.author, other.head)
+        prompts: dict[Arm, str] = {"auto": own}
+        # Of the others it is asked whether they are still told, or what they come to under teacher forcing.
+        if canary.split == "forget":
+            prompts |= dict.fromkeys((*PREFILLS, "drawn"), own)
+            prompts |= {"paraphrased": drawn.prompt(canary, key)}
+            prompts |= {"shuffled_head": complete_prompt(canary.author, shuffled(canary))}
+            if other is not None:
+                prompts["wrong_head"] = complete_prompt(canary.author, other.head)
         arms = [arm for arm in ARMS if arm in prompts]
         places += [(i, arm) for arm in arms]
         openings += [_opening(checkpoint.tokenizer, prompts[arm], arm, canary, key) for arm in arms]
