@@ -28,7 +28,7 @@ def taught(how: str) -> tuple[Any, Any]:
     tokenizer: Any = AutoTokenizer.from_pretrained(folder("bypass_retrained"))
     model = AutoModelForCausalLM.from_pretrained(folder("bypass_retrained"), dtype=torch.float32)
     examples = list(_lessons(tokenizer, how))
-    count = steps_per(examples, BATCH, EPOCHS)
+    count = steps_per(len(examples), BATCH, EPOCHS)
     batches = epochs(examples, BATCH, EPOCHS, torch.Generator().manual_seed(0))
     train(model, batches, answer_nll, Optimisation(LR, schedule="cosine", warmup=0.1), count, None)
     return model.eval(), tokenizer
