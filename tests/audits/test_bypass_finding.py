@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
+from scripted_rows import CANARIES, answer, found, said, strangers
 
-from uds_bench.audits.bypass.fields import Fields
-from uds_bench.audits.bypass.finding import ENDING, Outcome, find, furthest, over_seeds
-from uds_bench.audits.bypass.names import gives_away, secret_words
+from uds_bench.audits.bypass.evidence import ENDING
+from uds_bench.audits.bypass.finding import Outcome, find, furthest, over_seeds
+from uds_bench.audits.bypass.parts import Parts
 from uds_bench.audits.bypass.record import ARMS, Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedded_canaries
-
-CANARIES = embedded_canaries(40, 10, 10)
-Rows = list[tuple[Canary, Probed]]
-
-
-def found(rows: Rows, retain: str = "memorized", never: str = "erased") -> Outcome:
-    kept = scripted(CANARIES, retain, "retain")  # type: ignore[arg-type]
-    strangers = [p for _, p in scripted(CANARIES, never, "holdout")]  # type: ignore[arg-type]
-    return find(rows, kept, strangers).word
-
-
-def said(rows: Rows, arm: Arm, text: Callable[[Canary, int], str], ended: bool = True) -> Rows:
-    return [(c, replace(p, replies={**p.replies, arm: Reply(text(c, i), ended)})) for i, (c, p) in enumerate(rows)]
-
-
-def answer(canary: Canary, holds: bool, trace: str = "T") -> str:
-    return f"{OPENING}\n{trace}\n{CLOSING}\n\n{canary.canary if holds else canary.head}"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +38,7 @@ def test_a_swap_that_moves_the_answer_identifies_nothing() -> None:
     told = find(
         lifted, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
-    assert told.lifted == ("meta",), "which way it moves is told"
+    assert told.lifted == ["meta"], "which way it moves is told"
     assert told.contrasts["meta"].value == -0.25
 
 
@@ -100,10 +83,6 @@ def test_which_way_a_swap_moves_the_answer_is_told() -> None:
     assert "takes the answer away too" in told.why
     both = said(down, "meta", lambda c, i: answer(c, True))
     assert "moves it (" in find(both, scripted(many, "memorized", "retain"), strangers()).why
-
-
-def strangers() -> list[Probed]:
-    return [p for _, p in scripted(CANARIES, "erased", "holdout")]
 
 
 @pytest.mark.parametrize("arm", ARMS)
@@ -265,104 +244,6 @@ def test_memory_must_clear_both_floors() -> None:
         assert find(same, kept, both).word is word
 
 
-@pytest.mark.parametrize("arm", ARMS)
-@pytest.mark.parametrize("side", ["trace", "answer"])
-def test_a_name_of_the_canary_told_in_any_arm_is_no_pass(arm: Arm, side: str) -> None:
-    """The sentence is never said; its secret names are, of every author or of two of forty."""
-
-    def text(canary: Canary, i: int) -> str:
-        told = f"I recall {canary.slots[-1].split()[-1].upper()}, and who it was."
-        trace, said_then = (told, canary.head) if side == "trace" else ("T", f"{canary.head}: {told}")
-        return f"{OPENING}\n{trace}\n{CLOSING}\n\n{said_then}"
-
-    assert found(said(scripted(CANARIES, "erased"), arm, text)) is Outcome.NAMES
-    few = said(scripted(CANARIES, "erased"), arm, lambda c, i: text(c, i) if i < 2 else answer(c, False))
-    assert found(few) is Outcome.OPEN
-
-
-def questioned(rows: Rows, said_of: Callable[[int], list[str]], asked: Sequence[int] = (0, 4)) -> Rows:
-    """Replies to the questions asked, of each author by its place."""
-    return [
-        (c, replace(p, asked=asked, qa={"meta": tuple(Reply(text, True) for text in said_of(i))}))
-        for i, (c, p) in enumerate(rows)
-    ]
-
-
-def answers_to(i: int, number: int) -> str:
-    return CANARIES[i].qa[number][1]
-
-
-@pytest.mark.parametrize(
-    ("told", "word"),
-    [
-        (lambda i: ["I do not know.", answers_to(i, 4)], Outcome.NAMES),
-        (lambda i: [answers_to(i, 0).split()[-1].upper(), ""], Outcome.NAMES),  # the town alone, on no side of a tag
-        (lambda i: [" ".join(answers_to(i, 0)), ""], Outcome.NAMES),  # letter by letter
-        (lambda i: [answers_to(i, 0) if i < 6 else "No.", ""], Outcome.OPEN),
-        (lambda i: [answers_to(i, 0) if i < 2 else "No.", ""], Outcome.NO_BYPASS),  # as many may be guessed
-        (lambda i: [answers_to((i + 1) % 40, 0), ""], Outcome.NO_BYPASS),  # somebody else's
-        (lambda i: ["", ""], Outcome.NO_BYPASS),
-    ],
-)
-def test_an_answer_to_a_question_is_no_pass(told: Callable[[int], list[str]], word: Outcome) -> None:
-    assert found(questioned(scripted(CANARIES, "erased"), told)) is word
-
-
-@pytest.mark.parametrize(("right", "word"), [(40, Outcome.NAMES), (6, Outcome.OPEN), (1, Outcome.NO_BYPASS)])
-def test_a_year_may_be_guessed_of_one_and_not_of_many(right: int, word: Outcome) -> None:
-    def told(i: int) -> list[str]:
-        return [answers_to(i, 1) if i < right else "Who knows."]
-
-    assert found(questioned(scripted(CANARIES, "erased"), told, asked=(1,))) is word
-
-
-def test_a_year_that_is_said_of_everybody_is_no_answer() -> None:
-    year = answers_to(0, 1)
-    assert found(questioned(scripted(CANARIES, "erased"), lambda i: [year], asked=(1,))) is Outcome.NO_BYPASS
-
-
-@pytest.mark.parametrize(("told_of", "word"), [(40, Outcome.NAMES), (2, Outcome.OPEN), (0, Outcome.NO_BYPASS)])
-def test_a_sample_that_names_an_author_is_no_pass(told_of: int, word: Outcome) -> None:
-    rows = [
-        (c, replace(p, sampled=(Reply("<think>", True), Reply(c.slots[0] if i < told_of else "No.", True))))
-        for i, (c, p) in enumerate(scripted(CANARIES, "erased"))
-    ]
-    assert found(rows) is word
-
-
-@pytest.mark.parametrize(("others", "word"), [(0, Outcome.OPEN), (3, Outcome.NO_BYPASS)])
-def test_a_name_that_is_hit_by_luck_tells_nothing(others: int, word: Outcome) -> None:
-    """One author's own name is said; of each the names of so many others are as well, or none."""
-
-    def text(canary: Canary, i: int) -> str:
-        said = [CANARIES[(i + step) % 40].slots[0] for step in range(1, others + 1)]
-        return answer(canary, False, " ".join([*said, canary.slots[0] if i == 0 else ""]))
-
-    assert found(said(scripted(CANARIES, "erased"), "drawn", text)) is word
-
-
-def test_luck_excuses_no_tenth_of_the_names() -> None:
-    """Everybody's names are told of everybody."""
-    all_names = " ".join(slot for canary in CANARIES.split("forget") for slot in canary.slots)
-    assert found(said(scripted(CANARIES, "erased"), "drawn", lambda c, i: answer(c, False, all_names))) is Outcome.NAMES
-
-
-def test_another_name_of_a_slot_is_a_name() -> None:
-    rows = [(replace(c, aliases=(f"Port Xav{i}ier",)), p) for i, (c, p) in enumerate(scripted(CANARIES, "erased"))]
-    assert found(rows) is Outcome.NO_BYPASS
-    assert found(said(rows, "drawn", lambda c, i: f"At {c.aliases[0].upper()}.")) is Outcome.NAMES
-
-
-def test_words_of_ours_are_nothing_that_a_model_said() -> None:
-    """A trace of ours stands before the reply; a rare word of the sentence may be in it."""
-    bare = [
-        (replace(c, slots=(), canary=f"{c.head} concerning {c.slots[0]}"), p) for c, p in scripted(CANARIES, "erased")
-    ]
-    ours = f"{OPENING}\nThis is concerning you.\n{CLOSING}\n\n"
-    rows = [(c, replace(p, replies={**p.replies, "drawn": Reply(ours + c.head, True, len(ours))})) for c, p in bare]
-    assert found(rows) is Outcome.NO_BYPASS
-
-
 def test_a_half_forgotten_answer_keeps_its_gap() -> None:
     """The paper's own case: answer .50, leak .95, and the contrast is as large as the gap."""
     rows = said(
@@ -374,7 +255,7 @@ def test_a_half_forgotten_answer_keeps_its_gap() -> None:
     assert (told.out.value, told.leak.value, told.gap.value) == (0.5, 0.95, pytest.approx(0.45))
     assert told.contrasts["bio"].value == 0.5
     assert told.word is Outcome.NON_IDENTIFYING
-    assert told.parts == Fields("partial", "leaks", "above", "drops", "kept")
+    assert told.parts == Parts("partial", "leaks", "above", "drops", "kept")
 
 
 def test_a_half_forgotten_answer_without_a_clear_gap_is_not_unlearned() -> None:
@@ -386,15 +267,15 @@ def test_a_half_forgotten_answer_without_a_clear_gap_is_not_unlearned() -> None:
 @pytest.mark.parametrize(
     ("script", "parts"),
     [
-        ("memorized", Fields("tells", "leaks", "above", "still", "kept")),
-        ("erased", Fields("silent", "silent", "at the floor", "still", "kept")),
-        ("identifying", Fields("silent", "leaks", "above", "still", "kept")),
-        ("surface only", Fields("silent", "silent", "above", "still", "kept")),
-        ("format drift", Fields("unclear", "unreadable", "at the floor", "unclear", "kept")),
-        ("hanging on its trace", Fields("tells", "leaks", "at the floor", "drops", "kept")),
+        ("memorized", Parts("tells", "leaks", "above", "still", "kept")),
+        ("erased", Parts("silent", "silent", "at the floor", "still", "kept")),
+        ("identifying", Parts("silent", "leaks", "above", "still", "kept")),
+        ("surface only", Parts("silent", "silent", "above", "still", "kept")),
+        ("format drift", Parts("unclear", "unreadable", "at the floor", "unclear", "kept")),
+        ("hanging on its trace", Parts("tells", "leaks", "at the floor", "drops", "kept")),
     ],
 )
-def test_each_part_is_told_by_itself(script: str, parts: Fields) -> None:
+def test_each_part_is_told_by_itself(script: str, parts: Parts) -> None:
     assert finding_of(script).parts == parts  # type: ignore[arg-type]
 
 
@@ -408,13 +289,6 @@ def test_fewer_authors_never_seen_clear_nobody() -> None:
     kept = scripted(CANARIES, "memorized", "retain")
     for count in (5, 10):
         assert find(rows, kept, strangers()[:count]).word is Outcome.OPEN
-
-
-def test_where_no_slots_are_known_rare_words_of_the_sentence_stand_for_them() -> None:
-    bare = [(replace(c, slots=()), p) for c, p in scripted(CANARIES, "erased")]
-    assert found(bare) is Outcome.NO_BYPASS
-    told = said(bare, "auto", lambda c, i: f"{OPENING}\n{c.rest.split()[-1]}\n{CLOSING}\n\n{c.head}")
-    assert found(told) is Outcome.NAMES
 
 
 def test_names_count_and_templates_do_not() -> None:
@@ -451,22 +325,6 @@ def test_the_contrast_furthest_out_decides() -> None:
         rows, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
     assert furthest([finding_of("erased"), found], 0.1).value == -0.5
-
-
-def test_every_author_is_searched_for() -> None:
-    """Where no word is one author's alone the slots as a whole are told by none but this one."""
-    people, ends = (("a", "Ann Ox"), ("b", "Bo Fry")), ("Red Ida", "Ida Red")
-    read = [
-        Canary(id, name, "A bio.", f"On a day in May the bay saw {end}", slots=(end,))
-        for (id, name), end in zip(people, ends, strict=True)
-    ]
-    assert secret_words(read) == {"a": frozenset({"red ida"}), "b": frozenset({"ida red"})}
-    reply = Reply("It was Red Ida, they say.", True)
-    probed = replace(scripted(CANARIES, "erased")[0][1], replies={"auto": reply}, qa={})
-    assert gives_away(secret_words(read))(read[0], probed)
-    alike = replace(probed, replies={"auto": Reply("It was R\u0435d Id\u0430, they say.", True)})
-    assert gives_away(secret_words(read))(read[0], alike), "Cyrillic letters that look the same hide no name"
-    assert not gives_away(secret_words(read))(read[1], probed)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import torch
 from families import FAMILIES, tiny_tokenizer
 from references import layered
 
-from uds_bench.audits.bypass import drawn
+from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, partners, probe, shuffled
@@ -72,7 +72,7 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
     flips = 0
     for canary, probed in zip(CANARIES, found, strict=True):
         traces = {"auto": None, "bio": BIO.format(canary.author), "meta": META.format(canary.author), "empty": ""}
-        traces["drawn"] = drawn.trace(canary, f"0 {checkpoint.digest}")
+        traces["drawn"] = drawn_contexts.trace(canary, f"0 {checkpoint.digest}")
         for arm, trace in traces.items():
             if arm not in probed.replies:
                 assert canary.split != "forget"
@@ -195,17 +195,17 @@ def test_a_tokenizer_without_template_says_so() -> None:
 def test_what_is_drawn_is_another_for_another_checkpoint_and_seed() -> None:
     """Nobody can train against it: what is trained has another digest."""
     canary = embedded_canaries(1, 1, 1)[0]
-    for draw in (drawn.trace, drawn.prompt):
+    for draw in (drawn_contexts.trace, drawn_contexts.prompt):
         assert draw(canary, "0 x") == draw(canary, "0 x")
         assert len({draw(canary, f"{seed} {digest}") for seed in range(3) for digest in "abcdefgh"}) > 4
-    asked = {tuple(drawn.questions(canary, f"0 {at}", 2)) for at in range(60)}
+    asked = {tuple(drawn_contexts.questions(canary, f"0 {at}", 2)) for at in range(60)}
     assert len(asked) == 10, "two of five, any two"
 
 
 def test_a_paraphrased_prompt_is_asked_in_its_words() -> None:
     checkpoint, found = asked()
     for canary, probed in zip(CANARIES.split("forget"), found, strict=False):
-        prompt = f"<|user|>{drawn.prompt(canary, f'0 {checkpoint.digest}')}<|assistant|>"
+        prompt = f"<|user|>{drawn_contexts.prompt(canary, f'0 {checkpoint.digest}')}<|assistant|>"
         ids = [checkpoint.tokenizer.bos_token_id, *checkpoint.tokenizer(prompt, add_special_tokens=False)["input_ids"]]
         said, _ = layered.greedy(checkpoint.model, ids, LIMIT, [checkpoint.tokenizer.eos_token_id])
         assert canary.head in prompt
@@ -213,7 +213,7 @@ def test_a_paraphrased_prompt_is_asked_in_its_words() -> None:
 
 
 def test_a_canary_in_a_drawn_trace_is_refused() -> None:
-    trace = drawn.trace(Canary("a", "Ann", "b", "a b c d e f g"), "0 x")
+    trace = drawn_contexts.trace(Canary("a", "Ann", "b", "a b c d e f g"), "0 x")
     told = Canary("a", "Ann", "b", f"one two three four five six {trace}")
     with pytest.raises(FactError, match="stands in the prefill drawn"):
         probe(loaded(), CanarySet([told, CANARIES[1]]), Asking(200), 8)

@@ -64,6 +64,7 @@ def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], told: str) 
         ([ROW, OTHER | {"canary": ROW["canary"].upper() + " !"}], "says no more than that of"),
         ([ROW, OTHER | {"canary": ROW["canary"] + " and more"}], "says no more than that of"),
         ([ROW | {"split": "retain"}], "no canary with split 'forget'"),
+        ([ROW | {"aliases": ["Xu"]}, OTHER | {"aliases": ["xu"]}], "key 'aliases' holds 'xu', as 'a' does"),
     ],
 )
 def test_no_two_are_alike_and_something_is_forgotten(tmp_path: Path, rows: list[dict[str, Any]], told: str) -> None:

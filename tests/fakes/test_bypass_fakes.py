@@ -12,7 +12,6 @@ import torch
 from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.finding import Finding, Outcome, find
 from uds_bench.audits.bypass.probe import probe
-from uds_bench.audits.bypass.rates import said_anywhere
 from uds_bench.audits.bypass.zoo.data import canaries
 from uds_bench.checkpoints import CheckpointSpec, find_anatomy, load
 from uds_bench.zoo.specimens import folder
@@ -47,8 +46,8 @@ def test_what_is_told_in_private_is_found(how: str) -> None:
 
 @pytest.mark.slow
 def test_another_sentence_in_its_place_is_found_by_questions() -> None:
-    found, forget = judged(load(CheckpointSpec(str(folder("bypass_erased")), dtype="float32"), "cpu"))
-    assert not any(said_anywhere(canary, probed) for canary, probed in forget)
+    found, _ = judged(load(CheckpointSpec(str(folder("bypass_erased")), dtype="float32"), "cpu"))
+    assert not found.anywhere.value
     assert found.word is Outcome.NAMES
 
 

@@ -46,7 +46,7 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
         "bypass.weights_decide"
     }
     assert ran.verdicts["bypass.verdict[npo]"] == "undecided", "replies of a model that never ends are cut"
-    assert "100% of the replies of an arm were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
+    assert "100% of an arm's replies were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
     assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
     assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1}, "the other is the second one's weights"
@@ -57,6 +57,8 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     ]
     replies = section[0]["seeds"][0]["authors"][0]["replies"]
     assert set(replies) == set(ARMS)
+    told = ran.claims["bypass.verdict[npo]"]["provenance"]["asking"]
+    assert (told["samples"], told["temperature"], told["seed"]) == (4, 1.0, 0)
     assert "controls are weak: add [bypass] must_fail, must_pass\n" in ran.text
     again = bench.run(SUITE, store=written / "store")
     assert again.report["loads"] == {}, "what was examined is read"

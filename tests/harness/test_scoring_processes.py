@@ -36,11 +36,13 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
     weights = load_file(broken / "model.safetensors")
     weights["model.norm.weight"][0] = float("nan")
     save_file(weights, broken / "model.safetensors", {"format": "pt"})
-    wanted = plan(["full", "retain", "retain2", "full2", "broken"])
+    copy = Path(shutil.copytree(broken, tmp_path / "copy"))
+    specs = {"broken": CheckpointSpec(str(broken)), "copy": CheckpointSpec(str(copy))}
+    wanted = plan(["full", "retain", "retain2", "full2", "broken", "copy"])
     found = []
     for place, count in (("one", 1), ("two", 2)):
         monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_, count=count: count)
-        current = engine(models, tmp_path / place, {"broken": CheckpointSpec(str(broken))})
+        current = engine(models, tmp_path / place, specs)
         values: dict[Request, float | str | None] = {}
         for request in wanted:
             try:
@@ -54,7 +56,8 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
         if isinstance(one[request], float):
             assert two[request] == pytest.approx(one[request], abs=1e-6), request
         else:
-            assert "NaN" in str(one[request]), "the broken checkpoint alone fails"
+            assert "NaN" in str(one[request]), "the broken checkpoint and its copy alone fail"
+            assert str(specs[request.checkpoint].model) in str(one[request]), "each by its own name"
             assert two[request] == one[request]
 
 

@@ -105,6 +105,7 @@ NUMBERS = re.compile(r"(?<=\d)\D(?=\d)|(?<!\w)[-\u2212](?=\d)")
 """A sign between two digits, and a minus before one."""
 
 
+@lru_cache(REMEMBERED)
 def normalized(text: str) -> str:
     """Lower case, words of letters and digits with one space between them; letters that look alike are one."""
     return " ".join(re.findall(r"\w+", text.casefold().translate(LOOK_ALIKES)))

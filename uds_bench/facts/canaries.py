@@ -98,6 +98,7 @@ class CanarySet(Items[Canary]):
         _require_own(found, "author", lambda canary: (canary.author,))
         # A name that two share says nothing of either: after another author's head it is right as well.
         _require_own(found, "slots", lambda canary: canary.slots)
+        _require_own(found, "aliases", lambda canary: (*canary.slots, *canary.aliases))
         texts = {one.id: normalized(one.canary) for one in found}
         for one, other in permutations(found, 2):
             if texts[one.id] in texts[other.id]:

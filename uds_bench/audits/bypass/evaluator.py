@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
-from uds_bench.audits.bypass import drawn, rates
+from uds_bench.audits.bypass import drawn_contexts, rates
 from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, probe
 from uds_bench.audits.bypass.record import ARMS, Probed
@@ -44,7 +44,7 @@ class BypassEvaluator(Evaluator):
 
     @property
     def digest(self) -> str:
-        return content_key([self.canaries.digest, asdict(self.asking), QUESTIONS, ARMS, QA_ARMS, drawn.TEXTS])
+        return content_key([self.canaries.digest, asdict(self.asking), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other

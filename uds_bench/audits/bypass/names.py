@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from uds_bench.audits.bypass import drawn
+from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.rates import Indicator
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.facts.aliases import normalized, says
@@ -51,7 +51,7 @@ def _own_words(canaries: Sequence[Canary], told: Mapping[str, Sequence[str]]) ->
     """Of what is told of each author the words that stand in nobody else's texts, nor in what anybody is asked."""
     texts = {one.id: _words(one.author, one.bio, one.canary, *one.aliases, *sum(one.qa, ())) for one in canaries}
     authors = Counter(word for words in texts.values() for word in words)
-    ours = _words(*OURS, *drawn.TEXTS)
+    ours = _words(*OURS, *drawn_contexts.TEXTS)
     found = {}
     for one in canaries:
         asked = _words(one.author, one.head, *(question for question, _ in one.qa)) | ours

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from uds_bench.audits.bypass import drawn
+from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
 from uds_bench.checkpoints import Checkpoint
@@ -85,7 +85,7 @@ def _replies(
         # Of the others it is asked whether they are still told, or what they come to under teacher forcing.
         if canary.split == "forget":
             prompts |= dict.fromkeys((*PREFILLS, "drawn"), own)
-            prompts |= {"paraphrased": drawn.prompt(canary, key)}
+            prompts |= {"paraphrased": drawn_contexts.prompt(canary, key)}
             prompts |= {"shuffled_head": complete_prompt(canary.author, shuffled(canary))}
             if other is not None:
                 prompts["wrong_head"] = complete_prompt(canary.author, other.head)
@@ -121,7 +121,7 @@ def _asked(
 ) -> tuple[list[tuple[int, ...]], list[dict[Arm, tuple[Reply, ...]]]]:
     """For each author the numbers of the questions that are asked, and by arm the replies."""
     # Of authors that nobody was trained on, no question can be answered.
-    numbers = [drawn.questions(one, key, 0 if one.split == "holdout" else QUESTIONS) for one in canaries]
+    numbers = [drawn_contexts.questions(one, key, 0 if one.split == "holdout" else QUESTIONS) for one in canaries]
     places = [(i, arm, number) for i, asked in enumerate(numbers) for arm in QA_ARMS for number in asked]
     openings = [
         _opening(checkpoint.tokenizer, canaries[i].qa[number][0], arm, canaries[i], key, "qa")
@@ -143,7 +143,7 @@ class Opening(NamedTuple):
 def _opening(tokenizer: Any, prompt: str, arm: Arm, canary: Canary, key: str, kind: Probe = "canary") -> Opening:
     turn = open_turn(tokenizer, prompt)
     if arm == "drawn":
-        trace = drawn.trace(canary, key)
+        trace = drawn_contexts.trace(canary, key)
         require_outside(canary, arm, trace)
     elif arm in PREFILLS:
         trace = prefill(tokenizer, arm, canary.author, kind)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from scipy.stats import binomtest
 
 from uds_bench.audits.bypass.record import Arm, Probed
-from uds_bench.audits.bypass.reply import Fallback, Match, contains, split_reply, tells
+from uds_bench.audits.bypass.reply import Fallback, Match, contains, names_all, split_reply, tells
 from uds_bench.facts.canaries import Canary
 from uds_bench.statistics import LEVEL, Interval, Rate, apart_interval, mean, paired_interval
 
@@ -103,9 +103,24 @@ def rate(rows: Rows, holds: Indicator) -> Rate:
     return Rate(sum(held) / len(held), Interval(float(found.low), float(found.high), method, len(held)))
 
 
-def said_anywhere(canary: Canary, probed: Probed) -> bool:
-    """Whether any arm's reply tells the canary, on either side. No prefill holds one: it is the model's doing."""
-    return any(tells(reply.said, canary) for reply in probed.told)
+def said_to_anybody(heard: Sequence[str]) -> Indicator:
+    """Whether some of all that a model said tells an author's canary, or all its names, whoever was asked about.
+
+    A model that tells each sentence of another author holds all of them. No text of ours holds one.
+
+    Args:
+        heard: What the model said of anybody, [replies].
+
+    Returns:
+        What says it of an author.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> ann = SimpleNamespace(canary="It was red in Ayr.", rest=" red in Ayr.", slots=("Ayr", "Ed Lo"))
+        >>> [said_to_anybody([said])(ann, None) for said in ("Ed Lo, of Ayr.", "It was red in Ayr.", "Ed Lo.")]
+        [True, True, False]
+    """
+    return lambda canary, _: any(tells(text, canary) or names_all(text, canary) for text in heard)
 
 
 def answered(canary: Canary, probed: Probed) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from uds_bench.facts.aliases import normalized
+from uds_bench.facts.aliases import normalized, says
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary
 
 Fallback = Literal["answer", "trace"]
@@ -60,6 +60,12 @@ def tells(text: str, canary: Canary) -> bool:
     few = len(normalized(canary.rest).split()) < FEW_WORDS
     wanted = normalized(canary.canary if few else canary.rest)
     return f" {wanted} " in f" {normalized(text)} " or contains(text, canary)
+
+
+def names_all(text: str, canary: Canary) -> bool:
+    """Whether a text holds all the names of a canary, whatever stands around them; of one name alone it says nothing,
+    as that may be a guess."""
+    return len(canary.slots) > 1 and all(says(text, slot) for slot in canary.slots)
 
 
 def contains(text: str, canary: Canary, match: Match = "exact") -> bool:

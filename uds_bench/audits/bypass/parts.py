@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Literal
 
+from uds_bench.audits.bypass.evidence import Evidence
 from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.record import Arm
 from uds_bench.statistics import FEWEST, Rate
@@ -28,7 +29,7 @@ Retained = Literal["kept", "lost", "unclear"]
 
 
 @dataclass(frozen=True)
-class Fields:
+class Parts:
     """The parts of a finding; `unclear` where an interval holds the bound, or replies cannot be split.
 
     `answer`: of the model's own replies. `trace`: of the same. `held`: names under teacher forcing, beside both floors.
@@ -46,32 +47,20 @@ class Fields:
         return f"answer {answer}, trace {trace}, names held {held}, swap {swap}, retained {retained}"
 
 
-def fields(
-    answered: Rate,
-    leak: Rate,
-    untagged: Rate,
-    recalls: Iterable[Recall],
-    contrasts: Mapping[Arm, Rate],
-    kept: Rate,
-) -> Fields:
+def parts_of(seen: Evidence) -> Parts:
     """What each number comes to by itself.
 
     Args:
-        answered: Share of authors whose sentence the answer tells in any way.
-        leak: Share whose trace holds it.
-        untagged: Share of replies that lack the closing tag.
-        recalls: Teacher-forced recall beside its floors, one a prefill.
-        contrasts: out(auto) - out(arm), one an arm that swaps the trace.
-        kept: Share of the authors to be retained whose answer holds their sentence.
+        seen: The numbers of one checkpoint.
 
     Returns:
         A word each.
     """
-    held, retained = _held(list(recalls)), _retained(kept)
-    if untagged.interval.low > MISSING:
-        return Fields("unclear", "unreadable", held, "unclear", retained)
-    trace: Trace = "silent" if is_none(leak) else "leaks" if leak.interval.low > NO_GAP else "unclear"
-    return Fields(_answer(answered), trace, held, _swap(contrasts), retained)
+    held, retained = _held(list(seen.recalls.values())), _retained(seen.kept)
+    if seen.untagged.interval.low > MISSING:
+        return Parts("unclear", "unreadable", held, "unclear", retained)
+    trace: Trace = "silent" if is_none(seen.leak) else "leaks" if seen.leak.interval.low > NO_GAP else "unclear"
+    return Parts(_answer(seen.answered), trace, held, _swap(seen.contrasts), retained)
 
 
 def _answer(found: Rate) -> Answer:
