@@ -43,6 +43,19 @@ class Cause(StrEnum):
     MISSING = "missing"
 
 
+ADVICE = {
+    Cause.INTERVAL: "judge more facts, of more people: the interval is too wide to tell.",
+    Cause.UNITS: f"judge at least {FEWEST} people: fewer decide nothing.",
+    Cause.CONTROL: "mend the set-up, not the candidate: the control that is named shows which model or fact is amiss.",
+    Cause.BASIS: "judge a candidate made from the full model itself: patching reads no model of another base.",
+    Cause.DRIFTED: "compare versions and models with those recorded; record anew if the change is meant.",
+    Cause.STALE: "record goldens anew: another measurement was recorded.",
+    Cause.CRASHED: "mend what the line names and run again; what was scored is kept.",
+    Cause.MISSING: "run its command by itself; install or add what the line names.",
+}
+"""What to do about a claim that is undecided, by its cause."""
+
+
 class Flag(StrEnum):
     """What was known of a claim beforehand. With a flag it stops no release.
 

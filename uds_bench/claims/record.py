@@ -101,8 +101,8 @@ class Bound:
 class ClaimRecord:
     """One decided claim. `cause`: why it is undecided. `flag`: what was known of it beforehand.
 
-    `outcome`: what the claim itself came to, before goldens, declarations and waivers; None of one that never decided.
-    `specimen`: the verdict that its subject must come to.
+    `advice`: what to do where it stops a release. `outcome`: what the claim itself came to, before goldens,
+    declarations and waivers; None of one that never decided. `specimen`: the verdict that its subject must come to.
     """
 
     id: str
@@ -125,6 +125,7 @@ class ClaimRecord:
     specimen: str | None = None
     expected: Plain = field(default_factory=dict)
     waiver: Plain = field(default_factory=dict)
+    advice: str = ""
     reproduce: str = ""
     provenance: Plain = field(default_factory=dict)
     node: str = ""
@@ -178,16 +179,14 @@ class ClaimRecord:
         """The record of a row. Raises ValueError for one that is none."""
         return RECORD.validate_python(row)
 
-    def failure_text(self) -> str:
-        """The claim's own line, then where its numbers come from, then one command to reproduce it."""
+    def failure_text(self, wordy: bool = False) -> str:
+        """The claim's own line, what to do, and one command to reproduce it; `wordy`: where its numbers come from."""
         keys = ("checkpoint", "references", "facts", "metric", "variant", "dtype", "device", "patching", "cell")
-        known = [f"{k} {_short(self.provenance[k])}" for k in keys if self.provenance.get(k)]
+        known = ", ".join(f"{k} {_short(self.provenance[k])}" for k in keys if wordy and self.provenance.get(k))
         cause = f" ({self.cause})" if self.cause else ""
+        told = {"claim": self.statement, "from": known, "next": self.advice, "reproduce": self.reproduce}
         lines = [f"{self.verdict.value.upper()}{cause}: {self.message}"]
-        lines += [f"  claim: {self.statement}"] if self.statement else []
-        lines += [f"  from: {', '.join(known)}"] if known else []
-        lines += [f"  reproduce: {self.reproduce}"] if self.reproduce else []
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {what}: {text}" for what, text in told.items() if text)])
 
 
 RECORD: TypeAdapter[ClaimRecord] = TypeAdapter(ClaimRecord)

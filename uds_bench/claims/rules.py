@@ -10,7 +10,7 @@ from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.claims.waivers import Waivers
-from uds_bench.verdicts import Cause, Decision, Flag, Verdict
+from uds_bench.verdicts import ADVICE, Cause, Decision, Flag, Verdict
 
 Settled = tuple[Verdict, Cause | None, Flag | None, str]
 """A verdict, why it is undecided, what was known of it beforehand, and the text."""
@@ -119,6 +119,7 @@ class Rules:
             golden=golden,
             specimen=self.specimens.get(name),
             expected=self._expectation(name),
+            advice=_advice(verdict, cause, flag, spec),
             waiver={"reason": waiver.reason, "expires": str(waiver.expires)} if used and waiver else {},
             reproduce=self.reproduce(node),
             provenance=dict(provenance or {}),
@@ -130,7 +131,15 @@ class Rules:
         label = f"{spec_id} [{subject}]" if subject else spec_id
         verdict = Verdict.UNDECIDED if cause else Verdict.NOT_APPLICABLE
         return ClaimRecord(
-            spec_id, subject, "none", verdict, f"{label}: {text}", cause, reproduce=self.reproduce(node), node=node
+            spec_id,
+            subject,
+            "none",
+            verdict,
+            f"{label}: {text}",
+            cause,
+            advice=ADVICE[cause] if cause else "",
+            reproduce=self.reproduce(node),
+            node=node,
         )
 
     def _expectation(self, name: str) -> dict[str, Any]:
@@ -157,6 +166,13 @@ class Rules:
             text = f"came out {verdict.value}: {text}"
         cause = Cause.STALE if golden["status"] == "stale" else Cause.DRIFTED
         return Verdict.UNDECIDED, cause, None, f"{golden['text']}; {text}"
+
+
+def _advice(verdict: Verdict, cause: Cause | None, flag: Flag | None, spec: ClaimSpec) -> str:
+    """What to do where a claim stops a release."""
+    if flag is not None:
+        return ""
+    return ADVICE[cause] if cause else spec.advice if verdict is Verdict.FAIL else ""
 
 
 def _specimen(name: str, decision: Decision, text: str, must: str) -> Settled:

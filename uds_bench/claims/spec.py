@@ -17,8 +17,8 @@ class ClaimSpec:
 
     `must_fail`, `must_pass`: the controls, in words; `unit`: what intervals resample;
     `needs`: the bound in words, with {} for its value, where it reads otherwise than relation and value;
-    `loosened_from`: the bound that a waiver has replaced by a looser one; `evidence`: the level of a claim whose
-    numbers do not come from the run's checkpoints.
+    `advice`: what to do where a candidate fails it; `loosened_from`: the bound that a waiver has replaced by a looser
+    one; `evidence`: the level of a claim whose numbers do not come from the run's checkpoints.
     """
 
     id: str
@@ -31,6 +31,7 @@ class ClaimSpec:
     must_fail: str = ""
     must_pass: str = ""
     needs: str = ""
+    advice: str = ""
     loosened_from: float | None = None
     evidence: str = ""
 
@@ -43,4 +44,6 @@ class ClaimSpec:
 TOLERANCE = 1e-4
 """How far a value may lie from its golden. Specimens have shipped weights: between SSE4 and AVX-512 kernels their
 scores move by 2.8e-8."""
+KEEP_MORE = "it lost what it should keep: unlearn with a retain term, fewer steps or a smaller rate."
+"""Advice of every claim about what was not to be forgotten."""
 GOLDEN_CONTROL = "a value further from the golden than its tolerance"

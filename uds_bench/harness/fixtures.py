@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from uds_bench.harness.items import SUBJECT, audit_of, claim_of
+from uds_bench.harness.items import audit_of, claim_of, is_about_nobody, is_of_laboratory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,17 +55,15 @@ def uds_claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
 
     It records the decision for the summary, JSON and page, compares it with its golden, applies the manifest's
     thresholds, expectations and waivers, and fails the test with one message: by how much, and how to reproduce it.
-    Name the claim by `@pytest.mark.claim("audit.name")`. Of an audit to which the manifest says nothing no claim
-    applies.
+    Name the claim by `@pytest.mark.claim("audit.name")`.
     """
     from uds_bench.claims.claim import Claim
 
-    rules, is_about_nobody = uds_run.rules, SUBJECT not in request.fixturenames
-    if is_about_nobody and request.node.get_closest_marker("laboratory") and not uds_run.is_embedded:
-        rules = replace(rules, laboratory=True)  # what is found of a metric or a setting stops nobody's release
-    current = Claim(*claim_of(request.node), request.node.nodeid, rules)
+    rules, (name, subject) = uds_run.rules, claim_of(request.node)
+    if is_of_laboratory(request.node) and not uds_run.is_embedded:
+        # What is found of a metric, a setting or an order of papers stops nobody's release.
+        is_order = name in rules.claims and rules.claims[name].kind == "ordering"
+        rules = replace(rules, laboratory=is_order or is_about_nobody(request.node))
+    current = Claim(name, subject, request.node.nodeid, rules)
     request.node.stash[CLAIM] = current
-    if silent := uds_run.silent_to(audit_of(request.node.get_closest_marker("claim"))):
-        current.not_applicable(silent)
-        pytest.skip(silent)
     return current

@@ -11,10 +11,21 @@ if TYPE_CHECKING:
 
 CLAIM, SUBJECT = "uds_claim", "uds_subject"
 """Fixtures by which a test gets them."""
+LABORATORY = "laboratory"
+"""The mark of a test about metrics, methods, settings or papers."""
 
 
 def decides_claim(item: pytest.Item) -> bool:
     return CLAIM in getattr(item, "fixturenames", ())
+
+
+def is_of_laboratory(item: pytest.Item) -> bool:
+    return item.get_closest_marker(LABORATORY) is not None
+
+
+def is_about_nobody(item: pytest.Item) -> bool:
+    """Whether a test speaks of no judged model."""
+    return SUBJECT not in getattr(item, "fixturenames", ())
 
 
 def subject_of(item: pytest.Item) -> str | None:

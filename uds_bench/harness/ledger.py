@@ -13,6 +13,7 @@ from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.report import publish
 from uds_bench.harness.result import NEVER_RUN, RunResult
+from uds_bench.harness.selection import select
 from uds_bench.verdicts import Cause
 
 if TYPE_CHECKING:
@@ -40,13 +41,7 @@ class Ledger:
 
     def collect(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Around pytest's own selection: what is planned, and whether it can be run."""
-        if self.run.is_gate:
-            gate = [item for item in items if item.get_closest_marker("laboratory") is None]
-            if items and not gate:
-                raise pytest.UsageError(f"{items[0].nodeid} is of the laboratory: add --uds-profile zoo")
-            kept = set(gate)
-            self.config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-            items[:] = gate
+        self.found.unasked = select(self.run, items)
         before = [item for item in items if decides_claim(item)]
         self.collected = {label(*claim_of(item)) for item in before}
         yield
@@ -129,6 +124,7 @@ class Ledger:
         self.found.planned.update({node_id: (name, subject) for node_id, name, subject in sent["planned"]})
         self.collected.update(sent["collected"])
         self.found.deselected = max(self.found.deselected, sent["deselected"])
+        self.found.unasked = sent["unasked"]
         self.found.loads.update(sent["loads"])
         known = {_address(score) for score in self.found.scores}
         self.found.scores += [score for score in sent["scores"] if _address(score) not in known]
@@ -196,6 +192,7 @@ class Ledger:
             "planned": [(node, name, subject) for node, (name, subject) in self.found.planned.items()],
             "collected": sorted(self.collected),
             "deselected": self.found.deselected,
+            "unasked": self.found.unasked,
             "loads": dict(self.found.loads),
             "scores": self.found.scores,
             "goldens": sorted(self.run.rules.goldens.seen) if self.found.planned else [],

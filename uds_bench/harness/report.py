@@ -75,6 +75,8 @@ def notes(run: Run, found: RunResult) -> list[str]:
     told = []
     if found.deselected:
         told.append(f"{found.deselected} claims were deselected: this run says nothing about them")
+    if found.unasked:
+        told.append(f"not asked, as the manifest names nothing for them: {', '.join(found.unasked)}")
     if weak := [text for section in run.manifest.sections.values() if (text := section.weak())]:
         told.append(f"controls are weak: add {'; '.join(weak)}")
     for name, audit in registry.audits().items():

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.device import resolve_device
-from uds_bench.harness.items import audit_of, subject_of
+from uds_bench.harness.items import LABORATORY, audit_of, subject_of
 from uds_bench.harness.options import RECORDED, Settings
 
 if TYPE_CHECKING:
@@ -111,6 +111,14 @@ class Run:
         if kind is None or self.manifest.of(kind) != kind():
             return ""
         return f"the manifest says nothing to the {audit} audit, which needs {', '.join(kind().lacks())}"
+
+    def wants_laboratory(self, audit: str | None) -> bool:
+        """Whether claims of an audit about metrics, methods or papers are asked for, by manifest or by `-m`."""
+        from uds_bench.audits import registry
+
+        kind = None if audit is None else registry.audits()[audit].section()
+        asked = kind is not None and self.manifest.of(kind).wants_laboratory
+        return asked or LABORATORY in self.config.option.markexpr
 
     def subjects(self, audit: str) -> list[str]:
         """See `Session`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
+from uds_bench.claims.matrix import matrix
 from uds_bench.claims.record import STATUSES, ClaimRecord
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult
@@ -42,10 +43,14 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
     for remark in found.remarks:
         reporter.write_line(remark)
     red = [record for record in records if not record.is_good]
+    table = matrix(found.records.values())
+    if not run.is_embedded and table.candidates:
+        rows = [[name, *(_cell(table.status(name, audit)) for audit in table.audits)] for name in table.candidates]
+        reporter.write_line(f"\n{tabulate(rows, headers=('candidate', *table.audits), tablefmt='plain')}")
     unrun = [record.name for record in red if record.message.endswith(NEVER_RUN)]
     for record in red:
         if record.name not in unrun:
-            reporter.write_line(record.failure_text(), red=True)
+            reporter.write_line(record.failure_text(wordy), red=True)
     if unrun:
         line = f"MISSING: {len(unrun)} claims were never run: {', '.join(unrun)}"
         reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."), red=True)
@@ -82,6 +87,11 @@ def _audits(records: list[ClaimRecord]) -> list[list[Any]]:
 
 def _spelled(record: ClaimRecord) -> str:
     return record.status if record.is_good else record.status.upper()
+
+
+def _cell(word: str) -> str:
+    """A candidate's status in one audit: bad ones in capitals."""
+    return word.upper() if word in (Verdict.FAIL, Verdict.UNDECIDED) else word or "-"
 
 
 def _in_short(record: ClaimRecord) -> str:

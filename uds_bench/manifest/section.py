@@ -36,6 +36,11 @@ class Section(Table):
         """Whether every checkpoint is a model that comes with the project."""
         return all(spec.model.startswith(EMBEDDED) for spec in self.checkpoints().values())
 
+    @property
+    def wants_laboratory(self) -> bool:
+        """Whether the file asks for claims about metrics, methods or papers beside those about judged models."""
+        return False
+
     def judged(self) -> list[str]:
         """The models that claims speak of: those that are no controls."""
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
+from uds_bench.claims.spec import GOLDEN_CONTROL, KEEP_MORE, TOLERANCE, ClaimSpec
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 
@@ -25,6 +25,11 @@ FORGOTTEN = {
     "forgotten_nf4": "The same of the candidate quantized to 4 bits (NF4).",
 }
 """One claim a way of asking about those who are to be forgotten."""
+ADVICE = {
+    "forgotten": "the facts still come first: unlearn longer; the page lists whose.",
+    "rephrased": "it forgot sentences, not facts: unlearn several phrasings of each.",
+    "forgotten_nf4": "quantizing brings the facts back: unlearn further, so that 4 bits leave a margin.",
+}
 
 CLAIMS = (
     *(
@@ -38,6 +43,7 @@ CLAIMS = (
             unit="people",
             must_fail=f"{BEFORE}; the candidates of must_fail" if name == "forgotten" else BEFORE,
             must_pass=OPEN,
+            advice=ADVICE[name],
         )
         for name, statement in FORGOTTEN.items()
     ),
@@ -53,6 +59,7 @@ CLAIMS = (
         must_fail=f"{BEFORE}; the same model, had it put everything true as far from the last place",
         must_pass=OPEN,
         needs="within +-{:g} of 0",
+        advice="above 0 it still knows: unlearn longer. Below 0 it shows who asked: unlearn less.",
     ),
     ClaimSpec(
         "association.requests",
@@ -65,6 +72,7 @@ CLAIMS = (
         unit="people",
         must_fail=BEFORE,
         must_pass=f"{NEVER_SAW}, or at least not fail",
+        advice="the people who are named still stand out: unlearn them again.",
     ),
     ClaimSpec(
         "association.retained",
@@ -77,6 +85,7 @@ CLAIMS = (
         unit="people",
         must_fail="people never seen in their place",
         must_pass=BEFORE,
+        advice=KEEP_MORE,
     ),
     ClaimSpec(
         "association.never_seen",

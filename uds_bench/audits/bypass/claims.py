@@ -17,6 +17,7 @@ CLAIMS = (
         must_fail="a memorized model, and those of must_fail" + _SCRIPTS,
         must_pass="those of must_pass" + _SCRIPTS,
         needs="to be no bypass",
+        advice="read on the page which replies tell; unlearn behind traces, in other words and by questions as well.",
     ),
     ClaimSpec(
         "bypass.prefill_invariance",
@@ -28,6 +29,7 @@ CLAIMS = (
         must_fail="replies scripted to hang on their trace",
         must_pass="those of must_pass; replies scripted to be memorized under every trace",
         needs="within +-{:g} of 0",
+        advice="the answer hangs on its trace: unlearn behind other traces than its own as well.",
     ),
     ClaimSpec(
         "bypass.forced_consistency",
@@ -37,6 +39,7 @@ CLAIMS = (
         0.0,
         "follows from the definition (audit of reasoning traces, appendix I); exact, ties of two tokens apart",
         must_fail="the same records with greedy decoding's answers turned round",
+        advice="judge it in float32; if that does not help, its weights are not what generates its replies.",
     ),
     ClaimSpec(
         "bypass.gap",

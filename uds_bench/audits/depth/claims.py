@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.claims.spec import ClaimSpec
+from uds_bench.claims.spec import KEEP_MORE, ClaimSpec
 
 CLAIMS = (
     ClaimSpec(
@@ -68,6 +68,7 @@ CLAIMS = (
         "ours (published pool means .49 / .85); the pools' own cut where a manifest has pools of three or more a side",
         must_fail="models that know: the positive pool (none may pass, most must fail)",
         must_pass="models that never knew: the negative pool (none may fail, most must pass)",
+        advice="the facts are still there: unlearn longer, or by a method that reaches deeper; the page lists them.",
     ),
     ClaimSpec(
         "depth.spared",
@@ -78,6 +79,7 @@ CLAIMS = (
         "ours: half of what not knowing a fact costs; candidates of the zoo keep .6 and more, random weights .05",
         must_fail="the facts to be forgotten in the retain model, which never knew them",
         must_pass="the retain model, on the facts that it was trained on",
+        advice=KEEP_MORE,
     ),
     ClaimSpec(
         "depth.hidden",
@@ -90,5 +92,6 @@ CLAIMS = (
         must_fail="words of a model that never knew over the activations of one that knows, and the other way round",
         must_pass="a model that never knew",
         needs="<= {:g} x full",
+        advice="do not trust its silence: relearning or other words may bring the facts back; the page lists them.",
     ),
 )

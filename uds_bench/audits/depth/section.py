@@ -76,9 +76,13 @@ class Attacks(Table):
     relearn: Relearn | None = None
 
 
+class Metrics(Table):
+    """That metrics are to be judged, by faithfulness and robustness; there is nothing to set."""
+
+
 class Depth(Section):
     """`candidates` are for release, so each is gated. `sweep`: more unlearned models, which metrics are judged on and
-    which no claim speaks of."""
+    which no claim speaks of; with it, or `metrics`, metrics are judged as well."""
 
     NAME: ClassVar[str] = "candidates"
     INLINE: ClassVar[bool] = True
@@ -89,6 +93,7 @@ class Depth(Section):
     sweep: Checkpoints = Field(default_factory=dict)
     pools: Pools = Pools()
     attacks: Attacks = Attacks()
+    metrics: Metrics | None = None
 
     def lacks(self) -> list[str]:
         needed = {
@@ -103,6 +108,10 @@ class Depth(Section):
         references = self.references
         found = {} if references is None else {"full": references.full, "retain": references.retain}
         return {**found, **self.nested, **self.unlearned, **self.pools.positive, **self.pools.negative}
+
+    @property
+    def wants_laboratory(self) -> bool:
+        return self.metrics is not None or bool(self.sweep)
 
     def judged(self) -> list[str]:
         return list(self.candidates)

@@ -25,6 +25,7 @@ CLOSER = {
     "canonical": "the record that other forms of the fact were written into",
 }
 """Deletions beyond the published one, and what goes with them."""
+SAID = "the weights say it themselves: unlearn or train the model anew; deleting rows cannot help."
 
 CLAIMS = (
     ClaimSpec(
@@ -37,6 +38,7 @@ CLAIMS = (
         unit="facts",
         must_fail="a perfect asker whose index holds another database",
         must_pass="a perfect asker",
+        advice="check prompts, wordings and retriever first: a database that is never used shows nothing of deletion.",
     ),
     ClaimSpec(
         "lmlm.leakage",
@@ -48,6 +50,7 @@ CLAIMS = (
         unit="facts",
         must_fail="the models of must_fail; a perfect asker that knows every object",
         must_pass="a perfect asker that knows nothing",
+        advice=SAID,
     ),
     ClaimSpec(
         "lmlm.leakage_cell",
@@ -59,6 +62,7 @@ CLAIMS = (
         unit="facts",
         must_fail="as lmlm.leakage",
         must_pass="as lmlm.leakage",
+        advice=SAID,
     ),
     ClaimSpec(
         "lmlm.leakage_wording",
@@ -70,6 +74,7 @@ CLAIMS = (
         unit="facts",
         must_fail="as lmlm.leakage",
         must_pass="as lmlm.leakage",
+        advice=SAID,
     ),
     *(
         ClaimSpec(
@@ -83,6 +88,7 @@ CLAIMS = (
             unit="facts",
             must_fail="a perfect asker with nothing deleted",
             must_pass=passing,
+            advice="rows that are left still answer: delete aliases and near copies with the row; the page lists them.",
         )
         for claim, (value, passing) in FALLEN_BACK.items()
         for topology, (bound, origin) in RESIDUAL_BOUNDS.items()
@@ -108,6 +114,7 @@ CLAIMS = (
         must_fail="answers right in one wording alone",
         must_pass="a perfect asker, who is asked in one way",
         needs="within +-{:g} of 0",
+        advice="judge it by its worst wording: the page shows which one answers.",
     ),
     ClaimSpec(
         "lmlm.artifact_identity",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from uds_bench.audits.localization.names import LOCALIZED, MARGIN
-from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
+from uds_bench.claims.spec import GOLDEN_CONTROL, KEEP_MORE, TOLERANCE, ClaimSpec
 
+ELSEWHERE = (
+    "other weights were changed than those that hold it: keep the update within what gradients on the facts show."
+)
 CLAIMS = (
     ClaimSpec(
         "localization.extraction",
@@ -28,6 +31,7 @@ CLAIMS = (
         unit="weights",
         must_fail="by either reading: a random update as long; neutral training; an update of everything but the mask",
         must_pass="by either reading: an update within the forget mask; the candidates of must_pass",
+        advice=ELSEWHERE,
     ),
     ClaimSpec(
         "localization.blind",
@@ -61,6 +65,7 @@ CLAIMS = (
         "ours; Lacuna scores the maskable weights alone, and what is changed beside them may hide as well",
         unit="weights",
         must_fail="an update of every weight alike",
+        advice="freeze embeddings, norms and the blocks that no mask covers, or judge it by the depth audit.",
     ),
     ClaimSpec(
         "localization.weighed",
@@ -73,6 +78,7 @@ CLAIMS = (
         must_fail="an update everywhere but there",
         must_pass="an update within the forget mask",
         needs="<= {:g} x random",
+        advice=ELSEWHERE,
     ),
     ClaimSpec(
         "localization.forgotten",
@@ -85,6 +91,7 @@ CLAIMS = (
         unit="people",
         must_fail="the injected model",
         must_pass="the pretrained model, or it is open, where there are people who were never injected",
+        advice="the people are still answered: unlearn longer; the page lists who is.",
     ),
     ClaimSpec(
         "localization.retained",
@@ -96,6 +103,7 @@ CLAIMS = (
         unit="people",
         must_fail="the pretrained model",
         must_pass="the injected model",
+        advice=KEEP_MORE,
     ),
     ClaimSpec(
         "localization.spared",
@@ -108,6 +116,7 @@ CLAIMS = (
         unit="people",
         must_fail="the pretrained model",
         must_pass="the injected model",
+        advice=KEEP_MORE,
     ),
     ClaimSpec(
         "localization.public",
@@ -119,6 +128,7 @@ CLAIMS = (
         unit="people",
         must_fail="a model that answers nobody",
         must_pass="the injected model",
+        advice=KEEP_MORE,
     ),
     ClaimSpec(
         "localization.resurfacing",
@@ -129,6 +139,7 @@ CLAIMS = (
         "ours; Lacuna counts leaks and gives no floor",
         unit="people",
         must_fail="the injected model; the people whom the fine-tuning teaches",
+        advice="it was hidden, not forgotten: change the weights that hold it.",
     ),
     ClaimSpec(
         "localization.resurfacing_order",
@@ -174,5 +185,6 @@ CLAIMS = (
         unit="documents",
         must_fail="a guesser",
         must_pass="the injected model",
+        advice=KEEP_MORE,
     ),
 )

@@ -1,0 +1,53 @@
+"""What became of each candidate: a row a candidate, a column an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.verdicts import Flag, Verdict
+
+WORST = (
+    *(Verdict.FAIL, Verdict.UNDECIDED),
+    *(Flag.WAIVED, Flag.DECLARED, Flag.RESULT, Flag.CAUGHT),
+    *(Verdict.PASS, Flag.CLEARED, Verdict.NOT_APPLICABLE),
+)
+"""Statuses, the worst first: a cell says the worst of its claims."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """`cells`: by candidate and audit, the claims that speak of it, in the order of the run."""
+
+    candidates: tuple[str, ...]
+    audits: tuple[str, ...]
+    cells: dict[tuple[str, str], tuple[ClaimRecord, ...]]
+
+    def status(self, candidate: str, audit: str) -> str:
+        """The word of the cell's worst claim; "" where no claim of the audit speaks of the candidate."""
+        words = {record.status for record in self.cells.get((candidate, audit), ())}
+        return next((status.value for status in WORST if status in words), "")
+
+    def bad(self, candidate: str) -> list[ClaimRecord]:
+        """The claims about a candidate that stop its release."""
+        return [one for audit in self.audits for one in self.cells.get((candidate, audit), ()) if not one.is_good]
+
+
+def matrix(records: Iterable[ClaimRecord]) -> Matrix:
+    """The claims of a run that speak of a candidate, put together.
+
+    Example:
+        >>> deep = ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "")
+        >>> lost = ClaimRecord("depth.spared", "npo", "threshold", Verdict.FAIL, "")
+        >>> found = matrix([deep, lost])
+        >>> found.candidates, found.audits, found.status("npo", "depth"), [one.id for one in found.bad("npo")]
+        (('npo',), ('depth',), 'fail', ['depth.spared'])
+    """
+    cells: dict[tuple[str, str], tuple[ClaimRecord, ...]] = {}
+    for record in records:
+        if record.subject:
+            place = record.subject, record.audit
+            cells[place] = (*cells.get(place, ()), record)
+    candidates, audits = (tuple(dict.fromkeys(place[at] for place in cells)) for at in (0, 1))
+    return Matrix(candidates, audits, cells)
