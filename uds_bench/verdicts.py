@@ -29,8 +29,8 @@ class Cause(StrEnum):
 
     INTERVAL: it holds the bound, or there is none. UNITS: it is over too few people or facts. CONTROL: a subject whose
     verdict is known came out otherwise. BASIS: activations are in another basis than the full model's. DRIFTED, STALE:
-    the value is not the recorded one, or is of another measurement than it. CRASHED: the test broke off. MISSING: it
-    never decided.
+    the value is not the recorded one, or is of another measurement than it. REFUSED: the model cannot be loaded, read
+    or compared. CRASHED: the test broke off. MISSING: it never decided.
     """
 
     INTERVAL = "interval"
@@ -39,6 +39,7 @@ class Cause(StrEnum):
     BASIS = "another basis"
     DRIFTED = "drifted"
     STALE = "stale"
+    REFUSED = "refused"
     CRASHED = "crashed"
     MISSING = "missing"
 
@@ -50,6 +51,7 @@ ADVICE = {
     Cause.BASIS: "judge a candidate made from the full model itself: patching reads no model of another base.",
     Cause.DRIFTED: "compare versions and models with those recorded; record anew if the change is meant.",
     Cause.STALE: "record goldens anew: another measurement was recorded.",
+    Cause.REFUSED: "mend its files, or take it out; the others are judged all the same.",
     Cause.CRASHED: "mend what the line names and run again; what was scored is kept.",
     Cause.MISSING: "run its command by itself; install or add what the line names.",
 }

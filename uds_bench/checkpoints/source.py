@@ -151,7 +151,7 @@ def read_config(folder: Path) -> Any:
     path = folder / "config.json"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-        family = raw["model_type"]
+        family = str(raw["model_type"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path}: not a model configuration with a model_type ({one_line(error)}): save it with save_pretrained"

@@ -30,8 +30,9 @@ class Matrix:
         return next((status.value for status in WORST if status in words), "")
 
     def bad(self, candidate: str) -> list[ClaimRecord]:
-        """The claims about a candidate that stop its release."""
-        return [one for audit in self.audits for one in self.cells.get((candidate, audit), ()) if not one.is_good]
+        """The claims about a candidate that stop its release, those that failed first."""
+        found = [one for audit in self.audits for one in self.cells.get((candidate, audit), ()) if not one.is_good]
+        return sorted(found, key=lambda one: one.verdict is not Verdict.FAIL)
 
 
 def matrix(records: Iterable[ClaimRecord]) -> Matrix:

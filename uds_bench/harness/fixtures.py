@@ -58,6 +58,7 @@ def uds_claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
     Name the claim by `@pytest.mark.claim("audit.name")`.
     """
     from uds_bench.claims.claim import Claim
+    from uds_bench.errors import CheckpointError
 
     rules, (name, subject) = uds_run.rules, claim_of(request.node)
     if is_of_laboratory(request.node) and not uds_run.is_embedded:
@@ -66,4 +67,6 @@ def uds_claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
         rules = replace(rules, laboratory=is_order or is_about_nobody(request.node))
     current = Claim(name, subject, request.node.nodeid, rules)
     request.node.stash[CLAIM] = current
+    if refused := uds_run.refused.get((audit_of(request.node.get_closest_marker("claim")), subject)):
+        raise CheckpointError(refused)
     return current

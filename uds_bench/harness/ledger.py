@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from uds_bench.claims.record import ClaimRecord, decides_something, finite
-from uds_bench.errors import ConfigurationError, ExtraError, UdsError
+from uds_bench.errors import CheckpointError, ConfigurationError, ExtraError, UdsError
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.report import publish
@@ -102,7 +102,8 @@ class Ledger:
         if call.excinfo is not None:
             error = call.excinfo.value
             text = " ".join(str(error).split()) or type(error).__name__
-            cause = Cause.MISSING if isinstance(error, ExtraError) else Cause.CRASHED
+            causes: dict[type, Cause] = {ExtraError: Cause.MISSING, CheckpointError: Cause.REFUSED}
+            cause = causes.get(type(error), Cause.CRASHED)
             return rules.undecided(name, subject, item.nodeid, text, cause)
         return rules.undecided(name, subject, item.nodeid, "its test ended without deciding it", Cause.MISSING)
 

@@ -31,7 +31,8 @@ EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "checkpoints named by
 class Run:
     """State of one process's share of a run, and the `Session` of its audits.
 
-    `items`: the selected tests that decide claims; `opened`: the audits that were needed so far.
+    `items`: the selected tests that decide claims; `opened`: the audits that were needed so far; `refused`: by audit
+    and judged model, why it cannot be judged.
     """
 
     def __init__(self, settings: Settings, config: pytest.Config) -> None:
@@ -39,6 +40,7 @@ class Run:
         self.config = config
         self.items: list[pytest.Item] = []
         self.opened: dict[str, Any] = {}
+        self.refused: dict[tuple[str | None, str | None], str] = {}
         self._data: dict[str, Any] = {}
         self._ahead: dict[str, CheckpointSpec] = {}
 
@@ -123,7 +125,7 @@ class Run:
     def subjects(self, audit: str) -> list[str]:
         """See `Session`."""
         found = (subject_of(item) for item in self.items if audit_of(item.get_closest_marker("claim")) == audit)
-        return list(dict.fromkeys(name for name in found if name is not None))
+        return list(dict.fromkeys(name for name in found if name is not None and (audit, name) not in self.refused))
 
     def marks(self, name: str) -> list[pytest.Mark]:
         """See `Session`."""
@@ -240,7 +242,7 @@ class Run:
     def prepare(self, items: Sequence[pytest.Item]) -> None:
         """Plan what the selected tests need and look at their checkpoints, before any model is loaded.
 
-        Raises ConfigurationError for a manifest that lacks what the tests need, or names a checkpoint that cannot fit.
+        Raises ConfigurationError for a manifest that lacks what the tests need, or names a reference that cannot fit.
         """
         from uds_bench.audits import registry
         from uds_bench.errors import ExtraError
@@ -258,13 +260,24 @@ class Run:
             specs = self.manifest.require(kind, name).checkpoints()
             if needed := audit.needed(self):
                 self.store(specs)
-                preflight(specs, needed)
+                needed = self._usable(name, needed, preflight(specs, needed))
                 try:
                     self.data(name)  # read before any model is loaded
                 except ExtraError:
                     continue  # its claims say so; those of other audits are decided
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
                 self.crew.foresee(partial(self._work, name))
+
+    def _usable(self, audit: str, needed: Sequence[str], problems: Mapping[str, str]) -> list[str]:
+        """The checkpoints of an audit without those judged models that cannot be: their claims say so, and others are
+        decided. Raises ConfigurationError for any other that cannot be used, and where no judged model is left."""
+        from uds_bench.errors import ConfigurationError
+
+        judged = self.subjects(audit)
+        if problems.keys() - set(judged) or (problems and not set(judged) - problems.keys()):
+            raise ConfigurationError("; ".join(dict.fromkeys(problems.values())))
+        self.refused |= {(audit, name): told for name, told in problems.items()}
+        return [name for name in needed if name not in problems]
 
     def scores(self) -> Scores:
         """Everything that was asked for or planned, where it could be computed."""

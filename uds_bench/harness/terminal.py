@@ -42,15 +42,21 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
         reporter.write_line(f"note: {note}")
     for remark in found.remarks:
         reporter.write_line(remark)
-    red = [record for record in records if not record.is_good]
     table = matrix(found.records.values())
+    red = [record for record in records if not (record.is_good or record.subject)]
+    red += [record for name in table.candidates for record in table.bad(name)]
     if not run.is_embedded and table.candidates:
         rows = [[name, *(_cell(table.status(name, audit)) for audit in table.audits)] for name in table.candidates]
         reporter.write_line(f"\n{tabulate(rows, headers=('candidate', *table.audits), tablefmt='plain')}")
     unrun = [record.name for record in red if record.message.endswith(NEVER_RUN)]
+    alike: dict[tuple[str | None, str], list[ClaimRecord]] = {}
     for record in red:
         if record.name not in unrun:
-            reporter.write_line(record.failure_text(wordy), red=True)
+            alike.setdefault((record.subject, record.message.partition(": ")[2]), []).append(record)
+    for first, *others in alike.values():
+        reporter.write_line(first.failure_text(wordy), red=True)
+        if others:
+            reporter.write_line(f"  so are: {', '.join(record.name for record in others)}", red=True)
     if unrun:
         line = f"MISSING: {len(unrun)} claims were never run: {', '.join(unrun)}"
         reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."), red=True)

@@ -95,6 +95,7 @@ CAUSES = {
     Cause.BASIS: "Its activations are in another basis than the full model's, and mean nothing there.",
     Cause.DRIFTED: "The value is not the recorded one. What the claim itself came to is in its message.",
     Cause.STALE: "The recorded value is of another metric, or of other facts, than those at hand.",
+    Cause.REFUSED: "The model cannot be loaded, read or compared with the full model.",
     Cause.CRASHED: "The measurement broke off with an error.",
     Cause.MISSING: "The claim was planned, but no score exists for it.",
 }

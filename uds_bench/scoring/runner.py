@@ -288,7 +288,7 @@ class ScoreRunner:
 
     def _raise_if(self, request: Request) -> None:
         """Raise what was met before: by the request itself, or by loading what it is about."""
-        self._failures.raise_if(request.place)
+        self._failures.raise_if(request.place, CheckpointError)
         self._failures.raise_if(str(request))
 
 

@@ -96,14 +96,14 @@ class Failures:
         if self._folder is not None:
             write_atomic(self._folder / content_key(checkpoint), canonical([checkpoint, message]))
 
-    def raise_if(self, checkpoint: str) -> None:
-        """Raise the error that this checkpoint met before, in whichever process."""
+    def raise_if(self, checkpoint: str, kind: type[UdsError] = UdsError) -> None:
+        """Raise what this checkpoint, or score, met before, in whichever process."""
         if self._folder is not None and checkpoint not in self.known:
             file = self._folder / content_key(checkpoint)
             if file.exists():
                 self.known[checkpoint] = json.loads(file.read_bytes())[1]
         if checkpoint in self.known:
-            raise UdsError(self.known[checkpoint])
+            raise kind(self.known[checkpoint])
 
 
 def _clear_old(folder: Path) -> None:

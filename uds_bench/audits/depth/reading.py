@@ -305,7 +305,7 @@ def hidden(
         text = f"HIDDEN: {words} says forgotten while depth.score fails: the knowledge is still in the activations"
         return _told(Verdict.FAIL, text)
     text = f"{words} says forgotten, but depth.score came out {depth.verdict.value}: that the knowledge is gone from "
-    return _told(Verdict.UNDECIDED, f"{text}the activations is not shown")
+    return Decision(Verdict.UNDECIDED, None, None, f"{text}the activations is not shown", cause=depth.cause)
 
 
 def _told(verdict: Verdict, text: str) -> Decision:
