@@ -12,7 +12,20 @@ from pathlib import Path
 import pytest
 from commands import Command, Refused
 
-COMMANDS = ("init", "annotate", "properties", "forget-set", "unlearn", "plan", "score", "meta", "report", "compare")
+COMMANDS = (
+    "init",
+    "annotate",
+    "properties",
+    "forget-set",
+    "unlearn",
+    "plan",
+    "score",
+    "meta",
+    "report",
+    "compare",
+    "card",
+    "verify",
+)
 GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
 EVERY = [(), *[(name,) for name in (*COMMANDS, *GROUPS)], *[(g, name) for g in GROUPS for name in GROUPS[g]]]
 HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "sklearn", "pydantic", "matplotlib", "pytest")

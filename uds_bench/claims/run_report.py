@@ -48,7 +48,10 @@ class Summary(Part):
 
 
 class RunReport(BaseModel):
-    """Scores are rows as `uds-bench score` writes them. Further keys are what an audit has to say beside its claims."""
+    """Scores are rows as `uds-bench score` writes them. Further keys are what an audit has to say beside its claims.
+
+    `salt` is random, so that what is known of a report's content is not confirmed by a digest that is made with it.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
@@ -58,6 +61,7 @@ class RunReport(BaseModel):
     profile: str
     draw: StrictInt
     started: str
+    salt: str = ""
     seconds: FiniteFloat
     environment: dict[str, str]
     summary: Summary

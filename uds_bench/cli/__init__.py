@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from uds_bench.audits import registry
-from uds_bench.cli import annotate, compare, goldens, init, plan, properties, report, score, zoo
+from uds_bench.cli import annotate, card, compare, goldens, init, plan, properties, report, score, zoo
 from uds_bench.console.app import add, example, new_app
 
 main = new_app(
     "Prove that a language model has forgotten. `pytest suites/` decides; these commands surround it.", init.EXAMPLE
 )
-for module in (init, annotate, properties, plan, score, report, compare):
+for module in (init, annotate, properties, plan, score, report, card, compare):
     name = module.__name__.rpartition(".")[2]
     main.command(name, epilog=example(module.EXAMPLE))(getattr(module, name))
+main.command("verify", epilog=example(card.VERIFY_EXAMPLE))(card.verify)
 for audit in registry.audits().values():
     for words, function in audit.commands().items():
         group, _, last = words.rpartition(" ")

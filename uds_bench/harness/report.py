@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import secrets
 import sys
 import time
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ def run_report(run: Run, found: RunResult) -> RunReport:
         profile=run.settings.profile,
         draw=run.settings.draw,
         started=datetime.fromtimestamp(found.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        salt=secrets.token_hex(16),
         seconds=round(time.time() - found.started, 2),
         environment=environment(run.device),
         summary=Summary(

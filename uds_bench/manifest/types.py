@@ -19,7 +19,7 @@ from uds_bench.checkpoints.spec import Dtype, Quantization, plain
 from uds_bench.manifest import locate
 from uds_bench.manifest.tables import Table, problem
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _CLAIM = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+(\[[^\[\]\s]+\])?")
 NO_CLAIM = 'is no claim: write the whole id in quotes, as "depth.score" or "depth.score[npo]"'
 GIVE_NAMES = 'give names, as { seed1 = "...", seed2 = "..." }'

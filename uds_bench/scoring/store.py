@@ -62,23 +62,27 @@ class Store:
 
     def read(self, cell: Cell) -> Score | None:
         """The stored score, or None where it is missing, cut short or altered (warned about, then made anew)."""
-        payload = read_sealed(self._path(cell))
+        return self.find(cell.key)
+
+    def find(self, key: str) -> Score | None:
+        """The same by the cell's key."""
+        payload = read_sealed(self._path(key))
         if payload is None:
             return None
         try:
             score = Score.from_json(json.loads(payload))
-            if score.provenance["cell"] != cell.key:
+            if score.provenance["cell"] != key:
                 raise ValueError("it is the score of another cell")
             return score
         except (ValueError, KeyError, TypeError) as error:
-            warnings.warn(f"{self._path(cell)} is not a score ({error}): it is made anew", UdsWarning, stacklevel=2)
+            warnings.warn(f"{self._path(key)} is not a score ({error}): it is made anew", UdsWarning, stacklevel=2)
             return None
 
     def write(self, cell: Cell, score: Score) -> None:
-        write_sealed(self._path(cell), canonical(score.to_json()))
+        write_sealed(self._path(cell.key), canonical(score.to_json()))
 
-    def _path(self, cell: Cell) -> Path:
-        return self.folder / "cells" / cell.key[:2] / f"{cell.key}.json"
+    def _path(self, key: str) -> Path:
+        return self.folder / "cells" / key[:2] / f"{key}.json"
 
 
 class Failures:

@@ -1,0 +1,166 @@
+"""`uds-bench card` and `verify`: what a card says, whom it names, and what it notices."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Command, Refused
+from made_reports import claim, run_of
+
+from uds_bench.cards.card import cards
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.facts import load_facts
+
+
+@pytest.fixture
+def judged(run_report: Path, release: Path) -> Path:
+    """The report of a run of `release`, which the test may damage."""
+    report = json.loads(run_report.read_text())
+    report["manifest"]["path"] = str(release / "uds.toml")
+    place = release / "run.json"
+    place.write_text(json.dumps(report))
+    return place
+
+
+@pytest.fixture
+def card(command: Command, judged: Path) -> Path:
+    command("card", judged, "--out", judged.parent / "cards")
+    return judged.parent / "cards" / "npo" / "card.json"
+
+
+def test_a_card_is_an_in_toto_statement_of_every_file_of_the_candidate(card: Path, release: Path) -> None:
+    statement = json.loads(card.read_text())
+    assert statement["_type"] == "https://in-toto.io/Statement/v1"
+    assert statement["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
+    files = {f"npo/{file.name}" for file in (release / "runs" / "npo").iterdir()}
+    assert {one["name"] for one in statement["subject"]} == files
+    assert all(len(one["digest"]["sha256"]) == 64 for one in statement["subject"])
+    predicate = statement["predicate"]
+    assert predicate["result"] == "FAILED"
+    assert "depth.score[npo]" in predicate["failedTests"], "undecided counts as failed"
+    assert [one["name"] for one in predicate["configuration"]] == ["run.json"]
+
+
+def test_a_card_names_nobody(card: Path, release: Path, judged: Path) -> None:
+    """Nor does it confirm a guess: what is a plain digest of facts is in the run report alone."""
+    text = card.read_text() + card.with_name("card.md").read_text()
+    digests = [one["provenance"].get(key, "none") for one in cards_of(judged) for key in ("facts", "cell", "rendered")]
+    assert any(len(digest) == 64 for digest in digests)
+    assert [digest for digest in digests if digest in text] == []
+    facts = load_facts(release / "facts.jsonl")
+    told = [part for fact in facts for part in (fact.question, fact.answer, fact.entity, fact.id, fact.cluster)]
+    assert told
+    assert [part for part in told if part in text] == []
+
+
+def cards_of(report: Path) -> list[Any]:
+    claims: list[Any] = json.loads(report.read_text())["claims"]
+    return claims
+
+
+def test_the_page_is_one_screen_and_says_what_was_not_tested(card: Path) -> None:
+    page = card.with_name("card.md").read_text()
+    assert page.startswith("# npo: FAILED\n")
+    assert len(page.splitlines()) < 40
+    assert "Not tested: the association audit; the bypass audit; the lmlm audit; the localization audit" in page
+    assert "pytest suites/ --uds-manifest uds.toml" in page
+
+
+def test_an_untouched_card_holds(command: Command, card: Path, judged: Path, scored: Path) -> None:
+    assert command("verify", card, judged).stdout == "holds: npo, FAILED\n"
+    assert command("verify", card, judged, "--store", scored / "store").stdout == "holds: npo, FAILED\n"
+
+
+def edited(path: Path, change: Callable[[Any], None]) -> None:
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+
+
+def called_green(card: Any) -> None:
+    card["predicate"] |= {"result": "PASSED", "failedTests": []}
+
+
+def better_number(card: Any) -> None:
+    card["predicate"]["configuration"][0]["annotations"]["claims"][0]["observed"] = 0.99
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (called_green, "result: the card says PASSED, the run FAILED"),
+        (better_number, "the card's numbers are not those of the run"),
+        (lambda card: card["subject"].pop(), "is not on the card"),
+        (lambda card: card["subject"][0]["digest"].update(sha256="0" * 64), "is another file than the card's"),
+    ],
+)
+def test_an_edited_card_is_noticed(
+    command: Command, card: Path, judged: Path, change: Callable[[Any], None], told: str
+) -> None:
+    edited(card, change)
+    assert told in command("verify", card, judged, exit=1).stdout
+
+
+def test_an_edited_run_is_noticed(command: Command, card: Path, judged: Path, scored: Path) -> None:
+    def pass_all(report: Any) -> None:
+        for one in report["claims"]:
+            one.update(verdict="pass", cause=None, outcome="pass")
+        report["scores"][0]["value"] = 0.99
+
+    edited(judged, pass_all)
+    told = command("verify", card, judged, "--store", scored / "store", exit=1).stdout
+    assert "input run.json is another file than the card's" in told
+    assert "is another than the stored one" in told
+    assert "depth.score[npo]: passes with" in told
+
+
+def test_weights_that_were_not_judged_get_no_card(refused: Refused, card: Path, judged: Path, release: Path) -> None:
+    shutil.copytree(release / "runs" / "full", release / "runs" / "npo", dirs_exist_ok=True)
+    for words in (("card", judged, "--out", release / "cards"), ("verify", card, judged)):
+        assert "npo: its files have changed since depth.score[npo] was decided" in refused(*words)
+
+
+def test_what_is_no_card_run_or_manifest_is_one_line(refused: Refused, card: Path, judged: Path, release: Path) -> None:
+    assert "is no release card" in refused("verify", judged, judged)
+    manifest = release / "uds.toml"
+    manifest.write_text(manifest.read_text().replace("npo = ", "other = "))
+    assert "has changed since the run" in refused("verify", card, judged)
+    manifest.unlink()
+    assert "is not there" in refused("card", judged, "--out", release / "cards")
+    edited(judged, lambda report: [one.update(subject=None) for one in report["claims"]])
+    assert "no claim of this run speaks of a candidate" in refused("card", judged, "--out", release / "cards")
+
+
+PASSES = claim("depth.score[npo]")
+
+
+@pytest.mark.parametrize(
+    ("claims", "result"),
+    [
+        ([PASSES], "PASSED"),
+        ([PASSES, claim("depth.hidden[npo]", "waived")], "WARNED"),
+        ([PASSES, claim("depth.hidden[npo]", "declared")], "WARNED"),
+        ([PASSES, claim("depth.hidden[npo]", "not applicable")], "PASSED"),
+        ([PASSES, claim("depth.hidden[npo]", "undecided")], "FAILED"),
+        ([PASSES, claim("depth.self_patch", "fail")], "FAILED"),
+        ([PASSES, claim("bypass.weights_decide", "fail")], "PASSED"),
+        ([claim("depth.score[npo]", "not applicable"), claim("depth.self_patch")], "FAILED"),
+    ],
+)
+def test_the_result_is_the_worst_of_the_candidate_and_of_what_it_rests_on(
+    claims: list[ClaimRecord], result: str
+) -> None:
+    (made,) = cards(run_of(*claims))
+    assert made.result == result
+
+
+def test_a_run_that_is_red_otherwise_passes_nobody() -> None:
+    run = run_of(PASSES)
+    summary = run.summary.model_copy(update={"problems": ["2 claims were planned and 1 accounted for"]})
+    (made,) = cards(run.model_copy(update={"summary": summary}))
+    assert made.result == "FAILED"

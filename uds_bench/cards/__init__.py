@@ -1,0 +1,1 @@
+"""Release cards: what was shown of one candidate, for whoever decides on it, in formats that other tools read."""

@@ -1,0 +1,84 @@
+"""What a run shows of one candidate: its claims and those that they rest on, what was not tested, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from uds_bench.audits import registry
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.run_report import RunReport
+from uds_bench.errors import ConfigurationError
+from uds_bench.verdicts import Flag, Verdict
+
+Result = Literal["PASSED", "WARNED", "FAILED"]
+KNOWN = (Flag.CAUGHT, Flag.CLEARED)
+"""Flags of models whose verdict the project knows: what they came to stands as it is."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """`claims`: about the candidate; `basis`: of the same audits, about nobody: identities, references, controls.
+
+    `untested`: what the run says nothing about, in words. `problems`: what else makes the run red.
+    """
+
+    candidate: str
+    claims: tuple[ClaimRecord, ...]
+    basis: tuple[ClaimRecord, ...]
+    untested: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def named(self, result: Result) -> list[str]:
+        """The claims that came to a result; those that do not apply came to none."""
+        return [one.name for one in (*self.claims, *self.basis) if result_of(one) == result]
+
+    @property
+    def result(self) -> Result:
+        """PASSED where everything passed and something was decided about the candidate itself."""
+        decided = any(result_of(one) is not None for one in self.claims)
+        if self.problems or self.named("FAILED") or not decided:
+            return "FAILED"
+        return "WARNED" if self.named("WARNED") else "PASSED"
+
+
+def result_of(record: ClaimRecord) -> Result | None:
+    """A claim's result as others count it: undecided is failed, waived and declared are warned.
+
+    Example:
+        >>> result_of(ClaimRecord("depth.score", "npo", "threshold", Verdict.UNDECIDED, ""))
+        'FAILED'
+    """
+    if record.verdict is Verdict.NOT_APPLICABLE:
+        return None
+    if record.flag is not None and record.flag not in KNOWN:
+        return "WARNED"
+    return "PASSED" if record.verdict is Verdict.PASS else "FAILED"
+
+
+def cards(run: RunReport) -> list[Card]:
+    """A card for each candidate, in the order of the run.
+
+    Raises:
+        ConfigurationError: No claim of the run speaks of a candidate.
+    """
+    subjects = list(dict.fromkeys(one.subject for one in run.claims if one.subject))
+    if not subjects:
+        raise ConfigurationError("no claim of this run speaks of a candidate: run `pytest suites/` on a manifest")
+    return [_card(run, name) for name in subjects]
+
+
+def _card(run: RunReport, name: str) -> Card:
+    claims = tuple(one for one in run.claims if one.subject == name)
+    audits = {one.audit for one in claims}
+    basis = tuple(one for one in run.claims if not one.subject and one.audit in audits)
+    return Card(name, claims, basis, tuple(_untested(run, claims, basis)), tuple(run.summary.problems))
+
+
+def _untested(run: RunReport, claims: Iterable[ClaimRecord], basis: Iterable[ClaimRecord]) -> list[str]:
+    told = {registry.owners().get(one.audit) for one in claims}
+    models = [name for name, audit in registry.audits().items() if audit.section() is not None and not audit.uses]
+    missing = [f"the {name} audit" for name in models if name not in told]
+    idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
+    return [*missing, *idle, *(note for note in run.summary.notes if "deselected" in note)]

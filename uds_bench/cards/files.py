@@ -1,0 +1,79 @@
+"""The files of a candidate, each by its plain SHA-256, and whether they are the ones that were judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uds_bench.errors import CheckpointError, ConfigurationError
+from uds_bench.storage import default_cache, file_digest
+
+if TYPE_CHECKING:
+    from uds_bench.cards.card import Card
+    from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.claims.run_report import RunReport
+    from uds_bench.manifest.manifest import Manifest
+
+
+def judged_manifest(run: RunReport, place: str) -> Manifest:
+    """The manifest of a run. Raises ConfigurationError where it says something else by now; `place` is the report's."""
+    from uds_bench.audits.manifests import load_manifest
+
+    if not run.salt:
+        raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
+    path = Path(run.manifest.path)
+    if not path.is_file():
+        raise ConfigurationError(
+            f"{place}: its manifest {path} is not there: put it back, a card is of a user's models"
+        )
+    manifest = load_manifest(path)
+    if manifest.digest != run.manifest.digest:
+        raise ConfigurationError(f"{path}: has changed since the run: run `pytest suites/` again")
+    return manifest
+
+
+def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str]:
+    """SHA-256 (hex) by file, `candidate/name`, of all that a candidate is made of.
+
+    Raises CheckpointError where weights, tokenizer or configuration are others than those that were judged.
+    """
+    from uds_bench.checkpoints import digest
+
+    specs = _specs(card.candidate, manifest)
+    known = {digest(spec, run.environment["device"]) for spec in specs.values()}
+    for claim in card.claims:
+        judged = claim.provenance.get("checkpoint")
+        if judged is not None and judged not in known:
+            raise CheckpointError(
+                f"{card.candidate}: its files have changed since {claim.name} was decided: run `pytest suites/` again"
+            )
+    return {
+        f"{name}/{file.relative_to(folder)}": file_digest(file)
+        for name, spec in specs.items()
+        for folder in _folders(spec)
+        for file in sorted(folder.iterdir())
+        if file.is_file()
+    }
+
+
+def _specs(candidate: str, manifest: Manifest) -> dict[str, CheckpointSpec]:
+    """Every checkpoint of a candidate: one, or one a seed."""
+    from uds_bench.zoo.ready import resolve_zoo
+
+    specs = {
+        name: spec
+        for section in manifest.sections.values()
+        if candidate in section.judged()
+        for name, spec in section.checkpoints().items()
+        if name == candidate or name.rpartition(".")[0] == candidate
+    }
+    if not specs:
+        raise ConfigurationError(f"{manifest.path}: names no candidate {candidate!r}: name the run's own manifest")
+    return resolve_zoo(specs, specs, default_cache())
+
+
+def _folders(spec: CheckpointSpec) -> list[Path]:
+    from uds_bench.checkpoints import resolve
+
+    found = resolve(spec)
+    return [found.model] if found.adapter is None else [found.model, found.adapter]

@@ -1,0 +1,60 @@
+"""A card as one printed page, in Markdown: for a release note, a CI summary, a model's README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tabulate import tabulate
+
+from uds_bench.cards.card import Card, result_of
+from uds_bench.cards.statement import CLAIM, asked
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.run_report import RunReport
+
+HEADERS = ("claim", "result", "observed", "95% interval", "needs", "controls right")
+SHOWN = 12
+"""Characters of a digest that tell it from others."""
+
+
+def page(card: Card, run: RunReport, files: Mapping[str, str], command: str) -> str:
+    """Markdown of at most a page: what was asked, what came out, what was not tested, and how to do it again."""
+    found = asked(card, run)
+    people = (
+        ", ".join(f"{' and '.join(map(str, counts))} {unit}" for unit, counts in found["units"].items()) or "nothing"
+    )
+    facts = ", ".join(digest[:SHOWN] for digest in found["facts"])
+    basis = [one for one in card.basis if result_of(one) is not None]
+    held = sum(result_of(one) == "PASSED" for one in basis)
+    versions = {run.tool.name: run.tool.version, **run.environment}
+    rows = [_row(one) for one in card.claims if result_of(one) is not None]
+    weights = ", ".join(f"`{name}` {sha[:SHOWN]}" for name, sha in files.items() if name.endswith(".safetensors"))
+    lines = [
+        f"# {card.candidate}: {card.result}",
+        "",
+        f"{CLAIM[0].upper()}{CLAIM[1:]}. Asked of {people}; facts {facts or 'not named'}.",
+        "",
+        tabulate(rows, headers=HEADERS, tablefmt="github", disable_numparse=True),
+        "",
+        f"- It rests on {len(basis)} claims about references and method, of which {held} hold.",
+        *(f"- What to do: {advice}" for advice in dict.fromkeys(one.advice for one in card.claims if one.advice)),
+        *(f"- The run is red: {problem}" for problem in card.problems),
+        f"- Not tested: {'; '.join(card.untested) or 'nothing that this version knows'}.",
+        f"- Evidence: {', '.join(sorted({one.evidence for one in card.claims if one.evidence})) or 'none'}.",
+        f"- Weights (SHA-256): {weights or 'none'}.",
+        f"- {run.started}; {', '.join(f'{name} {version}' for name, version in versions.items())}.",
+        f"- Again: `{command}`",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(record: ClaimRecord) -> tuple[str, ...]:
+    interval, held = record.interval, [control.held for control in record.controls]
+    word = f"{record.status} ({record.cause})" if record.cause else record.status
+    return (
+        record.id,
+        word if record.is_good else word.upper(),
+        "" if record.observed is None else f"{record.observed:.3f}",
+        "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}, {interval.units} {record.unit}",
+        record.needs,
+        f"{sum(held)} of {len(held)}" if held else "",
+    )

@@ -1,0 +1,83 @@
+"""A card as an in-toto statement, which sigstore and others sign and policies read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uds_bench.cards.card import Card, Result, result_of
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.run_report import RunReport
+from uds_bench.storage import content_key
+
+TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
+RESULTS: dict[str, Result] = {"passedTests": "PASSED", "warnedTests": "WARNED", "failedTests": "FAILED"}
+CLAIM = "evidence of an evaluation, not of compliance with any law"
+
+
+def statement(card: Card, run: RunReport, files: Mapping[str, str], report: tuple[str, str]) -> dict[str, Any]:
+    """What was tested, and what it came to; no message, as messages name people.
+
+    Args:
+        card: Of one candidate.
+        run: The run that judged it.
+        files: SHA-256 (hex) by file of the candidate: what the statement is about.
+        report: The run report's name, and its SHA-256 (hex).
+
+    Returns:
+        An in-toto Statement v1 with the predicate test-result v0.1. Numbers stand as annotations of the run report.
+
+    Source: in-toto attestation framework, Statement v1 and test-result v0.1.
+    """
+    return {
+        "_type": TYPE,
+        "subject": [_described(*file) for file in sorted(files.items())],
+        "predicateType": PREDICATE,
+        "predicate": {
+            "result": card.result,
+            "configuration": [{**_described(*report), "annotations": _annotations(card, run)}],
+            **{key: card.named(result) for key, result in RESULTS.items()},
+        },
+    }
+
+
+def _described(name: str, sha256: str) -> dict[str, Any]:
+    return {"name": name, "digest": {"sha256": sha256}}
+
+
+def _annotations(card: Card, run: RunReport) -> dict[str, Any]:
+    return {
+        "meaning": CLAIM,
+        "candidate": card.candidate,
+        "evidence": sorted({one.evidence for one in card.claims if one.evidence}),
+        "asked": asked(card, run),
+        "claims": [_claim(one) for one in (*card.claims, *card.basis)],
+        "untested": list(card.untested),
+        "problems": len(card.problems),
+        "started": run.started,
+        "versions": {run.tool.name: run.tool.version, **run.environment},
+    }
+
+
+def asked(card: Card, run: RunReport) -> dict[str, Any]:
+    """What was to be forgotten, and over how many people or facts intervals are. Facts are named by a digest that the
+    run report's salt goes into: without it whoever guesses one person's facts could see that he is right."""
+    known = {str(one.provenance["facts"]) for one in card.claims if one.provenance.get("facts")}
+    digests = sorted(content_key([run.salt, digest]) for digest in known)
+    units: dict[str, list[int]] = {}
+    for one in card.claims:
+        if one.interval is not None:
+            units[one.unit] = sorted({*units.get(one.unit, ()), one.interval.units})
+    return {"facts": digests, "units": units}
+
+
+def _claim(record: ClaimRecord) -> dict[str, Any]:
+    row = record.to_json()
+    keys = ("name", "statement", "status", "cause", "observed", "interval", "unit", "bound", "shortfall")
+    held = [control.held for control in record.controls]
+    return {
+        **{key: row[key] for key in keys},
+        "result": result_of(record),
+        "controls": {"held": sum(held), "of": len(held)},
+    }

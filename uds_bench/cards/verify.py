@@ -1,0 +1,103 @@
+"""Whether a card still holds: its files, its manifest, its run, and every verdict by its own numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from uds_bench import verdicts
+from uds_bench.cards.card import Card
+from uds_bench.cards.statement import PREDICATE, TYPE
+from uds_bench.claims.record import ClaimRecord, finite
+from uds_bench.errors import ConfigurationError
+from uds_bench.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from uds_bench.claims.run_report import RunReport
+    from uds_bench.scoring.store import Store
+
+
+def read_statement(path: Path) -> dict[str, Any]:
+    """A card. Raises ConfigurationError, in a line, for what is none."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        kinds = values["_type"], values["predicateType"]
+        values["predicate"]["configuration"][0]["annotations"]["candidate"], values["subject"]
+    except (OSError, ValueError, RecursionError, KeyError, IndexError, TypeError) as error:
+        told = " ".join(str(error).split())[:100]
+        raise ConfigurationError(f"{path}: is no release card ({told}): name what `uds-bench card` wrote") from None
+    if kinds != (TYPE, PREDICATE):
+        raise ConfigurationError(f"{path}: is a statement of another kind: name what `uds-bench card` wrote")
+    found: dict[str, Any] = values
+    return found
+
+
+def differences(written: Mapping[str, Any], made: Mapping[str, Any], card: Card) -> Iterator[str]:
+    """What no longer holds of a card, a line each.
+
+    Args:
+        written: The card as it was written.
+        made: The same, made anew of the run and of the files that are there now.
+        card: What it was made anew of.
+    """
+    yield from _files(written["subject"], made["subject"], "model file")
+    yield from _files(written["predicate"]["configuration"], made["predicate"]["configuration"], "input")
+    for key, value in made["predicate"].items():
+        if key != "configuration" and written["predicate"].get(key) != value:
+            yield f"{key}: the card says {written['predicate'].get(key)}, the run {value}"
+    if _numbers(written) != _numbers(made):
+        yield "the card's numbers are not those of the run"
+    yield from (f"{one.name}: {why}" for one in (*card.claims, *card.basis) if (why := contradicted(one)))
+
+
+def unlike_stored(run: RunReport, store: Store) -> Iterator[str]:
+    """The scores of a run that a store does not have, or has otherwise, a line each."""
+    for row in run.scores:
+        name = " ".join(str(row.get(key)) for key in ("checkpoint", "attack", "metric", "variant"))
+        found = store.find(str(row.get("provenance", {}).get("cell")))
+        if found is None:
+            yield f"score {name} is not in the store"
+        elif any(finite(found.to_json()[key]) != row.get(key) for key in ("value", "interval")):
+            yield f"score {name} is another than the stored one"
+
+
+def contradicted(record: ClaimRecord) -> str:
+    """Why a pass does not follow from the claim's own interval and bound; "" where it does.
+
+    Example:
+        >>> from uds_bench.claims.record import Bound
+        >>> from uds_bench.statistics import Interval
+        >>> low = Interval(0.2, 0.3, "by hand", 20)
+        >>> contradicted(ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "", observed=0.25, interval=low,
+        ...                          bound=Bound(">=", 0.7)))
+        'passes with 0.200 to 0.300, which misses >= 0.7'
+    """
+    interval, bound = record.interval, record.bound.value
+    if record.verdict is not Verdict.PASS or interval is None or bound is None:
+        return ""
+    span = f"passes with {interval.low:.3f} to {interval.high:.3f}, which misses {record.needs}"
+    if record.kind == "equivalence":
+        found = verdicts.decide_equivalence(record.observed, interval, bound, record.unit)
+        return "" if found.verdict is Verdict.PASS else span
+    if record.kind != "threshold" or record.bound.needs:  # decided by a rule of its own
+        return ""
+    relation: Literal[">=", "<="] = ">=" if record.bound.relation == ">=" else "<="
+    found = verdicts.decide_threshold(record.observed, interval, relation, bound, record.unit)
+    return "" if found.verdict is Verdict.PASS else span
+
+
+def _numbers(statement: Mapping[str, Any]) -> Any:
+    return statement["predicate"]["configuration"][0]["annotations"].get("claims")
+
+
+def _files(written: Any, made: Any, what: str) -> Iterator[str]:
+    before, now = ({one["name"]: one["digest"]["sha256"] for one in side} for side in (written, made))
+    for name in {**before, **now}:
+        if name not in now:
+            yield f"{what} {name} is gone"
+        elif name not in before:
+            yield f"{what} {name} is not on the card"
+        elif before[name] != now[name]:
+            yield f"{what} {name} is another file than the card's"
