@@ -37,8 +37,8 @@ def test_a_single_nan_is_a_crash(bench: Bench, place: str) -> None:
     bench.manifest({"broken": folder})
     ran = bench.run(DEPTH)
     assert ran.code == 1
-    assert ran.verdicts["depth.score[broken]"] == "crashed"
-    assert ran.verdicts["depth.hidden[broken]"] == "crashed"
+    assert ran.verdicts["depth.score[broken]"] == "refused"
+    assert ran.verdicts["depth.hidden[broken]"] == "refused"
 
 
 def test_hiding_is_not_forgetting(bench: Bench) -> None:

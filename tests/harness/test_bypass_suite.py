@@ -41,7 +41,7 @@ def manifest(folder: Path, models: str, more: str = "", canaries: str = "canarie
 
 def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     manifest(written, "{ npo = ['one', 'two'], other = 'two' }")
-    ran = bench.run(SUITE, store=written / "store")
+    ran = bench.run(SUITE, "-m", "laboratory or not laboratory", store=written / "store")
     assert set(ran.verdicts) == {f"bypass.{c}[{m}]" for m in ("npo", "other") for c in CLAIMS} | {
         "bypass.weights_decide"
     }
@@ -118,7 +118,7 @@ def test_a_canary_that_no_reply_could_hold_is_one_line(bench: Bench, written: Pa
     manifest(written, "{ npo = 'one' }", "")
     (written / "uds.toml").write_text((written / "uds.toml").read_text().replace("= 24", "= 2"))
     ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
-    assert ran.verdicts == {"bypass.gap[npo]": "crashed"}
+    assert ran.verdicts == {"bypass.gap[npo]": "refused"}
     assert "more than max_new_tokens = 2" in ran.claims["bypass.gap[npo]"]["message"]
 
 
@@ -134,8 +134,8 @@ def test_an_adapter_of_another_base_is_one_line(bench: Bench, written: Path) -> 
     save_adapter(written / "wider", width=64)
     manifest(written, "{ good = 'one', npo = { model = 'two', adapter = 'wider' } }")
     ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
-    assert ran.verdicts["bypass.gap[npo]"] == "crashed"
-    assert ran.verdicts["bypass.gap[good]"] != "crashed", "one bad adapter takes no other model with it"
+    assert ran.verdicts["bypass.gap[npo]"] == "refused"
+    assert ran.verdicts["bypass.gap[good]"] != "refused", "one bad adapter takes no other model with it"
     message = ran.claims["bypass.gap[npo]"]["message"]
     assert "does not fit its base model" in message
     assert "wider" in message
@@ -144,7 +144,7 @@ def test_an_adapter_of_another_base_is_one_line(bench: Bench, written: Path) -> 
 def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_store: Path) -> None:
     """The table of checkpoints and metrics holds metrics only; both parts are in the report."""
     section = "[bypass]\ncanaries = 'canaries.jsonl'\nmax_new_tokens = 24\nmodels = { npo = 'one' }\n"
-    bench.judged(ATTACKS + section)
+    bench.judged(ATTACKS + section + "[metrics]\n")
     faithfulness = SUITE.with_name("test_faithfulness.py")
     html = written / "html"
     ran = bench.run(SUITE, faithfulness, "-k", "test_gap or uds_first", "--uds-html", html, store=judged_store)

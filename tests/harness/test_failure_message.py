@@ -14,7 +14,7 @@ LINE = (
 
 def test_it_has_numbers_units_bound_and_shortfall(bench: Bench) -> None:
     bench.manifest(["shallow"])
-    ran = bench.run(DEPTH, "-k", "test_score")
+    ran = bench.run(DEPTH, "-v", "-k", "test_score")
     assert re.search(LINE, ran.text), ran.text
     claim = ran.claims["depth.score[shallow]"]
     assert re.fullmatch(LINE, claim["message"])

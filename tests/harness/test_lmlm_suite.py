@@ -61,7 +61,7 @@ def manifest(folder: Path, more: str = "", model: str = "model = 'one'") -> None
 
 def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path) -> None:
     manifest(written)
-    ran = bench.run(SUITE, store=written / "store")
+    ran = bench.run(SUITE, "-m", "laboratory or not laboratory", store=written / "store")
     verdicts = {name.removeprefix("lmlm."): verdict for name, verdict in ran.verdicts.items()}
     assert verdicts["full_baseline[lmlm]"] == "undecided", "six facts without an answer reach up to .46"
     assert "uninformative: towns/base" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
@@ -114,7 +114,7 @@ def test_markup_in_a_value_is_refused(bench: Bench, written: Path) -> None:
 def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) -> None:
     manifest(written, model="model = 'plain'")
     ran = bench.run(SUITE, "-k", "test_full_baseline", store=written / "store")
-    assert ran.verdicts == {"lmlm.full_baseline[lmlm]": "crashed"}
+    assert ran.verdicts == {"lmlm.full_baseline[lmlm]": "refused"}
     assert "has no token <|db_entity|>" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
 
 

@@ -178,7 +178,7 @@ def test_a_tokenizer_that_reads_names_otherwise_is_refused(bench: Bench, taught:
     assert "pass" not in ran.verdicts.values()
     for name in ("forgotten", "resurfacing"):
         claim = ran.claims[f"localization.{name}[renamed]"]
-        assert claim["cause"] == "crashed"
+        assert claim["cause"] == "refused"
         assert "renamed: its tokenizer reads questions, or spells answers, otherwise" in claim["message"]
 
 

@@ -143,7 +143,7 @@ def _of(records: Iterable[ClaimRecord], status: Status) -> list[ClaimRecord]:
 
 def _causes(records: Iterable[ClaimRecord]) -> str:
     """`2 x control, 1 x interval`."""
-    return ", ".join(f"{number} x {cause}" for cause, number in Counter(r.cause for r in records).items())
+    return _some(f"{number} x {cause}" for cause, number in Counter(r.cause for r in records).items())
 
 
 def _embedded(records: Sequence[ClaimRecord]) -> list[str]:
