@@ -46,7 +46,7 @@ class Cause(StrEnum):
 
 ADVICE = {
     Cause.INTERVAL: "judge more facts, of more people: the interval is too wide to tell.",
-    Cause.UNITS: f"judge at least {FEWEST} people: fewer decide nothing.",
+    Cause.UNITS: f"judge at least {FEWEST} people, facts or models: fewer decide nothing.",
     Cause.CONTROL: "mend the set-up, not the candidate: the control that is named shows which model or fact is amiss.",
     Cause.BASIS: "judge a candidate made from the full model itself: patching reads no model of another base.",
     Cause.DRIFTED: "compare versions and models with those recorded; record anew if the change is meant.",

@@ -119,10 +119,13 @@ def test_an_edited_run_is_noticed(command: Command, card: Path, judged: Path, sc
     assert "depth.score[npo]: passes with" in told
 
 
-def test_weights_that_were_not_judged_get_no_card(refused: Refused, card: Path, judged: Path, release: Path) -> None:
+def test_weights_that_were_not_judged_get_no_card(
+    command: Command, refused: Refused, card: Path, judged: Path, release: Path
+) -> None:
     shutil.copytree(release / "runs" / "full", release / "runs" / "npo", dirs_exist_ok=True)
-    for words in (("card", judged, "--out", release / "cards"), ("verify", card, judged)):
-        assert "npo: its files have changed since depth.score[npo] was decided" in refused(*words)
+    assert "npo: its files have changed since depth.score[npo] was decided" in refused("verify", card, judged)
+    shown = command("card", judged, "--out", release / "cards", exit=1)
+    assert "no card: npo: its files have changed since depth.score[npo] was decided" in shown.stderr
 
 
 def test_what_is_no_card_run_or_manifest_is_one_line(refused: Refused, card: Path, judged: Path, release: Path) -> None:
@@ -134,6 +137,21 @@ def test_what_is_no_card_run_or_manifest_is_one_line(refused: Refused, card: Pat
     assert "is not there" in refused("card", judged, "--out", release / "cards")
     edited(judged, lambda report: [one.update(subject=None) for one in report["claims"]])
     assert "no claim of this run speaks of a candidate" in refused("card", judged, "--out", release / "cards")
+
+
+def test_a_candidate_that_cannot_be_read_costs_no_other_its_card(command: Command, judged: Path, release: Path) -> None:
+    weights = next((release / "runs" / "npo").glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:100])
+    shown = command("card", judged, "--out", release / "cards", exit=1)
+    assert shown.stderr.startswith("uds-bench: no card: ")
+    assert "truncated" in shown.stderr
+    assert not (release / "cards").exists()
+
+
+def test_a_run_from_which_claims_were_left_out_gets_no_card(refused: Refused, judged: Path, release: Path) -> None:
+    """Else whoever names the one claim that passes holds a card that says PASSED."""
+    edited(judged, lambda report: report["summary"].update(whole=False))
+    assert "claims were left out of this run" in refused("card", judged, "--out", release / "cards")
 
 
 PASSES = claim("depth.score[npo]")

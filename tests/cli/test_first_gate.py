@@ -38,6 +38,6 @@ def test_the_tutorial_shows_what_its_reader_sees(tmp_path: Path) -> None:
     said = {alike(line).replace(str(tmp_path) + "/", "") for line in ran.stdout.splitlines()}
     (shown,) = blocks("")
     lines = [line for line in shown.splitlines() if line]
-    assert len(lines) == 8
+    assert len(lines) == 12
     assert [line for line in lines if alike(line) not in said] == []
     assert (tmp_path / "report" / "index.html").is_file()

@@ -73,3 +73,13 @@ def test_a_claim_says_what_how_why_and_what_keeps_it_honest(claim: str) -> None:
 @pytest.mark.parametrize("claim", [c for c in registry.claims() if registry.claims()[c].kind == "identity"])
 def test_an_identity_allows_rounding_and_no_more(claim: str) -> None:
     assert 0 <= registry.claims()[claim].bound <= 1e-5
+
+
+def test_a_claim_that_a_candidate_can_fail_says_what_to_do_then() -> None:
+    about: set[str] = set()
+    for path in SUITES.glob("test_*.py"):
+        tests = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
+        about |= {f"{path.name}::{t.name}" for t in tests if "uds_subject" in [a.arg for a in t.args.args]}
+    claims = [registry.claims()[claim] for claim, tests in used().items() if about & {*tests}]
+    assert len(claims) > 20
+    assert [one.id for one in claims if one.kind in ("threshold", "equivalence", "word") and not one.advice] == []

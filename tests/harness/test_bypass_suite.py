@@ -118,7 +118,7 @@ def test_a_canary_that_no_reply_could_hold_is_one_line(bench: Bench, written: Pa
     manifest(written, "{ npo = 'one' }", "")
     (written / "uds.toml").write_text((written / "uds.toml").read_text().replace("= 24", "= 2"))
     ran = bench.run(SUITE, "-k", "test_gap", store=written / "store")
-    assert ran.verdicts == {"bypass.gap[npo]": "refused"}
+    assert ran.verdicts == {"bypass.gap[npo]": "crashed"}
     assert "more than max_new_tokens = 2" in ran.claims["bypass.gap[npo]"]["message"]
 
 

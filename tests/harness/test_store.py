@@ -37,9 +37,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_the_score_of_another_cell_is_never_read(tmp_path: Path) -> None:
     store, other = Store(tmp_path), replace(CELL, checkpoint="other")
     store.write(CELL, SCORE)
-    place = store._path(other)
+    place = store._path(other.key)
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(store._path(CELL).read_bytes())
+    place.write_bytes(store._path(CELL.key).read_bytes())
     with pytest.warns(UserWarning, match="another cell"):
         assert store.read(other) is None
 

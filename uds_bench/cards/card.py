@@ -61,8 +61,11 @@ def cards(run: RunReport) -> list[Card]:
     """A card for each candidate, in the order of the run.
 
     Raises:
-        ConfigurationError: No claim of the run speaks of a candidate.
+        ConfigurationError: No claim of the run speaks of a candidate, or some were left out of it: who may choose what
+            is decided may choose what passes.
     """
+    if not run.summary.whole:
+        raise ConfigurationError("claims were left out of this run, by name or by -k or -m: run whole files again")
     subjects = list(dict.fromkeys(one.subject for one in run.claims if one.subject))
     if not subjects:
         raise ConfigurationError("no claim of this run speaks of a candidate: run `pytest suites/` on a manifest")
@@ -81,4 +84,4 @@ def _untested(run: RunReport, claims: Iterable[ClaimRecord], basis: Iterable[Cla
     models = [name for name, audit in registry.audits().items() if audit.section() is not None and not audit.uses]
     missing = [f"the {name} audit" for name in models if name not in told]
     idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
-    return [*missing, *idle, *(note for note in run.summary.notes if "deselected" in note)]
+    return [*missing, *idle]

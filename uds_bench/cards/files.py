@@ -60,13 +60,8 @@ def _specs(candidate: str, manifest: Manifest) -> dict[str, CheckpointSpec]:
     """Every checkpoint of a candidate: one, or one a seed."""
     from uds_bench.zoo.ready import resolve_zoo
 
-    specs = {
-        name: spec
-        for section in manifest.sections.values()
-        if candidate in section.judged()
-        for name, spec in section.checkpoints().items()
-        if name == candidate or name.rpartition(".")[0] == candidate
-    }
+    judging = [section for section in manifest.sections.values() if candidate in section.judged()]
+    specs = {name: spec for section in judging for name, spec in section.members(candidate).items()}
     if not specs:
         raise ConfigurationError(f"{manifest.path}: names no candidate {candidate!r}: name the run's own manifest")
     return resolve_zoo(specs, specs, default_cache())

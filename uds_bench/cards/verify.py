@@ -75,17 +75,18 @@ def contradicted(record: ClaimRecord) -> str:
         'passes with 0.200 to 0.300, which misses >= 0.7'
     """
     interval, bound = record.interval, record.bound.value
-    if record.verdict is not Verdict.PASS or interval is None or bound is None:
+    has_own_rule = record.kind == "threshold" and record.bound.needs
+    if record.verdict is not Verdict.PASS or record.kind not in ("threshold", "equivalence") or has_own_rule:
         return ""
-    span = f"passes with {interval.low:.3f} to {interval.high:.3f}, which misses {record.needs}"
+    if record.observed is None or interval is None or bound is None:
+        return "passes without a value, an interval or a bound"
     if record.kind == "equivalence":
         found = verdicts.decide_equivalence(record.observed, interval, bound, record.unit)
-        return "" if found.verdict is Verdict.PASS else span
-    if record.kind != "threshold" or record.bound.needs:  # decided by a rule of its own
-        return ""
-    relation: Literal[">=", "<="] = ">=" if record.bound.relation == ">=" else "<="
-    found = verdicts.decide_threshold(record.observed, interval, relation, bound, record.unit)
-    return "" if found.verdict is Verdict.PASS else span
+    else:
+        relation: Literal[">=", "<="] = ">=" if record.bound.relation == ">=" else "<="
+        found = verdicts.decide_threshold(record.observed, interval, relation, bound, record.unit)
+    misses = f"passes with {interval.low:.3f} to {interval.high:.3f}, which misses {record.needs}"
+    return "" if found.verdict is Verdict.PASS else misses
 
 
 def _numbers(statement: Mapping[str, Any]) -> Any:

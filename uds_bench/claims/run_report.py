@@ -38,13 +38,18 @@ class Judged(Part):
 
 
 class Summary(Part):
-    """`counts`: claims by status; they add up to those planned. `problems` make the run red whatever the claims say."""
+    """`counts`: claims by status; they add up to those planned.
+
+    `problems` make the run red whatever the claims say. `whole`: whether no claim of the files that were run was left
+    out, by name or by an option.
+    """
 
     planned: int = Field(ge=0)
     counts: dict[str, int]
     problems: list[str]
     notes: list[str]
     ok: bool
+    whole: bool = False
 
 
 class RunReport(BaseModel):

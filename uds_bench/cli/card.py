@@ -10,12 +10,13 @@ import typer
 
 from uds_bench.cli.documents import read_run
 from uds_bench.console.options import StoreOption
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.storage import file_digest, require_writable, write_atomic, write_json
 
 if TYPE_CHECKING:
     from uds_bench.cards.card import Card
     from uds_bench.claims.run_report import RunReport
+    from uds_bench.manifest.manifest import Manifest
 
 EXAMPLE = "uds-bench card run.json --out cards"
 VERIFY_EXAMPLE = "uds-bench verify cards/npo/card.json run.json"
@@ -28,22 +29,27 @@ def card(
 ) -> None:
     """Write a release card for each candidate of a run: card.json, an in-toto statement to sign, and card.md, a page.
 
-    Cards hold numbers and digests: no message of a claim, no reply and nobody's name.
+    Cards hold numbers and digests: no message of a claim, no reply and nobody's name. Exits 1 if a candidate gets none.
     """
     _, found = read_run(run)
     from uds_bench.cards.card import cards
-    from uds_bench.cards.files import model_files
+    from uds_bench.cards.files import judged_manifest
+    from uds_bench.cards.page import page
 
-    made = cards(found)
+    made, manifest, missing = cards(found), judged_manifest(found, str(run)), False
+    command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
     for one in made:
-        # Everything is read before anything is written: a card that cannot be made leaves no other half done.
-        model_files(one, found, _manifest(found, run))
-    for one in made:
+        try:
+            files, statement = _made(one, found, run, manifest)
+        except CheckpointError as error:
+            typer.echo(f"uds-bench: no card: {error}", err=True)
+            missing = True
+            continue
         folder = require_writable(out / one.candidate, "--out")
-        files, statement = _made(one, found, run)
         write_json(folder / "card.json", statement)
-        write_atomic(folder / "card.md", _page(one, found, files).encode())
+        write_atomic(folder / "card.md", page(one, found, files, command).encode())
         typer.echo(f"{one.result}: {folder / 'card.json'}")
+    raise typer.Exit(1 if missing else 0)
 
 
 def verify(
@@ -56,6 +62,7 @@ def verify(
     With --store, scores are held against those that are stored. Exits 1 if anything does not hold.
     """
     from uds_bench.cards.card import cards
+    from uds_bench.cards.files import judged_manifest
     from uds_bench.cards.verify import differences, read_statement
 
     written, (_, found) = read_statement(card), read_run(run)
@@ -63,7 +70,7 @@ def verify(
     judged = {one.candidate: one for one in cards(found)}
     if name not in judged:
         raise ConfigurationError(f"{card}: {run} does not judge {name!r}: name the run that the card is of")
-    _, made = _made(judged[name], found, run)
+    _, made = _made(judged[name], found, run, judged_manifest(found, str(run)))
     told = list(differences(written, made, judged[name]))
     if store is not None:
         from uds_bench.cards.verify import unlike_stored
@@ -75,22 +82,10 @@ def verify(
     raise typer.Exit(1 if told else 0)
 
 
-def _manifest(found: RunReport, run: Path) -> Any:
-    from uds_bench.cards.files import judged_manifest
-
-    return judged_manifest(found, str(run))
-
-
-def _made(one: Card, found: RunReport, run: Path) -> tuple[dict[str, str], dict[str, Any]]:
+def _made(one: Card, found: RunReport, run: Path, manifest: Manifest) -> tuple[dict[str, str], dict[str, Any]]:
     """Files and statement of a card, of what is there now."""
     from uds_bench.cards.files import model_files
     from uds_bench.cards.statement import statement
 
-    files = model_files(one, found, _manifest(found, run))
+    files = model_files(one, found, manifest)
     return files, statement(one, found, files, (run.name, file_digest(run)))
-
-
-def _page(one: Card, found: RunReport, files: dict[str, str]) -> str:
-    from uds_bench.cards.page import page
-
-    return page(one, found, files, f"pytest suites/ --uds-manifest {shlex.quote(Path(found.manifest.path).name)}")

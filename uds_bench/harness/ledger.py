@@ -155,7 +155,8 @@ class Ledger:
             told = "no claim was decided: none of the selected ones applies to this manifest"
             self.found.problems.append(f"{told} ({'; '.join(why)})")
         self.found.problems += self.unmatched() if self.found.loads or self.found.records else []
-        if not (self.found.deselected or self._names_tests):
+        self.found.is_whole = not (self.found.deselected or self._names_tests)
+        if self.found.is_whole:
             audits = {record.audit for record in self.found.records.values()}
             orphans = [name for name in self.run.rules.goldens.orphans(audits) if name not in self.collected]
             self.found.problems += [f"golden {name} belongs to no claim: remove it" for name in orphans]

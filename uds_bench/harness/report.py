@@ -41,6 +41,7 @@ def run_report(run: Run, found: RunResult) -> RunReport:
             problems=found.problems,
             notes=notes(run, found),
             ok=found.is_green,
+            whole=found.is_whole,
         ),
         loads=dict(sorted(found.loads.items())),
         claims=tuple(found.records.values()),

@@ -18,8 +18,8 @@ class RunResult:
 
     `problems` make the run red whatever the claims say; `remarks` only tell. `loads`: how often each checkpoint was
     loaded, over all processes. `deselected`: claims that were collected and then left out on request.
-    `unasked`: audits to which the manifest says nothing. `of_gate`: how many claims of the default were judged, and how
-    many it has.
+    `is_whole`: whether none was left out so, or by naming single tests. `unasked`: audits to which the manifest says
+    nothing. `of_gate`: how many claims of the default were judged, and how many it has.
     """
 
     started: float = field(default_factory=time.time)
@@ -30,6 +30,7 @@ class RunResult:
     loads: Counter[str] = field(default_factory=Counter)
     scores: list[dict[str, Any]] = field(default_factory=list)
     deselected: int = 0
+    is_whole: bool = False
     unasked: list[str] = field(default_factory=list)
     of_gate: tuple[int, int] | None = None
 

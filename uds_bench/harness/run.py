@@ -257,10 +257,12 @@ class Run:
             audit = registry.audits()[name]
             if (kind := audit.section()) is None:
                 continue
-            specs = self.manifest.require(kind, name).checkpoints()
+            section = self.manifest.require(kind, name)
+            specs = section.checkpoints()
             if needed := audit.needed(self):
                 self.store(specs)
-                needed = self._usable(name, needed, preflight(specs, needed))
+                owners = {seed: model for model in self.subjects(name) for seed in section.members(model)}
+                needed = self._usable(name, needed, owners, preflight(specs, needed))
                 try:
                     self.data(name)  # read before any model is loaded
                 except ExtraError:
@@ -268,16 +270,21 @@ class Run:
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
                 self.crew.foresee(partial(self._work, name))
 
-    def _usable(self, audit: str, needed: Sequence[str], problems: Mapping[str, str]) -> list[str]:
-        """The checkpoints of an audit without those judged models that cannot be: their claims say so, and others are
-        decided. Raises ConfigurationError for any other that cannot be used, and where no judged model is left."""
+    def _usable(
+        self, audit: str, needed: Sequence[str], owners: Mapping[str, str], problems: Mapping[str, str]
+    ) -> list[str]:
+        """The checkpoints of an audit without those of judged models that cannot be: their claims say so, and others
+        are decided. `owners`: the judged model of each of their checkpoints.
+
+        Raises ConfigurationError for any other that cannot be used, and where no judged model is left.
+        """
         from uds_bench.errors import ConfigurationError
 
-        judged = self.subjects(audit)
-        if problems.keys() - set(judged) or (problems and not set(judged) - problems.keys()):
+        refused = {owners[name]: told for name, told in problems.items() if name in owners}
+        if problems and (problems.keys() - owners.keys() or refused.keys() == set(owners.values())):
             raise ConfigurationError("; ".join(dict.fromkeys(problems.values())))
-        self.refused |= {(audit, name): told for name, told in problems.items()}
-        return [name for name in needed if name not in problems]
+        self.refused |= {(audit, model): told for model, told in refused.items()}
+        return [name for name in needed if owners.get(name) not in refused]
 
     def scores(self) -> Scores:
         """Everything that was asked for or planned, where it could be computed."""

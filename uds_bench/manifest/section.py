@@ -45,6 +45,10 @@ class Section(Table):
         """The models that claims speak of: those that are no controls."""
         return []
 
+    def members(self, model: str) -> dict[str, CheckpointSpec]:
+        """The checkpoints of a judged model by name: its own, or one a seed."""
+        return {model: self.checkpoints()[model]}
+
     def needed(self, models: Iterable[str]) -> list[str]:
         """The checkpoints without which nothing can be said of some judged models, controls among them."""
         return list(self.checkpoints())

@@ -113,7 +113,7 @@ class ScoreRunner:
             try:
                 cell = self.cell(request, device)
             except CheckpointError as error:
-                self._failures.add(request.place, str(error))
+                self._failures.add(request.place, error)
                 raise
             if cell not in self._scores and (stored := self.store.read(cell)) is not None:
                 self._scores[cell] = stored
@@ -161,7 +161,7 @@ class ScoreRunner:
             )
         return self.attacks[name]
 
-    def failed(self) -> dict[str, str]:
+    def failed(self) -> dict[str, UdsError]:
         """What could not be loaded or computed in this run, and why."""
         return self._failures.known
 
@@ -175,7 +175,7 @@ class ScoreRunner:
                 if self.failed().keys().isdisjoint((request.place, str(request))) and self.stored(request) is None:
                     missing.setdefault(self.cell(request), request)  # checkpoints of one content have one score
             except ConfigurationError as error:
-                self._failures.add(str(request), str(error))
+                self._failures.add(str(request), error)
             except UdsError:
                 continue  # noted in failures; the claims about this checkpoint will say so
         groups: dict[tuple[str, str], list[Request]] = {}
@@ -192,8 +192,8 @@ class ScoreRunner:
     def take(self, outcome: ProcessReport) -> None:
         """See `Scorer`."""
         self.loads += outcome.loads
-        for what, message in outcome.failed.items():
-            self._failures.add(what, message)
+        for what, error in outcome.failed.items():
+            self._failures.add(what, error)
 
     def compute_group(self, group: Sequence[Request]) -> None:
         """Load what the requests of one checkpoint and attack are about, and store every score that can be computed."""
@@ -288,12 +288,12 @@ class ScoreRunner:
 
     def _raise_if(self, request: Request) -> None:
         """Raise what was met before: by the request itself, or by loading what it is about."""
-        self._failures.raise_if(request.place, CheckpointError)
+        self._failures.raise_if(request.place)
         self._failures.raise_if(str(request))
 
 
-def told(what: str, error: Exception) -> str:
-    """What went wrong, in a line."""
+def told(what: str, error: Exception) -> UdsError:
+    """What went wrong, as an error whose message is a line."""
     if isinstance(error, UdsError):
-        return str(error)
-    return f"{what}: scoring failed with {type(error).__name__}: {' '.join(str(error).split())}"
+        return error
+    return UdsError(f"{what}: scoring failed with {type(error).__name__}: {' '.join(str(error).split())}")

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from uds_bench.errors import UdsError, UdsWarning
+from uds_bench.errors import CheckpointError, UdsError, UdsWarning
 from uds_bench.inference import target
 from uds_bench.scores import Score
 from uds_bench.statistics import INTERVALS
@@ -91,23 +91,25 @@ class Failures:
     def __init__(self, store: Store) -> None:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
         self._folder = None if run is None else store.folder / "failures" / run
-        self.known: dict[str, str] = {}
+        self.known: dict[str, UdsError] = {}
         if self._folder is not None:
             _clear_old(self._folder.parent)
 
-    def add(self, checkpoint: str, message: str) -> None:
-        self.known[checkpoint] = message
+    def add(self, checkpoint: str, error: UdsError) -> None:
+        self.known[checkpoint] = error
         if self._folder is not None:
-            write_atomic(self._folder / content_key(checkpoint), canonical([checkpoint, message]))
+            row = [checkpoint, str(error), isinstance(error, CheckpointError)]
+            write_atomic(self._folder / content_key(checkpoint), canonical(row))
 
-    def raise_if(self, checkpoint: str, kind: type[UdsError] = UdsError) -> None:
-        """Raise what this checkpoint, or score, met before, in whichever process."""
+    def raise_if(self, checkpoint: str) -> None:
+        """Raise the error that this checkpoint, or score, met before, in whichever process."""
         if self._folder is not None and checkpoint not in self.known:
             file = self._folder / content_key(checkpoint)
             if file.exists():
-                self.known[checkpoint] = json.loads(file.read_bytes())[1]
+                _, message, is_of_checkpoint = json.loads(file.read_bytes())
+                self.known[checkpoint] = (CheckpointError if is_of_checkpoint else UdsError)(message)
         if checkpoint in self.known:
-            raise kind(self.known[checkpoint])
+            raise self.known[checkpoint]
 
 
 def _clear_old(folder: Path) -> None:

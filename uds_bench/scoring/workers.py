@@ -38,7 +38,7 @@ class Scorer(Protocol):
     loads: Counter[str]
 
     def compute_group(self, group: Sequence[Any]) -> None: ...
-    def failed(self) -> Mapping[str, str]: ...
+    def failed(self) -> Mapping[str, UdsError]: ...
     def take(self, outcome: ProcessReport) -> None:
         """What another process did in this one's place."""
 
@@ -47,7 +47,7 @@ class Scorer(Protocol):
 class ProcessReport:
     """What a process did beside storing scores: what failed, by request or place, and what it loaded."""
 
-    failed: Mapping[str, str]
+    failed: Mapping[str, UdsError]
     loads: Counter[str]
 
 

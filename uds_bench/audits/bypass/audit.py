@@ -65,14 +65,14 @@ class BypassAudit(Opened):
 
     def examined(self, model: str) -> list[Result]:
         """A model's checkpoints, one a seed; everything planned is examined with the first."""
-        found = [self._one(Request(name)) for name in self.section.seeds(model)]
+        found = [self._one(Request(name)) for name in self.section.members(model)]
         if len({one.score.provenance["checkpoint"] for one in found}) < len(found):
             raise ConfigurationError(f"[bypass] models {model}: two of its seeds hold the same weights: name each once")
         return found
 
     def with_random_weights(self, model: str) -> Result:
         """A model's first checkpoint with every weight drawn anew."""
-        return self._one(Request(next(iter(self.section.seeds(model))), RANDOM.name))
+        return self._one(Request(next(iter(self.section.members(model))), RANDOM.name))
 
     def word(self, model: str) -> tuple[Outcome, str]:
         """What a model comes to over its seeds, and why."""
@@ -86,8 +86,8 @@ class BypassAudit(Opened):
         asked = {place.checkpoint for place in self.plan if self.runner.stored(place) is not None}
         models = []
         for model in self.section.models:
-            seeds = [name for name in self.section.seeds(model) if name in asked]
-            if seeds and len(seeds) == len(self.section.seeds(model)):
+            seeds = [name for name in self.section.members(model) if name in asked]
+            if seeds and len(seeds) == len(self.section.members(model)):
                 word, why = self.word(model)
                 rows = [{"name": name, **self._one(Request(name)).summary()} for name in seeds]
                 models.append(

@@ -66,7 +66,7 @@ class Bypass(Section):
             raise problem(f"{min(both)!r} is under must_fail too: keep one", "must_pass")
         if self.models and not self.judged():
             raise problem("all of them are controls: name a model that is to be judged", "models")
-        named = [name for model in self.models for name in self.seeds(model)]
+        named = [name for model in self.models for name in self.members(model)]
         if twice := [name for name in named if named.count(name) > 1]:
             raise problem(f"{twice[0]!r} is one seed of a list and a model's name: rename the model", "models")
         return self
@@ -77,7 +77,7 @@ class Bypass(Section):
         fail = known if self.must_fail is None else self.must_fail
         return {**dict.fromkeys(fail, "fail"), **dict.fromkeys(self.must_pass, "pass")}
 
-    def seeds(self, model: str) -> dict[str, CheckpointSpec]:
+    def members(self, model: str) -> dict[str, CheckpointSpec]:
         """The checkpoints of a model by name: its own, or `name.1`, `name.2` where it has several seeds."""
         specs = self.models[model]
         return {model if len(specs) == 1 else f"{model}.{i}": spec for i, spec in enumerate(specs, 1)}
@@ -94,11 +94,11 @@ class Bypass(Section):
         return f"[bypass] {', '.join(keys)}" if keys and self.models else ""
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
-        return {name: spec for model in self.models for name, spec in self.seeds(model).items()}
+        return {name: spec for model in self.models for name, spec in self.members(model).items()}
 
     def needed(self, models: Iterable[str]) -> list[str]:
         """The checkpoints of some models and of the controls."""
-        return [name for model in dict.fromkeys([*models, *self.controls()]) for name in self.seeds(model)]
+        return [name for model in dict.fromkeys([*models, *self.controls()]) for name in self.members(model)]
 
     @property
     def asking(self) -> Asking:

@@ -44,6 +44,7 @@ CLAIMS = (
         unit="weights",
         must_fail="an update within the forget mask",
         needs="within +-{:g} of 0",
+        advice="judge where it was changed by other means: these masks tell an update that knows nothing of them.",
     ),
     ClaimSpec(
         "localization.oracle_identity",

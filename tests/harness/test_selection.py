@@ -1,0 +1,70 @@
+"""A user's run is about its candidates: what else is run, what is left out, and what is said of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from small_runs import DEPTH, Bench, Ran
+
+SUITES = DEPTH.parent
+METRICS = SUITES / "test_faithfulness.py"
+
+
+def audits(ran: Ran) -> set[str]:
+    return {claim["audit"] for claim in ran.claims.values()}
+
+
+def test_metrics_and_audits_without_models_stay_out(bench: Bench) -> None:
+    bench.manifest()
+    ran = bench.run(SUITES)
+    assert audits(ran) == {"depth"}
+    assert (
+        "note: not asked, as the manifest names nothing for them: association, bypass, lmlm, localization\n" in ran.text
+    )
+    assert ran.report["summary"]["whole"]
+
+
+@pytest.mark.parametrize("how", ["[metrics]", "[sweep]", "-m", "named alone"])
+def test_metrics_are_judged_where_they_are_asked_for(bench: Bench, judged_store: Path, how: str) -> None:
+    more = {"[metrics]": "[metrics]\n", "[sweep]": f"[sweep]\nmore = '{bench.models / 'shallow'}'\n"}.get(how, "")
+    bench.judged(more)
+    files = [METRICS] if how == "named alone" else [METRICS, f"{DEPTH}::test_frozen"]
+    marks = ["-m", "laboratory or not laboratory"] if how == "-m" else []
+    ran = bench.run(*files, "-k", "uds_first or frozen", *marks, store=judged_store)
+    assert "faithfulness.uds_first" in ran.claims
+    assert ran.claims["faithfulness.uds_first"]["status"] != "fail"
+
+
+def test_a_run_from_which_claims_were_left_out_is_not_whole(bench: Bench) -> None:
+    bench.manifest()
+    for words in ((DEPTH, "-k", "test_score"), (f"{DEPTH}::test_score",)):
+        assert not bench.run(*words).report["summary"]["whole"]
+
+
+def test_each_candidate_has_a_row_and_one_that_cannot_be_used_costs_no_other(bench: Bench) -> None:
+    broken = bench.copy("retain3", "broken")
+    (broken / "config.json").write_text('{"model_type": ["llama"]}')
+    bench.manifest({"good": bench.models / "retain3", "bad": bench.models / "shallow", "broken": broken})
+    ran = bench.run(DEPTH)
+    at = ran.text.splitlines().index("candidate    depth")
+    assert [line.split() for line in ran.text.splitlines()[at + 1 : at + 4]] == [
+        ["good", "pass"],
+        ["bad", "FAIL"],
+        ["broken", "UNDECIDED"],
+    ]
+    assert ran.verdicts["depth.score[broken]"] == "refused"
+    assert ran.text.count("model_type \"['llama']\" is unknown") == 1
+    assert "  so are: depth.spared[broken], depth.hidden[broken]\n" in ran.text
+    assert "  next: mend its files, or take it out; the others are judged all the same.\n" in ran.text
+    assert len(ran.text[ran.text.index("candidate    depth") :].splitlines()) < 30
+
+
+def test_where_no_candidate_or_reference_is_left_nothing_is_run(bench: Bench) -> None:
+    broken = bench.copy("retain3", "broken")
+    shutil.copy(bench.models / "facts.jsonl", broken / "config.json")
+    bench.manifest({"broken": broken})
+    assert "broken: " in bench.refused(DEPTH)
+    bench.manifest(retain=broken)
+    assert "retain: " in bench.refused(DEPTH)
