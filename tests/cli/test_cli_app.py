@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from commands import Command, Refused
 
+import uds_bench
+
 COMMANDS = (
     "init",
     "annotate",
@@ -83,3 +85,18 @@ def test_what_the_user_can_mend_is_one_line_and_exit_4(
 @pytest.mark.parametrize("words", [("scroe",), ("plan", "--bogus"), ("score",), ("zoo",)], ids=" ".join)
 def test_wrong_usage_exits_as_pytest_does(command: Command, words: tuple[str, ...]) -> None:
     command(*words, exit=4)
+
+
+def test_the_version_is_told(command: Command) -> None:
+    assert command("--version").stdout == f"uds-bench {uds_bench.__version__}\n"
+
+
+def test_a_name_that_is_nearly_one_is_guessed(refused: Refused) -> None:
+    assert "--metrics: there is no 'entity_acuracy': did you mean entity_accuracy?" in refused(
+        "plan", "--metrics", "entity_acuracy"
+    )
+
+
+def test_a_format_that_is_not_written_is_refused(refused: Refused, tmp_path: Path) -> None:
+    said = refused("score", "--out", tmp_path / "scores.parquet")
+    assert ".parquet is no format: let it end in .json or .csv" in said

@@ -45,7 +45,7 @@ def test_metrics_that_the_facts_cannot_feed_are_left_out_and_named(
     asked_for_all = command(*words)
     assert "left out, as the facts have no split holdout: mia_loss, mia_zlib" in asked_for_all.stderr
     assert not [cell for cell in json.loads(asked_for_all.stdout)["cells"] if cell["metric"].startswith("mia_")]
-    by_name = command(*words, "--metrics", "mia_loss", exit=1)
+    by_name = command(*words, "--metrics", "mia_loss", exit=4)
     assert "left out" not in by_name.stderr
     assert "mia_loss needs facts of the split holdout" in by_name.stderr
     assert {cell["status"] for cell in json.loads(by_name.stdout)["cells"]} == {"unusable"}
@@ -106,7 +106,7 @@ def test_unusable_checkpoints_are_told_with_the_reason(command: Command, release
         old.unlink()
     save_checkpoint(npo, FAMILIES["llama"](len(tokenizer), layers=2), tokenizer)
     words = ("plan", "--manifest", release / "uds.toml", "--metrics", "uds", "--store", tmp_path / "store", "--json")
-    result = command(*words, exit=1)
+    result = command(*words, exit=4)
     assert _statuses(result.stdout)["npo", "uds", "aligned"] == "unusable"
     assert _statuses(result.stdout)["full", "uds", "aligned"] == "missing"
     assert "its layers is 2, the full model's is 3" in result.stderr

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from uds_bench.audits import registry
 from uds_bench.cli import annotate, card, compare, goldens, init, plan, properties, report, score, zoo
-from uds_bench.console.app import add, example, new_app
+from uds_bench.console.app import add, example, new_app, show_version
 
 main = new_app(
     "Prove that a language model has forgotten. `pytest suites/` decides; these commands surround it.", init.EXAMPLE
 )
+
+
+@main.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=show_version, help="The version.")
+    ] = False,
+) -> None: ...
+
+
 for module in (init, annotate, properties, plan, score, report, card, compare):
     name = module.__name__.rpartition(".")[2]
     main.command(name, epilog=example(module.EXAMPLE))(getattr(module, name))

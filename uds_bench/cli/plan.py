@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from uds_bench.cli.session import CommandSession, is_unbuilt, one_line, read_scope
-from uds_bench.console.app import show_json, show_table
+from uds_bench.console.app import CONFIGURATION, show_json, show_table
 from uds_bench.console.options import (
     AttacksOption,
     AuditsOption,
@@ -50,7 +50,7 @@ def plan(
     """Show which scores are stored already and which would be computed.
 
     Reads weights for their digests only and loads no model. "not built": an embedded model is still to be
-    trained. Exits 1 if a checkpoint is unusable, and says why.
+    trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
     """
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
     session = CommandSession(scope.manifest, scope.store, scope.device)
@@ -70,7 +70,7 @@ def plan(
         typer.echo(f"\n{len(cells)} scores: {said}\nstore: {scope.store}, device: {scope.device}")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
-    raise typer.Exit(1 if counts[UNUSABLE] else 0)
+    raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)
 
 
 def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:

@@ -21,7 +21,7 @@ from uds_bench.console.options import (
     require_file,
     tell_left_out,
 )
-from uds_bench.errors import UdsError
+from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.storage import write_atomic, write_json
 from uds_bench.zoo.ready import require_folders
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from uds_bench.scores import Score, Scores
 
+FORMATS = (".json", CSV := ".csv")
 EXAMPLE = "uds-bench score --manifest uds.toml --metrics uds,entity_accuracy --out scores.json"
 
 
@@ -54,6 +55,8 @@ def score(
     from uds_bench.scores import Scores
 
     require_file(out, "--out")
+    if out.suffix.lower() not in FORMATS:
+        raise ConfigurationError(f"--out {out}: {out.suffix or 'no ending'} is no format: let it end in .json or .csv")
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
     require_folders(scope.store, dict(scope.manifest.checkpoints()), "--store")
     console = Console(stderr=True)
@@ -103,8 +106,8 @@ def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[di
 
 
 def write_scores(path: Path, scores: Scores, errors: list[dict[str, str]]) -> None:
-    """Whole or not at all: a table if the name ends in .csv, else the JSON of the scores with `errors`."""
-    if path.suffix.lower() == ".csv":
+    """Whole or not at all: a table where the name ends in .csv, else the JSON of the scores with `errors`."""
+    if path.suffix.lower() == CSV:
         write_atomic(path, scores.to_frame().to_csv(index=False).encode())
     else:
         write_json(path, {**scores.to_json(), "errors": errors})

@@ -46,6 +46,15 @@ def new_app(text: str, command: str) -> typer.Typer:
     )
 
 
+def show_version(asked: bool) -> None:
+    """What `--version` prints."""
+    if asked:
+        from uds_bench import __version__
+
+        typer.echo(f"uds-bench {__version__}")
+        raise typer.Exit()
+
+
 def example(command: str) -> str:
     """The end of a command's help; `\\b` keeps its lines as they are."""
     return f"\b\nExample:\n  {command}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +48,9 @@ def chosen(text: str, known: Iterable[str], option: str) -> list[str]:
         raise ConfigurationError(f"{option}: {text!r} holds no name: choose from {', '.join(names)}")
     for name in given:
         if name not in names:
-            raise ConfigurationError(f"{option}: there is no {name!r}: choose from {', '.join(names)}")
+            near = get_close_matches(name, names, n=2)
+            told = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(names)}"
+            raise ConfigurationError(f"{option}: there is no {name!r}: {told}")
     return list(dict.fromkeys(given)) or names
 
 
