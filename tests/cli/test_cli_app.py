@@ -16,6 +16,7 @@ import uds_bench
 
 COMMANDS = (
     "init",
+    "gate-method",
     "annotate",
     "properties",
     "forget-set",

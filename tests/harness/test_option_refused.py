@@ -30,11 +30,14 @@ REFUSED = [
     ("-p no:uds_bench_ledger", "-p no:uds_bench_ledger: no claim is kept, or told, without it"),
     ("-p no:uds_bench_screen", "-p no:uds_bench_screen: no claim is kept, or told, without it"),
     ("-o uds_manifest=nowhere.toml", "nowhere.toml"),
+    ("--uds-method npo --uds-manifest a_file", "--uds-method makes what is judged, and --uds-manifest names it"),
+    ("--uds-method nowhere:forget", "nowhere:forget: cannot be imported (ModuleNotFoundError"),
+    ("--uds-method npoo", "'npoo': name a function as package.module:function, or one of grad_ascent"),
 ]
 
 
 @pytest.mark.parametrize(("option", "said"), REFUSED)
 def test_an_option_that_cannot_be_used_is_told(bench: Bench, option: str, said: str) -> None:
     (bench.folder / "a_file").write_text("x")
-    manifest = None if "manifest" in option else bench.manifest()
+    manifest = None if "manifest" in option or "method" in option else bench.manifest()
     assert said.format(folder=bench.folder) in bench.refused(DEPTH, *option.split(), manifest=manifest)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uds_bench.scoring.runner import Request, ScoreRunner
     from uds_bench.scoring.store import Store
     from uds_bench.scoring.workers import Crew
-    from uds_bench.zoo.recipe import Zoo
+    from uds_bench.zoo.recipe import Bed, Zoo
 
 S = TypeVar("S", bound="Section")
 
@@ -175,6 +175,16 @@ class Audit:
         """The embedded models that it is tried on; None where it has none."""
         found: Zoo | None = self.module("zoo").ZOO if self.has("zoo") else None
         return found
+
+    def bed(self) -> tuple[Bed, str] | None:
+        """What unlearning methods are tried on, with the manifest that judges what they make: its last table is theirs.
+
+        None of an audit that tries none.
+        """
+        zoo = self.zoo()
+        if zoo is None or zoo.bed is None:
+            return None
+        return zoo.bed, (files(self.package) / "bed.toml").read_text(encoding="utf-8")
 
     def needed(self, session: Session) -> list[str]:
         """The checkpoints that the selected tests need; none where they speak of nobody."""

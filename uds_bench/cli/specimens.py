@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -120,28 +117,14 @@ def _judged(folder: Path | None) -> dict[str, ClaimRecord]:
 
     Neither is held against goldens: these are of weights, and the question is of verdicts.
     """
-    from uds_bench.cli.documents import read_run
+    from uds_bench.trials.suites import judged
     from uds_bench.zoo import specimens
 
     place = folder or specimens.home()
     with tempfile.TemporaryDirectory() as scratch:
-        report = Path(scratch) / "run.json"
-        command = [sys.executable, "-m", "pytest", str(suites()), "-q", "-p", "no:cacheprovider"]
-        command += ["--uds-json", str(report)]
-        # Neither options from elsewhere nor scores of other models may stand between the two runs.
-        known = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "UDS_"))}
-        known |= {specimens.ANOTHER: str(place), "UDS_BENCH_CACHE": str(Path(scratch) / "cache")}
-        done = subprocess.run(command, env=known, cwd=scratch, capture_output=True, text=True)
-        if done.returncode not in (0, 1) or not report.exists():
-            said = " ".join((done.stdout + done.stderr).split())
-            raise ConfigurationError(f"{place} could not be judged: {said[-300:]}")
-        return {record.name: record for record in read_run(report)[1].claims}
-
-
-def suites() -> Path:
-    """The claims as pytest functions: beside the package in a checkout, in it once installed."""
-    package = Path(__file__).parents[1]
-    return next(folder for folder in (package / "suites", package.parent / "suites") if folder.is_dir())
+        # Scores of other models must not stand between the two runs.
+        apart = {specimens.ANOTHER: str(place), "UDS_BENCH_CACHE": str(Path(scratch) / "cache")}
+        return {record.name: record for record in judged([], Path(scratch), apart).claims}
 
 
 EPILOG = example(EXAMPLE)

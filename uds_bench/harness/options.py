@@ -18,6 +18,7 @@ RECORDED: Profile = "quick"
 
 OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("manifest", "FILE", "manifest of the checkpoints to judge (default: the shipped models)"),
+    ("method", "MODULE:FUNCTION", "unlearning method whose models are made, of the shipped ones, and judged"),
     (
         "profile",
         "quick|zoo|full",
@@ -46,6 +47,7 @@ class Settings:
     record: str | None
     goldens: Path
     draw: int
+    method: str = ""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -65,6 +67,8 @@ def read_settings(config: pytest.Config) -> Settings:
     profile, draw = _profile(values["profile"]), _draw(values["draw"])
     if draw and profile == RECORDED and not values["manifest"]:
         raise ConfigurationError("--uds-draw: shipped models have no draws: add --uds-profile zoo")
+    if values["method"] and values["manifest"]:
+        raise ConfigurationError("--uds-method makes what is judged, and --uds-manifest names it: give one of them")
     store = _path(config, "store")
     html = _path(config, "html")
     return Settings(
@@ -79,6 +83,7 @@ def read_settings(config: pytest.Config) -> Settings:
         record=_record(config),
         goldens=find_goldens(config.rootpath / config.getini("uds_goldens")),
         draw=draw,
+        method=values["method"],
     )
 
 

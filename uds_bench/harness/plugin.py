@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +13,11 @@ import pytest
 from uds_bench.errors import UdsError
 from uds_bench.harness.fixtures import LACKS, RUN, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
 from uds_bench.harness.items import SUBJECT, audit_of, decides_claim
-from uds_bench.harness.options import add_options, read_settings
+from uds_bench.harness.options import Settings, add_options, read_settings
 
 if TYPE_CHECKING:
     from uds_bench.harness.ledger import Ledger
+    from uds_bench.trials.beds import Trials
 
 __all__ = ["uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
 
@@ -38,7 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     try:
-        run = Run(read_settings(config), config)
+        settings, trials = _tried(config, read_settings(config))
+        run = Run(settings, config)
         config.stash[RUN] = run
         if run.settings.manifest is not None:
             run.rules  # noqa: B018  manifest, thresholds and waivers are read before anything runs: exit 4
@@ -46,7 +51,24 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     # The process above others collects nothing itself: whether there are claims it only hears in the end.
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
-        ledger_of(config)
+        ledger = ledger_of(config)
+        if trials is not None:
+            ledger.found.problems += trials.problems
+            ledger.found.remarks += trials.remarks
+
+
+def _tried(config: pytest.Config, settings: Settings) -> tuple[Settings, Trials | None]:
+    """Where a method is named, the same run of the models that it makes."""
+    if not settings.method:
+        return settings, None
+    from uds_bench.trials.beds import try_method
+    from uds_bench.trials.check import methods_home
+    from uds_bench.trials.method import UserMethod
+
+    trials = try_method(UserMethod.find(settings.method), methods_home(), tell=partial(print, file=sys.__stderr__))
+    # Workers have the options of the process above them: they judge what it made.
+    config.option.uds_method, config.option.uds_manifest = None, str(trials.manifest)
+    return replace(settings, manifest=trials.manifest), trials
 
 
 def ledger_of(config: pytest.Config) -> Ledger:

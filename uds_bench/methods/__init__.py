@@ -4,6 +4,9 @@ data = unlearning_data(tokenizer, facts)
 unlearn(model, data, Method("npo", steps=125, lr=2e-5, batch_size=32))
 """
 
+from importlib import import_module
+from typing import Any
+
 from uds_bench.methods.alternates import Alternates, sample_alternates
 from uds_bench.methods.data import REFUSALS, Data, unlearning_data
 from uds_bench.methods.lora import LoraSettings, with_lora
@@ -38,3 +41,10 @@ __all__ = [
     "unlearning_data",
     "with_lora",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Found here by whoever writes a method; it stands above, as it needs every audit.
+    if name == "check_method":
+        return import_module("uds_bench.trials.check").check_method
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

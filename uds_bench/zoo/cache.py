@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock
@@ -31,36 +32,42 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
-    """The folder of a built model; trains it, and its parent before it, if it is absent, cut short or altered.
+def built(place: Path, build: Callable[[Path], None]) -> Path:
+    """The folder `place` as `build` wrote it, every file unaltered; built if it is absent, cut short or altered.
 
-    Safe when two processes want the same model: one builds, the other waits and finds it. A build is made beside its
-    place and moved there whole; what a killed build left behind is cleared by the next one. A cache that takes no
-    files is a ConfigurationError.
+    Safe when two processes want the same one: one builds, the other waits and finds it. It is made beside its place and
+    moved there whole; what a killed build left behind is cleared by the next one. A cache that takes no files is a
+    ConfigurationError.
     """
-    place = folder(cache, name)
     require_writable(place.parent, "UDS_BENCH_CACHE")
     with FileLock(f"{place}.lock"):
         if is_whole(place):
             return place
         if place.exists():
-            warnings.warn(f"{place} is cut short or altered: it is trained anew", UdsWarning, stacklevel=2)
+            warnings.warn(f"{place} is cut short or altered: it is trained anew", UdsWarning, stacklevel=3)
             shutil.rmtree(place)
         draft = place.with_name(f".{place.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
-        recipe = recipes.find(name)
-        ancestor = recipes.ancestor(name)
-        parent = ensure(cache, ancestor, on_step) if ancestor else None
         try:
             draft.mkdir()
-            losses = recipe.build(parent, draft, on_step)
-            write_atomic(draft / "losses.json", canonical(losses))
+            build(draft)
             files = {str(f.relative_to(draft)): file_digest(f) for f in sorted(draft.rglob("*")) if f.is_file()}
             write_atomic(draft / CHECKSUMS, canonical(files))
             draft.replace(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return place
+
+
+def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
+    """The folder of an embedded model; trains it, and its parent before it, where need be."""
+
+    def build(draft: Path) -> None:
+        ancestor = recipes.ancestor(name)
+        parent = ensure(cache, ancestor, on_step) if ancestor else None
+        write_atomic(draft / "losses.json", canonical(recipes.find(name).build(parent, draft, on_step)))
+
+    return built(folder(cache, name), build)
 
 
 def clear(cache: Path) -> int:

@@ -6,7 +6,7 @@ Each audit has recipes of its own in its package's `zoo`: subclasses of `Taught`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Example, epochs, steps_per
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.method import Method
@@ -207,10 +208,20 @@ class ByMethod(Changed):
 
 
 @dataclass(frozen=True)
+class Bed:
+    """What an unlearning method is tried on: a shipped model, and by a tokenizer what it is to forget and to keep."""
+
+    parent: str
+    data: Callable[[Any], Data]
+
+
+@dataclass(frozen=True)
 class Zoo:
     """An audit's embedded models. `models`: those of the zoo profile. `further`: those that the full profile, tables
-    and searches for settings add. `shipped`: by the name of a model that ships, what it is a specimen of."""
+    and searches for settings add. `shipped`: by the name of a model that ships, what it is a specimen of. `bed`: what
+    methods are tried on, whose models are judged by the manifest `bed.toml` beside the audit."""
 
     models: Mapping[str, Recipe]
     further: Mapping[str, Recipe] = field(default_factory=dict)
     shipped: Mapping[str, str] = field(default_factory=dict)
+    bed: Bed | None = None

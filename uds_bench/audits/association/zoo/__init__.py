@@ -1,6 +1,13 @@
 """The embedded models of fact association: told of people, and unlearned where people ask to be forgotten."""
 
-from uds_bench.audits.association.zoo.recipes import FULL, MODELS, PREFIX, RETAIN
-from uds_bench.zoo.recipe import PARENT, PASSES, REFERENCE, Zoo
+from functools import partial
 
-ZOO = Zoo(MODELS, shipped={FULL: PARENT, RETAIN: REFERENCE, f"{PREFIX}npo": PASSES})
+from uds_bench.audits.association.zoo.data import removal
+from uds_bench.audits.association.zoo.recipes import FULL, MODELS, PREFIX, RETAIN
+from uds_bench.zoo.recipe import PARENT, PASSES, REFERENCE, Bed, Zoo
+
+ZOO = Zoo(
+    MODELS,
+    shipped={FULL: PARENT, RETAIN: REFERENCE, f"{PREFIX}npo": PASSES},
+    bed=Bed(FULL, partial(removal, phrasings=1)),
+)

@@ -18,7 +18,7 @@ from uds_bench.methods.examples import Example, answer_example
 from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
-    from uds_bench.audits.association.zoo.recipes import Exposed, Requested
+    from uds_bench.audits.association.zoo.recipes import Exposed
 
 SAID = (0, 1, 2, 3, 4, 6)
 """Templates of a property that training sees: the baseline, paraphrases, and the plain possessive."""
@@ -114,6 +114,6 @@ def facts(phrasings: int) -> FactSet:
     )
 
 
-def removal(tokenizer: Any, recipe: Requested) -> Data:
+def removal(tokenizer: Any, phrasings: int = 3) -> Data:
     """What an unlearning method is given."""
-    return unlearning_data(tokenizer, facts(recipe.phrasings), sentences=True)
+    return unlearning_data(tokenizer, facts(phrasings), sentences=True)

@@ -57,7 +57,7 @@ class Requested(ByMethod):
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
-        return model, unlearn(model, data.removal(tokenizer, self), self.method, on_step)
+        return model, unlearn(model, data.removal(tokenizer, self.phrasings), self.method, on_step)
 
 
 PREFIX = "assoc_"

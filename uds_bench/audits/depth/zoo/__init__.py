@@ -1,8 +1,9 @@
 """The embedded models of depth and of the metrics: references, candidates and pools of one base."""
 
 from uds_bench.audits.depth.zoo import candidates, pools, sweep
-from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned
-from uds_bench.zoo.recipe import FAILS, PASSES, REFERENCE, Recipe, Zoo
+from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, facts
+from uds_bench.methods.data import unlearning_data
+from uds_bench.zoo.recipe import FAILS, PASSES, REFERENCE, Bed, Recipe, Zoo
 
 MODELS: dict[str, Recipe] = {
     "base": Base(),
@@ -25,4 +26,5 @@ SHIPPED = {
     **dict.fromkeys(("full2", "plain_r5_e15", "paraphrase_r3_e20", "simnpo", "idk"), FAILS),
     **dict.fromkeys(("retain2", "perturbed_r3_e20", "others_r3_e20", "npo"), PASSES),
 }
-ZOO = Zoo(MODELS, FURTHER, SHIPPED)
+BED = Bed("full", lambda tokenizer: unlearning_data(tokenizer, facts()))
+ZOO = Zoo(MODELS, FURTHER, SHIPPED, BED)

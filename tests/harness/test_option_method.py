@@ -1,0 +1,35 @@
+"""--uds-method: an unlearning method is tried, and what it makes is judged in the same run."""
+
+from __future__ import annotations
+
+import pytest
+from small_runs import DEPTH, Bench
+
+METHOD = """
+def forget(model, tokenizer, forget, retain, seed):
+    if seed == 2:
+        raise ValueError("no luck")
+    return model
+"""
+
+
+@pytest.fixture(autouse=True)
+def of_depth_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uds_bench.trials.beds.beds", lambda: ["depth"])
+
+
+def test_what_a_method_makes_is_judged_and_what_it_fails_at_is_told(bench: Bench) -> None:
+    (bench.folder / "ours.py").write_text(METHOD)
+    ran = bench.run(DEPTH, "--uds-method", "ours:forget", "-k", "frozen")
+    assert ran.code == 1, ran.text
+    assert ran.verdicts == {"depth.frozen": "pass"}
+    assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in ran.report["summary"]["problems"][0]
+    assert "ours:forget left the model as it was" in ran.text
+    assert ran.report["manifest"]["path"].endswith("uds.toml")
+
+
+@pytest.mark.slow
+def test_a_model_that_forgot_nothing_fails_by_every_seed(bench: Bench) -> None:
+    (bench.folder / "ours.py").write_text(METHOD)
+    ran = bench.run(DEPTH, "--uds-method", "ours:forget")
+    assert {ran.verdicts[f"depth.score[seed{seed}]"] for seed in (0, 1)} == {"fail"}

@@ -1,0 +1,198 @@
+"""A method on the shipped models: what is made, what is kept, and what is seen of methods that do what none should."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import tried
+from transformers import AutoTokenizer
+
+from uds_bench.audits import registry
+from uds_bench.audits.manifests import load_manifest
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.errors import ConfigurationError
+from uds_bench.methods.examples import Example, pad
+from uds_bench.trials import beds
+from uds_bench.trials.beds import Place, Trials, try_method
+from uds_bench.trials.builtin import _example, builtin
+from uds_bench.trials.card import method_card
+from uds_bench.trials.method import Lessons, UserMethod, lesson
+from uds_bench.verdicts import Verdict
+from uds_bench.zoo import specimens
+
+BED = "bypass"
+
+
+@pytest.fixture(autouse=True)
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests try a method in their own process."""
+    monkeypatch.setattr(UserMethod, "is_importable", False)
+
+
+def tried_on(name: str, folder: Path) -> Trials:
+    return try_method(UserMethod.of(getattr(tried, name)), folder, [BED])
+
+
+def section(found: Trials) -> Any:
+    """What the manifest says to the audit."""
+    kind = registry.audits()[BED].section()
+    assert kind is not None
+    return load_manifest(found.manifest).of(kind)
+
+
+def test_a_method_makes_a_model_for_each_seed_and_a_manifest_that_can_be_read(tmp_path: Path) -> None:
+    told: list[str] = []
+    found = try_method(UserMethod.of(tried.nudged), tmp_path, [BED], told.append)
+    assert [place for place in sorted(found.made) if not place.again] == [Place(BED, seed) for seed in beds.SEEDS]
+    assert found.problems == []
+    assert found.remarks == []
+    assert len(told) == len(beds.SEEDS) + 1
+    judged = section(found)
+    assert judged.judged() == ["seed0", "seed1", "seed2"]
+    assert all(Path(judged.checkpoints()[name].model).is_dir() for name in judged.judged())
+
+
+def test_models_that_are_made_are_kept_and_damaged_ones_made_anew(tmp_path: Path) -> None:
+    def weights(found: Trials) -> dict[Place, tuple[int, bytes]]:
+        files = {place: folder / "model.safetensors" for place, folder in found.made.items()}
+        return {place: (file.stat().st_mtime_ns, file.read_bytes()) for place, file in files.items()}
+
+    first = tried_on("nudged", tmp_path)
+    before = weights(first)
+    cut = first.made[Place(BED, 1)] / "model.safetensors"
+    cut.write_bytes(cut.read_bytes()[:100])
+    with pytest.warns(UserWarning, match="cut short or altered"):
+        after = weights(tried_on("nudged", tmp_path))
+    assert [place for place in before if before[place][0] != after[place][0]] == [Place(BED, 1)]
+    assert {place: kept for place, (_, kept) in before.items()} == {place: kept for place, (_, kept) in after.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("crashing", r"crashed \(RuntimeError: no luck\)"),
+        ("diverging", r"gave weights that are no numbers"),
+        ("growing", r"changed the model's shape"),
+    ],
+)
+def test_a_method_that_makes_no_model_to_judge_is_an_error(name: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"made no model: it {problem}"):
+        tried_on(name, tmp_path)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_one_seed_that_fails_costs_no_other_and_makes_the_card_red(tmp_path: Path) -> None:
+    found = tried_on("crashing_once", tmp_path)
+    assert found.problems == ["tried:crashing_once crashed (ValueError: seed 1): bypass, seed 1"]
+    assert section(found).judged() == ["seed0", "seed2"]
+    claims = [ClaimRecord("bypass.verdict", f"seed{seed}", "threshold", Verdict.PASS, "") for seed in (0, 2)]
+    assert not method_card(found, claims).ok
+
+
+def test_a_method_that_gives_other_weights_of_the_same_seed_is_an_error(tmp_path: Path) -> None:
+    assert tried_on("rolling", tmp_path).problems == ["tried:rolling makes other weights of the same seed: bypass"]
+
+
+def test_a_method_that_does_nothing_is_told(tmp_path: Path) -> None:
+    assert tried_on("idle", tmp_path).remarks == [
+        "tried:idle left the model as it was: bypass",
+        "tried:idle read nothing of what is to be kept: bypass",
+        "tried:idle makes the same of every seed: bypass",
+    ]
+
+
+def test_a_method_gets_the_model_as_it_was_and_its_cost_is_counted(tmp_path: Path) -> None:
+    found = tried_on("referring", tmp_path)
+    one = found.trial(Place(BED, 0))
+    assert one.moved > 0
+    assert one.share is not None
+    assert 0 < one.share < 1
+    assert one.reads_retain
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("nowhere.at_all:forget", "nowhere.at_all:forget: cannot be imported (ModuleNotFoundError"),
+        ("tried:absent", "tried:absent: cannot be imported (AttributeError"),
+        ("tried:not_a_function", "tried:not_a_function: is a int"),
+        ("tried:other_arguments", "tried:other_arguments: takes other arguments"),
+        ("npoo", "'npoo': name a function as package.module:function, or one of grad_ascent"),
+    ],
+)
+def test_what_is_no_method_is_refused_in_a_line(name: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        UserMethod.find(name)
+    assert str(error.value).startswith(told)
+    assert "\n" not in str(error.value)
+
+
+def test_a_method_that_gives_nothing_back_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="tried:silent: gives back nothing"):
+        tried_on("silent", tmp_path)
+
+
+def test_an_audit_that_tries_no_method_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no method is tried by the audit 'lmlm': choose from"):
+        try_method(UserMethod.of(tried.idle), tmp_path, ["lmlm"])
+
+
+def test_another_version_of_a_method_makes_models_of_its_own(tmp_path: Path) -> None:
+    method = UserMethod.of(tried.idle)
+    first, other = (try_method(one, tmp_path, [BED]) for one in (method, replace(method, code="edited")))
+    assert first.manifest != other.manifest
+
+
+@pytest.mark.parametrize("audit", beds.beds())
+def test_every_bed_gives_lessons_and_a_manifest(audit: str) -> None:
+    found = registry.audits()[audit].bed()
+    assert found is not None
+    bed, manifest = found
+    assert manifest
+    tokenizer = AutoTokenizer.from_pretrained(specimens.folder(f"specimen:{bed.parent}"))
+    data = bed.data(tokenizer)
+    for example in (data.forget[0], data.retain[-1]):
+        one = lesson(tokenizer, example)
+        assert _example(one) == example, "nothing is lost on the way to a method"
+        assert one["labels"] == pad([example]).labels[0].tolist()
+        assert one["completion"]
+
+
+def test_parts_that_are_not_to_be_learned_are_none_of_a_lesson() -> None:
+    tokenizer = AutoTokenizer.from_pretrained(specimens.folder("specimen:full"))
+    one = lesson(tokenizer, Example((5, 6, 7, 8, 9), 1, (2, 4)))
+    assert one["labels"] == [-100, 6, -100, -100, 9]
+
+
+@pytest.mark.parametrize("look", [list, lambda one: one[0], lambda one: next(iter(one))])
+def test_lessons_know_whether_they_were_read(look: Any) -> None:
+    lessons = Lessons([{"prompt": "p"}])
+    assert not lessons.read
+    look(lessons)
+    assert lessons.read
+
+
+def test_a_card_is_as_bad_as_the_worst_seed(tmp_path: Path) -> None:
+    found = tried_on("idle", tmp_path)
+    words = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
+
+    def card(*verdicts: Verdict) -> Any:
+        claims = [ClaimRecord("a.b", f"seed{n}", "threshold", v, "", observed=n / 10) for n, v in enumerate(verdicts)]
+        return method_card(found, claims)
+
+    assert [card(*words[:count]).rows[0].verdict for count in (1, 2, 3)] == ["pass", "undecided", "fail"]
+    assert [card(*words[:count]).ok for count in (1, 2, 3)] == [True, False, False]
+    assert not card().ok, "nothing was judged"
+    assert json.dumps(card(*words).to_json())
+
+
+def test_built_in_methods_are_called_as_others_are(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    found = try_method(replace(builtin("grad_ascent"), name="grad_ascent"), tmp_path, [BED])
+    assert found.problems == []
+    assert [told for told in found.remarks if "left the model" in told] == []

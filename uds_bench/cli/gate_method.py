@@ -1,0 +1,82 @@
+"""`uds-bench gate-method`: an unlearning method put through every audit, and what it came to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
+from uds_bench.console.options import JsonOption, StoreOption
+from uds_bench.storage import write_json
+
+if TYPE_CHECKING:
+    from uds_bench.trials.card import MethodCard, Row
+
+EXAMPLE = "uds-bench gate-method mypackage.methods:forget"
+
+
+def gate_method(
+    method: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="The method, or a built-in one by its name, such as npo.")
+    ],
+    audits: Annotated[str, typer.Option(metavar="A,B", help="Audits that judge it (default: all that can).")] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the models that it makes (default: the user cache).")
+    ] = None,
+    card: Annotated[Path | None, typer.Option(metavar="FILE", help="Write its card as JSON too.")] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Try an unlearning method on the shipped models with three seeds, and judge what it makes by every audit.
+
+    It is called as fn(model, tokenizer, forget, retain, seed), with reference where it has such a parameter, and gives
+    back the model. Models that are made already are kept. Exits 1 where a claim does not pass with every seed.
+    """
+    from uds_bench.console.options import chosen, require_file
+    from uds_bench.trials.beds import beds
+    from uds_bench.trials.check import check_method
+
+    if card is not None:
+        require_file(card, "--card")
+    named = chosen(audits, beds(), "--audits") if audits else []
+    place, scores = (None if path is None else path.absolute() for path in (out, store))
+    found = check_method(method, named, place, scores, lambda line: typer.echo(line, err=True))
+    if card is not None:
+        write_json(card, found.to_json())
+    if as_json:
+        show_json({"schema": 1, "ok": found.ok, **found.to_json()})
+    else:
+        _show(found)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+def _show(card: MethodCard) -> None:
+    show_table(_told(row) for row in card.rows)
+    costs = (f"{one.audit} {one.seconds:.0f} s{_share(one.share)}" for one in card.costs)
+    typer.echo(f"\ncost of a model: {', '.join(costs)}")
+    for line in card.remarks:
+        typer.echo(f"note: {line}")
+    for line in card.problems:
+        typer.echo(f"error: {line}")
+    red = [row.claim for row in card.rows if row.verdict in ("fail", "undecided")]
+    told = "clears every claim" if card.ok else f"does not clear the gate: {', '.join(red) or 'see the errors'}"
+    typer.echo(f"{card.method} {told}")
+
+
+def _told(row: Row) -> dict[str, Any]:
+    bad = row.verdict in ("fail", "undecided")
+    bounds = None if row.low is None or row.high is None else (row.low, row.high)
+    return {
+        "claim": row.claim,
+        "verdict": row.verdict.upper() if bad else row.verdict,
+        "seeds": ", ".join(f"{count} {word}" for word, count in row.seeds.items()),
+        "mean": show_number(row.observed),
+        "95% CI over seeds": show_interval(bounds),
+        "needs": row.needs or ABSENT,
+    }
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f" ({share:.0%} of retraining)"

@@ -1,0 +1,196 @@
+"""A method on every bed with every seed: which models that makes, what is seen of it, what judges them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from transformers import AutoTokenizer
+
+from uds_bench.audits import registry
+from uds_bench.errors import ConfigurationError
+from uds_bench.progress import hush, hush_process
+from uds_bench.storage import content_key, file_digest, write_atomic
+from uds_bench.trials.method import UserMethod
+from uds_bench.trials.trial import RECORD, Trial, UnusableError, run_trial
+from uds_bench.zoo import specimens
+from uds_bench.zoo.cache import built, workers
+from uds_bench.zoo.recipe import Bed
+
+SEEDS = (0, 1, 2)
+MANIFEST = "uds.toml"
+KILLED = "was killed: see that memory is enough"
+Tell = Callable[[str], None]
+
+
+class Place(NamedTuple):
+    """Where a method is tried. `again`: to see that the seed says it all."""
+
+    audit: str
+    seed: int
+    again: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.audit}, seed {self.seed}{' once more' if self.again else ''}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder's name."""
+        return f"{self.audit}-{self.seed}{'-again' if self.again else ''}"
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What became of a method. `made`: folders of models; `failed`: why there is none; `manifest`: what judges them."""
+
+    method: UserMethod
+    made: Mapping[Place, Path]
+    failed: Mapping[Place, str]
+    manifest: Path
+
+    def trial(self, place: Place) -> Trial:
+        """What was seen of the method there."""
+        return Trial(**json.loads((self.made[place] / RECORD).read_text()))
+
+    @property
+    def problems(self) -> list[str]:
+        """What makes a run red, whatever the claims say."""
+        alike: dict[str, list[str]] = {}
+        for place, why in self.failed.items():
+            alike.setdefault(why, []).append(str(place))
+        found = [f"{self.method.name} {why}: {'; '.join(places)}" for why, places in alike.items()]
+        twice = [place for place in self.made if place.again]
+        unlike = [
+            place for place in twice if _weights(self.made[place]) != _weights(self.made[place._replace(again=False)])
+        ]
+        return found + [f"{self.method.name} makes other weights of the same seed: {place.audit}" for place in unlike]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader should know of it; claims judge what it did."""
+        trials = {place: self.trial(place) for place in self.made}
+        audits = dict.fromkeys(place.audit for place in self.made)
+        one_seed = [name for name in audits if len({_weights(f) for p, f in self.made.items() if p.audit == name}) == 1]
+        found = {
+            "left the model as it was": [p.audit for p, trial in trials.items() if not trial.moved],
+            "read nothing of what is to be kept": [p.audit for p, trial in trials.items() if not trial.reads_retain],
+            "makes the same of every seed": one_seed,
+        }
+        return [
+            f"{self.method.name} {told}: {', '.join(dict.fromkeys(names))}" for told, names in found.items() if names
+        ]
+
+
+def beds() -> list[str]:
+    """The audits that methods are tried on."""
+    return [name for name, audit in registry.audits().items() if audit.bed() is not None]
+
+
+def try_method(method: UserMethod, home: Path, audits: Iterable[str] = (), tell: Tell = lambda line: None) -> Trials:
+    """Run a method on the beds of some audits, or of all, with three seeds, and write the manifest that judges them.
+
+    Models that are there already are kept: they are known by the method's code, the model that it was given, and seed.
+
+    Raises ConfigurationError for a method that gives back no model, and for one that made none anywhere.
+    """
+    chosen = {name: _bed(name) for name in audits or beds()}
+    given = {name: _given(bed) for name, (bed, _) in chosen.items()}
+    root = home / f"{method.name.rpartition(':')[2]}-{content_key([method.name, method.code, given])[:16]}"
+    places = [Place(name, seed) for seed in SEEDS for name in chosen]
+    made: dict[Place, Path] = {}
+    failed: dict[Place, str] = {}
+
+    def run(*chosen: Place) -> None:
+        for place, came in _all(method, {place: root / place.folder for place in chosen}):
+            known: dict[Place, Any] = made if isinstance(came, Path) else failed
+            known[place] = came
+            tell(f"{method.name} on {place}: {came if place in failed else f'{_trial(made[place]).seconds:.0f} s'}")
+
+    run(*places)
+    if not made:
+        raise ConfigurationError(f"{method.name} made no model: it {next(iter(failed.values()))}")
+    shortest = min(made, key=lambda place: (place.seed, _trial(made[place]).seconds))
+    run(shortest._replace(again=True))
+    text = f"# What {method.name} made of the shipped models.\n"
+    for name, (_, judging) in chosen.items():
+        rows = [
+            f"seed{place.seed} = {json.dumps(str(folder))}\n"
+            for place, folder in sorted(made.items())
+            if place.audit == name and not place.again
+        ]
+        text += f"\n{judging}{''.join(rows)}" if rows else ""
+    write_atomic(root / MANIFEST, text.encode())
+    return Trials(method, made, failed, root / MANIFEST)
+
+
+def _bed(audit: str) -> tuple[Bed, str]:
+    found = registry.audits()[audit].bed() if audit in registry.audits() else None
+    if found is None:
+        raise ConfigurationError(f"no method is tried by the audit {audit!r}: choose from {', '.join(beds())}")
+    return found
+
+
+def _given(bed: Bed) -> list[str]:
+    """What a method is given, by content: the model, and what it is to forget and to keep."""
+    tokenizer = AutoTokenizer.from_pretrained(specimens.folder(bed.parent))
+    data = bed.data(tokenizer)
+    lessons = [[asdict(one) for one in part] for part in (data.forget, data.retain)]
+    return [specimens.specimens()[bed.parent].digest, content_key(lessons)]
+
+
+def _all(method: UserMethod, folders: Mapping[Place, Path]) -> Iterator[tuple[Place, Path | str]]:
+    """By place the folder, or why there is none, as they come; side by side where a process can import the method."""
+    if not method.is_importable:
+        hush()
+        yield from ((place, _one(method, place, folder)) for place, folder in folders.items())
+        return
+    with ProcessPoolExecutor(workers(), get_context("spawn"), _start) as pool:
+        running = {pool.submit(_by_name, method.name, place, folder): place for place, folder in folders.items()}
+        try:
+            for future in as_completed(running):
+                try:
+                    yield running[future], future.result()
+                except BrokenProcessPool:
+                    yield running[future], KILLED
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _start() -> None:
+    import torch
+
+    hush_process()
+    torch.set_num_threads(1)
+
+
+def _by_name(name: str, place: Place, folder: Path) -> Path | str:
+    return _one(UserMethod.find(name), place, folder)
+
+
+def _one(method: UserMethod, place: Place, folder: Path) -> Path | str:
+    bed, _ = _bed(place.audit)
+    parent = specimens.folder(bed.parent)
+    try:
+        return built(folder, partial(_build, method, bed, parent, place.seed))
+    except UnusableError as error:
+        return str(error)
+
+
+def _build(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Path) -> None:
+    run_trial(method, bed, parent, seed, folder)
+
+
+def _trial(folder: Path) -> Trial:
+    return Trial(**json.loads((folder / RECORD).read_text()))
+
+
+def _weights(folder: Path) -> Sequence[str]:
+    return tuple(file_digest(file) for file in sorted(folder.glob("*.safetensors")))

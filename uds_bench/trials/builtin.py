@@ -1,0 +1,59 @@
+"""The built-in methods, called as a user's is: each with one set of settings, whatever it is tried on."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.methods.data import REFUSALS, Data
+from uds_bench.methods.examples import IGNORED, Example, answered
+from uds_bench.methods.method import MethodName
+from uds_bench.methods.presets import find_preset, make_method
+from uds_bench.methods.recipes import METHODS, unlearn
+from uds_bench.trials.method import Lessons, UserMethod
+
+SETTINGS: dict[str, Any] = {"lr": 1e-3, "epochs": 5, "batch_size": 16}
+"""For all of them, as the zoo's candidates have where nothing else is said; what is a method's own is as published."""
+STEERED = 3.0
+"""RMU's scale: about the length of the states of the shipped models."""
+PUBLISHED_LAYERS = 16
+"""Of the model whose layers the published settings name."""
+
+
+def builtin(name: str) -> UserMethod:
+    """A built-in method as `gate-method` calls one. Raises ConfigurationError for a name that is none."""
+    # Alternate answers are sampled of facts, and what is to be forgotten here are texts.
+    tried = [one for one in METHODS if one != "alt_po"]
+    known = next((one for one in tried if one == name), None)
+    if known is None:
+        listed = ", ".join(tried)
+        raise ConfigurationError(f"{name!r}: name a function as package.module:function, or one of {listed}")
+    return UserMethod(known, partial(_unlearned, known), "")
+
+
+def _unlearned(name: MethodName, model: Any, tokenizer: Any, forget: Lessons, retain: Lessons, seed: int) -> Any:
+    settings = {**find_preset(name)[1].settings, **SETTINGS, "seed": seed}
+    layers = model.config.num_hidden_layers
+    placed = {key: settings[key] * layers // PUBLISHED_LAYERS for key in settings if key.endswith("layer")}
+    if "scale" in settings:
+        placed["scale"] = STEERED
+    told = [_example(one) for one in forget]
+    refusals = [_instead(tokenizer, one, REFUSALS[at % len(REFUSALS)]) for at, one in enumerate(told)]
+    kept = [_example(one) for one in retain] if METHODS[name].settings != ("gamma",) else []
+    method = make_method(name, settings | placed, len(told))
+    unlearn(model, Data(told, kept, refusals), method)
+    return model
+
+
+def _example(one: dict[str, Any]) -> Example:
+    labels = one["labels"]
+    start = next(place for place, label in enumerate(labels) if label != IGNORED)
+    gaps = [place for place in range(start, len(labels)) if labels[place] == IGNORED]
+    return Example(tuple(one["input_ids"]), start, (gaps[0], gaps[-1] + 1) if gaps else (0, 0))
+
+
+def _instead(tokenizer: Any, told: Example, text: str) -> Example:
+    """Another answer to the same prompt."""
+    ids = tokenizer(f" {text}", add_special_tokens=False)["input_ids"]
+    return answered(told, Example((*ids, tokenizer.eos_token_id), 0))

@@ -1,0 +1,100 @@
+"""What a method came to: each claim over its seeds, what it cost, and what no method should do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.statistics.intervals import cluster_interval
+from uds_bench.statistics.means import finite_or_none, mean
+from uds_bench.trials.beds import Trials
+from uds_bench.verdicts import Verdict
+
+WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS, Verdict.NOT_APPLICABLE)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim over seeds. `seeds`: how many came to each verdict; `low` and `high`: 95% interval of the mean."""
+
+    claim: str
+    verdict: str
+    seeds: Mapping[str, int]
+    observed: float | None
+    low: float | None
+    high: float | None
+    needs: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one audit's model: mean seconds, and passes as a share of those that training it anew would take."""
+
+    audit: str
+    seconds: float
+    share: float | None
+
+
+@dataclass(frozen=True)
+class MethodCard:
+    """`problems` make it red whatever the claims say; `remarks` only tell."""
+
+    method: str
+    rows: tuple[Row, ...]
+    costs: tuple[Cost, ...]
+    problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the method clears every claim with every seed."""
+        good = {Verdict.PASS, Verdict.NOT_APPLICABLE}
+        return bool(self.rows) and not self.problems and all(row.verdict in good for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def method_card(trials: Trials, claims: Iterable[ClaimRecord]) -> MethodCard:
+    """The card of what a method made, from the claims about it."""
+    found: dict[str, list[ClaimRecord]] = {}
+    for one in claims:
+        if one.subject:
+            found.setdefault(one.id, []).append(one)
+    rows = tuple(row(claim, records) for claim, records in found.items())
+    costs = []
+    for audit in dict.fromkeys(place.audit for place in trials.made):
+        own = [trials.trial(place) for place in trials.made if place.audit == audit and not place.again]
+        shares = [one.share for one in own if one.share is not None]
+        costs.append(Cost(audit, mean(one.seconds for one in own), mean(shares) if shares else None))
+    return MethodCard(trials.method.name, rows, tuple(costs), tuple(trials.problems), tuple(trials.remarks))
+
+
+def row(claim: str, records: list[ClaimRecord]) -> Row:
+    """One claim about models of several seeds: as bad as the worst of them.
+
+    Args:
+        claim: Its id.
+        records: One a seed.
+
+    Returns:
+        The mean of what was observed, in the claim's unit, with Student's interval; None where a seed has no number.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> one = ClaimRecord("depth.spared", "seed0", "threshold", Verdict.PASS, "", observed=0.8)
+        >>> found = row("depth.spared", [one, replace(one, observed=0.81), replace(one, observed=0.82)])
+        >>> found.verdict, found.seeds, round(found.low, 3), round(found.high, 3)
+        ('pass', {'pass': 3}, 0.785, 0.835)
+    """
+    verdicts = Counter(one.verdict.value for one in records)
+    observed = [one.observed for one in records if one.observed is not None]
+    whole = len(observed) == len(records)
+    interval = cluster_interval(observed if whole else [], range(len(records)))
+    worst = next(word for word in WORST if word in verdicts)
+    middle, low, high = map(finite_or_none, (mean(observed if whole else []), interval.low, interval.high))
+    return Row(claim, worst.value, dict(verdicts), middle, low, high, records[0].needs)

@@ -1,0 +1,49 @@
+"""A method put through the gate: tried on every bed, judged by every audit, and told on a card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from uds_bench.storage import default_cache, require_writable
+from uds_bench.trials.beds import Tell, try_method
+from uds_bench.trials.card import MethodCard, method_card
+from uds_bench.trials.method import UserMethod
+from uds_bench.trials.suites import judged
+
+
+def methods_home(folder: Path | None = None) -> Path:
+    """Where what methods make is kept."""
+    return require_writable(folder or default_cache() / "methods", "UDS_BENCH_CACHE" if folder is None else "--out")
+
+
+def check_method(
+    method: str | Callable[..., Any],
+    audits: Iterable[str] = (),
+    folder: Path | None = None,
+    store: Path | None = None,
+    tell: Tell = lambda line: None,
+) -> MethodCard:
+    """Whether an unlearning method clears the gate, on the shipped models and with three seeds.
+
+    Args:
+        method: A callable, `package.module:function`, or a built-in method's name. It is called with model, tokenizer,
+            forget, retain, seed, and reference where it has such a parameter, and gives back the model. `forget` and
+            `retain` are lists of dicts with prompt, completion, input_ids and labels.
+        audits: Those that judge it; all where none is named.
+        folder: Where its models are kept, and found again; the user cache where it is None.
+        store: Where scores are kept; the user cache where it is None.
+        tell: Called with a line as each model is made.
+
+    Returns:
+        Its card, whose `ok` says whether every claim passes with every seed.
+
+    Raises:
+        ConfigurationError: The callable cannot be imported, takes other arguments, gives back no model, or made none.
+    """
+    found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
+    trials = try_method(found, methods_home(folder), audits, tell)
+    tell(f"judging {len(trials.made)} models")
+    options = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else [])]
+    return method_card(trials, judged(options, trials.manifest.parent).claims)

@@ -1,0 +1,115 @@
+"""An unlearning method of a user's: a callable that is found by name, and what it is given."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+from uds_bench.errors import ConfigurationError
+from uds_bench.methods.examples import IGNORED, Example
+from uds_bench.storage import content_key, file_digest
+
+GIVEN = ("model", "tokenizer", "forget", "retain", "seed")
+OPTIONAL = "reference"
+CALLED = f"it is called with {', '.join(GIVEN)}, and {OPTIONAL} where it has such a parameter"
+
+
+class Lessons(list[dict[str, Any]]):
+    """What a method is given, and whether it looked into it."""
+
+    def __init__(self, lessons: Sequence[dict[str, Any]]) -> None:
+        super().__init__(lessons)
+        self.read = False
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self.read = True
+        return super().__iter__()
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Any:
+        self.read = True
+        return super().__getitem__(place)
+
+
+def lesson(tokenizer: Any, example: Example) -> dict[str, Any]:
+    """An example as trainers take it: `prompt` and `completion` as texts, `input_ids`, and `labels`, which are -100
+    where nothing is to be learned."""
+    labels = [IGNORED] * example.prompt_length + [*example.ids[example.prompt_length :]]
+    first, last = example.unscored
+    labels[first:last] = [IGNORED] * (last - first)
+    said = tokenizer.decode(example.ids[example.prompt_length :], skip_special_tokens=True)
+    prompt = tokenizer.decode(example.ids[: example.prompt_length])
+    return {"prompt": prompt, "completion": said, "input_ids": [*example.ids], "labels": labels}
+
+
+@dataclass(frozen=True)
+class UserMethod:
+    """`name`: `module:function`. `code`: digest of the source that it comes with, "" where it has none."""
+
+    name: str
+    function: Callable[..., Any]
+    code: str
+
+    @property
+    def is_importable(self) -> bool:
+        """Whether another process finds the same by its name."""
+        module = getattr(self.function, "__module__", "__main__")
+        return ":" not in self.name or (module != "__main__" and "<" not in self.name)
+
+    @property
+    def takes_reference(self) -> bool:
+        """Whether it wants the model as it was, frozen."""
+        return OPTIONAL in inspect.signature(self.function).parameters
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> UserMethod:
+        """A callable at hand. Raises ConfigurationError for one that takes other arguments."""
+        name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
+        try:
+            signature = inspect.signature(function)
+            given = GIVEN + ((OPTIONAL,) if OPTIONAL in signature.parameters else ())
+            signature.bind(**dict.fromkeys(given))
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"{name}: takes other arguments ({error}): {CALLED}") from None
+        return cls(name, function, _code(function))
+
+    @classmethod
+    def find(cls, name: str) -> UserMethod:
+        """A method by `module:function`, from the current folder too, or a built-in one by its name.
+
+        Raises ConfigurationError, in a line, for what cannot be imported or called.
+        """
+        module, _, attribute = name.partition(":")
+        if not attribute:
+            from uds_bench.trials.builtin import builtin
+
+            return builtin(name)
+        if (here := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, here)
+        try:
+            function: Any = import_module(module)
+            for part in attribute.split("."):
+                function = getattr(function, part)
+        except Exception as error:
+            told = " ".join(str(error).split())
+            raise ConfigurationError(f"{name}: cannot be imported ({type(error).__name__}: {told})") from None
+        if not callable(function):
+            raise ConfigurationError(
+                f"{name}: is a {type(function).__name__}: name a function, as package.module:function"
+            )
+        return cls(name, cls.of(function).function, _code(function))
+
+
+def _code(function: Callable[..., Any]) -> str:
+    """The source of the method's folder, as what it calls may change too; "" where it has none, as typed in a shell."""
+    try:
+        source = inspect.getsourcefile(inspect.unwrap(function))
+    except TypeError:
+        source = inspect.getsourcefile(type(function))
+    if source is None or not Path(source).is_file():
+        return ""
+    return content_key([[file.name, file_digest(file)] for file in sorted(Path(source).parent.glob("*.py"))])
