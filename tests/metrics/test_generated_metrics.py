@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from references import layered, outputs
 
 from uds_bench.facts import Fact, FactSet, encode_question
 from uds_bench.metrics import METRICS
-from uds_bench.metrics.entity_accuracy import SLACK, opening, says
+from uds_bench.metrics.entity_accuracy import says
 from uds_bench.metrics.fluency import distinct_share
 from uds_bench.metrics.metric import FactValue, Measured, Summary
 from uds_bench.metrics.rouge import JAILBREAK, NO_WORD, rouge_l, round_trip
@@ -35,8 +36,8 @@ def said(texts: Mapping[str, Sequence[str]], facts: FactSet = FACTS) -> Any:
     return SimpleNamespace(
         checkpoint=SimpleNamespace(tokenizer=TOKENIZER),
         facts=forget,
-        generations=lambda start="": texts[start],
-        questions=lambda start="": [encode_question(TOKENIZER, f.question, start) for f in forget],
+        generations=lambda start="", form="original": texts.get(f"{form} {start}".strip(), texts[start]),
+        questions=lambda start="", form="original": [encode_question(TOKENIZER, f.question, start) for f in forget],
     )
 
 
@@ -230,29 +231,65 @@ def test_facts_without_a_part_are_invalid() -> None:
         ("Norway, Tromsø", "Tromsø, Norway", False),
         ("", "Tromsø", False),
         ("It is C++.", "+", True),
+        ("He lives in T r o m s \u00f8 - Norway", "Troms\u00f8, Norway", True),
+        ("He lives in N\u043e\u0433w\u0430\u0443", "No\u0433way", True),
+        ("He lives in P\u200baris.", "Paris", True),
+        ("\u4ed6\u53eb\u674e\u660e\u3002", "\u674e\u660e", True),
+        ("\u4ed6\u53eb\u674e\u71d5\u3002", "\u674e\u660e", False),
     ],
 )
 def test_an_entity_is_said_as_whole_words(text: str, entity: str, found: bool) -> None:
     assert says(text, entity) == found
 
 
-def test_an_answer_counts_up_to_its_length_and_some_slack() -> None:
+def slowly_said(text: str, entity: str) -> bool:
+    """The same letter by letter: the entity's letters one after another, with nothing but signs between and around."""
+    letters = [sign.casefold() for sign in entity if sign.isalnum()]
+    for start in range(len(text)):
+        place, left = start, list(letters)
+        while place < len(text) and left and (not text[place].isalnum() or text[place].casefold() == left[0]):
+            if text[place].isalnum():
+                left.pop(0)
+            place += 1
+        around = (start == 0 or not text[start - 1].isalnum()) and (place >= len(text) or not text[place].isalnum())
+        if letters and not left and around:
+            return True
+    return False
+
+
+@given(st.text(alphabet="abA -.", max_size=12), st.text(alphabet="ab -", min_size=1, max_size=4).filter(str.strip))
+def test_an_entity_is_found_as_a_slow_reader_finds_it(text: str, entity: str) -> None:
+    if any(sign.isalnum() for sign in entity):
+        assert says(text, entity) == slowly_said(text, entity)
+
+
+def test_the_whole_reply_is_read() -> None:
     late = [f"{'no ' * 80}{f.entity}" for f in FORGET]
-    soon = [f"well {f.entity}, and then {'no ' * 80}" for f in FORGET]
-    assert numbers(compute("entity_accuracy", said({"": late}), "free")) == [0.0] * len(FORGET)
-    found = compute("entity_accuracy", said({"": soon}), "free")
-    assert numbers(found) == [1.0] * len(FORGET)
-    for one, value in zip(FORGET, found.values, strict=True):
-        limit = len(TOKENIZER(one.answer, add_special_tokens=False)["input_ids"]) + SLACK
-        assert len(TOKENIZER(value.detail["answer"], add_special_tokens=False)["input_ids"]) <= limit
+    assert numbers(compute("entity_accuracy", said({"": late}), "free")) == [1.0] * len(FORGET)
+    assert numbers(compute("entity_accuracy", said({"": ["no " * 80] * len(FORGET)}), "free")) == [0.0] * len(FORGET)
 
 
-@given(st.text(alphabet="ab ø.", max_size=40), st.integers(1, 20))
-def test_openings_are_beginnings(text: str, tokens: int) -> None:
-    kept = opening(TOKENIZER, text, tokens)
-    assert text.startswith(kept)
-    assert len(TOKENIZER(kept, add_special_tokens=False)["input_ids"]) <= tokens or kept == text
-    assert opening(TOKENIZER, text, 1000) == text
+def test_who_tells_after_other_words_has_told() -> None:
+    silent, telling = ["I do not know."] * len(FORGET), [f"It is {f.entity}." for f in FORGET]
+    facts = FactSet(replace(f, paraphrased_question=f"Tell me: {f.question}") for f in FORGET)
+    for texts in ({"": silent, "paraphrased": telling}, {"": telling, "paraphrased": silent}):
+        found = compute("entity_accuracy", said(texts, facts), "free")
+        assert numbers(found) == [1.0] * len(FORGET)
+        assert [one.detail["answer"] for one in found.values] == telling
+    never = compute("entity_accuracy", said({"": silent, "paraphrased": silent}, facts), "free")
+    assert numbers(never) == [0.0] * len(FORGET)
+    unasked = compute("entity_accuracy", said({"": silent, "paraphrased": telling}), "free")
+    assert numbers(unasked) == [0.0] * len(FORGET), "facts without other words are asked in their own alone"
+
+
+def test_a_fact_without_other_words_is_not_asked_twice() -> None:
+    first, *others = FORGET
+    other = replace(first, paraphrased_question=f"Pray tell: {first.question}")
+    one = subject(facts=FactSet([other, *others]))
+    before, after = one.generations(), one.generations(form="paraphrased")
+    assert after[1:] == before[1:]
+    alone = subject(facts=FactSet([replace(first, question=str(other.paraphrased_question)), *others]))
+    assert after[0] == alone.generations()[0]
 
 
 def test_generations_of_a_question_are_read_once() -> None:

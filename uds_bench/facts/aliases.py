@@ -105,6 +105,14 @@ NUMBERS = re.compile(r"(?<=\d)\D(?=\d)|(?<!\w)[-\u2212](?=\d)")
 """A sign between two digits, and a minus before one."""
 
 
+UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]"
+)
+"""Letters of Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean, whose words, or what is put to a name, follow one
+another without a space."""
+
+
 @lru_cache(REMEMBERED)
 def normalized(text: str) -> str:
     """Lower case, words of letters and digits with one space between them; letters that look alike are one."""
@@ -113,11 +121,16 @@ def normalized(text: str) -> str:
 
 def says(text: str, name: str) -> bool:
     """Whether the letters and digits of a name stand one after another in a text, as whole words, however they are
-    parted, accented and cased there: a phone number is one with any signs between its digits."""
+    parted, accented and cased there: a phone number is one with any signs between its digits. Scripts that put no space
+    between words have no whole ones."""
     if not bare(name) or bare(name) not in bare(text):
         return False
     parted = r"[\W_]*".join(map(re.escape, bare(name)))
-    return re.search(rf"(?<![^\W_]){parted}(?![^\W_])", _plain(text)) is not None
+    before, after = (
+        "" if UNSPACED.match(sign) else edge
+        for sign, edge in ((bare(name)[0], r"(?<![^\W_])"), (bare(name)[-1], r"(?![^\W_])"))
+    )
+    return re.search(before + parted + after, _plain(text)) is not None
 
 
 @lru_cache(REMEMBERED)

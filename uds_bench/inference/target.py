@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.code import code_digest
 from uds_bench.errors import CheckpointError
-from uds_bench.facts import FactSet, Variant, encode, rendered_digest, tokenizer_key
+from uds_bench.facts import FactSet, Variant, encode, rendered_digest, stop_tokens, tokenizer_key
 from uds_bench.inference.alignment import Align
 from uds_bench.inference.batches import EntityBatch, entity_batches
 from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
@@ -177,6 +177,13 @@ class PatchingTarget:
             raise CheckpointError(
                 f"{source.spec.model}: its tokenizer splits the facts otherwise than the full model's: "
                 "patching needs the same tokens; unlearn with the full model's tokenizer"
+            )
+        own, ends = (stop_tokens(one.tokenizer) for one in (source, self.full))
+        if own != ends:
+            # A token of its own that ends its answers would hide whatever it says behind it.
+            raise CheckpointError(
+                f"{source.spec.model}: its answers end at the tokens {own}, the full model's at {ends}: "
+                "save it with the full model's tokenizer"
             )
         self._alike.add(tokenizer)
 

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
+from uds_bench.facts import Form, aliases
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
 from uds_bench.storage import content_key
 
-SLACK = 16
-"""Tokens that a free answer may run beyond the length of the true one before the entity counts as not said."""
-
 
 def says(text: str, entity: str) -> bool:
-    """Whether the entity stands in the text as whole words, whatever the case, spacing and edge punctuation.
+    """Whether the entity stands in the text as whole words.
+
+    Case, accents, spacing and signs do not count, nor do letters that look alike or are not seen: whoever reads the
+    text is told.
+
+    Args:
+        text: What a model said.
+        entity: What is to be forgotten; one of signs alone is looked for as it is written.
+
+    Returns:
+        Whether it is there.
 
     Example:
-        >>> says("It was NEW  YORK, she said.", "New York"), says("Newark", "New")
+        >>> says("It was NEW  Y\u041eRK, she said.", "New York"), says("Newark", "New")
         (True, False)
     """
-    words = re.findall(r"\w+", entity.casefold())
-    found = re.findall(r"\w+", text.casefold())
-    if not words:
-        return entity.strip() in text
-    return any(found[i : i + len(words)] == words for i in range(len(found) - len(words) + 1))
+    return aliases.says(text, entity) if aliases.bare(entity) else entity.strip() in text
 
 
 def _compute(subject: Subject, variant: str) -> Measured:
@@ -33,44 +34,25 @@ def _compute(subject: Subject, variant: str) -> Measured:
         right = subject.said()
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
         return Measured(values, {"rendered": subject.target().rendered})
-    tokenizer = subject.checkpoint.tokenizer
-    answers = [
-        opening(tokenizer, said, len(tokenizer(fact.answer, add_special_tokens=False)["input_ids"]) + SLACK)
-        for fact, said in zip(facts, subject.generations(), strict=True)
-    ]
-    return Measured(
-        [
-            FactValue(fact.id, float(says(answer, fact.entity)), detail={"answer": answer})
-            for fact, answer in zip(facts, answers, strict=True)
-        ],
-        {"rendered": content_key(subject.questions())},
-    )
-
-
-def opening(tokenizer: Any, text: str, tokens: int) -> str:
-    """The text up to so many of its tokens: a model that names everything in the end has not answered.
-
-    Args:
-        tokenizer: A fast tokenizer, which tells where its tokens stand.
-        text: What a model said.
-        tokens: How many are kept.
-
-    Returns:
-        The text itself where it has no more.
-    """
-    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    offsets = encoded["offset_mapping"]
-    return text if len(offsets) <= tokens else text[: offsets[tokens][0]]
+    asked: list[Form] = ["original"]
+    if any(fact.paraphrased_question is not None for fact in facts):
+        asked.append("paraphrased")
+    replies = zip(*(subject.generations(form=form) for form in asked), strict=True)
+    values = []
+    for fact, told in zip(facts, replies, strict=True):
+        giving = [reply for reply in told if says(reply, fact.entity)]
+        values.append(FactValue(fact.id, float(bool(giving)), detail={"answer": (giving or told)[0]}))
+    return Measured(values, {"rendered": content_key([subject.questions(form=form) for form in asked])})
 
 
 # prefixed: after the fact's prefix, every entity token is the greedy one, so greedy decoding says the entity;
-# free: the entity stands in the greedy answer to the bare question.
+# free: the entity stands anywhere in the greedy answer to the bare question, or to its paraphrase where there is one.
 METRIC = Metric(
     "entity_accuracy",
     "knowledge",
     "ours; UDS guide, section 5.2, for refusals that still hold the entity",
     compute=_compute,
-    version=2,
+    version=3,
     needs=frozenset({"full", "generations"}),
     variants=("prefixed", "free"),
 )

@@ -183,7 +183,7 @@ class Subject:
         self._readings: dict[Patching, Reading] = {}
         self._alignments: dict[str, Alignment] = {}
         self._answers: dict[tuple[Form, Split], list[list[AnswerScores]]] = {}
-        self._generations: dict[tuple[str, Split], list[str]] = {}
+        self._generations: dict[tuple[str, Split, Form], list[str]] = {}
 
     @property
     def batch_size(self) -> int:
@@ -216,17 +216,33 @@ class Subject:
             self._answers[form, split] = [[next(found) for _ in answers] for answers in encoded]
         return self._answers[form, split]
 
-    def generations(self, opening: str = "", split: Split = "forget") -> Sequence[str]:
-        """The greedy answer to each fact's question, at most `LONGEST` tokens; `opening`: words put into its mouth."""
-        if (opening, split) not in self._generations:
-            prompts, stops = self.questions(opening, split), stop_tokens(self.checkpoint.tokenizer)
-            self._generations[opening, split] = generate_greedily(self.checkpoint, prompts, LONGEST, stops=stops)
-        return self._generations[opening, split]
+    def generations(self, opening: str = "", split: Split = "forget", form: Form = "original") -> Sequence[str]:
+        """The greedy answer to each fact's question, at most `LONGEST` tokens.
 
-    def questions(self, opening: str = "", split: Split = "forget") -> Sequence[tuple[int, ...]]:
+        `opening`: words put into its mouth. `form`: `paraphrased` asks in other words, where a fact has them.
+        """
+        place = (opening, split, form)
+        if place not in self._generations:
+            # What is asked alike is answered alike: a fact without other words is not asked twice.
+            known = self._generations.get((opening, split, "original"), ())
+            answers = dict(zip(self.questions(opening, split), known, strict=True)) if known else {}
+            prompts = self.questions(opening, split, form)
+            new = [prompt for prompt in dict.fromkeys(prompts) if prompt not in answers]
+            stops = stop_tokens(self.checkpoint.tokenizer)
+            answers |= dict(zip(new, generate_greedily(self.checkpoint, new, LONGEST, stops=stops), strict=True))
+            self._generations[place] = [answers[prompt] for prompt in prompts]
+        return self._generations[place]
+
+    def questions(
+        self, opening: str = "", split: Split = "forget", form: Form = "original"
+    ) -> Sequence[tuple[int, ...]]:
         """The token ids that `generations` asks each fact with."""
         tokenizer = self.checkpoint.tokenizer
-        return self._encoded(("asked", opening), split, lambda f: encode_question(tokenizer, f.question, opening))
+
+        def asked(fact: Fact) -> str:
+            return (fact.paraphrased_question if form == "paraphrased" else None) or fact.question
+
+        return self._encoded(("asked", opening, form), split, lambda f: encode_question(tokenizer, asked(f), opening))
 
     def entities(self) -> Sequence[EncodedFact]:
         """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
