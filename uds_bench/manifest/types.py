@@ -35,7 +35,7 @@ def located(find: Callable[[str, Path], str]) -> AfterValidator:
 def named(table: dict[str, Any]) -> dict[str, Any]:
     for name in table:
         if not _NAME.fullmatch(name):
-            raise problem(f"{name!r} is no name: use letters, digits, '_', '.' and '-'", name)
+            raise problem(f"{name!r} is no name: use letters, digits, '_', '-', and '.' but not first", name)
     return table
 
 
@@ -124,7 +124,7 @@ def _pool(specs: dict[str | int, CheckpointSpec]) -> dict[str, CheckpointSpec]:
         if name in named:
             raise problem(f"the name {name!r} is taken by another of this list: {GIVE_NAMES}", key)
         if not _NAME.fullmatch(name):
-            raise problem(f"{name!r} is no name (letters, digits, '_', '.', '-'): {GIVE_NAMES}", key)
+            raise problem(f"{name!r} is no name (letters, digits, '_', '-', and '.' but not first): {GIVE_NAMES}", key)
         named[name] = spec
     return named
 
