@@ -337,7 +337,9 @@ def test_a_manifest_cannot_be_changed(folder: Path) -> None:
         load(folder, DESIGN).digest = "another"  # type: ignore[misc]
 
 
-NAMES = st.lists(st.from_regex(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,7}", fullmatch=True), unique=True, min_size=1, max_size=6)
+NAMES = st.lists(
+    st.from_regex(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,7}", fullmatch=True), unique=True, min_size=1, max_size=6
+)
 SPECS = st.fixed_dictionaries(
     {"model": st.sampled_from(["runs/npo", "./runs/base", "zoo:full", "org/model", "gpt2", "_a/_b.c-1"])},
     optional={
