@@ -84,10 +84,13 @@ WRONG: dict[str, Callable[[Any], dict[str, Any]]] = {
     "another norm": lambda a: {"norm": a.blocks[0].input_layernorm},
     "no cap": lambda a: {"softcap": None},
     "another cap": lambda a: {"softcap": 3.0},
-    "attention before its norm": lambda a: {"attention": tuple(b.self_attn for b in a.blocks)},
-    "MLP before its norm": lambda a: {"mlp": tuple(b.mlp for b in a.blocks)},
+    "another scale": lambda a: {"scale": 1.5},
     "blocks in disorder": lambda a: {"blocks": a.blocks[::-1], "attention": a.attention[::-1], "mlp": a.mlp[::-1]},
     "a block is left out": lambda a: {"blocks": a.blocks[:-1]},
+}
+NO_PARTS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "attention before its norm": lambda a: {"attention": tuple(b.self_attn for b in a.blocks)},
+    "MLP before its norm": lambda a: {"mlp": tuple(b.mlp for b in a.blocks)},
     "a module that never runs": lambda a: {"mlp": (torch.nn.Linear(1, 1), *a.mlp[1:])},
 }
 
@@ -101,22 +104,31 @@ def test_a_wrong_anatomy_is_refused(wrong: str) -> None:
         verify(model, replace(anatomy, **WRONG[wrong](anatomy)))
 
 
-def test_a_family_with_other_arithmetic_is_refused(tmp_path: Path) -> None:
-    """Granite multiplies what each sublayer adds; its names are the usual ones."""
-    import transformers
-    from families import save_checkpoint
+@pytest.mark.parametrize("wrong", NO_PARTS)
+def test_parts_that_do_not_add_up_are_none(wrong: str) -> None:
+    model = FAMILIES["gemma2"]().requires_grad_(False)
+    anatomy = find_anatomy(model)
+    assert verify(model, anatomy) == anatomy
+    found = verify(model, replace(anatomy, **NO_PARTS[wrong](anatomy)))
+    assert (found.attention, found.mlp) == ((), ())
+    assert found.blocks == found.branch("block") == anatomy.blocks
+    for scope in ("attention", "mlp", "attention_residual"):
+        with pytest.raises(CheckpointError, match=f"so that {scope} cannot be told apart"):
+            found.branch(scope)
 
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    config = transformers.GraniteConfig(vocab_size=384, residual_multiplier=0.5, **sizes)
-    save_checkpoint(tmp_path / "granite", transformers.GraniteForCausalLM(config), tiny_tokenizer())
-    with pytest.raises(CheckpointError, match="family granite is not supported: block 0 adds"):
-        load(CheckpointSpec(str(tmp_path / "granite")))
+
+def test_tokens_that_hear_of_later_ones_are_refused() -> None:
+    model = FAMILIES["llama"]().requires_grad_(False)
+    for block in model.model.layers:
+        block.self_attn.is_causal = False
+    with pytest.raises(CheckpointError, match="its tokens hear of later ones, so that it is no decoder"):
+        verify(model, find_anatomy(model))
 
 
-def test_parts_under_other_names_are_refused() -> None:
+def test_a_model_without_as_many_blocks_as_it_says_is_refused() -> None:
     model = FAMILIES["llama"]()
-    del model.model.norm
-    with pytest.raises(CheckpointError, match=r"family llama is not supported.*norm.*LAYOUTS"):
+    model.config.num_hidden_layers += 1
+    with pytest.raises(CheckpointError, match="family llama is not supported: it has no list of as many blocks"):
         find_anatomy(model)
 
 

@@ -1,7 +1,7 @@
 """Where the parts of a decoder are: blocks, what each adds to the residual stream, final norm and head.
 
-A family that HF builds in the usual way needs no entry here; one with other names is one row of `LAYOUTS`.
-`verify` checks any anatomy against the model itself.
+Blocks, norm and head are found in any HF decoder: `verify` holds them against the model's own forward pass. What
+attention and MLP add is known of families that name them as most do, or by a row of `LAYOUTS`, where it adds up.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from uds_bench.errors import CheckpointError
 
 @dataclass(frozen=True)
 class Layout:
-    """Attribute names: of the decoder, and of a block's modules whose outputs are added to the stream."""
+    """Attribute names of a block's modules whose outputs are added to the stream."""
 
-    blocks: str = "layers"
-    norm: str = "norm"
     attention: str = "self_attn"
     mlp: str = "mlp"
     down: str = "down_proj"
@@ -33,9 +31,13 @@ POST_NORM = Layout(attention="post_attention_layernorm", mlp="post_feedforward_l
 """Families that normalise what a sublayer gives before they add it: OLMo 2 and 3, Gemma 2 and 3."""
 
 LAYOUTS: dict[str, Layout] = {
-    "gpt2": Layout(blocks="h", norm="ln_f", attention="attn", down="c_proj"),
-    "gpt_neox": Layout(norm="final_layer_norm", attention="attention", down="dense_4h_to_h"),
+    "gpt2": Layout(attention="attn", down="c_proj"),
+    "gpt_neox": Layout(attention="attention", down="dense_4h_to_h"),
 }
+
+
+CAPS = ("final_logit_softcapping", "logits_soft_cap")
+"""What families call the soft cap of their logits."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Anatomy:
     """The parts of a decoder; index i of `attention` and `mlp` belongs to `blocks[i]`.
 
     The output of `attention[i]` (its first item where it is a tuple) is what the block adds to the residual
-    stream for attention, that of `mlp[i]` likewise: block output - block input = attention + mlp.
+    stream for attention, that of `mlp[i]` likewise: block output - block input = attention + mlp. Both are empty where
+    a family's blocks are not made so.
     """
 
     family: str
@@ -53,14 +56,31 @@ class Anatomy:
     norm: nn.Module
     head: nn.Module
     softcap: float | None = None
+    scale: float = 1.0
 
     def readout(self, hidden: torch.Tensor) -> torch.Tensor:
         """Logits (..., vocabulary) of a residual stream (..., width), such as a block's output.
 
-        Final norm, head and the family's soft cap: of the last block's output, these are the model's logits.
+        Final norm, head and the family's scale and soft cap: of the last block's output, these are the model's logits.
         """
         logits: torch.Tensor = self.head(self.norm(hidden))
+        logits = logits if self.scale == 1.0 else logits * self.scale
         return logits if self.softcap is None else torch.tanh(logits / self.softcap) * self.softcap
+
+    def branch(self, scope: str) -> tuple[nn.Module, ...]:
+        """The modules whose outputs a scope is about: `block`, `mlp`, or else attention, one a block.
+
+        Raises CheckpointError for parts of a family whose blocks are not made of them.
+        """
+        if scope == "block":
+            return self.blocks
+        found = self.mlp if scope == "mlp" else self.attention
+        if not found:
+            raise CheckpointError(
+                f"family {self.family}: its blocks add something other than attention and MLP, so that {scope} cannot "
+                "be told apart: use the outputs of blocks"
+            )
+        return found
 
 
 def block_hidden(output: Any) -> torch.Tensor:
@@ -72,33 +92,54 @@ def block_hidden(output: Any) -> torch.Tensor:
 
 
 def find_anatomy(model: Any) -> Anatomy:
-    """The anatomy of an HF causal language model.
+    """The anatomy of an HF causal language model, to be held against a forward pass by `probe.verify`.
 
-    Raises CheckpointError where a part is not where HF puts it.
+    Raises CheckpointError where there are no blocks, or no head.
     """
     family = model.config.model_type
     decoder, text = model.get_decoder(), model.config.get_text_config(decoder=True)
+    head, listed = model.get_output_embeddings(), _blocks(decoder, text)
+    if head is None or not listed:
+        lacks = "no output embeddings" if head is None else "no list of as many blocks as its configuration counts"
+        raise CheckpointError(f"family {family} is not supported: it has {lacks}: use a causal language model")
+    place, blocks = listed
     layout = LAYOUTS.get(family, USUAL)
-    try:
-        blocks = tuple(getattr(decoder, layout.blocks))
-        if family not in LAYOUTS and hasattr(blocks[0], POST_NORM.mlp):
-            layout = POST_NORM
-        head = model.get_output_embeddings()
-        if head is None:
-            raise AttributeError("no output embeddings")
-        return Anatomy(
-            family=family,
-            blocks=blocks,
-            attention=tuple(getattr(block, layout.attention) for block in blocks),
-            mlp=tuple(getattr(block, layout.mlp) for block in blocks),
-            norm=getattr(decoder, layout.norm),
-            head=head,
-            softcap=getattr(text, "final_logit_softcapping", None),
-        )
-    except (AttributeError, IndexError, TypeError) as error:
-        raise CheckpointError(
-            f"family {family} is not supported: {error}; add a row for it to LAYOUTS in {__name__}"
-        ) from error
+    if family not in LAYOUTS and hasattr(blocks[0], POST_NORM.mlp):
+        layout = POST_NORM
+    named = all(hasattr(block, name) for block in blocks for name in (layout.attention, layout.mlp))
+    attention, mlp = (
+        tuple(getattr(block, name) for block in blocks if named) for name in (layout.attention, layout.mlp)
+    )
+    return Anatomy(
+        family=family,
+        blocks=tuple(blocks),
+        attention=attention,
+        mlp=mlp,
+        norm=_norm(decoder.get_submodule(place.rpartition(".")[0]), text.hidden_size),
+        head=head,
+        softcap=next((cap for name in CAPS if (cap := getattr(text, name, None))), None),
+        scale=_scale(text),
+    )
+
+
+def _blocks(decoder: nn.Module, text: Any) -> tuple[str, nn.ModuleList] | None:
+    """The outermost list of as many modules as the configuration counts, and its name."""
+    lists = ((name, each) for name, each in decoder.named_modules() if isinstance(each, nn.ModuleList))
+    return next(((name, each) for name, each in lists if len(each) == text.num_hidden_layers), None)
+
+
+def _norm(parent: nn.Module, width: int) -> nn.Module:
+    """What stands beside the blocks and has gains of the stream's width alone, or is called a norm and has none: the
+    last, as the first is of embeddings."""
+    shapes = {name: {weight.shape for weight in each.parameters()} for name, each in parent.named_children()}
+    found = [name for name, each in shapes.items() if each == {torch.Size([width])} or (not each and "norm" in name)]
+    return parent.get_submodule(found[-1]) if found else nn.Identity()
+
+
+def _scale(text: Any) -> float:
+    """What logits are multiplied by."""
+    times, over = (getattr(text, name, None) for name in ("logit_scale", "logits_scaling"))
+    return float(times) if isinstance(times, float) else 1 / over if isinstance(over, float | int) else 1.0
 
 
 PLAIN = (nn.Linear, Conv1D)
@@ -136,7 +177,7 @@ def find_projections(model: Any) -> tuple[Projection, ...]:
     """One a block. Raises CheckpointError where a block has no single plain one, as with experts or an adapter."""
     anatomy = find_anatomy(model)
     layout, found = LAYOUTS.get(anatomy.family, USUAL), []
-    for place, (block, branch) in enumerate(zip(anatomy.blocks, anatomy.mlp, strict=True)):
+    for place, (block, branch) in enumerate(zip(anatomy.blocks, anatomy.branch("mlp"), strict=True)):
         inner = getattr(block, layout.mlp, None)
         linear = getattr(inner, layout.down, None)
         if type(linear) not in PLAIN:

@@ -59,8 +59,7 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
         model = attach(model, folders.adapter, str(spec.adapter))
     model.eval().requires_grad_(False)
     _check_finite(model, spec)
-    anatomy = find_anatomy(model)
-    verify(model, anatomy)
+    anatomy = verify(model, find_anatomy(model))
     return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
 
 

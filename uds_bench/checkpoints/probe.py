@@ -1,6 +1,7 @@
 """What a freshly loaded model does on a few tokens: the checks that need a forward pass."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,20 +14,25 @@ _TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}  #
 
 
 @torch.no_grad()
-def probe_logits(model: Any) -> torch.Tensor:
-    """Logits (1, tokens, vocabulary) on ids spread over the vocabulary, the same for every checkpoint."""
+def probe_logits(model: Any, last: int | None = None) -> torch.Tensor:
+    """Logits (1, tokens, vocabulary) on ids spread over the vocabulary, the same for every checkpoint.
+
+    `last`: another id in the place of the last one.
+    """
     ids = _ids(model)
+    if last is not None:
+        ids[:, -1] = last
     logits: torch.Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
     return logits
 
 
 @torch.no_grad()
-def verify(model: Any, anatomy: Anatomy) -> None:
+def verify(model: Any, anatomy: Anatomy) -> Anatomy:
     """Check `anatomy` against the model's own forward pass.
 
-    The readout of the last block must give the model's logits, each block's output must be the next one's
-    input, and each block must add to the residual stream what `attention` and `mlp` say. Raises
-    CheckpointError otherwise.
+    The readout of the last block must give the model's logits, each block's output must be the next one's input, and
+    no token may hear of a later one. Raises CheckpointError otherwise. What comes back is without attention and MLP
+    where a block adds something other than what they give.
     """
     inputs: dict[Any, torch.Tensor] = {}
     outputs: dict[Any, torch.Tensor] = {}
@@ -39,10 +45,12 @@ def verify(model: Any, anatomy: Anatomy) -> None:
     handles = [module.register_forward_hook(record, with_kwargs=True) for module in watched]
     try:
         logits = probe_logits(model)
+    except TypeError as error:
+        raise _unsupported(anatomy, str(error)) from None
     finally:
         for handle in handles:
             handle.remove()
-    if silent := [type(module).__name__ for module in watched if module not in outputs]:
+    if silent := [type(module).__name__ for module in anatomy.blocks if module not in outputs]:
         raise _unsupported(anatomy, f"its {silent[0]} does not run in a forward pass")
     if not torch.isfinite(logits).all():
         raise CheckpointError(
@@ -50,13 +58,19 @@ def verify(model: Any, anatomy: Anatomy) -> None:
             f"{logits.device}: use bfloat16 or float32"
         )
     for index, block in enumerate(anatomy.blocks):
-        parts = inputs[block], outputs[anatomy.attention[index]], outputs[anatomy.mlp[index]]
-        if not adds_up(outputs[block], parts):
-            raise _unsupported(anatomy, f"block {index} adds something other than its attention and MLP")
         if index and not adds_up(inputs[block], [outputs[anatomy.blocks[index - 1]]]):
             raise _unsupported(anatomy, f"block {index} does not start from the output of block {index - 1}")
     if not adds_up(logits, [anatomy.readout(outputs[anatomy.blocks[-1]])]):
         raise _unsupported(anatomy, "final norm and head on the last block do not give the model's logits")
+    if not adds_up(probe_logits(model, last=0)[:, :-1], [logits[:, :-1]]):
+        raise _unsupported(anatomy, "its tokens hear of later ones, so that it is no decoder")
+    parts = zip(anatomy.blocks, anatomy.attention, anatomy.mlp, strict=False)
+    whole = all(
+        {attention, mlp} <= outputs.keys()
+        and adds_up(outputs[block], [inputs[block], outputs[attention], outputs[mlp]])
+        for block, attention, mlp in parts
+    )
+    return anatomy if whole else replace(anatomy, attention=(), mlp=())
 
 
 def _ids(model: Any) -> torch.Tensor:

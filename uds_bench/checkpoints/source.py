@@ -166,6 +166,9 @@ def read_config(folder: Path) -> Any:
 
 
 def attention_implementation(config: Any) -> str:
-    """`eager` where the family caps its attention logits, which `sdpa` leaves out; else `sdpa`."""
+    """`eager` where the family caps its attention logits, which `sdpa` leaves out, or has no `sdpa`; else `sdpa`."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
+
     capped = getattr(config.get_text_config(decoder=True), "attn_logit_softcapping", None) is not None
-    return "eager" if capped else "sdpa"
+    kind = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    return "eager" if capped or not getattr(kind, "_supports_sdpa", True) else "sdpa"

@@ -101,7 +101,8 @@ def _go_on(
     padding = model.tokenizer.pad_token_id
     length, cache = ids.shape[1], preallocated_cache(model.model)
     said: dict[int, Continuation] = {}
-    for until in (*(stage for stage in STAGES if stage < limit), limit):
+    # Without a cache of which rows can be chosen, all go on to the end.
+    for until in (*(stage for stage in STAGES if stage < limit and cache is not None), limit):
         with _plain_decoding(model.model):
             ids = model.model.generate(
                 input_ids=ids,
@@ -117,7 +118,7 @@ def _go_on(
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
         said |= {i: _until(ends, row[length:].tolist()) for i, row in zip(going, ids, strict=True)}
         left = [row for row, i in enumerate(going) if not said[i].ended]
-        if not left or until == limit:
+        if not left or until == limit or cache is None:
             break
         going = [going[row] for row in left]
         chosen = torch.tensor(left, device=model.device)

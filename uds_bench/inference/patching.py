@@ -29,7 +29,7 @@ def patched_logprobs(
     dtype. Patching a model with its own states changes nothing, bit for bit: replaced values equal the ones they
     replace, and every other operation is the same.
     """
-    branches = {"block": full.anatomy.blocks, "mlp": full.anatomy.mlp}.get(scope, full.anatomy.attention)
+    branches = full.anatomy.branch(scope)
     entering = _entering(full, batch) if scope == "attention_residual" else [None] * len(branches)
     layers = []
     for branch, new, before in zip(branches, states, entering, strict=True):

@@ -45,10 +45,15 @@ def _room(kept: torch.Tensor | None, new: torch.Tensor, held: int) -> torch.Tens
     return room
 
 
-def preallocated_cache(model: Any) -> DynamicCache:
-    """An empty cache of a model's own kinds of layers (sliding ones stay as they are), the plain ones with room."""
+def preallocated_cache(model: Any) -> DynamicCache | None:
+    """An empty cache of a model's own kinds of layers (sliding ones stay as they are), the plain ones with room.
+
+    None of a model with layers that hold something else than keys and values, such as a state: rows cannot be chosen.
+    """
     cache = DynamicCache(config=model.config)
     layers: Any = cache.layers
+    if not layers or not all(hasattr(layer, "batch_select_indices") for layer in layers):
+        return None
     made: Any = PreallocatedLayer
     cache.layers = [made() if type(layer) is DynamicLayer else layer for layer in layers]
     return cache

@@ -28,7 +28,7 @@ def source_states(source: Checkpoint, batch: EntityBatch, scope: Scope = "block"
     def keep(hidden: torch.Tensor) -> torch.Tensor:
         return gather_positions(hidden, batch.predicting)
 
-    branch = {"block": anatomy.blocks, "mlp": anatomy.mlp}.get(scope, anatomy.attention)
+    branch = anatomy.branch(scope)
     layers = range(len(anatomy.blocks))
     with (
         reading({str(i): branch[i] for i in layers}, keep) as outputs,

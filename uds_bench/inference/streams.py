@@ -22,6 +22,7 @@ from uds_bench.checkpoints import Checkpoint, block_hidden
 from uds_bench.inference.batches import EntityBatch, gather_positions
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import token_logprobs
+from uds_bench.inference.preallocated import preallocated_cache
 from uds_bench.inference.states import run_body
 
 CACHE_ARGUMENTS = ("cache", "past_key_values", "layer_past")
@@ -72,6 +73,8 @@ class FullPart:
 @torch.inference_mode()
 def full_part(full: Checkpoint, batch: EntityBatch) -> FullPart:
     """One forward pass of the full model, kept for every source that will be patched into it."""
+    if preallocated_cache(full.model) is None:
+        raise UnsupportedBlocksError("its layers keep a state and not keys and values alone")
     blocks = full.anatomy.blocks
     cache = DynamicCache()
     with (

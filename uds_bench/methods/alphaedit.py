@@ -17,6 +17,7 @@ from torch import Tensor
 
 from uds_bench.checkpoints import Anatomy, find_anatomy
 from uds_bench.checkpoints.anatomy import Projection, find_projections
+from uds_bench.checkpoints.probe import verify
 from uds_bench.errors import CheckpointError, ConfigurationError, FactError
 from uds_bench.inference.hooks import reading, reading_inputs
 from uds_bench.methods.data import Data
@@ -42,7 +43,8 @@ def alphaedit(model: Any, data: Data, method: Method, on_step: OnStep | None = N
     kept = [*data.retain, *data.neutral]
     if not refusals or not kept:
         raise FactError("method alphaedit needs questions to forget and texts to keep: add what is missing")
-    anatomy, layers = find_anatomy(model), _edited(model, method)
+    anatomy, layers = verify(model, find_anatomy(model)), _edited(model, method)
+    anatomy.branch("mlp")  # what is written into an MLP must be what its block adds
     model.eval()
     model.requires_grad_(False)
     projections = _free_directions(model, layers, kept, method.null_space)
