@@ -16,6 +16,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from uds_bench.checkpoints import CheckpointSpec, find_anatomy
+from uds_bench.errors import CheckpointError
 from uds_bench.facts import Fact, FactSet, Variant, encode
 from uds_bench.inference import patching
 from uds_bench.inference.states import SCOPES, Scope
@@ -148,3 +149,39 @@ def test_hooks_that_stop_working_show_in_the_last_layer(monkeypatch: pytest.Monk
     assert target.read(source).last_gap.max() <= TOLERANCE
     monkeypatch.setattr(patching, "_put", lambda hidden, **_: hidden)
     assert target.read(source).last_gap.max() > 0.1
+
+
+def ending(checkpoint: Any, *settings: int | None, tokenizer: str | None = None) -> Any:
+    """A copy whose generation settings end answers at these tokens, and its tokenizer at another."""
+    twin = altered(checkpoint, lambda _: None)
+    twin.model.generation_config.eos_token_id = settings[0] if len(settings) == 1 else list(settings)
+    if tokenizer is not None:
+        twin.tokenizer = deepcopy(TOKENIZER)
+        twin.tokenizer.eos_token = tokenizer
+    return twin
+
+
+END, OTHER = TOKENIZER.eos_token_id, TOKENIZER.convert_tokens_to_ids("a")
+
+
+@pytest.mark.parametrize(
+    ("full", "source"), [((END,), (END,)), ((END,), (OTHER, END)), ((OTHER, END), (END,)), ((None,), (OTHER,))]
+)
+def test_answers_that_end_where_the_full_models_do_are_read(full: tuple[int, ...], source: tuple[int, ...]) -> None:
+    """Settings may name more ends than the tokenizer, or none in either model: what is read is what users read."""
+    target = PatchingTarget(ending(taught("llama", 4), *full), FACTS)
+    assert target.said(ending(taught("llama", 2), *source)).tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("settings", [(OTHER,), (None,), ()])
+def test_settings_that_go_on_where_answers_are_no_longer_read_are_refused(settings: tuple[int, ...]) -> None:
+    target = PatchingTarget(ending(taught("llama", 4), END), FACTS)
+    for read in (target.read, target.said):
+        with pytest.raises(CheckpointError, match=rf"llama-2: eos_token_id .* does not name '{TOKENIZER.eos_token}' "):
+            read(ending(taught("llama", 2), *settings))
+
+
+def test_a_tokenizer_whose_answers_end_elsewhere_is_refused() -> None:
+    target = PatchingTarget(ending(taught("llama", 4), END), FACTS)
+    with pytest.raises(CheckpointError, match=rf"llama-2: its answers end at the tokens 'a' \({OTHER}\), the full"):
+        target.said(ending(taught("llama", 2), END, tokenizer="a"))

@@ -170,6 +170,7 @@ class PatchingTarget:
         return "streams" if gap <= AGREEMENT else "hook"
 
     def _require_same_tokens(self, source: Checkpoint) -> None:
+        self._require_same_settings(source)
         tokenizer = tokenizer_key(source.tokenizer)
         if tokenizer in self._alike:
             return
@@ -182,10 +183,31 @@ class PatchingTarget:
         if own != ends:
             # A token of its own that ends its answers would hide whatever it says behind it.
             raise CheckpointError(
-                f"{source.spec.model}: its answers end at the tokens {own}, the full model's at {ends}: "
-                "save it with the full model's tokenizer"
+                f"{source.spec.model}: its answers end at the tokens {_named(source, own)}, the full model's at "
+                f"{_named(self.full, ends)}: save it with the full model's tokenizer"
             )
         self._alike.add(tokenizer)
+
+    def _require_same_settings(self, source: Checkpoint) -> None:
+        # Replies are read up to the tokenizer's ends. Who uses the model reads on where its settings go on.
+        read = set(stop_tokens(self.full.tokenizer))
+        lost = sorted(read & _generation_ends(self.full) - _generation_ends(source))
+        if lost:
+            raise CheckpointError(
+                f"{source.spec.model}: eos_token_id in generation_config.json does not name {_named(self.full, lost)}, "
+                "where the full model's answers end: what it says behind them would not be read; save it with the full "
+                "model's generation_config.json"
+            )
+
+
+def _generation_ends(one: Checkpoint) -> set[int]:
+    """The tokens at which the library that serves a checkpoint ends its answers."""
+    ends = one.model.generation_config.eos_token_id
+    return set(ends) if isinstance(ends, list) else {ends} - {None}
+
+
+def _named(one: Checkpoint, tokens: list[int]) -> str:
+    return ", ".join(f"{one.tokenizer.convert_ids_to_tokens(token)!r} ({token})" for token in tokens) or "none"
 
 
 def _said(source: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> NDArray[np.float64]:
