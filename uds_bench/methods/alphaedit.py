@@ -43,11 +43,12 @@ def alphaedit(model: Any, data: Data, method: Method, on_step: OnStep | None = N
     kept = [*data.retain, *data.neutral]
     if not refusals or not kept:
         raise FactError("method alphaedit needs questions to forget and texts to keep: add what is missing")
-    anatomy, layers = verify(model, find_anatomy(model)), _edited(model, method)
-    anatomy.branch("mlp")  # what is written into an MLP must be what its block adds
+    layers = _edited(model, method)
     model.eval()
     model.requires_grad_(False)
     projections = _free_directions(model, layers, kept, method.null_space)
+    anatomy = verify(model, find_anatomy(model))
+    anatomy.branch("mlp")  # what is written into an MLP must be what its block adds
     earlier = {layer: projection.new_zeros(0, len(projection)) for layer, projection in projections.items()}
     losses: list[float] = []
     for places in islice(_dealt(len(refusals), method), method.steps):
