@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from uds_bench.verdicts import Verdict
 from uds_bench.zoo import specimens
 
 BED = "bypass"
+
+
+IMPORTABLE = UserMethod.is_importable
 
 
 @pytest.fixture(autouse=True)
@@ -188,6 +192,13 @@ def test_a_card_is_as_bad_as_the_worst_seed(tmp_path: Path) -> None:
     assert [card(*words[:count]).rows[0].verdict for count in (1, 2, 3)] == ["pass", "undecided", "fail"]
     assert [card(*words[:count]).ok for count in (1, 2, 3)] == [True, False, False]
     assert not card().ok, "nothing was judged"
+    assert not card(Verdict.NOT_APPLICABLE).ok, "nothing was decided"
+    good, bad = (ClaimRecord("a.c", None, "identity", verdict, "a.c: off by 1") for verdict in words[::2])
+    passed = ClaimRecord("a.b", "seed0", "threshold", Verdict.PASS, "")
+    assert method_card(found, [passed, good]).ok
+    assert method_card(found, [passed, bad]).problems == ("a.c: off by 1",)
+    assert not method_card(found, [passed, bad]).ok, "what the claim rests on does not hold"
+    assert not method_card(found, [passed], ["a golden is missing"]).ok
     assert json.dumps(card(*words).to_json())
 
 
@@ -196,3 +207,34 @@ def test_built_in_methods_are_called_as_others_are(tmp_path: Path) -> None:
     found = try_method(replace(builtin("grad_ascent"), name="grad_ascent"), tmp_path, [BED])
     assert found.problems == []
     assert [told for told in found.remarks if "left the model" in told] == []
+
+
+class Callable:
+    """A method that is an object."""
+
+    def __call__(self, model: Any, tokenizer: Any, forget: Any, retain: Any, seed: int) -> Any:
+        return model
+
+
+def test_a_process_of_its_own_is_used_where_it_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UserMethod, "is_importable", IMPORTABLE)
+    assert UserMethod.of(tried.nudged).is_importable
+    assert UserMethod.find("tried:nudged").is_importable
+    assert builtin("npo").is_importable
+    bound: Any = partial(tried.nudged, retain=[])
+    others = (Callable(), lambda model, tokenizer, forget, retain, seed: model)
+    assert [UserMethod.of(one).is_importable for one in others] == [False] * 2
+    assert not replace(UserMethod.of(tried.nudged), function=bound, name="functools:partial").is_importable
+
+
+def test_models_of_a_method_without_a_file_are_made_anew() -> None:
+    typed: dict[str, Any] = {}
+    exec("def forget(model, tokenizer, forget, retain, seed): return model", typed)
+    assert UserMethod.of(typed["forget"]).code != UserMethod.of(typed["forget"]).code
+    assert UserMethod.of(tried.nudged).code == UserMethod.of(tried.idle).code != builtin("npo").code
+
+
+def test_the_tokenizer_is_saved_as_it_was_given(tmp_path: Path) -> None:
+    found = tried_on("ending", tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(found.made[Place(BED, 0)])
+    assert tokenizer.eos_token == "</s>"

@@ -65,6 +65,12 @@ def referring(model: Any, tokenizer: Any, forget: Any, retain: Any, seed: int, r
     return model
 
 
+def ending(model: Any, tokenizer: Any, forget: Any, retain: Any, seed: int) -> Any:
+    """Would have its answers end elsewhere."""
+    tokenizer.eos_token = "#"
+    return model
+
+
 def other_arguments(model: Any, facts: Any) -> Any:
     return model
 

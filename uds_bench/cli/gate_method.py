@@ -32,7 +32,8 @@ def gate_method(
     """Try an unlearning method on the shipped models with three seeds, and judge what it makes by every audit.
 
     It is called as fn(model, tokenizer, forget, retain, seed), with reference where it has such a parameter, and gives
-    back the model. Models that are made already are kept. Exits 1 where a claim does not pass with every seed.
+    back the model. Models are kept while the code in its folder is the same. Exits 1 where a claim does not pass with
+    every seed.
     """
     from uds_bench.console.options import chosen, require_file
     from uds_bench.trials.beds import beds
@@ -61,7 +62,9 @@ def _show(card: MethodCard) -> None:
     for line in card.problems:
         typer.echo(f"error: {line}")
     red = [row.claim for row in card.rows if row.verdict in ("fail", "undecided")]
-    told = "clears every claim" if card.ok else f"does not clear the gate: {', '.join(red) or 'see the errors'}"
+    audits = ", ".join(one.audit for one in card.costs)
+    missed = ", ".join(red) or "see the errors"
+    told = f"clears every claim of {audits}" if card.ok else f"does not clear the gate: {missed}"
     typer.echo(f"{card.method} {told}")
 
 

@@ -18,7 +18,6 @@ RECORDED: Profile = "quick"
 
 OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("manifest", "FILE", "manifest of the checkpoints to judge (default: the shipped models)"),
-    ("method", "MODULE:FUNCTION", "unlearning method whose models are made, of the shipped ones, and judged"),
     (
         "profile",
         "quick|zoo|full",
@@ -56,6 +55,12 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(f"--uds-{name}", metavar=metavar, default=None, help=text)
         parser.addini(f"uds_{name}", f"default of --uds-{name}", default="")
     group.addoption("--uds-record", metavar="REASON", default=None, help="record goldens, saying why")
+    group.addoption(
+        "--uds-method",
+        metavar="MODULE:FUNCTION",
+        default=None,
+        help="unlearning method to run on the shipped models: what it makes is judged",
+    )
     parser.addini("uds_goldens", "folder of goldens (default: goldens)", default="goldens")
 
 
@@ -67,7 +72,8 @@ def read_settings(config: pytest.Config) -> Settings:
     profile, draw = _profile(values["profile"]), _draw(values["draw"])
     if draw and profile == RECORDED and not values["manifest"]:
         raise ConfigurationError("--uds-draw: shipped models have no draws: add --uds-profile zoo")
-    if values["method"] and values["manifest"]:
+    method = str(config.getoption("--uds-method") or "")
+    if method and values["manifest"]:
         raise ConfigurationError("--uds-method makes what is judged, and --uds-manifest names it: give one of them")
     store = _path(config, "store")
     html = _path(config, "html")
@@ -83,7 +89,7 @@ def read_settings(config: pytest.Config) -> Settings:
         record=_record(config),
         goldens=find_goldens(config.rootpath / config.getini("uds_goldens")),
         draw=draw,
-        method=values["method"],
+        method=method,
     )
 
 

@@ -57,7 +57,7 @@ class Trials:
 
     def trial(self, place: Place) -> Trial:
         """What was seen of the method there."""
-        return Trial(**json.loads((self.made[place] / RECORD).read_text()))
+        return _trial(self.made[place])
 
     @property
     def problems(self) -> list[str]:
@@ -96,7 +96,8 @@ def beds() -> list[str]:
 def try_method(method: UserMethod, home: Path, audits: Iterable[str] = (), tell: Tell = lambda line: None) -> Trials:
     """Run a method on the beds of some audits, or of all, with three seeds, and write the manifest that judges them.
 
-    Models that are there already are kept: they are known by the method's code, the model that it was given, and seed.
+    Models that are there already are kept: they are known by the code in the method's folder, what it was given, and
+    seed. Of a method without a file nothing is known, so that its models are made anew.
 
     Raises ConfigurationError for a method that gives back no model, and for one that made none anywhere.
     """
@@ -179,13 +180,9 @@ def _one(method: UserMethod, place: Place, folder: Path) -> Path | str:
     bed, _ = _bed(place.audit)
     parent = specimens.folder(bed.parent)
     try:
-        return built(folder, partial(_build, method, bed, parent, place.seed))
+        return built(folder, partial(run_trial, method, bed, parent, place.seed))
     except UnusableError as error:
         return str(error)
-
-
-def _build(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Path) -> None:
-    run_trial(method, bed, parent, seed, folder)
 
 
 def _trial(folder: Path) -> Trial:

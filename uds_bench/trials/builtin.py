@@ -11,7 +11,7 @@ from uds_bench.methods.examples import IGNORED, Example, answered
 from uds_bench.methods.method import MethodName
 from uds_bench.methods.presets import find_preset, make_method
 from uds_bench.methods.recipes import METHODS, unlearn
-from uds_bench.trials.method import Lessons, UserMethod
+from uds_bench.trials.method import Lessons, UserMethod, code_of
 
 SETTINGS: dict[str, Any] = {"lr": 1e-3, "epochs": 5, "batch_size": 16}
 """For all of them, as the zoo's candidates have where nothing else is said; what is a method's own is as published."""
@@ -29,7 +29,7 @@ def builtin(name: str) -> UserMethod:
     if known is None:
         listed = ", ".join(tried)
         raise ConfigurationError(f"{name!r}: name a function as package.module:function, or one of {listed}")
-    return UserMethod(known, partial(_unlearned, known), "")
+    return UserMethod(known, partial(_unlearned, known), code_of(unlearn))
 
 
 def _unlearned(name: MethodName, model: Any, tokenizer: Any, forget: Lessons, retain: Lessons, seed: int) -> Any:

@@ -50,28 +50,34 @@ class MethodCard:
 
     @property
     def ok(self) -> bool:
-        """Whether the method clears every claim with every seed."""
-        good = {Verdict.PASS, Verdict.NOT_APPLICABLE}
-        return bool(self.rows) and not self.problems and all(row.verdict in good for row in self.rows)
+        """Whether the method clears every claim with every seed, and at least one."""
+        found = {row.verdict for row in self.rows}
+        return not self.problems and Verdict.PASS in found and found <= {Verdict.PASS, Verdict.NOT_APPLICABLE}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
 
 
-def method_card(trials: Trials, claims: Iterable[ClaimRecord]) -> MethodCard:
-    """The card of what a method made, from the claims about it."""
+def method_card(trials: Trials, claims: Iterable[ClaimRecord], problems: Iterable[str] = ()) -> MethodCard:
+    """The card of what a method made, from the claims of the run that judged it.
+
+    Claims about nobody are what others rest on: one that does not hold is a problem, as are the run's own.
+    """
     found: dict[str, list[ClaimRecord]] = {}
+    amiss = [*trials.problems, *problems]
     for one in claims:
         if one.subject:
             found.setdefault(one.id, []).append(one)
+        elif not one.is_good:
+            amiss.append(one.message)
     rows = tuple(row(claim, records) for claim, records in found.items())
     costs = []
     for audit in dict.fromkeys(place.audit for place in trials.made):
         own = [trials.trial(place) for place in trials.made if place.audit == audit and not place.again]
         shares = [one.share for one in own if one.share is not None]
         costs.append(Cost(audit, mean(one.seconds for one in own), mean(shares) if shares else None))
-    return MethodCard(trials.method.name, rows, tuple(costs), tuple(trials.problems), tuple(trials.remarks))
+    return MethodCard(trials.method.name, rows, tuple(costs), tuple(amiss), tuple(trials.remarks))
 
 
 def row(claim: str, records: list[ClaimRecord]) -> Row:

@@ -46,4 +46,5 @@ def check_method(
     trials = try_method(found, methods_home(folder), audits, tell)
     tell(f"judging {len(trials.made)} models")
     options = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else [])]
-    return method_card(trials, judged(options, trials.manifest.parent).claims)
+    run = judged(options, trials.manifest.parent)
+    return method_card(trials, run.claims, run.summary.problems)

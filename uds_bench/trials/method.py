@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -48,7 +50,7 @@ def lesson(tokenizer: Any, example: Example) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class UserMethod:
-    """`name`: `module:function`. `code`: digest of the source that it comes with, "" where it has none."""
+    """`name`: `module:function`. `code`: digest of the source that it comes with."""
 
     name: str
     function: Callable[..., Any]
@@ -57,8 +59,12 @@ class UserMethod:
     @property
     def is_importable(self) -> bool:
         """Whether another process finds the same by its name."""
-        module = getattr(self.function, "__module__", "__main__")
-        return ":" not in self.name or (module != "__main__" and "<" not in self.name)
+        if ":" not in self.name:
+            return True
+        try:
+            return not self.name.startswith("__main__:") and _imported(self.name) is self.function
+        except Exception:  # whatever a module does when it is imported
+            return False
 
     @property
     def takes_reference(self) -> bool:
@@ -75,7 +81,7 @@ class UserMethod:
             signature.bind(**dict.fromkeys(given))
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"{name}: takes other arguments ({error}): {CALLED}") from None
-        return cls(name, function, _code(function))
+        return cls(name, function, code_of(function))
 
     @classmethod
     def find(cls, name: str) -> UserMethod:
@@ -83,17 +89,14 @@ class UserMethod:
 
         Raises ConfigurationError, in a line, for what cannot be imported or called.
         """
-        module, _, attribute = name.partition(":")
-        if not attribute:
+        if ":" not in name:
             from uds_bench.trials.builtin import builtin
 
             return builtin(name)
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.insert(0, here)
         try:
-            function: Any = import_module(module)
-            for part in attribute.split("."):
-                function = getattr(function, part)
+            function = _imported(name)
         except Exception as error:
             told = " ".join(str(error).split())
             raise ConfigurationError(f"{name}: cannot be imported ({type(error).__name__}: {told})") from None
@@ -101,15 +104,22 @@ class UserMethod:
             raise ConfigurationError(
                 f"{name}: is a {type(function).__name__}: name a function, as package.module:function"
             )
-        return cls(name, cls.of(function).function, _code(function))
+        return replace(cls.of(function), name=name)
 
 
-def _code(function: Callable[..., Any]) -> str:
-    """The source of the method's folder, as what it calls may change too; "" where it has none, as typed in a shell."""
+def _imported(name: str) -> Any:
+    """What stands at `module:attribute`."""
+    module, _, attribute = name.partition(":")
+    return reduce(getattr, attribute.split("."), import_module(module))
+
+
+def code_of(function: Callable[..., Any]) -> str:
+    """The source of a method's folder, by content, as what it calls may change too; of one without a file, as typed in
+    a shell, something new each time."""
     try:
         source = inspect.getsourcefile(inspect.unwrap(function))
     except TypeError:
         source = inspect.getsourcefile(type(function))
     if source is None or not Path(source).is_file():
-        return ""
+        return secrets.token_hex(16)
     return content_key([[file.name, file_digest(file)] for file in sorted(Path(source).parent.glob("*.py"))])

@@ -39,7 +39,7 @@ class Trial:
     moved: float
 
 
-def run_trial(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Path) -> Trial:
+def run_trial(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Path) -> None:
     """Run a method on a bed's model and save what it gives back into `folder`, with the trial beside it.
 
     Raises UnusableError for a method that fails, or whose model has another shape or weights that are no numbers;
@@ -61,9 +61,9 @@ def run_trial(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Pat
     anew = retraining(data.retain).passes
     trial = Trial(round(seconds, 2), cost.passes / anew if anew else None, retain.read, moved)
     made.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    # As it was given: a method changes a model, and nothing of how answers are read.
+    AutoTokenizer.from_pretrained(parent).save_pretrained(folder)
     write_atomic(folder / RECORD, canonical(asdict(trial)))
-    return trial
 
 
 def _made(method: UserMethod, model: Any, tokenizer: Any, forget: Lessons, retain: Lessons, seed: int) -> Any:
