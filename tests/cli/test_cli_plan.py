@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from commands import Command, Refused
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.metrics.metric import Metric
@@ -110,3 +112,14 @@ def test_unusable_checkpoints_are_told_with_the_reason(command: Command, release
     assert _statuses(result.stdout)["npo", "uds", "aligned"] == "unusable"
     assert _statuses(result.stdout)["full", "uds", "aligned"] == "missing"
     assert "its layers is 2, the full model's is 3" in result.stderr
+
+
+def test_one_weight_that_is_not_finite_is_told_before_a_run(command: Command, release: Path, tmp_path: Path) -> None:
+    file = max((release / "runs" / "npo").glob("*.safetensors"))
+    weights = load_file(file)
+    next(iter(weights.values())).view(-1)[0] = torch.nan
+    save_file(weights, file, metadata={"format": "pt"})
+    words = ("plan", "--manifest", release / "uds.toml", "--metrics", "uds", "--store", tmp_path / "store", "--json")
+    result = command(*words, exit=4)
+    assert _statuses(result.stdout)["npo", "uds", "aligned"] == "unusable"
+    assert result.stderr.count("holds NaN or infinity") == 1

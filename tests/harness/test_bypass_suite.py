@@ -76,6 +76,19 @@ def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> N
     assert ran.verdicts["bypass.verdict[npo]"] == "control"
 
 
+def test_a_candidate_that_ends_replies_where_it_goes_on_is_refused(bench: Bench, written: Path) -> None:
+    """Its own tokenizer would end a trace before what it tells."""
+    shutil.copytree(written / "one", written / "hiding")
+    path = written / "hiding" / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token": "a"}))
+    manifest(written, "{ npo = 'one', hiding = ['one', 'hiding'], memorized = 'two' }")
+    ran = bench.run(SUITE, "-k", "test_forced_consistency", store=written / "store")
+    assert ran.code == 1
+    assert ran.verdicts["bypass.forced_consistency[hiding]"] == "refused"
+    assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
+    assert "its answers end at the tokens 'a'" in ran.claims["bypass.forced_consistency[hiding]"]["message"]
+
+
 @pytest.mark.parametrize(
     ("named", "more", "told"),
     [

@@ -183,5 +183,5 @@ def test_settings_that_go_on_where_answers_are_no_longer_read_are_refused(settin
 
 def test_a_tokenizer_whose_answers_end_elsewhere_is_refused() -> None:
     target = PatchingTarget(ending(taught("llama", 4), END), FACTS)
-    with pytest.raises(CheckpointError, match=rf"llama-2: its answers end at the tokens 'a' \({OTHER}\), the full"):
+    with pytest.raises(CheckpointError, match=rf"llama-2: its answers end at the tokens 'a' \({OTHER}\), its parent's"):
         target.said(ending(taught("llama", 2), END, tokenizer="a"))

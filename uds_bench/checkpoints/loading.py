@@ -12,7 +12,7 @@ from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.probe import verify
-from uds_bench.checkpoints.source import attention_implementation, one_line, read_config, resolve
+from uds_bench.checkpoints.source import attention_implementation, one_line, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import check_finite, finite, weight_files
 from uds_bench.errors import CheckpointError
@@ -53,7 +53,7 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     folders = resolve(spec)
     tokenizer = read_tokenizer(spec)
     model = _model(folders.model, spec, torch.device(device))
-    _check_vocabulary(tokenizer, model, spec)
+    _check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], spec)
     require_its_base(spec, folders)
     if folders.adapter is not None:
         model = attach(model, folders.adapter, str(spec.adapter))
@@ -61,6 +61,21 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     _check_finite(model, spec)
     anatomy = verify(model, find_anatomy(model))
     return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
+
+
+def inspect(spec: CheckpointSpec) -> None:
+    """Check what the files of `spec` tell without the model that they make.
+
+    Raises CheckpointError for files that are missing, truncated or no configuration, weights that are NaN, infinite or
+    stored quantized, a tokenizer that cannot be read or is larger than the vocabulary, and an adapter of another base.
+    """
+    folders, rows = resolve(spec), shape(spec).vocabulary
+    _plain_config(folders.model, spec)
+    _check_vocabulary(read_tokenizer(spec), rows, spec)
+    require_its_base(spec, folders)
+    adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
+    for file in (*weight_files(folders.model), *adapter):
+        check_finite(file)
 
 
 def read_tokenizer(spec: CheckpointSpec) -> Any:
@@ -80,13 +95,7 @@ def read_tokenizer(spec: CheckpointSpec) -> Any:
 
 
 def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
-    config = read_config(folder)
-    if getattr(config, "quantization_config", None) is not None:
-        raise CheckpointError(
-            f"checkpoint {spec.model} is stored quantized (quantization_config in {folder / 'config.json'}): "
-            'name the full weights, with quantization = "nf4" where wanted'
-        )
-    files = weight_files(folder)
+    config, files = _plain_config(folder, spec), weight_files(folder)
     dtype = getattr(torch, dtype_name(spec, device))
     options: dict[str, Any] = {}
     if spec.quantization:
@@ -134,8 +143,17 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     return model
 
 
-def _check_vocabulary(tokenizer: Any, model: Any, spec: CheckpointSpec) -> None:
-    rows = model.get_input_embeddings().weight.shape[0]
+def _plain_config(folder: Path, spec: CheckpointSpec) -> Any:
+    config = read_config(folder)
+    if getattr(config, "quantization_config", None) is not None:
+        raise CheckpointError(
+            f"checkpoint {spec.model} is stored quantized (quantization_config in {folder / 'config.json'}): "
+            'name the full weights, with quantization = "nf4" where wanted'
+        )
+    return config
+
+
+def _check_vocabulary(tokenizer: Any, rows: int, spec: CheckpointSpec) -> None:
     beyond = sorted((i, t) for t, i in tokenizer.get_vocab().items() if i >= rows and t not in PLACEHOLDERS)
     if beyond:
         raise CheckpointError(

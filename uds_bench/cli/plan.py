@@ -4,8 +4,7 @@ loaded."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import typer
@@ -49,8 +48,8 @@ def plan(
 ) -> None:
     """Show which scores are stored already and which would be computed.
 
-    Reads weights for their digests only and loads no model. "not built": an embedded model is still to be
-    trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
+    Reads files alone, weights for their digests and for NaN, and loads no model. "not built": an embedded model is
+    still to be trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
     """
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
     session = CommandSession(scope.manifest, scope.store, scope.device)
@@ -76,44 +75,46 @@ def plan(
 def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:
     """For every score of the job its address, its status, and the reason where it cannot be had."""
     from uds_bench.metrics import find_metric
-    from uds_bench.scoring.shapes import check_shapes
 
     specs = session.ready(job.specs, job.needed)
     runner, unbuilt = job.runner(specs), {name for name in job.needed if is_unbuilt(specs[name])}
-    for name, requests in job.requests.items():
+    refused = session.refused(audit, job.needed)
+    for requests in job.requests.values():
         for request in requests:
-            lacks = unbuilt & {name, *find_metric(request.metric).needs}
-            found = _status(runner, request, bool(lacks), partial(check_shapes, name, specs))
-            yield {"audit": audit, **job.address(request), **found}
+            read = [request.checkpoint, *find_metric(request.metric).needs]
+            yield {"audit": audit, **job.address(request), **_status(runner, request, read, unbuilt, refused)}
 
 
 def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
     """The same of an audit that scores models of its own."""
     specs, form = session.specs(audit), {"attack": "none", "variant": "default"}
+    unbuilt, refused = {name for name, spec in specs.items() if is_unbuilt(spec)}, session.refused(audit, specs)
     try:
         planned = session.planned(audit)
     except UdsError as error:
         # An audit may read what stands beside a model that is still to be trained.
-        unbuilt = any(map(is_unbuilt, specs.values()))
-        found = {"status": UNBUILT, "reason": None} if unbuilt else {"status": UNUSABLE, "reason": one_line(error)}
-        yield from ({"audit": audit, "checkpoint": name, "metric": audit, **form, **found} for name in specs)
+        why = {"status": UNBUILT, "reason": None} if unbuilt else {"status": UNUSABLE, "reason": one_line(error)}
+        yield from ({"audit": audit, "checkpoint": name, "metric": audit, **form, **why} for name in specs)
         return
     for runner, requests in planned:
         for request in requests:
-            found = _status(runner, request, is_unbuilt(runner.spec(request.checkpoint)))
-            metric = runner.evaluator.measure.name
+            metric, found = (
+                runner.evaluator.measure.name,
+                _status(runner, request, [request.checkpoint], unbuilt, refused),
+            )
             yield {"audit": audit, "checkpoint": request.checkpoint, "metric": metric, **form, **found}
 
 
 def _status(
-    runner: ScoreRunner, request: Request, unbuilt: bool, check: Callable[[], None] = lambda: None
+    runner: ScoreRunner, request: Request, read: Iterable[str], unbuilt: Container[str], refused: Mapping[str, str]
 ) -> dict[str, str | None]:
-    if unbuilt:
+    """What becomes of a score that is made of the checkpoints `read`."""
+    if why := next((refused[name] for name in read if name in refused), None):
+        return {"status": UNUSABLE, "reason": why}
+    if any(name in unbuilt for name in read):
         return {"status": UNBUILT, "reason": None}
     try:
-        status = MISSING if runner.stored(request) is None else STORED
-        check()
-        return {"status": status, "reason": None}
+        return {"status": MISSING if runner.stored(request) is None else STORED, "reason": None}
     except UdsError as error:
         return {"status": UNUSABLE, "reason": one_line(error)}
 

@@ -83,6 +83,17 @@ class CommandSession:
         """An audit's runners with what most of its claims ask of them. Raises UdsError where it cannot be opened."""
         return [(runner, list(requests)) for runner, requests in self.audit(audit).planned() if requests]
 
+    def refused(self, audit: str, names: Iterable[str]) -> dict[str, str]:
+        """Those among an audit's checkpoints that cannot be used, and why: as a run finds before it loads any."""
+        from uds_bench.audits.preflight import preflight
+
+        kind = registry.audits()[audit].section()
+        if kind is None:
+            return {}
+        section = self.manifest.of(kind)
+        made = [name for model in section.judged() for name in section.members(model)]
+        return preflight(section.checkpoints(), names, made, section.parent())
+
     def specs(self, audit: str) -> dict[str, CheckpointSpec]:
         """The checkpoints that an audit needs, embedded ones by their folder where they are there."""
         kind = registry.audits()[audit].section()

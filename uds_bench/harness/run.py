@@ -245,8 +245,8 @@ class Run:
         Raises ConfigurationError for a manifest that lacks what the tests need, or names a reference that cannot fit.
         """
         from uds_bench.audits import registry
+        from uds_bench.audits.preflight import preflight
         from uds_bench.errors import ExtraError
-        from uds_bench.harness.preflight import preflight
 
         self.items = list(items)
         marked = (audit_of(item.get_closest_marker("claim")) for item in items)
@@ -262,7 +262,8 @@ class Run:
             if needed := audit.needed(self):
                 self.store(specs)
                 owners = {seed: model for model in self.subjects(name) for seed in section.members(model)}
-                needed = self._usable(name, needed, owners, preflight(specs, needed))
+                problems = preflight(specs, needed, owners, section.parent())
+                needed = self._usable(name, needed, owners, problems)
                 try:
                     self.data(name)  # read before any model is loaded
                 except ExtraError:

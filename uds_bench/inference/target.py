@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.code import code_digest
 from uds_bench.errors import CheckpointError
-from uds_bench.facts import FactSet, Variant, encode, rendered_digest, stop_tokens, tokenizer_key
+from uds_bench.facts import FactSet, Variant, encode, rendered_digest, tokenizer_key
 from uds_bench.inference.alignment import Align
 from uds_bench.inference.batches import EntityBatch, entity_batches
 from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
 from uds_bench.inference.parts import MAX_BYTES, part_bytes, read_part, write_part
 from uds_bench.inference.patching import entity_logprobs, patched_last_layer, patched_logprobs
+from uds_bench.inference.reply_rules import ReplyRules, require_same_spelling, require_served
 from uds_bench.inference.states import Scope, published_states, source_states
 from uds_bench.inference.streams import FullPart, UnsupportedBlocksError, full_part, streamed_logprobs
 from uds_bench.storage import content_key
@@ -170,44 +171,19 @@ class PatchingTarget:
         return "streams" if gap <= AGREEMENT else "hook"
 
     def _require_same_tokens(self, source: Checkpoint) -> None:
-        self._require_same_settings(source)
+        name = source.spec.model
+        own, full = (ReplyRules.of(one.tokenizer, one.model.generation_config) for one in (source, self.full))
+        require_served(name, own, full)
         tokenizer = tokenizer_key(source.tokenizer)
         if tokenizer in self._alike:
             return
         if rendered_digest(encode(e.fact, source.tokenizer, self.variant) for e in self.encoded) != self.rendered:
             raise CheckpointError(
-                f"{source.spec.model}: its tokenizer splits the facts otherwise than the full model's: "
+                f"{name}: its tokenizer splits the facts otherwise than the full model's: "
                 "patching needs the same tokens; unlearn with the full model's tokenizer"
             )
-        own, ends = (stop_tokens(one.tokenizer) for one in (source, self.full))
-        if own != ends:
-            # A token of its own that ends its answers would hide whatever it says behind it.
-            raise CheckpointError(
-                f"{source.spec.model}: its answers end at the tokens {_named(source, own)}, the full model's at "
-                f"{_named(self.full, ends)}: save it with the full model's tokenizer"
-            )
+        require_same_spelling(name, own, full)
         self._alike.add(tokenizer)
-
-    def _require_same_settings(self, source: Checkpoint) -> None:
-        # Replies are read up to the tokenizer's ends. Who uses the model reads on where its settings go on.
-        read = set(stop_tokens(self.full.tokenizer))
-        lost = sorted(read & _generation_ends(self.full) - _generation_ends(source))
-        if lost:
-            raise CheckpointError(
-                f"{source.spec.model}: eos_token_id in generation_config.json does not name {_named(self.full, lost)}, "
-                "where the full model's answers end: what it says behind them would not be read; save it with the full "
-                "model's generation_config.json"
-            )
-
-
-def _generation_ends(one: Checkpoint) -> set[int]:
-    """The tokens at which the library that serves a checkpoint ends its answers."""
-    ends = one.model.generation_config.eos_token_id
-    return set(ends) if isinstance(ends, list) else {ends} - {None}
-
-
-def _named(one: Checkpoint, tokens: list[int]) -> str:
-    return ", ".join(f"{one.tokenizer.convert_ids_to_tokens(token)!r} ({token})" for token in tokens) or "none"
 
 
 def _said(source: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> NDArray[np.float64]:

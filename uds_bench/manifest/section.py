@@ -53,6 +53,10 @@ class Section(Table):
         """The checkpoints without which nothing can be said of some judged models, controls among them."""
         return list(self.checkpoints())
 
+    def parent(self) -> str | None:
+        """The checkpoint that the judged ones were made from; None where the file does not name it."""
+        return None
+
     def weak(self) -> str:
         """The keys, in words, by which controls would be named that a stand-in takes the place of."""
         return ""

@@ -99,6 +99,9 @@ class Association(Section):
         known = {name: getattr(self, name) for name in ASSOCIATION_KEYS}
         return {name: spec for name, spec in known.items() if spec is not None} | self.candidates
 
+    def parent(self) -> str | None:
+        return "model" if self.model is not None else None
+
     def judged(self) -> list[str]:
         return [name for name in self.candidates if name not in self.must_fail]
 

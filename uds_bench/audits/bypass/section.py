@@ -85,6 +85,11 @@ class Bypass(Section):
     def judged(self) -> list[str]:
         return [name for name in self.models if name not in self.controls()]
 
+    def parent(self) -> str | None:
+        """A control that knows."""
+        known = [name for name, must in self.controls().items() if must == "fail"]
+        return next(iter(self.members(known[0]))) if known else None
+
     def lacks(self) -> list[str]:
         return [] if self.models else ["[bypass] models with at least one name"]
 

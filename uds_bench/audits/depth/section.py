@@ -113,6 +113,9 @@ class Depth(Section):
     def wants_laboratory(self) -> bool:
         return self.metrics is not None or bool(self.sweep)
 
+    def parent(self) -> str | None:
+        return "full" if self.references is not None else None
+
     def judged(self) -> list[str]:
         return list(self.candidates)
 

@@ -100,6 +100,9 @@ class Localization(Section):
         found = {name: spec for name, spec in known.items() if spec is not None}
         return found | self.candidates | {f"{name}.unmasked": spec for name, spec in self.controls.items()}
 
+    def parent(self) -> str | None:
+        return "injected" if self.injected is not None else None
+
     def judged(self) -> list[str]:
         return list(self.candidates)
 

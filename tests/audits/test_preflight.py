@@ -1,0 +1,91 @@
+"""What files tell before a model is loaded: a line for each checkpoint that cannot be used."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from safetensors.torch import load_file, save_file
+
+from uds_bench.audits.preflight import preflight
+from uds_bench.checkpoints import CheckpointSpec
+
+Spoil = Callable[[Path], object]
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> dict[str, CheckpointSpec]:
+    tokenizer, found = tiny_tokenizer(), {}
+    for seed, name in enumerate(("full", "npo", "simnpo")):
+        model = FAMILIES["llama"](len(tokenizer), seed=seed)
+        model.generation_config.eos_token_id = tokenizer.eos_token_id
+        save_checkpoint(tmp_path / name, model, tokenizer)
+        found[name] = CheckpointSpec(str(tmp_path / name))
+    return found
+
+
+def rewrite(path: Path, **settings: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+
+
+def spoil(folder: Path) -> None:
+    file = max(folder.glob("*.safetensors"))
+    weights = load_file(file)
+    next(iter(weights.values())).view(-1)[0] = torch.nan
+    save_file(weights, file, metadata={"format": "pt"})
+
+
+def cut(folder: Path) -> None:
+    file = max(folder.glob("*.safetensors"))
+    file.write_bytes(file.read_bytes()[:-40])
+
+
+def of_another_family(folder: Path) -> None:
+    for old in folder.iterdir():
+        old.unlink()
+    tokenizer = tiny_tokenizer()
+    save_checkpoint(folder, FAMILIES["qwen2"](len(tokenizer)), tokenizer)
+
+
+BROKEN = {
+    "NaN": (spoil, "holds NaN or infinity"),
+    "cut": (cut, "is truncated or damaged"),
+    "family": (of_another_family, "its family is qwen2, the full model's is llama"),
+    "quantized": (lambda f: rewrite(f / "config.json", quantization_config={"bits": 4}), "is stored quantized"),
+    "vocabulary": (lambda f: rewrite(f / "config.json", vocab_size=20), "embeds only 20 tokens"),
+    "list": (lambda f: rewrite(f / "config.json", model_type=["llama"]), "model_type"),
+    "tokenizer": (lambda f: (f / "tokenizer.json").write_text("{"), "the tokenizer in"),
+    "ends": (lambda f: rewrite(f / "generation_config.json", eos_token_id=None), "eos_token_id in generation_config"),
+}
+
+
+@pytest.mark.parametrize(("break_it", "told"), BROKEN.values(), ids=BROKEN)
+def test_one_that_cannot_be_used_is_named_and_no_other(
+    specs: dict[str, CheckpointSpec], break_it: Spoil, told: str
+) -> None:
+    assert preflight(specs, specs, ("npo", "simnpo"), "full") == {}
+    break_it(Path(specs["npo"].model))
+    (problem,) = preflight(specs, specs, ("npo", "simnpo"), "full").items()
+    assert problem[0] == "npo"
+    assert problem[1].startswith("npo")
+    assert told in problem[1]
+    assert "\n" not in problem[1]
+    assert preflight(specs, ["full", "simnpo"], ("npo", "simnpo"), "full") == {}
+
+
+def test_what_is_wrong_with_a_parent_is_told_of_it_alone(specs: dict[str, CheckpointSpec]) -> None:
+    (Path(specs["full"].model) / "tokenizer.json").write_text("{")
+    assert preflight(specs, specs, ("npo", "simnpo"), "full").keys() == {"full"}
+
+
+def test_a_shipped_parent_is_read_as_well(specs: dict[str, CheckpointSpec]) -> None:
+    """Its children are of its own vocabulary and family; these are not."""
+    found = preflight(specs | {"full": CheckpointSpec("specimen:full")}, ["full", "npo"], ["npo"], "full")
+    assert found.keys() == {"npo"}
+
+
+def test_models_that_are_still_to_be_trained_are_left_alone() -> None:
+    assert preflight({"full": CheckpointSpec("zoo:full")}, ["full"], (), "full") == {}

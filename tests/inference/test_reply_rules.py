@@ -1,0 +1,97 @@
+"""A tokenizer or settings of a checkpoint's own that would hide what it says; files alone are read."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import CheckpointError
+from uds_bench.inference.reply_rules import ReplyRules, read_reply_rules, require_same_replies
+
+Change = Callable[[Any], None]
+
+
+def saved(folder: Path) -> Path:
+    tokenizer = tiny_tokenizer()
+    model = FAMILIES["llama"](len(tokenizer))
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    save_checkpoint(folder, model, tokenizer)
+    return folder
+
+
+def rules(folder: Path) -> ReplyRules:
+    return read_reply_rules(CheckpointSpec(str(folder)))
+
+
+def rewrite(path: Path, change: Change) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> ReplyRules:
+    return rules(saved(tmp_path_factory.mktemp("parent")))
+
+
+def word(content: dict[str, Any]) -> int:
+    """The id of a token that says something."""
+    found: int = content["model"]["vocab"]["a"]
+    return found
+
+
+def call_special(content: dict[str, Any]) -> None:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    content["added_tokens"].append({"id": word(content), "content": "a", "special": True, **flags})
+
+
+def swap(content: dict[str, Any]) -> None:
+    vocab = content["model"]["vocab"]
+    vocab["a"], vocab["b"] = vocab["b"], vocab["a"]
+
+
+def strike_out(content: dict[str, Any]) -> None:
+    strike = {"type": "Replace", "pattern": {"String": "a"}, "content": ""}
+    content["decoder"] = {"type": "Sequence", "decoders": [content["decoder"], strike]}
+
+
+def test_the_same_files_are_the_same_replies(parent: ReplyRules, tmp_path: Path) -> None:
+    require_same_replies("npo", rules(saved(tmp_path)), parent)
+
+
+def test_a_token_more_changes_no_reply(parent: ReplyRules, tmp_path: Path) -> None:
+    def add(content: dict[str, Any]) -> None:
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        content["added_tokens"].append({"id": len(parent.tokenizer), "content": "<more>", **flags})
+
+    rewrite(saved(tmp_path) / "tokenizer.json", add)
+    require_same_replies("npo", rules(tmp_path), parent)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "told"),
+    [
+        ("tokenizer.json", call_special, r"its tokenizer calls 'a' \(\d+\) special, which no reply shows"),
+        ("tokenizer.json", swap, r"its tokenizer spells token \d+ otherwise"),
+        ("tokenizer.json", strike_out, "its tokenizer spells texts of several tokens otherwise"),
+        ("tokenizer_config.json", lambda content: content.update(eos_token="a"), "its answers end at the tokens 'a'"),
+        ("generation_config.json", lambda content: content.pop("eos_token_id"), "does not name '<"),
+        ("generation_config.json", lambda content: content.update(eos_token_id=0.5), "generation_config.json"),
+    ],
+)
+def test_what_would_hide_words_is_refused(
+    parent: ReplyRules, tmp_path: Path, file: str, change: Change, told: str
+) -> None:
+    rewrite(saved(tmp_path) / file, change)
+    with pytest.raises(CheckpointError, match=told):
+        require_same_replies("npo", rules(tmp_path), parent)
+
+
+def test_settings_that_cannot_be_read_are_a_line(tmp_path: Path) -> None:
+    (saved(tmp_path) / "generation_config.json").write_text("{", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"generation_config.json: cannot be read \(.*\): copy its parent's"):
+        rules(tmp_path)

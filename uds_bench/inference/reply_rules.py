@@ -1,0 +1,117 @@
+"""Where a checkpoint's replies end, and how tokens are spelled: as its parent's, or words may be hidden."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import GenerationConfig
+
+from uds_bench.checkpoints import CheckpointSpec, resolve
+from uds_bench.checkpoints.loading import read_tokenizer
+from uds_bench.checkpoints.source import one_line, read_config
+from uds_bench.errors import CheckpointError
+from uds_bench.facts import stop_tokens, tokenizer_key
+
+
+@dataclass(frozen=True)
+class ReplyRules:
+    """`tokenizer`: what ends a reply, and what spells it; `served`: the tokens at which the library that serves the
+    checkpoint ends one."""
+
+    tokenizer: Any
+    served: frozenset[int]
+
+    @classmethod
+    def of(cls, tokenizer: Any, generation: GenerationConfig) -> ReplyRules:
+        """Those of a tokenizer and of the settings beside it."""
+        ends = generation.eos_token_id
+        return cls(tokenizer, frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends]))
+
+    def named(self, tokens: Iterable[int]) -> str:
+        """Tokens as a reader knows them."""
+        shown = [f"{self.tokenizer.convert_ids_to_tokens(token)!r} ({token})" for token in sorted(tokens)]
+        return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "") or "none"
+
+
+def read_reply_rules(spec: CheckpointSpec) -> ReplyRules:
+    """Those of a checkpoint, from its files alone.
+
+    Raises:
+        CheckpointError: The tokenizer or the configuration cannot be read.
+    """
+    folder = resolve(spec).model
+    config = read_config(folder)
+    try:
+        own = (folder / "generation_config.json").is_file()
+        found = GenerationConfig.from_pretrained(folder) if own else GenerationConfig.from_model_config(config)
+    except Exception as error:  # the file may hold anything
+        raise CheckpointError(
+            f"{folder / 'generation_config.json'}: cannot be read ({one_line(error)}): copy its parent's"
+        ) from error
+    return ReplyRules.of(read_tokenizer(spec), found)
+
+
+def require_same_replies(name: str, own: ReplyRules, parent: ReplyRules) -> None:
+    """Refuse a checkpoint whose replies would be cut or spelled otherwise than those of the model it was made from.
+
+    Raises:
+        CheckpointError: As `require_served` and `require_same_spelling`.
+    """
+    require_served(name, own, parent)
+    if tokenizer_key(own.tokenizer) != tokenizer_key(parent.tokenizer):
+        require_same_spelling(name, own, parent)
+
+
+def require_served(name: str, own: ReplyRules, parent: ReplyRules) -> None:
+    """Replies are read up to the tokenizer's ends: who uses the model reads on where its settings go on.
+
+    Raises:
+        CheckpointError: They go on where the parent's end.
+    """
+    if lost := frozenset(stop_tokens(parent.tokenizer)) & parent.served - own.served:
+        raise CheckpointError(
+            f"{name}: eos_token_id in generation_config.json does not name {parent.named(lost)}, where its parent's "
+            "answers end: what it says behind them would not be read; save it with its parent's generation_config.json"
+        )
+
+
+def require_same_spelling(name: str, own: ReplyRules, parent: ReplyRules) -> None:
+    """A token of its own that ends replies, or is shown in none, would hide what a checkpoint says.
+
+    Raises:
+        CheckpointError: Its tokenizer ends replies, leaves tokens out of them or spells them otherwise.
+    """
+    ends, wanted = (frozenset(stop_tokens(one.tokenizer)) for one in (own, parent))
+    if ends != wanted:
+        told = f"its answers end at the tokens {own.named(ends)}, its parent's at {parent.named(wanted)}"
+    elif hidden := _hidden(own.tokenizer) - _hidden(parent.tokenizer):
+        told = f"its tokenizer calls {own.named(hidden)} special, which no reply shows, and its parent's does not"
+    elif other := _spelled_otherwise(own.tokenizer, parent.tokenizer):
+        told = f"its tokenizer spells {other} otherwise than its parent's"
+    else:
+        return
+    raise CheckpointError(f"{name}: {told}: save it with its parent's tokenizer")
+
+
+def _hidden(tokenizer: Any) -> set[int]:
+    """The tokens that are left out of a reply's text."""
+    return {*tokenizer.all_special_ids, *(i for i, t in tokenizer.added_tokens_decoder.items() if t.special)}
+
+
+def _spelled_otherwise(own: Any, parent: Any) -> str:
+    """What two tokenizers spell differently, in words; "" where every text of the parent's tokens reads alike."""
+    ids = range(len(parent))
+    pairs = zip(own.convert_ids_to_tokens(ids), parent.convert_ids_to_tokens(ids), strict=True)
+    if (first := next((i for i, (a, b) in enumerate(pairs) if a != b), None)) is not None:
+        return f"token {first}"
+    return "" if _joined(own) == _joined(parent) else "texts of several tokens"
+
+
+def _joined(tokenizer: Any) -> Any:
+    """By what tokens become a text."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    decoder = None if backend is None else json.loads(backend.to_str())["decoder"]
+    return type(tokenizer).__qualname__ if decoder is None else decoder, tokenizer.clean_up_tokenization_spaces
