@@ -28,6 +28,7 @@ COMMANDS = (
     "compare",
     "card",
     "verify",
+    "import",
 )
 GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
 EVERY = [(), *[(name,) for name in (*COMMANDS, *GROUPS)], *[(g, name) for g in GROUPS for name in GROUPS[g]]]

@@ -1,9 +1,11 @@
 """`uds-bench init`: a manifest that the harness accepts, commented out or not, and nothing overwritten."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from commands import Command, Refused
 
 from uds_bench.audits import registry
@@ -72,3 +74,53 @@ def test_nothing_is_overwritten(refused: Refused, tmp_path: Path) -> None:
     assert "facts.jsonl exists and is not overwritten" in refused("init", tmp_path)
     assert (tmp_path / "facts.jsonl").read_text() == "mine"
     assert not (tmp_path / "uds.toml").exists()
+
+
+PUBLISHED = "open-unlearning/tofu_Llama-3.2-1B-Instruct"
+
+
+@pytest.mark.parametrize("name", [PUBLISHED, f"{PUBLISHED}_full"])
+def test_published_models_are_named_as_the_hub_has_them(command: Command, tmp_path: Path, name: str) -> None:
+    command("init", tmp_path / "new", "--from", name, "--split", "forget10")
+    depth = load_manifest(tmp_path / "new" / "uds.toml").of(Depth)
+    assert depth.facts is not None
+    assert depth.facts.source == "tofu/forget10"
+    named = {name: spec.model for name, spec in depth.checkpoints().items()}
+    assert named["full"] == f"{PUBLISHED}_full"
+    assert named["retain"] == f"{PUBLISHED}_retain90"
+    start = "open-unlearning/unlearn_tofu_Llama-3.2-1B-Instruct_forget10_"
+    assert named["npo"] == f"{start}NPO_lr1e-05_beta0.5_alpha1_epoch10"
+    assert [len(pool) for pool in (depth.pools.positive, depth.pools.negative, depth.candidates)] == [2, 2, 6]
+    assert not (tmp_path / "new" / "facts.jsonl").exists()
+
+
+def test_where_nothing_else_is_published_a_candidate_is_left_to_name(command: Command, tmp_path: Path) -> None:
+    name = "open-unlearning/tofu_Llama-3.1-8B-Instruct"
+    command("init", tmp_path, "--from", name, "--split", "forget01")
+    written = tomllib.loads((tmp_path / "uds.toml").read_text())
+    assert written["references"] == {"full": f"{name}_full", "retain": f"{name}_retain99"}
+    assert written["candidates"] == {"npo": "./runs/npo"}
+    assert "pools" not in written
+
+
+def test_own_questions_become_facts(command: Command, tmp_path: Path) -> None:
+    rows = [{"question": "Where was Ann Lee born?", "answer": "Ann Lee was born in Ulm."}]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = command("init", tmp_path / "new", "--from", tmp_path / "mine.jsonl").stdout
+    assert [fact.entity for fact in read_facts(tmp_path / "new" / "facts.jsonl")] == ["Ulm"]
+    assert "1 of 1" in told
+    assert tomllib.loads((tmp_path / "new" / "uds.toml").read_text())["facts"] == {"source": "facts.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--from", "open-unlearning/muse"), "neither a file nor a model of open-unlearning"),
+        (("--from", PUBLISHED, "--split", "forget20"), "there is no 'forget20': choose from forget01, forget05"),
+    ],
+)
+def test_a_preset_that_is_not_known_is_a_line(
+    refused: Refused, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    assert told in refused("init", tmp_path / "new", *words)
+    assert not (tmp_path / "new").exists()

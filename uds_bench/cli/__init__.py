@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.cli import annotate, card, compare, gate_method, goldens, init, plan, properties, report, score, zoo
+from uds_bench.cli import (
+    annotate,
+    card,
+    compare,
+    gate_method,
+    goldens,
+    init,
+    plan,
+    properties,
+    report,
+    reported,
+    score,
+    zoo,
+)
 from uds_bench.console.app import add, example, new_app, show_version
 
 main = new_app(
@@ -27,6 +40,7 @@ for module in (init, annotate, properties, plan, score, report, card, compare):
     name = module.__name__.rpartition(".")[2]
     main.command(name, epilog=example(module.EXAMPLE))(getattr(module, name))
 main.command("gate-method", epilog=example(gate_method.EXAMPLE))(gate_method.gate_method)
+main.command("import", epilog=example(reported.EXAMPLE))(reported.import_reported)
 main.command("verify", epilog=example(card.VERIFY_EXAMPLE))(card.verify)
 for audit in registry.audits().values():
     for words, function in audit.commands().items():

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from uds_bench.audits import registry
+from uds_bench.cli.annotate import annotate
+from uds_bench.cli.presets import published
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import require_writable, write_atomic
 
@@ -18,20 +20,35 @@ FILES = ("uds.toml", "facts.jsonl")
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write; made if need be.")] = Path(),
+    source: Annotated[
+        str,
+        typer.Option("--from", metavar="NAME", help="A full model of open-unlearning, or a file to annotate."),
+    ] = "",
+    split: Annotated[str, typer.Option(metavar="NAME", help="What of TOFU was forgotten.")] = "forget10",
 ) -> None:
     """Write uds.toml, a commented manifest, and facts.jsonl, four facts to replace by your own.
 
-    Nothing is overwritten.
+    --from a model of open-unlearning: the manifest names what is published beside it. --from a .jsonl or .json of
+    questions and answers: facts.jsonl is made of them, as by `annotate`. Nothing is asked, or overwritten.
     """
-    for name in FILES:
+    questions = Path(source) if source and Path(source).is_file() else None
+    written = {"uds.toml": template("uds.toml"), "facts.jsonl": template("facts.jsonl")}
+    if questions is not None:
+        del written["facts.jsonl"]
+    elif source:
+        written = {"uds.toml": published(source, split).encode()}
+    for name in FILES if questions is not None else written:
         if (folder / name).exists():
             raise ConfigurationError(f"{folder / name} exists and is not overwritten: name another folder")
     require_writable(folder, "FOLDER")
-    for name in FILES:
-        write_atomic(folder / name, template(name))
+    if questions is not None:
+        annotate(questions, folder / "facts.jsonl")
+    for name, content in written.items():
+        write_atomic(folder / name, content)
         typer.echo(f"wrote {folder / name}")
     manifest = folder / "uds.toml"
-    typer.echo(f"Name your models and facts in {manifest}, then: uds-bench plan --manifest {manifest}")
+    what = "Name your models" if questions else "Look at what is named" if source else "Name your models and facts"
+    typer.echo(f"{what} in {manifest}, then: uds-bench plan --manifest {manifest}")
 
 
 def template(name: str) -> bytes:

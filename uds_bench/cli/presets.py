@@ -1,0 +1,63 @@
+"""Manifests of published models, for `uds-bench init --from`."""
+
+from __future__ import annotations
+
+import re
+
+from uds_bench.errors import ConfigurationError
+
+PUBLISHED = re.compile(r"open-unlearning/tofu_(?P<model>[\w.-]+?)(_full)?")
+"""A full model of TOFU as open-unlearning names it on the hub."""
+KEPT = {"forget01": "retain99", "forget05": "retain95", "forget10": "retain90"}
+"""By split of TOFU that is forgotten, the one that is retained."""
+WIDEST = ("Llama-3.2-1B-Instruct", "forget10")
+"""The model and split of which pools and unlearned checkpoints are published as well."""
+UNLEARNED = {
+    "graddiff": "GradDiff_lr1e-05_alpha5_epoch10",
+    "npo": "NPO_lr1e-05_beta0.5_alpha1_epoch10",
+    "simnpo": "SimNPO_lr5e-05_b4.5_a1_d1_g0.25_ep10",
+    "rmu": "RMU_lr2e-05_layer10_scoeff100_epoch5",
+    "idkdpo": "IdkDPO_lr5e-05_beta0.05_alpha5_epoch10",
+    "altpo": "AltPO_lr2e-05_beta0.05_alpha1_epoch10",
+}
+"""By candidate, the end of its name on the hub: one setting of each method, of the many that are published."""
+RATES = ("2e-05", "3e-05")
+"""Learning rates of the published seeds of full and retain that make the pools, trained for five epochs."""
+
+
+def published(name: str, split: str) -> str:
+    """A manifest of models that open-unlearning publishes.
+
+    Args:
+        name: The full model's hub id, with or without `_full`.
+        split: What was forgotten, as TOFU calls it.
+
+    Returns:
+        TOML: references always; pools and candidates where they are published, else a line to fill in.
+
+    Raises:
+        ConfigurationError: Neither is known.
+
+    Example:
+        >>> print(published("open-unlearning/tofu_Llama-3.1-8B-Instruct", "forget05").splitlines()[4])
+        full = "open-unlearning/tofu_Llama-3.1-8B-Instruct_full"
+    """
+    if (found := PUBLISHED.fullmatch(name)) is None:
+        raise ConfigurationError(
+            f"--from {name}: neither a file nor a model of open-unlearning: "
+            "write open-unlearning/tofu_Llama-3.2-1B-Instruct, or name a .jsonl with question and answer"
+        )
+    if split not in KEPT:
+        raise ConfigurationError(f"--split: there is no {split!r}: choose from {', '.join(KEPT)}")
+    model, hub = found["model"], "open-unlearning"
+    lines = ["[facts]", f'source = "tofu/{split}"', "", "[references]"]
+    lines += [f'full = "{hub}/tofu_{model}_full"', f'retain = "{hub}/tofu_{model}_{KEPT[split]}"', "", "[candidates]"]
+    if (model, split) != WIDEST:
+        return "\n".join([*lines, "# Your own, by name: a folder or a hub id.", 'npo = "./runs/npo"', ""])
+    lines += [f'{key} = "{hub}/unlearn_tofu_{model}_{split}_{end}"' for key, end in UNLEARNED.items()]
+    for side, start, end in (("positive", "pos", "full"), ("negative", "neg", KEPT[split])):
+        lines += ["", f"[pools.{side}]"]
+        lines += [
+            f'{end}_{at} = "{hub}/{start}_tofu_{model}_{end}_lr{rate}_wd0.01_epoch5"' for at, rate in enumerate(RATES)
+        ]
+    return "\n".join([*lines, ""])

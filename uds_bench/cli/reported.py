@@ -1,0 +1,115 @@
+"""`uds-bench import`: what a paper or open-unlearning reported, beside what was measured here."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from uds_bench.cli.compare import read_scores
+from uds_bench.cli.documents import read_document
+from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
+from uds_bench.console.options import JsonOption
+from uds_bench.errors import ConfigurationError
+
+EXAMPLE = "uds-bench import TOFU_EVAL.json run.json --checkpoint npo"
+OURS = {
+    "extraction_strength": ("es", "field"),
+    "exact_memorization": ("em", "default"),
+    "forget_Q_A_Prob": ("prob", "default"),
+    "forget_Q_A_PARA_Prob": ("para_prob", "default"),
+    "forget_truth_ratio": ("truth_ratio", "prob_mean"),
+    "forget_quality": ("forget_quality", "prob_mean"),
+    "forget_Q_A_ROUGE": ("rouge", "recall"),
+    "forget_Q_A_PARA_ROUGE": ("para_rouge", "recall"),
+    "mia_loss": ("mia_loss", "default"),
+    "mia_zlib": ("mia_zlib", "default"),
+    "mia_min_k": ("mia_min_k", "k0.4"),
+    "mia_min_k_plus_plus": ("mia_min_k_plus_plus", "k0.4"),
+    "privleak": ("privleak", "k0.4"),
+}
+"""By the name that open-unlearning reports a number under, the metric and variant that measure the same.
+
+Its `model_utility` is of nine parts, three of which are measured here: it is not among them.
+"""
+
+
+def import_reported(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="REPORTED.json", help="TOFU_EVAL.json or TOFU_SUMMARY.json; or metrics and numbers."),
+    ],
+    measured: Annotated[Path, typer.Argument(metavar="SCORES.json", help="A run report or a score file.")],
+    checkpoint: Annotated[str, typer.Option(metavar="NAME", help="Whose numbers they are, by its name in the scores.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show reported numbers beside measured ones, each with its interval, and whether it holds the reported number.
+
+    REPORTED.json may name metrics as open-unlearning does or as `uds-bench plan` does, such as {"es": 0.07}.
+    """
+    from uds_bench.metrics import METRICS
+
+    reported = _read(source)
+    scores = read_scores(read_document(measured))
+    if checkpoint not in (known := dict.fromkeys(address[0] for address in scores)):
+        raise ConfigurationError(
+            f"--checkpoint: there is no {checkpoint!r} in {measured}: choose from {', '.join(known)}"
+        )
+    own = {name: (name, str(metric.variant(None))) for name, metric in METRICS.items()}
+    rows: list[dict[str, Any]] = []
+    for name, value in reported.items():
+        if (place := (own | OURS).get(name)) is None:
+            continue
+        score = scores.get((checkpoint, "none", *place))
+        interval = None if score is None or score.interval is None else [score.interval.low, score.interval.high]
+        rows.append(
+            {
+                "reported as": name,
+                "metric": place[0],
+                "variant": place[1],
+                "reported": value,
+                "measured": None if score is None else score.value,
+                "interval": interval,
+                "holds": None if interval is None else interval[0] <= value <= interval[1],
+            }
+        )
+    if not rows:
+        raise ConfigurationError(
+            f"{source}: reports no metric that is known here: it has {', '.join(list(reported)[:5])}"
+        )
+    if as_json:
+        show_json({"schema": 1, "reported": str(source), "measured": str(measured), "rows": rows})
+        return
+    show_table(map(_row, rows))
+    if beside := [name for name in reported if name not in own | OURS]:
+        typer.echo(f"\nnot measured here: {', '.join(beside)}")
+
+
+def _row(row: dict[str, Any]) -> dict[str, str]:
+    return {key: str(row[key]) for key in ("reported as", "metric", "variant")} | {
+        "reported": show_number(row["reported"]),
+        "measured": show_number(row["measured"]),
+        "95% CI": show_interval(row["interval"]),
+        "holds it": ABSENT if row["holds"] is None else "yes" if row["holds"] else "no",
+    }
+
+
+def _read(path: Path) -> dict[str, float]:
+    """Numbers by name: of open-unlearning's files the aggregates, of any other its numbers."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a JSON file") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: is no JSON ({error}): write it again") from None
+    if not isinstance(values, dict):
+        raise ConfigurationError(f"{path}: is no object of metrics: name TOFU_EVAL.json, or write metrics and numbers")
+    found = {name: value.get("agg_value") if isinstance(value, dict) else value for name, value in values.items()}
+    return {
+        name: float(value)
+        for name, value in found.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    }
