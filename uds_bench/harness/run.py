@@ -10,12 +10,13 @@ from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from uds_bench.device import resolve_device
 from uds_bench.harness.items import LABORATORY, audit_of, subject_of
 from uds_bench.harness.options import RECORDED, Settings
 
 if TYPE_CHECKING:
-    import pytest
     from rich.console import Console
 
     from uds_bench.checkpoints import CheckpointSpec
@@ -219,9 +220,13 @@ class Run:
         given = {name: self.config.getoption(f"--uds-{name}") for name in shared}
         given = {"manifest": self.settings.manifest} | given
         file, colons, test = node.partition("::")
-        place = os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir)
+        path, root = self.config.rootpath / file, self.config.rootpath
+        item = next((item for item in self.items if item.nodeid == node and root not in item.path.parents), None)
+        # Suites of an installed package are named by module: their file lies where no user looks.
+        module = None if item is None else getattr(item.getparent(pytest.Module), "obj", None)
+        place = os.path.relpath(path, self.config.invocation_params.dir) if module is None else module.__name__
         options = [f"--uds-{name} {shlex.quote(str(value))}" for name, value in given.items() if value]
-        return " ".join(["pytest", shlex.quote(place + colons + test), *options])
+        return " ".join(["pytest", *["--pyargs"] * (module is not None), shlex.quote(place + colons + test), *options])
 
     @contextmanager
     def uncaptured(self) -> Iterator[Console]:
