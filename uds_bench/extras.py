@@ -6,6 +6,7 @@ from uds_bench.errors import ExtraError
 
 LMLM = ("sentence_transformers", "faiss", "bm25s")
 EXTRAS = {**dict.fromkeys(LMLM, "lmlm"), "bitsandbytes": "nf4", "lm_eval": "lm-eval"}
+EXTRAS |= {name: name for name in ("mlflow", "wandb", "trackio")}
 """By package as it is imported, the extra that installs it."""
 
 

@@ -29,6 +29,7 @@ COMMANDS = (
     "card",
     "verify",
     "import",
+    "export",
 )
 GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
 EVERY = [(), *[(name,) for name in (*COMMANDS, *GROUPS)], *[(g, name) for g in GROUPS for name in GROUPS[g]]]

@@ -11,6 +11,7 @@ from uds_bench.cli import (
     annotate,
     card,
     compare,
+    export,
     gate_method,
     goldens,
     init,
@@ -36,7 +37,7 @@ def _options(
 ) -> None: ...
 
 
-for module in (init, annotate, properties, plan, score, report, card, compare):
+for module in (init, annotate, properties, plan, score, report, card, compare, export):
     name = module.__name__.rpartition(".")[2]
     main.command(name, epilog=example(module.EXAMPLE))(getattr(module, name))
 main.command("gate-method", epilog=example(gate_method.EXAMPLE))(gate_method.gate_method)
