@@ -29,7 +29,7 @@ def judged(run_report: Path, release: Path) -> Path:
 
 @pytest.fixture
 def card(command: Command, judged: Path) -> Path:
-    command("card", judged, "--out", judged.parent / "cards")
+    command("card", judged, "--out", judged.parent / "cards", "--benchmark", "owner/name")
     return judged.parent / "cards" / "npo" / "card.json"
 
 
@@ -48,7 +48,10 @@ def test_a_card_is_an_in_toto_statement_of_every_file_of_the_candidate(card: Pat
 
 def test_a_card_names_nobody(card: Path, release: Path, judged: Path) -> None:
     """Nor does it confirm a guess: what is a plain digest of facts is in the run report alone."""
-    text = card.read_text() + card.with_name("card.md").read_text()
+    files = [file for file in sorted(card.parent.rglob("*")) if file.is_file()]
+    names = ["card.json", "card.md", "cyclonedx.json", "eval_results/uds_bench.yaml", "every_eval_ever.json"]
+    assert [file.relative_to(card.parent).as_posix() for file in files] == names
+    text = "".join(file.read_text() for file in files)
     digests = [one["provenance"].get(key, "none") for one in cards_of(judged) for key in ("facts", "cell", "rendered")]
     assert any(len(digest) == 64 for digest in digests)
     assert [digest for digest in digests if digest in text] == []
@@ -182,3 +185,27 @@ def test_a_run_that_is_red_otherwise_passes_nobody() -> None:
     summary = run.summary.model_copy(update={"problems": ["2 claims were planned and 1 accounted for"]})
     (made,) = cards(run.model_copy(update={"summary": summary}))
     assert made.result == "FAILED"
+
+
+def test_free_text_of_a_run_is_on_no_card(command: Command, judged: Path, release: Path) -> None:
+    """Messages, reasons and problems may name anybody: whatever stands in one is on none of the files."""
+
+    def name_somebody(report: Any) -> None:
+        for one in report["claims"]:
+            one["message"] = one["node"] = one["reproduce"] = "Zyxwina Quorl"
+            one["waiver"] = one["expected"] = {"reason": "Zyxwina Quorl"}
+            for control in one["controls"]:
+                control.update(name="Zyxwina Quorl", why="Zyxwina Quorl")
+        report["summary"].update(problems=["Zyxwina Quorl"], notes=["Zyxwina Quorl"])
+
+    edited(judged, name_somebody)
+    command("card", judged, "--out", release / "cards", "--benchmark", "owner/name")
+    files = [file for file in (release / "cards").rglob("*") if file.is_file()]
+    assert len(files) == 5
+    assert [file.name for file in files if "Quorl" in file.read_text()] == []
+
+
+def test_a_benchmark_that_the_hub_cannot_have_is_one_line(refused: Refused, judged: Path, release: Path) -> None:
+    told = refused("card", judged, "--out", release / "cards", "--benchmark", "tofu")
+    assert "--benchmark: 'tofu' is no dataset of the hub: give owner/name" in told
+    assert not (release / "cards").exists()

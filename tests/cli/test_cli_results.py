@@ -15,6 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.cli.results import over_draws
+from uds_bench.facts import load_facts
 
 
 def draw(folder: Path, number: int, *claims: ClaimRecord, **more: object) -> Path:
@@ -100,3 +101,14 @@ def test_score_files_and_other_schemas_are_refused(refused: Refused, tmp_path: P
     file.write_text(json.dumps({"schema": 7, "scores": [], "claims": []}))
     assert "has schema 7, this version reads 2" in refused("report", file, "--out", page)
     assert not page.exists()
+
+
+def test_a_page_to_publish_names_nobody(command: Command, run_report: Path, release: Path, tmp_path: Path) -> None:
+    command("report", run_report, "--out", tmp_path / "full")
+    command("report", run_report, "--out", tmp_path / "public", "--redact")
+    full, public = (html.unescape((tmp_path / name / "index.html").read_text()) for name in ("full", "public"))
+    facts = load_facts(release / "facts.jsonl")
+    told = {part for one in facts for part in (one.question, one.answer, one.entity, one.id, one.cluster)}
+    assert any(part in full for part in told)
+    assert [part for part in told if part in public] == []
+    assert str(release.parent) not in public

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from uds_bench.audits import registry
@@ -35,6 +36,11 @@ class Card:
         return [one.name for one in (*self.claims, *self.basis) if result_of(one) == result]
 
     @property
+    def measured(self) -> list[ClaimRecord]:
+        """The claims about the candidate that came to a number."""
+        return [one for one in self.claims if one.observed is not None and result_of(one) is not None]
+
+    @property
     def result(self) -> Result:
         """PASSED where everything passed and something was decided about the candidate itself."""
         decided = any(result_of(one) is not None for one in self.claims)
@@ -57,13 +63,29 @@ def result_of(record: ClaimRecord) -> Result | None:
     return "PASSED" if record.verdict is Verdict.PASS else "FAILED"
 
 
+def in_words(record: ClaimRecord) -> str:
+    """What a claim came to and had to, for formats that have no field of their own for it.
+
+    Example:
+        >>> from uds_bench.claims.record import Bound
+        >>> in_words(ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "", bound=Bound(">=", 0.7)))
+        'fail, needs >= 0.7'
+    """
+    cause = f" ({record.cause})" if record.cause else ""
+    return f"{record.status}{cause}" + (f", needs {record.needs}" if record.needs else "")
+
+
 def cards(run: RunReport) -> list[Card]:
     """A card for each candidate, in the order of the run.
 
     Raises:
         ConfigurationError: No claim of the run speaks of a candidate, or some were left out of it: who may choose what
-            is decided may choose what passes.
+            is decided may choose what passes. Or the run does not say when it was.
     """
+    try:
+        datetime.fromisoformat(run.started)
+    except ValueError:
+        raise ConfigurationError(f"started: {run.started!r} is no time: run `pytest suites/` again") from None
     if not run.summary.whole:
         raise ConfigurationError("claims were left out of this run, by name or by -k or -m: run whole files again")
     subjects = list(dict.fromkeys(one.subject for one in run.claims if one.subject))

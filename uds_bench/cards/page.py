@@ -37,7 +37,7 @@ def page(card: Card, run: RunReport, files: Mapping[str, str], command: str) -> 
         "",
         f"- It rests on {len(basis)} claims about references and method, of which {held} hold.",
         *(f"- What to do: {advice}" for advice in dict.fromkeys(one.advice for one in card.claims if one.advice)),
-        *(f"- The run is red: {problem}" for problem in card.problems),
+        *([f"- The run is red for {len(card.problems)} reasons of its own: see its report."] if card.problems else []),
         f"- Not tested: {'; '.join(card.untested) or 'nothing that this version knows'}.",
         f"- Evidence: {', '.join(sorted({one.evidence for one in card.claims if one.evidence})) or 'none'}.",
         f"- Weights (SHA-256): {weights or 'none'}.",

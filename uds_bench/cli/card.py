@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,15 +27,30 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN.json", help="What `pyt
 def card(
     run: RunArgument,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the cards, one folder a candidate.")],
+    benchmark: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="Dataset of the hub that eval_results/ is filed under."),
+    ] = None,
 ) -> None:
     """Write a release card for each candidate of a run: card.json, an in-toto statement to sign, and card.md, a page.
+
+    Beside them the same for other tools: cyclonedx.json, every_eval_ever.json and, with --benchmark, as the hub files
+    results by one, eval_results/uds_bench.yaml for a model repository.
 
     Cards hold numbers and digests: no message of a claim, no reply and nobody's name. Exits 1 if a candidate gets none.
     """
     _, found = read_run(run)
+    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
+
     from uds_bench.cards.card import cards
+    from uds_bench.cards.cyclonedx import cyclonedx
+    from uds_bench.cards.eval_results import eval_results
+    from uds_bench.cards.every_eval import every_eval
     from uds_bench.cards.files import judged_manifest
     from uds_bench.cards.page import page
+
+    if benchmark is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", benchmark):
+        raise ConfigurationError(f"--benchmark: {benchmark!r} is no dataset of the hub: give owner/name")
 
     made, manifest, missing = cards(found), judged_manifest(found, str(run)), False
     command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
@@ -48,6 +64,11 @@ def card(
         folder = require_writable(out / one.candidate, "--out")
         write_json(folder / "card.json", statement)
         write_atomic(folder / "card.md", page(one, found, files, command).encode())
+        write_json(folder / "cyclonedx.json", cyclonedx(one, found, files))
+        write_json(folder / "every_eval_ever.json", every_eval(one, found, files))
+        if benchmark is not None:
+            rows = yaml_dump(eval_results(one, found, benchmark))
+            write_atomic(folder / "eval_results" / "uds_bench.yaml", rows.encode())
         typer.echo(f"{one.result}: {folder / 'card.json'}")
     raise typer.Exit(1 if missing else 0)
 

@@ -27,7 +27,8 @@ class Chapter:
 
     `measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw; `limits` and
     `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores; `judge`: figures from the
-    report's own part `part`."""
+    report's own part `part`; `personal`: keys of that part under which words are of or about people, None where that is
+    not known and a page to publish leaves the part out."""
 
     name: str
     title: str
@@ -38,3 +39,4 @@ class Chapter:
     draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []
     judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda part: []
     part: str = ""
+    personal: tuple[str, ...] | None = None

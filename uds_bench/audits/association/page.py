@@ -144,5 +144,6 @@ CHAPTERS = (
         ends=("no more than the floor", "it is held"),
         judge=draw,
         part="association",
+        personal=(),
     ),
 )

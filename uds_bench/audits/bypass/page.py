@@ -229,5 +229,6 @@ CHAPTERS = (
         ends=("the answer tells more than the trace", "the trace tells, the answer does not"),
         judge=draw,
         part="bypass",
+        personal=("authors",),
     ),
 )

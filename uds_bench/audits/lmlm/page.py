@@ -278,5 +278,6 @@ CHAPTERS = (
         ends=("the deleted object is gone", "it is still said"),
         judge=draw,
         part="lmlm",
+        personal=("fact", "prompt", "answer", "query", "value", "kept", "deleted"),
     ),
 )

@@ -29,5 +29,6 @@ CHAPTERS = (
         ends=("other weights changed; 0.5 is blind", "only the weights that hold it changed"),
         judge=draw,
         part="localization",
+        personal=("seeds", "floor_seeds"),
     ),
 )

@@ -153,4 +153,10 @@ def draw(meta: Mapping[str, Any]) -> list[Figure]:
     return [figure for figure in figures_found if figure.panels]
 
 
-CHAPTER = Chapter(name="diagnostics", title="Diagnostics of depth", judge=draw, part="metrics")
+CHAPTER = Chapter(
+    name="diagnostics",
+    title="Diagnostics of depth",
+    judge=draw,
+    part="metrics",
+    personal=("id", "fact", "question", "prefix", "entity", "text", "error"),
+)

@@ -1,0 +1,105 @@
+"""The formats of a card, each held against its own schema or reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from huggingface_hub import eval_result_entries_to_yaml, parse_eval_result_entries
+from jsonschema import Draft7Validator
+from made_reports import claim, run_of
+
+from uds_bench.cards.card import Card, cards
+from uds_bench.cards.cyclonedx import cyclonedx
+from uds_bench.cards.eval_results import eval_results
+from uds_bench.cards.every_eval import every_eval
+from uds_bench.claims.record import Bound
+from uds_bench.claims.run_report import RunReport
+from uds_bench.errors import ConfigurationError
+from uds_bench.statistics import Interval
+
+FILES = {"npo/model.safetensors": "ab" * 32}
+RANGE = Interval(0.8, 0.95, "bootstrap", 15)
+SCORE = {"observed": 0.9, "interval": RANGE, "unit": "authors", "bound": Bound(">=", 0.7), "statement": "It is erased."}
+RUN = run_of(
+    claim("depth.score[npo]", **SCORE),
+    claim("depth.spared[npo]", "fail", observed=-0.2, bound=Bound("", 0.1), kind="equivalence"),
+    claim("depth.hidden[npo]", "not applicable", observed=0.1),
+    claim("bypass.verdict[npo]", "undecided", cause="too few units"),
+    claim("depth.self_patch", observed=0.0, bound=Bound("==", 0.0), kind="identity"),
+)
+SCHEMA = json.loads((Path(__file__).parent / "schemas" / "every_eval_ever-0.3.0.json").read_text())
+
+
+def card_of(run: RunReport) -> Card:
+    (made,) = cards(run)
+    return made
+
+
+@pytest.mark.parametrize(
+    "run", [RUN, run_of(claim("depth.score[npo]")), run_of(claim("a.b[npo]", observed=1, interval=RANGE))]
+)
+def test_every_format_is_valid_by_its_own_schema(run: RunReport) -> None:
+    card = card_of(run)
+    bom = json.dumps(cyclonedx(card, run, FILES))
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bom) is None
+    assert list(Draft7Validator(SCHEMA).iter_errors(every_eval(card, run, FILES))) == []
+    rows = eval_results(card, run, "owner/name")
+    assert eval_result_entries_to_yaml(parse_eval_result_entries(rows)) == rows
+
+
+def damaged_bom(bom: Any) -> None:
+    bom["components"][0]["modelCard"]["quantitativeAnalysis"]["performanceMetrics"][0]["value"] = 0.9
+
+
+def test_the_schemas_refuse_what_is_none() -> None:
+    bom, record = cyclonedx(card_of(RUN), RUN, FILES), every_eval(card_of(RUN), RUN, FILES)
+    damaged_bom(bom)
+    record["model_info"].pop("id")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(bom)) is not None
+    assert [error.message for error in Draft7Validator(SCHEMA).iter_errors(record)] == ["'id' is a required property"]
+
+
+def test_a_model_card_has_the_numbers_and_what_they_came_to() -> None:
+    (model,) = cyclonedx(card_of(RUN), RUN, FILES)["components"]
+    assert model["components"][0]["hashes"] == [{"alg": "SHA-256", "content": "ab" * 32}]
+    first, second = model["modelCard"]["quantitativeAnalysis"]["performanceMetrics"]
+    assert first == {
+        "type": "depth.score",
+        "value": "0.9",
+        "slice": "15 authors",
+        "confidenceInterval": {"lowerBound": "0.8", "upperBound": "0.95"},
+    }
+    assert second == {"type": "depth.spared", "value": "-0.2"}
+    said = {one["name"].partition(":")[2]: one["value"] for one in model["modelCard"]["properties"]}
+    assert said["result"] == "FAILED"
+    assert said["meaning"] == "evidence of an evaluation, not of compliance with any law"
+    assert said["claim:depth.spared[npo]"] == "fail, needs within ±0.1 of 0"
+    assert said["claim:bypass.verdict[npo]"] == "undecided (too few units)"
+    assert said["claim:depth.self_patch"] == "pass, needs exactly equal"
+
+
+def test_rows_of_the_hub_say_what_the_value_came_to() -> None:
+    first, second = eval_results(card_of(RUN), RUN, "owner/name")
+    assert first["dataset"] == {"id": "owner/name", "task_id": "depth.score"}
+    assert first["value"] == 0.9
+    assert first["notes"].startswith("pass, needs >= 0.7; 95% interval 0.800 to 0.950 over 15 authors; card FAILED; ")
+    assert second["notes"].startswith("fail, needs within ±0.1 of 0; card FAILED; ")
+
+
+def test_a_record_counts_what_does_not_hold_and_ranks_nothing_that_has_no_better() -> None:
+    whole, score = every_eval(card_of(RUN), RUN, FILES)["evaluation_results"]
+    details = whole["score_details"]["details"]
+    assert whole["score_details"]["score"] == 2
+    assert details == {"result": "FAILED", "failed": "depth.spared[npo] bypass.verdict[npo]", "problems": "0"}
+    assert score["metric_config"] == {"evaluation_description": "It is erased.", "lower_is_better": False}
+    assert score["score_details"]["uncertainty"]["confidence_interval"]["lower"] == 0.8
+
+
+def test_a_run_without_a_time_is_one_line() -> None:
+    with pytest.raises(ConfigurationError, match="'today' is no time"):
+        cards(run_of(claim("depth.score[npo]"), started="today"))

@@ -1,0 +1,108 @@
+"""A page to publish: none of the names, values and replies of a run, and all of its numbers and verdicts."""
+
+from __future__ import annotations
+
+import copy
+from html import unescape
+from typing import Any
+
+import pytest
+from dom import Page
+from example import example, judged
+from located import section as localization
+from test_report_bypass import SECTION as BYPASS
+from test_report_lmlm import BASE
+from test_report_lmlm import SECTION as LMLM
+
+from uds_bench.claims.run_report import RunReport
+from uds_bench.errors import ConfigurationError
+from uds_bench.report.page import render as render_run
+from uds_bench.report.redact import hidden, redacted
+
+SOMEBODY = "Zyxwina Quorl"
+AUTHORS = [author for model in BYPASS["models"] for seed in model["seeds"] for author in seed["authors"]]
+NAMES = {
+    SOMEBODY,
+    *(author[key] for author in AUTHORS for key in ("author", "canary")),
+    *(part for row in BASE for part in (row.subject, row.object)),
+    *("Ada Vorn", "a poet", "an essayist"),
+    *(f"forget{author:02}/yes_no" for author in (0, 4, 8, 12)),
+}
+"""Of whom bypass, lmlm and metrics tell, and the ids of depth's facts."""
+
+
+def run() -> dict[str, Any]:
+    """A run whose every free text names somebody."""
+    found = copy.deepcopy(judged()) | {
+        "bypass": BYPASS,
+        "lmlm": LMLM,
+        "localization": localization(),
+        "salt": "3f" * 16,
+    }
+    for one in found["claims"]:
+        one |= {"message": SOMEBODY, "node": f"/{SOMEBODY}/test_depth.py::test_x", "reproduce": f"pytest {SOMEBODY}"}
+        one["provenance"] |= {"asking": {"words": SOMEBODY}, "template": SOMEBODY, "references": ["full:1"]}
+        one["golden"] |= {"text": SOMEBODY}
+        one |= {key: {"reason": SOMEBODY} | one.get(key, {}) for key in ("waiver", "expected")}
+        for control in one["controls"]:
+            control["why"] = SOMEBODY
+    for row in found["scores"]:
+        row["notes"], row["provenance"] = {"opened": SOMEBODY}, row["provenance"] | {"asking": SOMEBODY}
+        for fact in row["per_fact"]:
+            fact |= {"reason": fact["reason"] and SOMEBODY, "detail": fact["detail"] | {"answer": SOMEBODY}}
+    found["summary"] |= {"problems": [SOMEBODY], "notes": [SOMEBODY]}
+    found["manifest"]["path"] = f"/home/{SOMEBODY}/uds.toml"
+    found["another"] = {"said": SOMEBODY}
+    return found
+
+
+FULL = RunReport.read(run(), "run")
+PUBLIC = redacted(FULL, "run")
+
+
+def test_a_page_to_publish_names_nobody_and_repeats_nothing() -> None:
+    full, public = unescape(render_run(FULL)), unescape(render_run(PUBLIC))
+    assert [name for name in NAMES if name not in full] == [], "else the next line shows nothing"
+    assert [name for name in NAMES if name in public] == []
+    replies = {
+        text
+        for author in AUTHORS
+        for reply in author["replies"].values()
+        for text in (reply["trace"], reply["answer"])
+        if len(text) > 20
+    }
+    assert replies
+    assert [text for text in replies if text in public] == []
+    assert hidden(AUTHORS[0]["author"], FULL.salt) in public
+
+
+def test_nothing_of_it_is_in_the_report_behind_the_page_either() -> None:
+    told = PUBLIC.model_dump_json()
+    assert [name for name in NAMES if name in told] == []
+    assert FULL.salt not in told
+    plain = {one.provenance[key] for one in FULL.claims for key in ("facts", "rendered")} | {FULL.manifest.digest}
+    assert [digest for digest in plain if digest in told] == [], "a plain digest confirms who guesses"
+    assert set(PUBLIC.parts) == {"bypass", "lmlm", "localization", "metrics"}, "what says nothing of itself is left out"
+
+
+def test_verdicts_and_numbers_are_those_of_the_full_page() -> None:
+    full, public = Page(render_run(FULL)), Page(render_run(PUBLIC))
+    for tag, classes in (("td", "figure"), ("span", "chip"), ("rect", ""), ("figcaption", "")):
+        assert len(full.all(tag, classes)) == len(public.all(tag, classes)) > 0
+    assert [one.text for one in full.all("td", "figure")] == [one.text for one in public.all("td", "figure")]
+    assert [one.text for one in full.all("h1")] == [one.text for one in public.all("h1")]
+    kept = ("id", "subject", "verdict", "status", "observed", "interval", "bound", "shortfall", "statement")
+    for before, after in zip(FULL.claims, PUBLIC.claims, strict=True):
+        assert all(getattr(before, key) == getattr(after, key) for key in kept)
+
+
+def test_ids_hang_on_the_salt() -> None:
+    other = redacted(FULL.model_copy(update={"salt": "40" * 16}), "run")
+    first, second = (one.scores[0]["per_fact"][0]["id"] for one in (PUBLIC, other))
+    assert first != second
+    assert first == hidden("forget00/person_name", FULL.salt)
+
+
+def test_a_run_without_a_salt_is_one_line() -> None:
+    with pytest.raises(ConfigurationError, match=r"old\.json: has no salt"):
+        redacted(RunReport.read(example(), "run"), "old.json")

@@ -1,0 +1,123 @@
+"""A run report to publish: numbers and verdicts, and salted ids in place of names, values, replies and other free text.
+
+Kept is what is listed here or said by an audit to be of nobody; whatever else holds words is replaced or left out.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from uds_bench.audits import registry
+from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.run_report import Judged, RunReport
+from uds_bench.errors import ConfigurationError
+from uds_bench.figures.reading import spell
+from uds_bench.storage import content_key
+
+MADE_BY = (
+    *("attack", "metric", "metric_version", "variant", "patching", "seed", "batch_size"),
+    *("dtype", "quantization", "device", "torch", "transformers", "checkpoint", "checkpoint_name", "references"),
+)
+"""What is kept of where a number comes from: digests of facts and of what was asked confirm whoever guesses them."""
+SCORE = ("checkpoint", "attack", "metric", "variant", "value", "ci", "interval", "n_planned", "n_scored", "n_invalid")
+FACT = ("value", "kind", "label")
+ELSEWHERE = "told in the full report"
+
+
+def redacted(run: RunReport, place: str) -> RunReport:
+    """The report with salted ids: the same words have the same id, and nobody without the salt can try out a guess.
+
+    Args:
+        run: The full report.
+        place: Where it lies, for what is wrong with it.
+
+    Raises:
+        ConfigurationError: It has no salt.
+    """
+    if not run.salt:
+        raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
+    told = run.summary
+    left = {"notes": told.notes, "reasons that make it red": told.problems}
+    notes = [f"{len(lines)} {what}: {ELSEWHERE}" for what, lines in left.items() if lines]
+    notes.append("redacted: ids in brackets stand for names, values, replies and reasons")
+    return RunReport(
+        **{name: getattr(run, name) for name in RunReport.model_fields if name != "schema_"}
+        | {
+            "salt": "",
+            "manifest": Judged(path=Path(run.manifest.path).name, digest=hidden(run.manifest.digest, run.salt)),
+            "summary": told.model_copy(update={"problems": [], "notes": notes}),
+            "claims": tuple(_claim(one, run.salt) for one in run.claims),
+            "scores": tuple(_score(row, run.salt) for row in run.scores),
+            **_parts(run),
+        }
+    )
+
+
+def hidden(text: str, salt: str) -> str:
+    """A salted id of a text, "" of none.
+
+    Example:
+        >>> hidden("Ada Vorn", "3f"), hidden("Ada Vorn", "3f") == hidden("Ada Vorn", "40"), hidden("", "3f")
+        ('[604a61357fe5]', False, '')
+    """
+    return f"[{content_key([salt, text])[:12]}]" if text else ""
+
+
+def _claim(record: ClaimRecord, salt: str) -> ClaimRecord:
+    cause = f" ({record.cause})" if record.cause else ""
+    seen = "" if record.observed is None else f", observed {spell(record.observed)}"
+    node = record.node.rpartition("/")[2]
+    return replace(
+        record,
+        message=f"{record.name}: {record.status}{cause}{seen}" + (f", needs {record.needs}" if record.needs else ""),
+        controls=tuple(replace(control, why=control.why and ELSEWHERE) for control in record.controls),
+        golden={key: record.golden[key] for key in ("status", "recorded", "tolerance") if key in record.golden},
+        expected=_reason(record.expected, salt),
+        waiver=_reason(record.waiver, salt),
+        reproduce=f"pytest {shlex.quote(node)}" if node else "",
+        provenance=_made_by(record.provenance),
+        node=node,
+    )
+
+
+def _reason(told: Mapping[str, Any], salt: str) -> dict[str, Any]:
+    kept = {key: told[key] for key in ("verdict", "expires") if key in told}
+    return kept | ({"reason": hidden(str(told["reason"]), salt)} if told.get("reason") else {})
+
+
+def _made_by(provenance: Any) -> dict[str, Any]:
+    return {key: value for key, value in dict(provenance or {}).items() if key in MADE_BY}
+
+
+def _score(row: Mapping[str, Any], salt: str) -> dict[str, Any]:
+    kept: dict[str, Any] = {key: row[key] for key in SCORE if key in row}
+    facts = [
+        {key: fact[key] for key in FACT if key in fact}
+        | {key: hidden(str(fact.get(key) or ""), salt) for key in ("id", "cluster")}
+        | {"reason": ELSEWHERE if fact.get("reason") else None}
+        | {"detail": _walk(fact.get("detail"), salt, (), True)}
+        for fact in row.get("per_fact", ())
+    ]
+    return kept | {"per_fact": facts, "notes": {}, "provenance": _made_by(row.get("provenance"))}
+
+
+def _parts(run: RunReport) -> dict[str, Any]:
+    """What audits have to say, of those that say which of it is about people."""
+    personal: dict[str, set[str]] = {}
+    for chapter in registry.chapters().values():
+        if chapter.part and chapter.personal is not None:
+            personal.setdefault(chapter.part, set()).update(chapter.personal)
+    return {name: _walk(part, run.salt, personal[name], False) for name, part in run.parts.items() if name in personal}
+
+
+def _walk(value: Any, salt: str, personal: Collection[str], inside: bool) -> Any:
+    """A value with ids for the texts that lie `inside` what is about people, numbers as they are."""
+    if isinstance(value, Mapping):
+        return {key: _walk(one, salt, personal, inside or key in personal) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_walk(one, salt, personal, inside) for one in value]
+    return hidden(value, salt) if inside and isinstance(value, str) else value
