@@ -220,13 +220,15 @@ class Run:
         given = {name: self.config.getoption(f"--uds-{name}") for name in shared}
         given = {"manifest": self.settings.manifest} | given
         file, colons, test = node.partition("::")
-        path, root = self.config.rootpath / file, self.config.rootpath
-        item = next((item for item in self.items if item.nodeid == node and root not in item.path.parents), None)
-        # Suites of an installed package are named by module: their file lies where no user looks.
-        module = None if item is None else getattr(item.getparent(pytest.Module), "obj", None)
-        place = os.path.relpath(path, self.config.invocation_params.dir) if module is None else module.__name__
+        place = os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir)
+        module, flags = None, []
+        if self.config.option.pyargs:  # a suite of an installed package lies where no user looks
+            item = next((item for item in self.items if item.nodeid == node), None)
+            module = None if item is None else item.getparent(pytest.Module)
+        if module is not None:
+            place, flags = module.obj.__name__, ["--pyargs"]
         options = [f"--uds-{name} {shlex.quote(str(value))}" for name, value in given.items() if value]
-        return " ".join(["pytest", *["--pyargs"] * (module is not None), shlex.quote(place + colons + test), *options])
+        return " ".join(["pytest", *flags, shlex.quote(place + colons + test), *options])
 
     @contextmanager
     def uncaptured(self) -> Iterator[Console]:

@@ -1,0 +1,96 @@
+"""The package as others install it, in a repository of theirs: the commands of the page about CI, as they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+from small_runs import Bench
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "howto" / "ci.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the wheel lies installed; what it needs is found where this test runs."""
+    folder = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
+    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(ROOT)]
+    subprocess.run(wheel, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(folder / "site"), str(built)], check=True)
+    return folder / "site"
+
+
+def shell(command: str, folder: Path, site: Path) -> Any:
+    """A command of the page, in another's repository."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "UDS_BENCH", "GITHUB"))}
+    environment |= {"PYTHONPATH": str(site), "PATH": path, "UDS_BENCH_CACHE": str(folder / "cache"), "COLUMNS": "120"}
+    return subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def repository(bench: Bench) -> Path:
+    """Three candidates: one that forgot, one that only keeps silent, one that cannot be used."""
+    file = bench.copy("retain3", "runs/broken") / "model.safetensors"
+    weights = load_file(file)
+    next(iter(weights.values())).view(-1)[0] = torch.nan
+    save_file(weights, file, metadata={"format": "pt"})
+    good, shallow = bench.copy("retain3", "runs/good"), bench.copy("shallow", "runs/shallow")
+    bench.manifest({"good": good, "shallow": shallow, "broken": file.parent})
+    return bench.folder
+
+
+def test_three_candidates_in_a_repository_of_another(repository: Path, installed: Path, bench: Bench) -> None:
+    judge, card = blocks("bash")[0].strip().splitlines()
+    ran = shell(f"{judge} -p no:cacheprovider --uds-store {bench.store}", repository, installed)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    matrix = ran.stdout[ran.stdout.index("\ncandidate") :]
+    assert re.search(r"^good +pass$", matrix, re.MULTILINE)
+    assert re.search(r"^shallow +FAIL$", matrix, re.MULTILINE)
+    assert re.search(r"^broken +UNDECIDED$", matrix, re.MULTILINE)
+    assert re.search(r"^FAIL: depth\.score \[shallow\]: observed 0\.\d+, .* short by 0\.\d+$", matrix, re.MULTILINE)
+    assert "holds NaN or infinity" in matrix
+    assert "next: mend its files, or take it out" in matrix
+    assert "reproduce: pytest --pyargs 'uds_bench.suites.test_depth::test_score[shallow]'" in matrix
+    assert (repository / "page" / "index.html").is_file()
+    told = shell(card, repository, installed)
+    results = {
+        place.parent.name: json.loads(place.read_text())["predicate"]["result"]
+        for place in (repository / "cards").glob("*/card.json")
+    }
+    # No digest can be had of files that cannot be used; the others have cards all the same.
+    assert (results, told.returncode) == ({"good": "PASSED", "shallow": "FAILED", "broken": "FAILED"}, 0), told.stderr
+
+
+def test_its_claim_is_run_again_by_the_command_that_is_told(repository: Path, installed: Path, bench: Bench) -> None:
+    shell(f"{blocks('bash')[0].splitlines()[0]} --uds-store {bench.store}", repository, installed)
+    claims = json.loads((repository / "run.json").read_text())["claims"]
+    (failed,) = [one for one in claims if one["name"] == "depth.score[shallow]"]
+    again = shell(f"{failed['reproduce']} --uds-json again.json", repository, installed)
+    assert again.returncode == 1
+    (claim,) = json.loads((repository / "again.json").read_text())["claims"]
+    assert (claim["name"], claim["observed"]) == (failed["name"], failed["observed"])
+
+
+def test_recipes_are_yaml_that_runs_the_same_commands() -> None:
+    workflow, hooks = map(yaml.safe_load, blocks("yaml"))
+    steps = [step["run"] for step in workflow["jobs"]["forgotten"]["steps"] if "run" in step]
+    assert steps[1:] == blocks("bash")[0].strip().splitlines()
+    (hook,) = hooks["repos"][0]["hooks"]
+    assert hook["entry"] == "uds-bench plan --manifest uds.toml"
