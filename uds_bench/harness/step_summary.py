@@ -1,4 +1,4 @@
-"""The summary of a run on the page of a CI job: candidates by audits, and what is red. No message: it may name people."""
+"""The summary of a run on the page of a CI job: candidates by audits, and what is red. No message: they name people."""
 
 from __future__ import annotations
 
