@@ -11,7 +11,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from google.protobuf.json_format import Parse
 from huggingface_hub import eval_result_entries_to_yaml, parse_eval_result_entries
-from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestResult
+from in_toto_attestation.predicates.test_result.v0 import test_result_pb2
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as StatementPb
 from jsonschema import Draft7Validator
@@ -55,7 +55,7 @@ def test_every_format_is_valid_by_its_own_schema(run: RunReport) -> None:
     assert list(Draft7Validator(SCHEMA).iter_errors(every_eval(card, run, FILES))) == []
     signed = statement(card, run, FILES, ("run.json", "cd" * 32))
     Statement.copy_from_pb(Parse(json.dumps(signed), StatementPb())).validate()
-    Parse(json.dumps(signed["predicate"]), TestResult())
+    Parse(json.dumps(signed["predicate"]), test_result_pb2.TestResult())
     rows = eval_results(card, run, "owner/name")
     assert eval_result_entries_to_yaml(parse_eval_result_entries(rows)) == rows
 
