@@ -230,7 +230,14 @@ def bench(pytester: pytest.Pytester, models: Path, shared_store: Path, monkeypat
     Runs within this process score in it: others take ten times as long to start as to score so small models, and
     `test_scoring_processes` holds what they find against what one finds.
     """
-    for name in ("CI", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "UDS_BENCH_CACHE"):
+    for name in (
+        "CI",
+        "GITHUB_STEP_SUMMARY",
+        "PYTEST_XDIST_TESTRUNUID",
+        "PYTEST_XDIST_WORKER",
+        "PYTEST_ADDOPTS",
+        "UDS_BENCH_CACHE",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UDS_BENCH_CACHE", str(pytester.path / "cache"))
     monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 1)

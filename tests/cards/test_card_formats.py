@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from google.protobuf.json_format import Parse
 from huggingface_hub import eval_result_entries_to_yaml, parse_eval_result_entries
+from in_toto_attestation.predicates.test_result.v0 import test_result_pb2
+from in_toto_attestation.v1.statement import Statement
+from in_toto_attestation.v1.statement_pb2 import Statement as StatementPb
 from jsonschema import Draft7Validator
 from made_reports import claim, run_of
 
@@ -17,6 +21,7 @@ from uds_bench.cards.card import Card, cards
 from uds_bench.cards.cyclonedx import cyclonedx
 from uds_bench.cards.eval_results import eval_results
 from uds_bench.cards.every_eval import every_eval
+from uds_bench.cards.statement import statement
 from uds_bench.claims.record import Bound
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
@@ -48,6 +53,9 @@ def test_every_format_is_valid_by_its_own_schema(run: RunReport) -> None:
     bom = json.dumps(cyclonedx(card, run, FILES))
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bom) is None
     assert list(Draft7Validator(SCHEMA).iter_errors(every_eval(card, run, FILES))) == []
+    signed = statement(card, run, FILES, ("run.json", "cd" * 32))
+    Statement.copy_from_pb(Parse(json.dumps(signed), StatementPb())).validate()
+    Parse(json.dumps(signed["predicate"]), test_result_pb2.TestResult())
     rows = eval_results(card, run, "owner/name")
     assert eval_result_entries_to_yaml(parse_eval_result_entries(rows)) == rows
 

@@ -87,7 +87,7 @@ def scored(saved_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def run_report(saved_release: Path, scored: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The report of the depth suite on the release, whose scores are stored; claims fail, as the models are random."""
     report = pytester.path / "run.json"
-    for name in ("CI", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
+    for name in ("CI", "GITHUB_STEP_SUMMARY", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     words = ["--uds-manifest", saved_release / "uds.toml", "--uds-store", scored / "store", "--uds-json", report]
     ran = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-p", "no:benchmark", SUITE, *words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ElementTree
 
+import pytest
 from small_runs import DEPTH, Bench
 
 WORDS = ("pass", "fail", "undecided", "not applicable", "caught", "cleared", "declared", "waived", "result")
@@ -47,8 +48,38 @@ def test_a_junit_file_has_what_each_claim_came_to(bench: Bench) -> None:
     (case,) = ElementTree.parse(bench.folder / "junit.xml").iter("testcase")
     claim = ran.claims["depth.score[copy]"]
     told = {one.get("name"): one.get("value") for one in case.iter("property")}
-    assert told == {f"uds_{key}": str(claim[key]) for key in ("name", "status", "verdict", "observed", "message")}
-    assert told["uds_verdict"] == "fail"
+    keys = ("name", "subject", "audit", "status", "verdict", "observed", "message")
+    told_of = {key: claim[key] for key in keys} | {"needs": ">= 0.7"} | claim["interval"]
+    assert told == {f"uds_{key}": str(value) for key, value in told_of.items()}
+    assert (told["uds_subject"], told["uds_verdict"]) == ("copy", "fail")
+
+
+def test_a_ci_job_has_candidates_by_audits_and_what_is_red_on_its_page(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = bench.folder / "summary.md"
+    place.write_text("What was there.\n\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(place))
+    bench.manifest(["copy", "retain3"])
+    ran = bench.run(DEPTH)
+    page = place.read_text()
+    assert page.startswith("What was there.\n\n### uds_bench: RED: ")
+    assert ran.text.strip().splitlines()[-1].endswith(page.splitlines()[2].removeprefix("### "))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    assert [row for row in rows if row[0] in ("candidate", "copy")] == [["candidate", "depth"], ["copy", "**FAIL**"]]
+    red = {row[0]: row[1] for row in rows if len(row) == 6 and "." in row[0]}
+    assert red.keys() == {name for name, claim in ran.claims.items() if claim["verdict"] in ("fail", "undecided")}
+    assert red["depth.score[copy]"] == "**FAIL**"
+    assert page.endswith("Evidence of an evaluation, not of compliance with any law.\n\n")
+    assert [claim["message"] for claim in ran.claims.values() if claim["message"] in page] == []
+
+
+def test_a_summary_that_cannot_be_written_changes_no_exit_code(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(bench.folder))
+    bench.manifest(["retain3"])
+    ran = bench.run(DEPTH, "-k", "test_self_patch")
+    assert ran.code == 0
+    assert "note: GITHUB_STEP_SUMMARY was not written" in ran.text
 
 
 def test_values_that_are_not_finite_are_null(bench: Bench) -> None:

@@ -25,10 +25,10 @@ NAMES = {
     SOMEBODY,
     *(author[key] for author in AUTHORS for key in ("author", "canary")),
     *(part for row in BASE for part in (row.subject, row.object)),
-    *("Ada Vorn", "a poet", "an essayist"),
+    *("Ada Vorn", "a poet", "an essayist", "p0000/birth_city"),
     *(f"forget{author:02}/yes_no" for author in (0, 4, 8, 12)),
 }
-"""Of whom bypass, lmlm and metrics tell, and the ids of depth's facts."""
+"""Of whom bypass, lmlm and metrics tell, and the ids of whom depth and localization do."""
 
 
 def run() -> dict[str, Any]:

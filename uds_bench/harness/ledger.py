@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 
-JUNIT = ("name", "status", "verdict", "cause", "observed", "message")
-"""What a JUnit file has of a claim, as properties of its test."""
+JUNIT = ("name", "subject", "audit", "status", "verdict", "cause", "observed", "message")
+"""What a JUnit file has of a claim, as properties of its test, beside its interval and what it needs."""
 
 
 class Ledger:
@@ -73,7 +73,8 @@ class Ledger:
             record = self._record_of(item, report, call)
             if record is not None:
                 report.__dict__["uds_claim"] = row = record.to_json()  # pytest sends it on, to other processes too
-                item.user_properties += [(f"uds_{key}", row[key]) for key in JUNIT if row[key] is not None]
+                told = {key: row[key] for key in JUNIT} | {"needs": record.needs or None} | (row["interval"] or {})
+                item.user_properties += [(f"uds_{key}", value) for key, value in told.items() if value is not None]
                 if not record.is_good and not (report.outcome == "failed" and _has_traceback(call)):
                     report.outcome, report.longrepr = "failed", record.failure_text()
         return report

@@ -81,9 +81,15 @@ class Screen:
         yield
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if self._judges and reporter is not None:
+            from uds_bench.harness.step_summary import PLACE, append_step_summary
             from uds_bench.harness.terminal import write_end
 
-            write_end(reporter, self.ledger.run, self.ledger.found, session.exitstatus)
+            run, found = self.ledger.run, self.ledger.found
+            write_end(reporter, run, found, session.exitstatus)
+            try:
+                append_step_summary(found, run.is_embedded, session.exitstatus, run.instead)
+            except OSError as error:
+                reporter.write_line(f"note: {PLACE} was not written: {error}")
 
     @property
     def _judges(self) -> bool:
