@@ -74,7 +74,6 @@ def test_three_candidates_in_a_repository_of_another(repository: Path, installed
         place.parent.name: json.loads(place.read_text())["predicate"]["result"]
         for place in (repository / "cards").glob("*/card.json")
     }
-    # No digest can be had of files that cannot be used; the others have cards all the same.
     assert (results, told.returncode) == ({"good": "PASSED", "shallow": "FAILED", "broken": "FAILED"}, 0), told.stderr
 
 
