@@ -14,6 +14,7 @@ from uds_bench.facts.dialogue import EncodedAnswer
 from uds_bench.inference.batches import PaddingSide
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP
+from uds_bench.inference.memory import halving
 from uds_bench.inference.target import AGREEMENT
 from uds_bench.inference.trees import AnswerTree, answer_tree, pays, same_prompt, tree_batches, tree_mask
 
@@ -57,6 +58,12 @@ def score_answers(
     """
     if batch_size < 1:
         raise ValueError(f"batch size must be at least 1, not {batch_size}")
+    return halving(lambda size: _score_answers(model, answers, size, side), batch_size, "answers")
+
+
+def _score_answers(
+    model: Checkpoint, answers: Sequence[EncodedAnswer], batch_size: int, side: PaddingSide
+) -> list[AnswerScores]:
     trees = [tree for rows in same_prompt(answers, batch_size) if pays(tree := answer_tree(answers, rows))]
     if trees and not _agree(model, answers, (trees[0].rows, trees[-1].rows), side):
         trees = []

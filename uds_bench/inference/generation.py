@@ -12,6 +12,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessorList
 
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.inference.memory import halving
 from uds_bench.inference.preallocated import preallocated_cache
 
 Processing = Callable[[torch.Tensor, Sequence[int]], LogitsProcessorList]
@@ -71,9 +72,15 @@ def continue_greedily(
     """
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
     found: dict[int, Continuation] = {}
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        found |= _go_on(model, rows, *_padded([prompts[i] for i in rows], model.device), limit, stops, processing)
+
+    def go_on(size: int) -> None:
+        while len(found) < len(order):
+            rows = order[len(found) : len(found) + size]
+            found.update(
+                _go_on(model, rows, *_padded([prompts[i] for i in rows], model.device), limit, stops, processing)
+            )
+
+    halving(go_on, batch_size, "prompts")
     return [found[i] for i in range(len(prompts))]
 
 

@@ -14,6 +14,7 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.forest import Forest, Piece, cut, grow
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, token_logprobs
+from uds_bench.inference.memory import halving
 from uds_bench.inference.target import AGREEMENT
 
 ROOM = 128
@@ -62,12 +63,16 @@ def nll_apart(model: Checkpoint, sentences: Sequence[Sequence[int]], tokens: int
     """The same from padded batches of sentences of like length, nothing shared."""
     order = sorted(range(len(sentences)), key=lambda i: (-len(sentences[i]), i))
     found = np.zeros(len(sentences))
-    start = 0
-    while start < len(order):
-        size = max(1, tokens // len(sentences[order[start]]))
-        rows = order[start : start + size]
-        found[rows] = _padded(model, [sentences[row] for row in rows])
-        start += size
+
+    def read(tokens: int) -> None:
+        start = 0
+        while start < len(order):
+            size = max(1, tokens // len(sentences[order[start]]))
+            rows = order[start : start + size]
+            found[rows] = _padded(model, [sentences[row] for row in rows])
+            start += size
+
+    halving(read, tokens, "tokens")
     return found
 
 

@@ -94,6 +94,11 @@ class References:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""
         return kept_facts(self.all_facts)
 
+    def batch(self, size: int) -> None:
+        """Facts go through models `size` at a time from here on; what was read already stands."""
+        self.batch_size, self._states = size, None
+        self._targets.clear()
+
     def target(self, how: Patching = PLAIN) -> PatchingTarget:
         """The full model, into which sources are patched; loaded once a variant and split."""
         place = (how.variant, how.split)

@@ -11,6 +11,7 @@ from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, Split, require_forget
+from uds_bench.inference.memory import halving
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
 from uds_bench.metrics.subject import References, Subject
@@ -68,7 +69,6 @@ class MetricRunner(ScoreRunner):
         super().__init__(specs, None, store, device, attacks, crew)
         self.facts = require_forget(facts, "the manifest's facts")
         self._batch_size = batch_size
-        self._batches = {"batches": f"right padding, at most {batch_size} facts of like length"}
         self._units: dict[tuple[Split, ...], FactSet] = {}
         self._own: dict[str, FactSet] = {}
         self._texts: dict[Split, str] = {}
@@ -119,6 +119,18 @@ class MetricRunner(ScoreRunner):
 
     def _read_by(self, requests: Sequence[Request]) -> Iterable[Request]:
         return [Request("retain", name) for r in requests for name in find_metric(r.metric).reads]
+
+    def _batches(self, subject: Subject) -> Mapping[str, Any]:
+        return {"batches": f"right padding, at most {subject.batch_size} facts of like length"}
+
+    def _evaluate(self, evaluator: Any, subject: Subject) -> Measured:
+        def run(size: int) -> Measured:
+            if size != subject.batch_size:
+                subject.references.batch(size)
+            found: Measured = evaluator.evaluate(subject)
+            return found
+
+        return halving(run, subject.batch_size)
 
     def _subject(self, request: Request) -> Subject:
         name = request.checkpoint

@@ -19,6 +19,7 @@ from uds_bench.code import code_digest
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
+from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.scoring.store import Cell, Failures, Store, provenance
@@ -211,8 +212,13 @@ class ScoreRunner:
                 self._failures.add(str(request), told(str(request), error))
 
     _batch_size = BATCH_SIZE
-    _batches: Mapping[str, Any] = {}
-    """How facts were batched, where that is told."""
+
+    def _batches(self, subject: Any) -> Mapping[str, Any]:
+        """How facts were batched, where that is told."""
+        return {}
+
+    def _evaluate(self, evaluator: Evaluator, subject: Any) -> Measured:
+        return evaluator.evaluate(subject)
 
     @property
     def _like(self) -> Any:
@@ -252,7 +258,7 @@ class ScoreRunner:
     def _measure(self, request: Request, subject: Any) -> None:
         started = time.perf_counter()
         evaluator, cell = self._evaluator(request), self.cell(request)
-        measured, checkpoint = evaluator.evaluate(subject), getattr(subject, "checkpoint", subject)
+        measured, checkpoint = self._evaluate(evaluator, subject), getattr(subject, "checkpoint", subject)
         record = provenance(
             cell,
             checkpoint_name=request.checkpoint,
@@ -264,7 +270,7 @@ class ScoreRunner:
             source=evaluator.measure.source,
             direction=evaluator.measure.direction_of(evaluator.variant),
             seconds=round(time.perf_counter() - started, 3),
-            **self._batches,
+            **self._batches(subject),
             **{key: measured.notes[key] for key in TOLD if key in measured.notes},
         )
         score = summarise(

@@ -1,0 +1,109 @@
+"""Too little memory for a batch: it is halved until it fits, and what comes out is the same.
+
+The models are real; a hook before each forward pass refuses more rows than a small device would hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.errors import CheckpointError
+from uds_bench.facts import embedded, encode_answer, encode_question
+from uds_bench.inference.answers import score_answers
+from uds_bench.inference.generation import continue_greedily
+from uds_bench.inference.sentences import nll_apart
+from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.runner import Request
+from uds_bench.scoring.store import Store
+
+FACTS = embedded(forget=3, retain=2, holdout=0)
+METRICS = ("uds", "prob", "cka", "rouge")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, tokenizer = tmp_path_factory.mktemp("models"), tiny_tokenizer()
+    for seed, name in enumerate(("full", "retain", "npo")):
+        save_checkpoint(place / name, FAMILIES["llama"](len(tokenizer), seed=seed), tokenizer)
+    return place
+
+
+@pytest.fixture
+def model(folder: Path) -> Checkpoint:
+    return load(CheckpointSpec(str(folder / "npo")))
+
+
+@contextmanager
+def room_for(rows: int) -> Iterator[list[int]]:
+    """Every block of every model refuses more rows; the sizes that were tried are listed."""
+    tried: list[int] = []
+
+    def refuse(module: Any, args: tuple[Any, ...]) -> None:
+        if not type(module).__name__.endswith("DecoderLayer"):
+            return
+        tried.append(len(args[0]))
+        if len(args[0]) > rows:
+            raise torch.OutOfMemoryError("out of memory. Tried to allocate")
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(refuse)
+    try:
+        yield tried
+    finally:
+        handle.remove()
+
+
+def answers(model: Checkpoint) -> list[Any]:
+    return [encode_answer(model.tokenizer, fact.question, fact.answer) for fact in FACTS]
+
+
+def test_answers_sentences_and_replies_are_those_of_any_room(model: Checkpoint) -> None:
+    prompts = [encode_question(model.tokenizer, fact.question) for fact in FACTS]
+    sentences = [one.ids for one in answers(model)]
+
+    def read() -> tuple[Any, ...]:
+        scored = score_answers(model, answers(model))
+        return (
+            np.concatenate([one.logp for one in scored]),
+            continue_greedily(model, prompts, 12),
+            nll_apart(model, sentences),
+        )
+
+    logp, said, nll = read()
+    with room_for(3) as tried:
+        short_logp, short_said, short_nll = read()
+    assert max(tried) > 3 >= min(tried)
+    np.testing.assert_allclose(short_logp, logp, atol=1e-5)
+    np.testing.assert_allclose(short_nll, nll, atol=1e-4)
+    assert short_said == said
+
+
+def test_scores_are_those_of_any_room_and_say_so(folder: Path, tmp_path: Path) -> None:
+    specs = {name: CheckpointSpec(str(folder / name)) for name in ("full", "retain", "npo")}
+
+    def scores(store: str) -> list[Any]:
+        runner = MetricRunner(specs, FACTS, Store(tmp_path / store))
+        plan = [Request("npo", metric) for metric in METRICS]
+        return [runner.score(one, plan) for one in plan]
+
+    plain = scores("plain")
+    with room_for(4):
+        short = scores("short")
+    for one, other in zip(plain, short, strict=True):
+        assert one.value == pytest.approx(other.value, abs=1e-5), one.metric
+    assert plain[0].provenance["batches"] == "right padding, at most 16 facts of like length"
+    assert short[0].provenance["batches"] == "right padding, at most 4 facts of like length"
+
+
+def test_one_that_does_not_fit_is_a_line(model: Checkpoint) -> None:
+    told = r"too little memory for one at a time of answers \(out of memory\): use a device with more"
+    with room_for(0), pytest.raises(CheckpointError, match=told):
+        score_answers(model, answers(model))
