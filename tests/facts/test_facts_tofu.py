@@ -77,7 +77,7 @@ def test_items_without_an_entity_are_listed(tofu_folder: Path) -> None:
     facts = load_facts(tofu_folder)
     assert len(facts.split("forget")) == 2
     assert [(item.id, item.question) for item in facts.unannotated] == [("forget10/0002", echo["question"])]
-    assert "give prefix and entity in an override" in facts.unannotated[0].reason
+    assert facts.unannotated[0].reason == "no span of the answer goes beyond the question"
 
 
 def test_annotations_override_what_the_words_say(tofu_folder: Path, tmp_path: Path) -> None:
