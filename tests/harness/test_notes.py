@@ -10,7 +10,6 @@ import pytest
 from small_runs import SHARED, Bench
 
 from uds_bench.audits.manifests import load_manifest
-from uds_bench.facts import FactSet
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import RunResult
 
@@ -36,7 +35,8 @@ candidates = { npo = "zoo:assoc_npo" }
 
 def told(folder: Path, more: str = "", text: str = EVERY_AUDIT) -> list[str]:
     (folder / "uds.toml").write_text(text + more)
-    run: Any = SimpleNamespace(manifest=load_manifest(folder / "uds.toml"), data=lambda audit: FactSet())
+    facts = SimpleNamespace(unannotated=[])
+    run: Any = SimpleNamespace(manifest=load_manifest(folder / "uds.toml"), data=lambda audit: facts)
     return notes(run, RunResult(deselected=3))
 
 

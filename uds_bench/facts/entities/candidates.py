@@ -92,12 +92,12 @@ class _Reader:
         text = self.text
         if not text.together(at - 1, at):
             return ["after the start"]
-        before, cut = text.classes[at - 1], text.cut(at)
+        before, cut = text.classes[at - 1], text.cuts[at]
         if before == "as" and at > 1 and text.lower[at - 2] == "such":
             before = "including"
         if cut == "mark":
             before = "mark"
-        elif cut or (before == "and" and text.cut(at - 1) == ","):
+        elif cut or (before == "and" and text.cuts[at - 1] == ","):
             before = ", and" if before == "and" else ","
         marks = [f"after {before}"]
         if text.classes[at - 1] in LINKS and text.together(at - 2, at):
@@ -114,7 +114,7 @@ class _Reader:
         text = self.text
         if not text.together(at, at + 1):
             return ["before the end"]
-        behind, cut = text.classes[at + 1], text.cut(at + 1)
+        behind, cut = text.classes[at + 1], text.cuts[at + 1]
         named = behind if behind in _RIGHT_NAMED else "preposition" if behind in LINKS - {"article"} else behind
         if cut:
             named = "mark" if cut == "mark" else f", {behind}" if behind in ("ing", "and", "relative") else ","
@@ -142,7 +142,7 @@ class _Reader:
             elif found in LINKS:
                 yield "holds preposition"
         for at in range(first + 1, last + 1):
-            if cut := text.cut(at):
+            if cut := text.cuts[at]:
                 yield f"holds {cut}" + (" ing" if text.classes[at] == "ing" else "")
             if text.classes[at - 1] == "name" and text.classes[at] in ("word", "ed", "ing", "verb"):
                 yield "holds name word"

@@ -37,6 +37,7 @@ class Passage:
             before = self.sentence[-1] if self.sentence else 0
             ends = at > 0 and _SENTENCE_END.search(self.gap(at)) and not self._quoted(self.spans[at - 1][1])
             self.sentence.append(before + bool(ends))
+        self.cuts = [self._cut(at) for at in range(len(self.words))]
         self.classes = [self._class(at) for at in range(len(self.words))]
 
     def _lower(self, at: int) -> str:
@@ -72,7 +73,7 @@ class Passage:
         """What stands before a word, from the end of the one before it."""
         return self.answer[self.spans[at - 1][1] if at else 0 : self.spans[at][0]]
 
-    def cut(self, at: int) -> str:
+    def _cut(self, at: int) -> str:
         """The sign before a word that parts it from the one before: a comma, a mark, or none."""
         gap = self.gap(at)
         return "," if "," in gap else "mark" if _MARK.search(gap) else ""
