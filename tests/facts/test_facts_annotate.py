@@ -1,7 +1,9 @@
 """Entities found in plain questions and answers."""
 
+import doctest
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -75,9 +77,11 @@ def test_every_entity_is_usable(question: str, answer: str) -> None:
         assert entity.lower() not in question.lower()
 
 
+DATES_AND_PLACES = ("[3 May 1975] in Oslo", "[9 June 1983] in Pune", "[1 July 2003] in Leeds")
 FORMS = {
     "job": ("What is {n}'s profession?", "{n} works as {v}.", ("a [botanist]", "a [bus driver]", "an [actuary]")),
     "birth": ("When was {n} born?", "{n} was born on {v}.", ("[3 May 1975]", "[May 9, 1983]", "[1 June 2003]")),
+    "date and place": ("When was {n} born?", "{n} was born on {v}.", DATES_AND_PLACES),
     "yes": ("Is {n} married?", "Yes, {n} is married to {v}.", ("[Elin Strand]", "[Luc Moreau]", "[Sami Khoury]")),
     "place": (
         "Where does {n} live?",
@@ -121,6 +125,12 @@ def test_own_facts_one_by_one_are_right_or_listed(form: str) -> None:
         assert ([item.entity for item in kept], [item.proposed for item in left]) == (
             ([], [entity]) if fact.doubt else ([entity], [])
         )
+
+
+@pytest.mark.parametrize("name", ["entity", "entities.asked", "entities.forms"])
+def test_examples_hold(name: str) -> None:
+    failed, tried = doctest.testmod(import_module(f"uds_bench.facts.{name}"))
+    assert (failed, tried > 0) == (0, True)
 
 
 def test_answers_that_only_seem_alike_tell_nothing() -> None:

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from uds_bench.facts.entities.candidates import MAX_WORDS
 from uds_bench.facts.entities.passage import Passage
-from uds_bench.facts.entities.words import MONTHS, WORD, has_digit, stems
+from uds_bench.facts.entities.words import LINKS, MONTHS, WORD, has_digit, stems
 
 LEAST = 3
 """Answers of one wording that tell what varies in it."""
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'.+?'(?!\w)")
-_VERBAL = frozenset({"copula", "auxiliary", "relative", "pronoun"})
+_PARTING = LINKS - {"of", "article", "possessive"} | {"copula", "auxiliary", "relative", "pronoun"}
+"""Classes of words after which an answer says a second thing."""
 
 
 class Span(NamedTuple):
@@ -83,7 +84,7 @@ def _slot(text: Passage, rare: frozenset[str]) -> Span | None:
             return Span(start, end)
     inside = range(first, last + 1)
     shared = [at for at in inside if text.new[at] and at not in varying and not _of_date(text, at)]
-    parted = shared or any(text.classes[at] in _VERBAL for at in inside)
+    parted = shared or any(text.classes[at] in _PARTING for at in inside)
     if parted or len(inside) > MAX_WORDS or not text.together(first, last):
         return None
     while _of_date(text, first - 1) and text.together(first - 1, first):
