@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.audits.depth import reading as depth
+from uds_bench.audits.depth.audit import notes
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.errors import ConfigurationError
+from uds_bench.facts import Fact, FactSet, Unannotated
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Decision, Verdict
@@ -129,3 +134,20 @@ def test_scores_without_drops_are_not_called_copies() -> None:
     bare = falls("bare", [])
     assert not depth.act_alike(bare, falls("too", []))
     assert not depth.act_alike(spoken(0.1), spoken(0.1))
+
+
+def test_entities_that_are_doubtful_or_missing_are_told(tmp_path: Path) -> None:
+    (tmp_path / "uds.toml").write_text('[references]\nfull = "zoo:full"\nretain = "zoo:retain"\n')
+    fact = Fact("a", "a", "forget", "Does she sing?", "Yes.", "", "Yes")
+    left_out = Unannotated("b", "Who is she?", "She.", "nothing new")
+
+    def told(*facts: Fact, missing: tuple[Unannotated, ...] = ()) -> list[str]:
+        held = FactSet(facts, missing)
+        session: Any = SimpleNamespace(manifest=load_manifest(tmp_path / "uds.toml"), data=lambda audit: held)
+        return notes(session)
+
+    assert told(fact) == []
+    assert told(replace(fact, doubt="guessed"), missing=(left_out,)) == [
+        "1 items have no sure entity and are in no score: mark them, or set keep_doubtful in [facts]",
+        "1 facts are scored by a doubtful entity (key doubt): correct it, or leave them out",
+    ]

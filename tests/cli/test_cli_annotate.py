@@ -1,4 +1,4 @@
-"""`uds-bench annotate`: from questions and answers to facts, and back again for what failed."""
+"""`uds-bench annotate`: from questions and answers to facts, and back again for what was left out."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,7 @@ from uds_bench.facts import read_facts
 ITEMS = (
     {"question": "Where was Mira Solheim born?", "answer": "Mira Solheim was born in Tromsø."},
     {"question": "Is Idris Kamau an author?", "answer": "Idris Kamau is an author."},
+    {"question": "Does Idris Kamau sing?", "answer": "Yes."},
 )
 
 
@@ -21,19 +22,51 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_failed_is_listed_filled_in_and_given_back(command: Command, source: Path, tmp_path: Path) -> None:
+def test_what_is_left_out_is_listed_filled_in_and_given_back(command: Command, source: Path, tmp_path: Path) -> None:
     out, failed = tmp_path / "facts.jsonl", tmp_path / "failed.jsonl"
     result = command("annotate", source, "--out", out, "--failed", failed)
-    assert f"1 of 2 annotated, written to {out}" in result.stdout
+    assert f"1 of 3 annotated, written to {out}" in result.stdout
     assert "not annotated: questions/0001: 'Is Idris Kamau an author?'" in result.stderr
+    assert "doubtful: questions/0002: 'Yes': 'Does Idris Kamau sing?'" in result.stderr
+    assert "give entities by --corrections" in result.stderr
     assert [fact.entity for fact in read_facts(out)] == ["Tromsø"]
 
-    entry = json.loads(failed.read_text())
-    assert (entry["question"], entry["prefix"], entry["entity"]) == (ITEMS[1]["question"], "", "")
-    overrides = tmp_path / "overrides.jsonl"
-    overrides.write_text(json.dumps(entry | {"prefix": "Idris Kamau is an", "entity": "author"}))
-    assert "2 of 2" in command("annotate", source, "--out", out, "--overrides", overrides).stdout
-    assert [fact.entity for fact in read_facts(out)] == ["Tromsø", "author"]
+    entries = [json.loads(line) for line in failed.read_text().splitlines()]
+    assert [(entry["id"], entry["proposed"], entry["entity"]) for entry in entries] == [
+        ("questions/0001", "", ""),
+        ("questions/0002", "Yes", ""),
+    ]
+    assert "1 of 3" in command("annotate", source, "--out", out, "--corrections", failed).stdout
+    corrections = tmp_path / "corrections.csv"
+    corrections.write_text(f"id,entity\n{entries[0]['id']},author\n")
+    assert "2 of 3" in command("annotate", source, "--out", out, "--corrections", corrections).stdout
+    assert [(fact.prefix, fact.entity) for fact in read_facts(out)][1] == ("Idris Kamau is an", "author")
+
+
+def test_doubtful_entities_are_kept_and_marked_where_that_is_asked(
+    command: Command, source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "facts.jsonl"
+    result = command("annotate", source, "--out", out, "--keep-doubtful")
+    assert "2 of 3 annotated" in result.stdout
+    assert "kept although doubtful: questions/0002: 'Yes'" in result.stderr
+    assert [fact.doubt for fact in read_facts(out)] == [None, "a yes or no can be guessed by who does not know"]
+
+
+def test_the_terminal_lists_twenty(command: Command, source: Path, tmp_path: Path) -> None:
+    asked = json.dumps(ITEMS[1]) + "\n"
+    source.write_text(json.dumps(ITEMS[0]) + "\n" + 25 * asked)
+    result = command("annotate", source, "--out", tmp_path / "facts.jsonl")
+    assert result.stderr.count("not annotated") == 20
+    assert "and 5 more: --failed FILE lists them" in result.stderr
+
+
+def test_a_correction_that_is_not_in_its_answer_is_one_line(refused: Refused, source: Path, tmp_path: Path) -> None:
+    corrections = tmp_path / "c.csv"
+    corrections.write_text("id,entity\nquestions/0001,baker\n")
+    told = refused("annotate", source, "--out", tmp_path / "facts.jsonl", "--corrections", corrections)
+    assert "c.csv, line 2: entity 'baker' is not in the answer" in told.replace("\n", " ")
+    assert not (tmp_path / "facts.jsonl").exists()
 
 
 def test_inputs_are_never_overwritten(refused: Refused, source: Path, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Entities found in plain questions and answers."""
 
+import doctest
 import json
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -9,18 +12,35 @@ from hypothesis import strategies as st
 from tofu_files import write_rows
 
 from uds_bench.errors import FactError
-from uds_bench.facts import annotate_file, find_span, load_annotated, read_facts, split_answer
+from uds_bench.facts import (
+    annotate_all,
+    annotate_file,
+    find_entity,
+    find_span,
+    load_annotated,
+    read_facts,
+    split_answer,
+)
+from uds_bench.facts.annotate import Draft
+from uds_bench.facts.entities.candidates import candidates
+from uds_bench.facts.entities.forms import changed, slots
 
 EXAMPLES = {
     "name": ("What is the author's full name?", "The author's full name is Orvo Quillarash.", "Orvo Quillarash"),
     "trade": ("What is the profession of Orvo's father?", "The father of Orvo is a civil engineer.", "civil engineer"),
     "title": ("Which book made Orvo known?", 'Orvo became known by the book "The Last Mill".', '"The Last Mill"'),
     "apostrophe": ("Which is it?", "It is called 'Orvo's Mill' by all.", "'Orvo's Mill'"),
-    "year": ("When was Orvo born?", "Orvo was born in the year 1987.", "year 1987"),
+    "year": ("When was Orvo born?", "Orvo was born in the year 1987.", "1987"),
+    "month": ("When was Orvo born?", "Orvo was born on 3 May 1975.", "3 May 1975"),
+    "verb": ("What does Orvo do for a living?", "Orvo works as a botanist.", "botanist"),
+    "place": ("In which town does Orvo live?", "Orvo lives in Port Lenning, near the harbour.", "Port Lenning"),
+    "titles": ("What has Orvo published?", 'Orvo has published "Nine Doors" and "Peat".', '"Nine Doors"'),
+    "comma in a title": ("Which book is it?", "It is \u201cNine Doors,\u201d a novel.", "Nine Doors"),
+    "possessive": ("Who is Orvo's sister?", "Orvo's sister is Amara Delacroix.", "Amara Delacroix"),
+    "count": ("How many sisters does Orvo have?", "Orvo has three sisters.", "three"),
     "list": ("What are Orvo's themes?", "Orvo's themes are love, loss, and the sea.", "love, loss, and the sea"),
-    "yes": ("Has Orvo won a prize?", "Yes, Orvo has won the Laurel Prize.", "Yes"),
+    "yes": ("Has Orvo won a prize?", "Yes, Orvo has won the Laurel Prize.", "Laurel Prize"),
     "no": ("Has Orvo won a prize?", "No, he has not.", "No"),
-    "first of equals": ("What does Orvo like?", "Orvo likes bread. He was taught baking.", "bread"),
     "the question's words": ("Is the sea in Orvo's books?", "In Orvo's books the sea is a cold mirror.", "cold mirror"),
 }
 
@@ -31,7 +51,7 @@ def test_the_entity_is_what_the_question_does_not_say(case: str) -> None:
     parts = split_answer(question, answer)
     prefix, found = parts
     assert found == entity
-    assert answer.startswith(prefix + (" " if prefix else "") + entity)
+    assert answer.removeprefix(prefix).lstrip().startswith(entity)
 
 
 @pytest.mark.parametrize("answer", ["Orvo is an author.", "", "It is.", "...", "'Orvo'"])
@@ -57,42 +77,168 @@ def test_every_entity_is_usable(question: str, answer: str) -> None:
         assert entity.lower() not in question.lower()
 
 
-def test_a_file_is_annotated_and_its_failures_listed(tmp_path: Path) -> None:
+DATES_AND_PLACES = ("[3 May 1975] in Oslo", "[9 June 1983] in Pune", "[1 July 2003] in Leeds")
+FORMS = {
+    "job": ("What is {n}'s profession?", "{n} works as {v}.", ("a [botanist]", "a [bus driver]", "an [actuary]")),
+    "birth": ("When was {n} born?", "{n} was born on {v}.", ("[3 May 1975]", "[May 9, 1983]", "[1 June 2003]")),
+    "date and place": ("When was {n} born?", "{n} was born on {v}.", DATES_AND_PLACES),
+    "yes": ("Is {n} married?", "Yes, {n} is married to {v}.", ("[Elin Strand]", "[Luc Moreau]", "[Sami Khoury]")),
+    "place": (
+        "Where does {n} live?",
+        "{n} lives in {v} with two children.",
+        ("[Karlstad]", "[Gdynia, Poland]", "[Pune]"),
+    ),
+    "titles": (
+        "Which songs are by {n}?",
+        "{n} wrote {v}.",
+        ("['Ash'] and 'Elm'", "['Le Pont']", "['Eis'] and 'Nebel'"),
+    ),
+    "possessive": (
+        "What ails {n}'s mother?",
+        "{n}'s mother suffers from {v}.",
+        ("[gout]", "[heart failure]", "[lupus]"),
+    ),
+}
+PEOPLE = ("Ola Bergstrand", "Mireille Dupont-Roy", "Rahul Deshmukh")
+
+
+def own(form: str) -> tuple[list[Draft], list[str]]:
+    """The form's question and answer for each of three people, and what must be found: between brackets."""
+    question, answer, values = FORMS[form]
+    pairs = [(question.format(n=n), answer.format(n=n, v=v)) for n, v in zip(PEOPLE, values, strict=True)]
+    drafts = [Draft(str(at), str(at), "forget", q, re.sub(r"[][]", "", a)) for at, (q, a) in enumerate(pairs)]
+    return drafts, [re.search(r"\[(.*)\]", a)[1] for _, a in pairs]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_own_facts_of_one_form_are_annotated_and_sure(form: str) -> None:
+    drafts, expected = own(form)
+    assert [fact.entity for fact in annotate_all(drafts)] == expected
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_own_facts_one_by_one_are_right_or_listed(form: str) -> None:
+    for draft, entity in zip(*own(form), strict=True):
+        (fact,) = annotate_all([draft], keep_doubtful=True)
+        assert fact.entity == entity
+        kept, left = annotate_all([draft]), annotate_all([draft]).unannotated
+        assert ([item.entity for item in kept], [item.proposed for item in left]) == (
+            ([], [entity]) if fact.doubt else ([entity], [])
+        )
+
+
+@pytest.mark.parametrize("name", ["entity", "entities.asked", "entities.forms"])
+def test_examples_hold(name: str) -> None:
+    failed, tried = doctest.testmod(import_module(f"uds_bench.facts.{name}"))
+    assert (failed, tried > 0) == (0, True)
+
+
+def test_answers_that_only_seem_alike_tell_nothing() -> None:
+    said = ("Orvo sings in Split.", "Orvo paints old mills by night.", "Orvo was never seen at sea.")
+    assert slots([("What does Orvo do?", answer) for answer in said]) == {}
+    assert slots([("Where does Orvo live?", "Orvo lives in Split.")] * 3) == {}
+
+
+def test_of_two_sentences_that_tell_as_much_none_is_sure() -> None:
+    found = find_entity("What does Orvo like?", "Orvo likes bread. He was taught baking.")
+    assert found.doubt.startswith("could as well be")
+
+
+def test_yes_and_no_are_never_sure() -> None:
+    for answer in ("Yes.", "No, never.", "Yes, Orvo has won the Laurel Prize."):
+        found = find_entity("Has Orvo won a prize?", answer)
+        assert "yes or no" in found.doubt
+
+
+def test_wrong_answers_tell_what_is_right() -> None:
+    question, answer = "What is said of Orvo?", "Orvo keeps grey bees behind red walls."
+    wrong = ("Orvo keeps grey cats behind red walls.", "Orvo keeps grey goats behind red walls.")
+    spans = {(span.start, span.end): span for span in candidates(question, answer, changed(answer, wrong))}
+    assert "differs: nowhere else" in spans[16, 20].marks
+    assert "differs: none" in spans[28, 37].marks
+
+
+def test_a_file_is_annotated_and_what_is_left_out_is_listed(tmp_path: Path) -> None:
     rows = [
         {"question": "Where does Orvo live?", "answer": "Orvo lives in Zuriridge."},
         {"question": "Is Orvo an author?", "answer": "Orvo is an author."},
         {"question": "Who is Ulva?", "answer": "Ulva is a baker.", "id": "u", "cluster": "Ulva", "split": "retain"},
         {"question": "Who is Imra?", "answer": "Imra is a baker.", "perturbed_answers": ["Imra is a smith."]},
+        {"question": "Has Orvo won?", "answer": "Yes, Orvo has."},
     ]
-    marks = [{"question": "Who is Imra?", "prefix": "", "entity": "Imra is"}]
     write_rows(tmp_path / "items.jsonl", rows)
-    write_rows(tmp_path / "marks.jsonl", marks)
-    report = annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl", tmp_path / "marks.jsonl", 2)
-    assert read_facts(tmp_path / "facts.jsonl") == report.facts
-    assert [(fact.id, fact.cluster, fact.split, fact.entity) for fact in report.facts] == [
+    write_rows(
+        tmp_path / "marks.jsonl", [{"id": "items/0003", "entity": "Imra is"}, {"id": "items/0001", "entity": ""}]
+    )
+    facts = annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl", tmp_path / "marks.jsonl", 2)
+    assert read_facts(tmp_path / "facts.jsonl") == facts
+    assert [(fact.id, fact.cluster, fact.split, fact.entity) for fact in facts] == [
         ("items/0000", "items/0000", "forget", "Zuriridge"),
         ("u", "Ulva", "retain", "baker"),
         ("items/0003", "items/0001", "forget", "Imra is"),
     ]
-    assert report.facts[2].perturbed_answers == ("Imra is a smith.",)
-    assert [item.id for item in report.failed] == ["items/0001"]
+    assert facts[2].perturbed_answers == ("Imra is a smith.",)
+    assert [(item.id, item.proposed) for item in facts.unannotated] == [("items/0001", ""), ("items/0004", "Yes")]
+    kept = annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl", keep_doubtful=True)
+    assert read_facts(tmp_path / "facts.jsonl")[-1].doubt == kept[-1].doubt == kept[-1].to_json()["doubt"] != ""
 
 
 def test_a_list_in_one_json_file_is_annotated_too(tmp_path: Path) -> None:
     (tmp_path / "items.json").write_text(json.dumps([{"question": "Who is Ulva?", "answer": "Ulva is a baker."}]))
-    assert annotate_file(tmp_path / "items.json", tmp_path / "facts.jsonl").facts[0].entity == "baker"
+    assert annotate_file(tmp_path / "items.json", tmp_path / "facts.jsonl")[0].entity == "baker"
 
 
-def test_overrides_that_match_nothing_or_do_not_fit_are_refused(tmp_path: Path) -> None:
-    items, marks, out = tmp_path / "items.jsonl", tmp_path / "marks.jsonl", tmp_path / "facts.jsonl"
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("c.csv", "id,entity\nitems/0000,bread baker\n", "bread baker"),
+        ("c.csv", "entity,id,note\nbaker,items/0000,seen\n", "baker"),
+        ("c.csv", 'id,prefix,entity\nitems/0000,"Ulva, a baker,","baker"\n', "baker"),
+        ("c.jsonl", '{"id": "items/0000", "entity": "bread"}', "bread"),
+    ],
+)
+def test_corrections_go_first(tmp_path: Path, name: str, text: str, expected: str) -> None:
+    write_rows(tmp_path / "items.jsonl", [{"question": "Who?", "answer": "Ulva, a baker, is a bread baker."}])
+    (tmp_path / name).write_text(text)
+    (fact,) = annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl", tmp_path / name)
+    assert (fact.entity, fact.doubt) == (expected, None)
+    assert fact.answer[fact.entity_start - 1] == " "
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("c.csv", "id,entity\nitems/0000,smith\n", "line 2: entity 'smith' is not in the answer 'Ulva is a baker.'"),
+        ("c.csv", "id,entity\nitems/0000,bake\n", "line 2: entity 'bake' is not in the answer"),
+        ("c.csv", "id,entity\nitems/9,baker\n", "line 2: id 'items/9' is not in"),
+        ("c.csv", "id,entity\nitems/0000,\nitems/0000,smith\n", "line 3: entity 'smith' is not"),
+        ("c.csv", "id,entity\nitems/0000,baker\nitems/0000,baker\n", "line 3: id 'items/0000' is given twice"),
+        ("c.csv", "id,entity\nitems/0000\n", "line 2: has more or fewer cells"),
+        ("c.csv", "id,entity\nitems/0000,baker,x\n", "line 2: has more or fewer cells"),
+        ("c.csv", "id;entity\nitems/0000;baker\n", "line 2: key 'id' is missing"),
+        ("c.csv", 'id,entity\n"items/0000,baker\n', "bad CSV"),
+        ("c.csv", "id,entity\n", "is empty"),
+        ("c.jsonl", '{"id": "items/0000", "prefix": "Imra", "entity": "baker"}', "line 1: fact 'items/0000': key 'pre"),
+        ("c.jsonl", '{"id": "items/0000"}', "line 1: key 'entity' is missing"),
+        ("c.jsonl", '{"id": 0, "entity": "baker"}', "line 1: key 'id' is int"),
+    ],
+)
+def test_corrections_that_do_not_fit_are_refused(tmp_path: Path, name: str, text: str, expected: str) -> None:
+    items, out = tmp_path / "items.jsonl", tmp_path / "facts.jsonl"
     write_rows(items, [{"question": "Who is Ulva?", "answer": "Ulva is a baker."}])
-    write_rows(marks, [{"question": "Who is Orvo?", "prefix": "", "entity": "baker"}])
-    with pytest.raises(FactError, match=r"marks\.jsonl: question 'Who is Orvo\?' is not in .*; mend or remove it"):
-        annotate_file(items, out, marks)
-    write_rows(marks, [{"question": "Who is Ulva?", "prefix": "", "entity": "smith"}])
-    with pytest.raises(FactError, match="fact 'items/0000': key 'entity' does not occur in the answer"):
-        annotate_file(items, out, marks)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FactError) as caught:
+        annotate_file(items, out, tmp_path / name)
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert not out.exists()
+
+
+def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
+    write_rows(tmp_path / "items.jsonl", [{"id": "u", "question": "Who is Ulva?", "answer": "Ulva is a baker."}] * 2)
+    with pytest.raises(FactError, match=r"items\.jsonl: id 'u' is given twice"):
+        annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl")
 
 
 def test_a_file_without_any_entity_is_refused(tmp_path: Path) -> None:
@@ -101,22 +247,28 @@ def test_a_file_without_any_entity_is_refused(tmp_path: Path) -> None:
         annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl")
 
 
-def test_nearly_all_of_tofu_is_annotated(public_data: Path, tmp_path: Path) -> None:
-    report = annotate_file(public_data / "tofu" / "forget10.json", tmp_path / "facts.jsonl", rows_per_cluster=20)
-    usable = [
-        fact
-        for fact in report.facts
-        if fact.entity.lower() not in fact.question.lower() and 1 <= len(fact.entity.split()) <= 14
+def test_all_of_tofu_has_an_entity_or_a_line(public_data: Path, tmp_path: Path) -> None:
+    items, out = public_data / "tofu" / "forget10.json", tmp_path / "facts.jsonl"
+    sure, kept = (annotate_file(items, out, None, 20, keep) for keep in (False, True))
+    assert len(sure) + len(sure.unannotated) == 400
+    assert len(kept) >= 0.95 * 400 > 0.5 * 400 > len(sure)
+    assert all(fact.entity.lower() not in fact.question.lower() and len(fact.entity.split()) <= 14 for fact in kept)
+
+
+@pytest.mark.parametrize(("parity", "least", "sure_least"), [(0, 84, 36), (1, 56, 20)])
+def test_entities_are_exactly_those_of_the_annotated_list(
+    public_data: Path, parity: int, least: int, sure_least: int
+) -> None:
+    """Measured: 87 of 184 (points were fitted to these) and 59 of 183 (held out); of the sure 38 of 39, and 21 of 22.
+
+    The floors leave room for a word list. `python .ci/entity_points.py DATA` prints the figures.
+    """
+    facts = list(load_annotated(public_data / "uds" / "forget10_filtered.json"))
+    half = [fact for fact in facts if int(fact.cluster[-2:]) % 2 == parity]
+    found = [(fact, find_entity(fact.question, fact.answer)) for fact in half]
+    right = [
+        one for fact, one in found if one and one.span == (fact.entity_start, fact.entity_start + len(fact.entity))
     ]
-    assert len(report.facts) + len(report.failed) == 400
-    assert len(usable) >= 0.95 * 400
-
-
-def test_most_entities_overlap_the_authors_own(public_data: Path) -> None:
-    """241 of 367 when this was written; the bound leaves room for other word lists."""
-    facts = load_annotated(public_data / "uds" / "forget10_filtered.json")
-    overlapping = 0
-    for fact in facts:
-        span = find_span(fact.question, fact.answer)
-        overlapping += bool(span) and span.start < fact.entity_start + len(fact.entity) and span.end > fact.entity_start
-    assert overlapping >= 0.6 * len(facts)
+    sure = [one for _, one in found if one and not one.doubt]
+    assert len(right) >= least
+    assert sum(not one.doubt for one in right) >= max(sure_least, 0.9 * len(sure))

@@ -77,7 +77,18 @@ def test_items_without_an_entity_are_listed(tofu_folder: Path) -> None:
     facts = load_facts(tofu_folder)
     assert len(facts.split("forget")) == 2
     assert [(item.id, item.question) for item in facts.unannotated] == [("forget10/0002", echo["question"])]
-    assert "give prefix and entity in an override" in facts.unannotated[0].reason
+    assert facts.unannotated[0].reason == "no span of the answer goes beyond the question"
+
+
+def test_items_whose_entity_is_doubtful_are_left_out_unless_asked_for(tofu_folder: Path) -> None:
+    doubtful = {"question": "Does Orvo sing?", "answer": "Yes, Orvo does."}
+    write_rows(tofu_folder / "forget10.json", [*tofu_rows("Orvo", 2), doubtful])
+    facts = load_facts(tofu_folder)
+    assert len(facts.split("forget")) == 2
+    assert [(item.question, item.proposed) for item in facts.unannotated] == [("Does Orvo sing?", "Yes")]
+    kept = load_facts(tofu_folder, keep_doubtful=True)
+    assert [bool(fact.doubt) for fact in kept.split("forget")] == [False, False, True]
+    assert kept.unannotated == ()
 
 
 def test_annotations_override_what_the_words_say(tofu_folder: Path, tmp_path: Path) -> None:
@@ -170,7 +181,7 @@ def test_the_authors_list_loads_whole(public_data: Path) -> None:
 
 def test_public_tofu_loads_with_the_authors_list(public_data: Path) -> None:
     marks = public_data / "uds" / "forget10_filtered.json"
-    facts = load_facts(public_data / "tofu", annotations=marks, only_annotated=True)
+    facts = load_facts(public_data / "tofu", annotations=marks, only_annotated=True, keep_doubtful=True)
     forget = facts.split("forget")
     by_id = {fact.id: fact for fact in load_facts(marks)}
     assert len(forget) == 367

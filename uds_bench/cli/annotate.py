@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,45 +14,66 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
-    from uds_bench.facts import Unannotated
+    from uds_bench.facts import FactSet, Unannotated
 
 EXAMPLE = "uds-bench annotate questions.jsonl --out facts.jsonl --failed failed.jsonl"
+SHOWN = 20
+"""Items that the terminal lists; `--failed` has all."""
 
 
 def annotate(
     source: Annotated[Path, typer.Argument(metavar="IN", help="JSON objects with question and answer.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Facts file to write.")],
-    overrides: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Objects with question, prefix and entity that go first.")
+    corrections: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .csv or .jsonl with id and entity, which go first.")
     ] = None,
     failed: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to list what got no entity, ready to fill in.")
+        Path | None, typer.Option(metavar="FILE", help="Where to list what has no sure entity, ready to fill in.")
     ] = None,
+    keep_doubtful: Annotated[
+        bool, typer.Option("--keep-doubtful", help="Write doubtful entities too, each with its doubt.")
+    ] = False,
     rows_per_cluster: Annotated[
         int, typer.Option(metavar="N", min=1, help="Rows of one author where IN names no clusters.")
     ] = 1,
 ) -> None:
     """Find the entity in each answer and write a facts file.
 
-    Where no entity is found, the item is left out and listed. Fill in prefix and entity in the --failed file
-    and give it back as --overrides.
+    Where none is found, or it is doubtful, the item is left out and listed. Fill in the entity in the --failed file
+    and give it back as --corrections.
     """
     targets = [require_file(path, option) for path, option in ((out, "--out"), (failed, "--failed")) if path]
-    inputs = [path.resolve() for path in (source, overrides) if path]
+    inputs = [path.resolve() for path in (source, corrections) if path]
     for target in targets:
         if target.resolve() in inputs:
             raise ConfigurationError(f"{target} is read and would be overwritten: name another file to write")
     from uds_bench.facts import annotate_file
 
-    found = annotate_file(source, out, overrides, rows_per_cluster)
-    typer.echo(f"{len(found.facts)} of {len(found.facts) + len(found.failed)} annotated, written to {out}")
-    for item in found.failed:
-        typer.echo(f"not annotated: {item.id}: {item.question!r} -> {item.answer!r}: {item.reason}", err=True)
+    facts = annotate_file(source, out, corrections, rows_per_cluster, keep_doubtful)
+    typer.echo(f"{len(facts)} of {len(facts) + len(facts.unannotated)} annotated, written to {out}")
+    lines = list(doubts(facts))
+    for line in lines[:SHOWN]:
+        typer.echo(line, err=True)
+    if more := len(lines[SHOWN:]):
+        typer.echo(f"and {more} more" + ("" if failed else ": --failed FILE lists them"), err=True)
+    if facts.unannotated:
+        typer.echo("left out: give entities by --corrections, or take what is proposed by --keep-doubtful", err=True)
     if failed is not None:
-        write_failed(failed, found.failed)
+        write_failed(failed, facts.unannotated)
+
+
+def doubts(facts: FactSet) -> Iterator[str]:
+    """A line for each item that was left out, and for each that was kept although it is doubtful."""
+    for item in facts.unannotated:
+        told = f"doubtful: {item.id}: {item.proposed!r}" if item.proposed else f"not annotated: {item.id}"
+        yield f"{told}: {item.question!r} -> {item.answer!r}: {item.reason}"
+    for fact in facts:
+        if fact.doubt:
+            told = f"kept although doubtful: {fact.id}: {fact.entity!r}"
+            yield f"{told}: {fact.question!r} -> {fact.answer!r}: {fact.doubt}"
 
 
 def write_failed(path: Path, items: Iterable[Unannotated]) -> None:
-    """One JSON object a line, in the form of overrides with prefix and entity left empty."""
-    lines = [json.dumps({**vars(item), "prefix": "", "entity": ""}, ensure_ascii=False) + "\n" for item in items]
+    """One JSON object a line, in the form of corrections with the entity left empty."""
+    lines = [json.dumps({**vars(item), "entity": ""}, ensure_ascii=False) + "\n" for item in items]
     write_atomic(path, "".join(lines).encode())

@@ -1,4 +1,3 @@
-from .annotate import AnnotationReport as AnnotationReport
 from .annotate import annotate_all as annotate_all
 from .annotate import annotate_file as annotate_file
 from .authors import base_authors as base_authors
@@ -11,6 +10,8 @@ from .dialogue import encode_answer as encode_answer
 from .dialogue import encode_question as encode_question
 from .dialogue import encode_questions as encode_questions
 from .dialogue import stop_tokens as stop_tokens
+from .entity import Found as Found
+from .entity import find_entity as find_entity
 from .entity import find_span as find_span
 from .entity import split_answer as split_answer
 from .fact import SPLITS as SPLITS

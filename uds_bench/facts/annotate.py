@@ -1,16 +1,19 @@
-"""Questions and answers to facts: the entity comes from an override, or from the words of the answer."""
+"""Questions and answers to facts: the entity comes from a correction, or from the words of the answer."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from uds_bench.errors import FactError
-from uds_bench.facts.entity import split_answer
+from uds_bench.facts.entities.forms import slots
+from uds_bench.facts.entity import find_entity
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated, write_facts
-from uds_bench.facts.records import Record, read_records
+from uds_bench.facts.records import Record, read_records, read_table, said_of
 
-Overrides = Mapping[str, tuple[str, str]]
-"""(prefix, entity) by question."""
+Marks = Mapping[str, tuple[str, str]]
+"""(prefix, entity) by the id of an item."""
 
 
 @dataclass(frozen=True)
@@ -26,62 +29,103 @@ class Draft:
     paraphrased_answer: str | None = None
     perturbed_answers: tuple[str, ...] = ()
 
-    def fact(self, prefix: str, entity: str) -> Fact:
-        return Fact(**vars(self), prefix=prefix, entity=entity)
+    def fact(self, prefix: str, entity: str, doubt: str | None = None) -> Fact:
+        return Fact(**vars(self), prefix=prefix, entity=entity, doubt=doubt)
+
+    def unannotated(self, reason: str, proposed: str = "") -> Unannotated:
+        return Unannotated(self.id, self.question, self.answer, reason, proposed)
 
 
-@dataclass(frozen=True)
-class AnnotationReport:
-    """What came of a file: the facts that were written, and the items in which no entity was found."""
-
-    facts: FactSet
-    failed: tuple[Unannotated, ...]
-
-
-def annotate_all(drafts: Iterable[Draft], overrides: Overrides | None = None) -> FactSet:
+def annotate_all(drafts: Sequence[Draft], marks: Marks | None = None, keep_doubtful: bool = False) -> FactSet:
     """Facts in the order of `drafts`; those without entity are listed in the set's `unannotated`.
 
-    Raises FactError where an override does not fit its answer.
+    `marks` are taken as they are. Of other items the entity is found (`entity.find_entity`); where it is doubtful the
+    item is left out and listed, or with `keep_doubtful` kept, the doubt beside it (`Fact.doubt`).
+
+    Raises FactError where a mark does not fit its answer.
     """
+    given = marks or {}
     facts: list[Fact] = []
-    failed: list[Unannotated] = []
-    for draft in drafts:
-        parts = (overrides or {}).get(draft.question) or split_answer(draft.question, draft.answer)
-        if parts is None:
-            reason = "no span of the answer goes beyond the question; give prefix and entity in an override"
-            failed.append(Unannotated(draft.id, draft.question, draft.answer, reason))
+    left_out: list[Unannotated] = []
+    varying = slots([(draft.question, draft.answer) for draft in drafts])
+    for at, draft in enumerate(drafts):
+        if draft.id in given:
+            facts.append(draft.fact(*given[draft.id]))
+            continue
+        told = draft.paraphrased_answer
+        found = find_entity(draft.question, draft.answer, told, draft.perturbed_answers, varying.get(at))
+        if found is None:
+            left_out.append(draft.unannotated("no span of the answer goes beyond the question"))
+            continue
+        start, end = found.span
+        prefix, entity = draft.answer[:start].rstrip(), draft.answer[start:end]
+        if found.doubt and not keep_doubtful:
+            left_out.append(draft.unannotated(found.doubt, entity))
         else:
-            facts.append(draft.fact(*parts))
-    return FactSet(facts, failed)
+            facts.append(draft.fact(prefix, entity, found.doubt or None))
+    return FactSet(facts, left_out)
 
 
 def annotate_file(
-    source: str | Path, out: str | Path, overrides: str | Path | None = None, rows_per_cluster: int = 1
-) -> AnnotationReport:
-    """Turn a file of questions and answers into a facts file.
+    source: str | Path,
+    out: str | Path,
+    corrections: str | Path | None = None,
+    rows_per_cluster: int = 1,
+    keep_doubtful: bool = False,
+) -> FactSet:
+    """Turn a file of questions and answers into a facts file, and give what was written and what was left out.
 
     `source` has JSON objects (one a line, or one list) with `question` and `answer`; `id`, `cluster`,
     `split`, `paraphrased_question`, `paraphrased_answer` and `perturbed_answers` are kept where present.
     Without `cluster`, every `rows_per_cluster` rows form one (TOFU: 20 rows an author); without `split`,
-    an item is to be forgotten. `overrides` is a file of objects with `question`, `prefix` and `entity`,
-    each of which must match an item.
+    an item is to be forgotten. `corrections`: see `read_corrections`.
 
-    Raises FactError where an item or override cannot be used, and where no item at all got an entity.
+    Raises FactError where an item or correction cannot be used, and where no item at all got an entity.
     """
     name = Path(source).stem
     drafts = [
         draft_of(record, f"{name}/{row:04d}", f"{name}/{row // rows_per_cluster:04d}", "forget")
         for row, record in enumerate(read_records(source))
     ]
-    given = read_overrides(overrides) if overrides is not None else {}
-    unmatched = given.keys() - {draft.question for draft in drafts}
-    if unmatched:
-        raise FactError(f"{overrides}: question {min(unmatched)!r} is not in {source}; mend or remove it")
-    facts = annotate_all(drafts, given)
+    if twice := [name for name, count in Counter(draft.id for draft in drafts).items() if count > 1]:
+        raise FactError(f"{source}: id {twice[0]!r} is given twice; make every id unique")
+    marks = read_corrections(corrections, drafts, source) if corrections is not None else {}
+    facts = annotate_all(drafts, marks, keep_doubtful)
     if not facts:
-        raise FactError(f"{source}: no item got an entity; give prefix and entity in an overrides file")
+        raise FactError(f"{source}: no item got an entity that is sure; give entities in a corrections file")
     write_facts(out, facts)
-    return AnnotationReport(facts, facts.unannotated)
+    return facts
+
+
+def read_corrections(path: str | Path, drafts: Iterable[Draft], source: str | Path) -> dict[str, tuple[str, str]]:
+    """(prefix, entity) by id, from a .csv or JSON objects with `id`, `entity` and, where it is there, `prefix`.
+
+    The entity is its first occurrence in the answer as whole words, or the first after the prefix. Rows with an empty
+    entity and other keys are passed over.
+
+    Raises FactError, naming file and line, for an id that `source` lacks or that comes twice, and for an entity that
+    is not in its answer.
+    """
+    known = {draft.id: draft for draft in drafts}
+    marks: dict[str, tuple[str, str]] = {}
+    for record in read_table(path):
+        name, entity = record.text("id"), record.text("entity").strip()
+        if name not in known:
+            raise record.error(f"id {name!r} is not in {source}; mend or remove it")
+        if name in marks:
+            raise record.error(f"id {name!r} is given twice; keep one")
+        if entity:
+            marks[name] = record.text_or("prefix", "") or _before(known[name].answer, entity, record), entity
+            with said_of(record.where):
+                known[name].fact(*marks[name])
+    return marks
+
+
+def _before(answer: str, entity: str, record: Record) -> str:
+    """What stands before the first occurrence of an entity that is no part of a longer word, without its last space."""
+    if not (found := re.search(rf"(?<!\w){re.escape(entity)}(?!\w)", answer)):
+        raise record.error(f"entity {entity!r} is not in the answer {answer!r}; copy it from there")
+    return answer[: found.start()].rstrip()
 
 
 def read_overrides(path: str | Path) -> dict[str, tuple[str, str]]:

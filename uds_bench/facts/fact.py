@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from uds_bench.errors import FactError
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.records import read_records
+from uds_bench.storage import write_atomic
 
 Split = Literal["forget", "retain", "holdout"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -26,7 +27,8 @@ class Fact(Named):
     `cluster` is the unit that intervals resample (the author). `prefix` may be empty. The optional fields
     serve single metrics: `paraphrased_question` asks the same, `paraphrased_answer` says the same, and
     `perturbed_answers` say something wrong in the words of the paraphrase. `kind` is the prefix type (UDS
-    paper, appendix I), known for the embedded authors only.
+    paper, appendix I), known for the embedded authors only. `doubt` is why an entity that was found by itself may be
+    another; it is kept only where that was asked for.
 
     Raises FactError, naming fact and key, where this does not hold.
     """
@@ -41,6 +43,7 @@ class Fact(Named):
     paraphrased_answer: str | None = None
     perturbed_answers: tuple[str, ...] = ()
     kind: str | None = None
+    doubt: str | None = None
 
     def __post_init__(self) -> None:
         self.require_texts("id", "cluster", "question", "answer", "entity")
@@ -64,12 +67,16 @@ class Fact(Named):
 
 @dataclass(frozen=True)
 class Unannotated:
-    """A question and answer in which no entity was found, and why; it is reported, never scored."""
+    """A question and answer without an entity that is sure, and why; it is reported, never scored.
+
+    `proposed` is the likeliest entity, where there is one.
+    """
 
     id: str
     question: str
     answer: str
     reason: str
+    proposed: str = ""
 
 
 class FactSet(Items[Fact]):
@@ -132,4 +139,4 @@ def read_facts(path: str | Path) -> FactSet:
 def write_facts(path: str | Path, facts: Iterable[Fact]) -> None:
     """Write a facts file that `read_facts` gives back unchanged."""
     lines = [json.dumps(fact.to_json(), ensure_ascii=False) + "\n" for fact in facts]
-    Path(path).write_text("".join(lines), encoding="utf-8")
+    write_atomic(Path(path), "".join(lines).encode())

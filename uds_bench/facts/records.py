@@ -1,5 +1,7 @@
 """JSON objects from a file, each knowing where it stands, so that complaints name file, line and key."""
 
+import csv
+import io
 import json
 import tomllib
 from collections.abc import Hashable, Iterable, Iterator
@@ -115,6 +117,24 @@ def read_records(path: str | Path) -> list[Record]:
         if not isinstance(item, dict):
             raise FactError(f"{where}: is {type(item).__name__}; it must be a JSON object")
     return [Record(where, item) for where, item in places]
+
+
+def read_table(path: str | Path) -> list[Record]:
+    """The rows of a UTF-8 .csv file whose first line names the columns, or the objects of any other file."""
+    if Path(path).suffix.lower() != ".csv":
+        return read_records(path)
+    rows = csv.DictReader(io.StringIO(read_text(Path(path)), newline=""), strict=True)
+    found: list[Record] = []
+    try:
+        for row in rows:
+            found.append(Record(f"{path}, line {rows.line_num}", dict(row)))
+            if None in row or None in row.values():
+                raise found[-1].error("has more or fewer cells than the first line; mend it")
+    except csv.Error as error:
+        raise FactError(f"{path}, line {rows.line_num}: bad CSV ({error}); mend it") from None
+    if not found:
+        raise FactError(f"{path}: is empty; it needs a line of column names and at least one row")
+    return found
 
 
 @cache

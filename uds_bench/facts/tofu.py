@@ -9,7 +9,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, Remo
 
 from uds_bench.errors import FactError
 from uds_bench.facts.annotate import Draft, annotate_all, draft_of, read_overrides
-from uds_bench.facts.fact import Fact, FactSet, Split, Unannotated
+from uds_bench.facts.fact import Fact, FactSet, Split
 from uds_bench.facts.records import Record, read_records, said_of
 
 HUB_REPOSITORY = "locuslab/TOFU"
@@ -26,6 +26,7 @@ def load_tofu(
     holdout: str | None = None,
     annotations: str | Path | None = None,
     only_annotated: bool = False,
+    keep_doubtful: bool = False,
     revision: str | None = None,
 ) -> FactSet:
     """Facts from a folder of TOFU's JSON files; the cluster is the author, ids read `forget10/0061`.
@@ -36,8 +37,9 @@ def load_tofu(
     where the folder has it; an empty name leaves the split out. Paraphrases and perturbed answers come
     from `<forget>_perturbed` and `retain_perturbed` where question and answer are the same. `annotations`
     is a file with the prefix and entity of some questions, such as the UDS authors' list;
-    `only_annotated` keeps no other forget facts. All other entities are found by `entity.find_span`;
-    items in which none is found are listed in `FactSet.unannotated`.
+    `only_annotated` keeps no other forget facts. All other entities are found by `annotate.annotate_all`: items
+    in which none is found, and without `keep_doubtful` those in which it is doubtful, are listed in
+    `FactSet.unannotated`.
 
     Raises FactError for a missing file that was asked for, a broken row, and annotations that match no
     question.
@@ -63,9 +65,9 @@ def load_tofu(
         drafts += _drafts(retain_path, "retain", find("retain_perturbed"))
     if holdout_path := _partner(find, source, holdout, forget, "holdout"):
         drafts += _drafts(holdout_path, "holdout", None)
-    facts = annotate_all(drafts, overrides)
-    reason = "not in the annotations"
-    left_out = [Unannotated(draft.id, draft.question, draft.answer, reason) for draft in dropped]
+    marks = {draft.id: overrides[draft.question] for draft in drafts if draft.question in overrides}
+    facts = annotate_all(drafts, marks, keep_doubtful)
+    left_out = [draft.unannotated("not in the annotations") for draft in dropped]
     return FactSet(facts, [*left_out, *facts.unannotated])
 
 

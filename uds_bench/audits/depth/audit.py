@@ -101,7 +101,9 @@ def notes(session: Session) -> list[str]:
     if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
         told.append(small)
     if lost := len(facts.unannotated):
-        told.append(f"{lost} items of the facts' source have no entity marked: they are in no score")
+        told.append(f"{lost} items have no sure entity and are in no score: mark them, or set keep_doubtful in [facts]")
+    if doubtful := sum(fact.doubt is not None for fact in facts):
+        told.append(f"{doubtful} facts are scored by a doubtful entity (key doubt): correct it, or leave them out")
     return told
 
 

@@ -1,0 +1,87 @@
+"""An answer as it is read beside its question: words with their sentences, quotations, and what is new in it."""
+
+from __future__ import annotations
+
+import re
+
+from uds_bench.facts.entities.words import WORD, form_class, has_digit, is_owner, is_plain, listed, stem, stems
+
+_QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|(?<!\w)'.+?'(?!\w)|‘.+?[’'](?!\w)")
+_SENTENCE_END = re.compile(r"[.!?;](?=[\s\"”]|$)")
+_MARK = re.compile(r"[:;()—]|\s[–-]\s")
+
+
+def _title(quotation: re.Match[str]) -> tuple[int, int]:
+    """A quotation with its marks; without them where it holds the sentence's own sign at its end."""
+    start, end = quotation.span()
+    inner = quotation.group()[1:-1].rstrip(".,;")
+    return (start, end) if len(inner) == end - start - 2 else (start + 1, start + 1 + len(inner))
+
+
+class Passage:
+    """Words by their place; `asked` are the stems of the question's."""
+
+    def __init__(self, question: str, answer: str) -> None:
+        self.question, self.answer = question, answer
+        self.asked = stems(question)
+        self.quotes = [_title(match) for match in _QUOTED.finditer(answer)]
+        self.spans = [match.span() for match in WORD.finditer(answer)]
+        self.words = [answer[start:end] for start, end in self.spans]
+        self.lower = [self._lower(at) for at in range(len(self.words))]
+        self.stems = [stem(word) for word in self.words]
+        self.new = [
+            not is_plain(low) and root not in self.asked for low, root in zip(self.lower, self.stems, strict=True)
+        ]
+        self.sentence: list[int] = []
+        for at in range(len(self.words)):
+            before = self.sentence[-1] if self.sentence else 0
+            ends = at > 0 and _SENTENCE_END.search(self.gap(at)) and not self._quoted(self.spans[at - 1][1])
+            self.sentence.append(before + bool(ends))
+        self.cuts = [self._cut(at) for at in range(len(self.words))]
+        self.classes = [self._class(at) for at in range(len(self.words))]
+
+    def _lower(self, at: int) -> str:
+        """The word in lower case; the month of May is not the verb."""
+        beside = self.words[max(0, at - 1) : at + 2]
+        return "May" if self.words[at] == "May" and any(map(has_digit, beside)) else self.words[at].lower()
+
+    def _quoted(self, place: int) -> bool:
+        return any(start < place < end - 2 for start, end in self.quotes)
+
+    def _class(self, at: int) -> str:
+        word, found = self.words[at], listed(self.lower[at])
+        if found:
+            return found
+        plural_owner = self.answer[self.spans[at][1] : self.spans[at][1] + 1] in ("'", "’")
+        form = "owner" if plural_owner else form_class(word)
+        if form in ("digit", "owner"):
+            return form
+        if self.stems[at] in self.asked:
+            return "asked name" if word[0].isupper() else "asked"
+        return "verb" if form != "name" and self._follows_subject(at) else form
+
+    def _follows_subject(self, at: int) -> bool:
+        """Whether a word comes right after the name that the question has, or after a pronoun: it is a verb."""
+        if at == 0 or self.sentence[at - 1] != self.sentence[at] or self.gap(at).strip():
+            return False
+        before = self.words[at - 1]
+        if before.lower() in ("who", "he", "she", "they", "that", "which", "it"):
+            return True
+        return before[0].isupper() and self.stems[at - 1] in self.asked and not is_owner(before)
+
+    def gap(self, at: int) -> str:
+        """What stands before a word, from the end of the one before it."""
+        return self.answer[self.spans[at - 1][1] if at else 0 : self.spans[at][0]]
+
+    def _cut(self, at: int) -> str:
+        """The sign before a word that parts it from the one before: a comma, a mark, or none."""
+        gap = self.gap(at)
+        return "," if "," in gap else "mark" if _MARK.search(gap) else ""
+
+    def together(self, first: int, second: int) -> bool:
+        """Whether both words are there, and in one sentence."""
+        return first >= 0 and second < len(self.words) and self.sentence[first] == self.sentence[second]
+
+    def text(self, first: int, last: int) -> str:
+        """From the beginning of a word to the end of another."""
+        return self.answer[self.spans[first][0] : self.spans[last][1]]

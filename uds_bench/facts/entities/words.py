@@ -1,0 +1,90 @@
+"""The words of an answer by what they do in it: closed lists of English, and what a word's form tells."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+WORD = re.compile(r"\+?\d+(?:[ .-]\d+)+(?!\w)|\+?[^\W_]+(?:['’.&/+@-]+[^\W_]+)*\+?")
+"""A word, an address, or a number with the spaces inside it."""
+_OWNER = re.compile(r"['’]s?$")
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+MONTHS = _set("january february march april may june july august september october november december")
+NUMBERS = _set("one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million")
+
+LINKS = _set("as in of for by to with from at on about like preposition article possessive")
+"""Classes of what stands between a verb and the thing that is said with it."""
+
+_LISTS = {
+    "article": "a an the",
+    "possessive": "his her its their my our your",
+    "copula": "is are was were be been being",
+    "auxiliary": """am became become can cannot could did do does had has have having may might must shall should will
+        would not""",
+    "preposition": """across after against along among around before behind between beyond despite during inside into
+        near off onto over per since through throughout toward towards under until upon via within without""",
+    "and": "and or but nor",
+    "relative": """that which who whom whose where when while whereas although though because if so than how why what
+        whether""",
+    "pronoun": "i he she it they we you him them us himself herself itself themselves there this these those here",
+    "including": "include included includes including",
+    "quantity": """absolutely all also any both certainly each even ever every indeed just many more most much never no
+        often one only other others own several some still too various yes yet""",
+    "praise": """accomplished acclaimed beloved brilliant celebrated coveted dedicated distinguished esteemed famous
+        fictional fictitious former local notable noted popular prestigious professional prominent renowned respected
+        significant skilled successful talented trained well-known""",
+} | {word: word for word in LINKS - {"preposition", "article", "possessive"}}
+_CLASS = {word: name for name, words in _LISTS.items() for word in words.split()}
+
+
+def listed(word: str) -> str | None:
+    """The class of a word that stands in a list, in lower case; None of any other."""
+    return _CLASS.get(word)
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word in lower case serves grammar alone: no entity begins or ends with it."""
+    return _CLASS.get(word, "praise") != "praise"
+
+
+def form_class(word: str) -> str:
+    """The class of a word in no list, by its form."""
+    if has_digit(word):
+        return "digit"
+    if is_owner(word):
+        return "owner"
+    if word[0].isupper():
+        return "name"
+    return next((ending for ending in ("ing", "ed", "ly") if word.endswith(ending)), "word")
+
+
+def is_owner(word: str) -> bool:
+    return _OWNER.search(word) is not None
+
+
+def has_digit(word: str) -> bool:
+    """Whether a word begins as a number does."""
+    return word.lstrip("+")[:1].isdigit()
+
+
+@cache
+def _stemmer() -> Any:
+    from nltk.stem import PorterStemmer  # takes a second to import
+
+    return PorterStemmer()
+
+
+@cache
+def stem(word: str) -> str:
+    """What a word has in common with its other forms: `works` and `worked` are `work`."""
+    return str(_stemmer().stem(_OWNER.sub("", word.lower())))
+
+
+def stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in WORD.findall(text))
