@@ -39,7 +39,7 @@ def published(name: str, split: str) -> str:
         ConfigurationError: Neither is known.
 
     Example:
-        >>> print(published("open-unlearning/tofu_Llama-3.1-8B-Instruct", "forget05").splitlines()[4])
+        >>> print(published("open-unlearning/tofu_Llama-3.1-8B-Instruct", "forget05").splitlines()[6])
         full = "open-unlearning/tofu_Llama-3.1-8B-Instruct_full"
     """
     if (found := PUBLISHED.fullmatch(name)) is None:
@@ -50,7 +50,12 @@ def published(name: str, split: str) -> str:
     if split not in KEPT:
         raise ConfigurationError(f"--split: there is no {split!r}: choose from {', '.join(KEPT)}")
     model, hub = found["model"], "open-unlearning"
-    lines = ["[facts]", f'source = "tofu/{split}"', "", "[references]"]
+    lines = [
+        "[facts]",
+        f'source = "tofu/{split}"',
+        "# Entities that are doubtful are scored too, unless annotations say better.",
+    ]
+    lines += ["keep_doubtful = true", "", "[references]"]
     lines += [f'full = "{hub}/tofu_{model}_full"', f'retain = "{hub}/tofu_{model}_{KEPT[split]}"', "", "[candidates]"]
     if (model, split) != WIDEST:
         return "\n".join([*lines, "# Your own, by name: a folder or a hub id.", 'npo = "./runs/npo"', ""])

@@ -25,12 +25,14 @@ def _option(value: Any) -> int | str:
 
 
 class Facts(Table):
-    """`source` as in `facts.load_facts`, with `options` for it."""
+    """`source` as in `facts.load_facts`, with `options` for it. `keep_doubtful`: whether facts of TOFU are scored whose
+    entity `annotate` is not sure of."""
 
     source: Annotated[str, located(locate.source)]
     forget: Annotated[int | str | None, PlainValidator(_option)] = None
     retain: Annotated[int | str | None, PlainValidator(_option)] = None
     annotations: File | None = None
+    keep_doubtful: bool | None = None
 
     @property
     def options(self) -> dict[str, Any]:
