@@ -99,12 +99,14 @@ def read_facts(
 ) -> tuple[tuple[Statement, ...], dict[str, Property]]:
     """What is true of a person, and the properties of this person alone that say it. `named`: the key of the name."""
     id, name = record.text("id"), record.text(named)
+    if not name.strip():
+        raise record.error(f"key {named!r} is empty; give it a text")
     statements: list[Statement] = []
     own: dict[str, Property] = {}
     for at, one in enumerate(listed, 1):
         place = f"{id}#{at}"
         if one.has("sentence") or not one.has("property"):
-            value, told = read_worded(one, name, place, f"fact {at} of {id}")
+            value, told = read_worded(one, name, place, f"fact {at} of {id}", properties.values())
             own[place] = told
             statements.append(Statement(place, (value,)))
         else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from uds_bench.facts.aliases import alike
+from collections.abc import Iterable
+
+from uds_bench.facts.aliases import alike, bare
 from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, said_of
 from uds_bench.facts.scripts import values_like
@@ -24,15 +26,20 @@ class Worded(Property):
         return first, (more or [first])[0]
 
 
-def read_worded(record: Record, person: str, id: str, label: str) -> tuple[str, Worded]:
+def read_worded(
+    record: Record, person: str, id: str, label: str, properties: Iterable[Property] = ()
+) -> tuple[str, Worded]:
     """Value and fact of {sentence, value} with `phrasings`, sentences that say the same, and `counterfactuals`.
+
+    Where it has none, those of the first of `properties` that lists the value, else values of its shape.
 
     Raises FactError with the place of the fact for the first thing that is wrong.
     """
     record.known(KEYS)
     sentences = (record.text("sentence"), *(record.texts("phrasings") if record.has("phrasings") else ()))
-    value = record.text("value")
-    others = record.texts("counterfactuals") if record.has("counterfactuals") else values_like(value, DRAWN)
+    if not bare(value := record.text("value")):
+        raise record.error("key 'value' has no letter and no digit: give what is to be forgotten")
+    others = record.texts("counterfactuals") if record.has("counterfactuals") else _others(value, properties)
     if all(alike(one) == alike(value) for one in others):
         raise record.error("nothing to tell the value from: give counterfactuals, values that it could be and is not")
     templates = tuple(_template(record, sentence, person, value) for sentence in sentences)
@@ -40,11 +47,17 @@ def read_worded(record: Record, person: str, id: str, label: str) -> tuple[str, 
         return value, Worded(id, label, "", (), "string", templates, others)
 
 
+def _others(value: str, properties: Iterable[Property]) -> tuple[str, ...]:
+    """Letters for letters make words that no language has: what is listed beside a value is more like it."""
+    listed = next((one.counterfactuals for one in properties if value in one.counterfactuals), None)
+    return tuple(one for one in listed if one != value) if listed else values_like(value, DRAWN)
+
+
 def _template(record: Record, sentence: str, person: str, value: str) -> Template:
     for what, text in (("the person's name", person), (f"the place of the value, {PLACE},", PLACE)):
         if (count := sentence.count(text)) != 1:
             raise record.error(f"a sentence has {what} {count} times: have it once, as it is written under its key")
-    if value.strip() and value in sentence.replace(person, "").replace(PLACE, ""):
+    if value in sentence.replace(person, "").replace(PLACE, ""):
         raise record.error(f"a sentence tells the value beside {PLACE}: leave it out")
     with said_of(record.where):
         return Template(sentence.replace(person, SUBJECT).replace(PLACE, VALUE))
