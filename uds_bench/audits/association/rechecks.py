@@ -32,13 +32,17 @@ class Recheck:
     test: RankTest
     decision: Decision
 
+    @property
+    def verdict(self) -> str:
+        return self.decision.verdict.value
+
     def to_json(self) -> dict[str, Any]:
         """Of the person nothing but the id."""
         one = self.test
         return {
             "id": self.id,
             "candidate": self.candidate,
-            "verdict": str(self.decision.verdict),
+            "verdict": self.verdict,
             "why": self.decision.text,
             "way": one.way,
             "side": one.side,
