@@ -101,7 +101,8 @@ def is_for_few(view: Way) -> bool:
 
 
 def why_not(uds_subject: str | None, view: Way) -> str:
-    few = f"fewer than {FEWEST} people ask, or each alone: association.requests decides of each"
+    who = "each who asks has strangers of their own" if view.sides.each_alone else f"fewer than {FEWEST} people ask"
+    few = f"{who}: association.requests decides of each"
     return NO_CANDIDATE if uds_subject is None else few if view.sides.requested else NOBODY
 
 
@@ -206,7 +207,7 @@ def test_retained(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
 @pytest.mark.claim("association.never_seen")
 def test_never_seen(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     inquiry, seen = uds_audit.inquiry, uds_audit.seen()
-    if len({one.cluster for one in famous(uds_audit)}) < FEWEST:
+    if len({one.cluster for one in inquiry.seen}) < FEWEST:
         uds_claim.not_applicable(f"fewer than {FEWEST} people are known: none to hold the never-seen against")
         return
     found, known = (controls.less_luck(rows, seen.held) for rows in (inquiry.unseen, famous(uds_audit)))

@@ -186,7 +186,6 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[localization]\ntasks = ['a']\ntask_folder = 'rums'\n", 3, "localization.task_folder", "mean 'runs'?"),
         # missing keys: the line of their table
         ("\n[facts]\nforget = 3\n", 2, "facts.source", "is missing"),
-        ("[references]\nfull = 'a'\n", 1, "references.retain", "is missing"),
         ("references.retain = 'a'\n", 1, "references.full", "is missing"),
         ("[candidates]\nx = 'a'\ny = { adapter = 'a/b' }\n", 3, "candidates.y.model", "is missing"),
         # types

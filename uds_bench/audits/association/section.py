@@ -95,7 +95,8 @@ class Association(Section):
         return [] if self.model is not None else ["[association] model"]
 
     def weak(self) -> str:
-        return "[association] retain" if self.candidates and self.retain is None else ""
+        needs_retain = self.candidates and self.retain is None and self.requests is None
+        return "[association] retain" if needs_retain else ""
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
         """Every model by name; none where there is no model whose memory is audited."""
