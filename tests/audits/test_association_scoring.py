@@ -24,6 +24,7 @@ from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import Property, embedded
+from uds_bench.facts.scripts import script_of
 from uds_bench.facts.subjects import Statement, Subject, read_people
 from uds_bench.facts.templates import GENERIC, SUBJECT, VALUE, Template
 from uds_bench.inference.sentences import sentence_nll
@@ -209,3 +210,10 @@ def test_the_docs_score_a_model_that_nobody_has_the_weights_of(
     Path("logprobs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
     exec("#" + score, names)
     assert capsys.readouterr().out == "q1/P106 1.0\n"
+
+
+@pytest.mark.parametrize("name", ["李明", "O", "Ян Ли"])
+def test_a_short_name_has_others_of_its_script_beside_it(name: str) -> None:
+    (one, *_) = ask_about([replace(JANE, name=name)], PROPERTIES, None)
+    assert len(set(one.names)) == 5
+    assert {script_of(each) for each in one.names} == {script_of(name)}

