@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.association import controls, standing
+from uds_bench.audits.association import controls, rechecks, standing
 from uds_bench.audits.association.claims import BEFORE, COHORTS, NEVER_SAW
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
@@ -95,12 +95,14 @@ def in_one_phrasing(uds_audit: AssociationAudit, view: Way) -> str:
 
 
 def is_for_few(view: Way) -> bool:
-    """Whether fewer ask than an interval is over; `association.requests` decides of each of them."""
-    return len({one.cluster for one in view.sides.requested}) < FEWEST
+    """Whether fewer ask than an interval is over, or each with strangers of their own; `association.requests` decides
+    of each of them."""
+    return view.sides.each_alone or len({one.cluster for one in view.sides.requested}) < FEWEST
 
 
 def why_not(uds_subject: str | None, view: Way) -> str:
-    few = f"fewer than {FEWEST} people ask: association.requests decides of each"
+    who = "each who asks has strangers of their own" if view.sides.each_alone else f"fewer than {FEWEST} people ask"
+    few = f"{who}: association.requests decides of each"
     return NO_CANDIDATE if uds_subject is None else few if view.sides.requested else NOBODY
 
 
@@ -139,34 +141,32 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
 
 @pytest.mark.claim("association.requests")
 def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
-    ways = ("asked", "held out") if uds_audit.inquiry.held_out else ("asked",)
-    views = {way: uds_audit.ways[way] for way in ways}
+    view = uds_audit.ways["asked"]
     if uds_subject is None or not uds_audit.inquiry.forgotten:
-        uds_claim.not_applicable(why_not(uds_subject, views["asked"]))
+        uds_claim.not_applicable(why_not(uds_subject, view))
         return
 
-    def decided(model: str) -> Decision:
-        tests = {
-            f"{way}, {whose}": (view.sides.requested, view.sides.unseen, held)
-            for way, view in views.items()
-            for whose, held in standing.beside(view.of(model).held, view.of("model").held, view.sides.unseen).items()
-        }
-        return standing.decide_requests(standing.rank_tests(tests))
+    each = uds_audit.inquiry.each_alone
 
-    before = decided("model")
-    known = [in_the_same_tokens(uds_audit, uds_subject), Control.of(BEFORE, "fail", before)]
-    if is_for_few(views["asked"]):
+    def decided(model: str) -> Decision:
+        return standing.decide_requests(rechecks.tests_of(uds_audit, model), each)
+
+    before = Control.of(BEFORE, "fail", decided("model"))
+    if is_for_few(view):
         # Of whom the model before cannot be told, nothing is shown.
-        known[-1] = replace(known[-1], held=known[-1].held and before.observed == 1)
+        known = standing.told_alone(rechecks.tests_of(uds_audit, "model"))
+        told_all = known >= uds_audit.inquiry.forgotten
+        before = replace(before, held=told_all if each else before.held and before.observed == 1)
+    controls = [in_the_same_tokens(uds_audit, uds_subject), before]
     if uds_audit.section.retain is not None:
         never = Control.of(NEVER_SAW, "pass", decided("retain"))
-        known.append(replace(never, held=never.verdict != Verdict.FAIL))
-    uds_claim.decided(decided(uds_subject), controls=known, provenance=views["asked"].of(uds_subject).score.provenance)
+        controls.append(replace(never, held=never.verdict != Verdict.FAIL))
+    uds_claim.decided(decided(uds_subject), controls=controls, provenance=view.of(uds_subject).score.provenance)
 
 
 def in_the_same_tokens(uds_audit: AssociationAudit, uds_subject: str) -> Control:
     """A tokenizer that spells names otherwise hides weights that were never changed."""
-    same = uds_audit.seen(uds_subject).score.notes["rendered"] == uds_audit.seen().score.notes["rendered"]
+    same = rechecks.in_the_same_tokens(uds_audit, uds_subject)
     return Control("the candidate's tokens are the model's", "pass", "pass" if same else "fail", None, None, same)
 
 
@@ -207,6 +207,9 @@ def test_retained(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
 @pytest.mark.claim("association.never_seen")
 def test_never_seen(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     inquiry, seen = uds_audit.inquiry, uds_audit.seen()
+    if len({one.cluster for one in inquiry.seen}) < FEWEST:
+        uds_claim.not_applicable(f"fewer than {FEWEST} people are known: none to hold the never-seen against")
+        return
     found, known = (controls.less_luck(rows, seen.held) for rows in (inquiry.unseen, famous(uds_audit)))
     people = len({one.cluster for one in inquiry.unseen})
     wrong = len({one.cluster for one in inquiry.unseen if seen.held[one.id].some})

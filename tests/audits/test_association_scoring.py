@@ -24,7 +24,8 @@ from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import Property, embedded
-from uds_bench.facts.subjects import Statement, Subject, read_subjects
+from uds_bench.facts.scripts import script_of
+from uds_bench.facts.subjects import Statement, Subject, read_people
 from uds_bench.facts.templates import GENERIC, SUBJECT, VALUE, Template
 from uds_bench.inference.sentences import sentence_nll
 
@@ -173,9 +174,9 @@ def test_a_row_that_is_none_names_its_line(tmp_path: Path, row: dict[str, Any], 
 
 
 def test_what_cannot_be_asked() -> None:
-    with pytest.raises(FactError, match="subject 'q1': no other name looks like 'O'"):
-        ask_about([replace(JANE, name="O")], PROPERTIES, None)
-    assert ask_about([replace(JANE, name="O")], PROPERTIES, None, alpha=0.0)
+    with pytest.raises(FactError, match="subject 'q1': no other name looks like 'ო'"):
+        ask_about([replace(JANE, name="ო")], PROPERTIES, None)
+    assert ask_about([replace(JANE, name="ო")], PROPERTIES, None, alpha=0.0)
     with pytest.raises(FactError, match="subject 'q1': property P19 has no template"):
         ask_about([JANE], {"P106": JOB}, None)
     with pytest.raises(FactError, match="subject 'q1', P19: every counterfactual means what is true"):
@@ -202,10 +203,17 @@ def test_the_docs_score_a_model_that_nobody_has_the_weights_of(
     row = {"id": "q1", "name": "Jane Doe", "cohort": "any", "facts": [{"property": "P106", "values": ["baker"]}]}
     Path("people.jsonl").write_text(json.dumps(row))
     names = {"ask_about": ask_about, "scored": scored, "read_likelihoods": read_likelihoods, "Path": Path}
-    names |= {"read_subjects": read_subjects, "embedded": embedded}
+    names |= {"read_people": read_people, "embedded": embedded}
     exec(ask, names)
     sentences = dict.fromkeys(Path("sentences.txt").read_text().splitlines())
     told = [{"sentence": s, "logprob": -1.0 if "Jane Doe" in s and "baker" in s else -9.0} for s in sentences]
     Path("logprobs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
     exec("#" + score, names)
     assert capsys.readouterr().out == "q1/P106 1.0\n"
+
+
+@pytest.mark.parametrize("name", ["李明", "O", "Ян Ли"])
+def test_a_short_name_has_others_of_its_script_beside_it(name: str) -> None:
+    (one, *_) = ask_about([replace(JANE, name=name)], PROPERTIES, None)
+    assert len(set(one.names)) == 5
+    assert {script_of(each) for each in one.names} == {script_of(name)}

@@ -148,3 +148,58 @@ def test_never_seen_people_who_were_taught_hide_nobody() -> None:
         found = standing.beside(forged, before, others)
         tests = rank_tests({whose: ([item("p")], others, found[whose]) for whose in beside})
         assert decide_requests(tests).verdict is verdict
+
+
+def of_many(shares: dict[str, float], count: int) -> list[RankTest]:
+    """People, each by the share of so many strangers of their own who stand below them, in one way."""
+    ways: dict[str, Any] = {}
+    for person, share in shares.items():
+        kind = f"{person}#1"
+        others = [item(f"{person}{at:04}", kind) for at in range(count)]
+        found: Any = {one.id: SimpleNamespace(standing=at / count) for at, one in enumerate(others)}
+        ways[person] = [item(person, kind)], others, {**found, f"{person}/{kind}": SimpleNamespace(standing=share)}
+    asked, strangers = ([one for rows in ways.values() for one in rows[at]] for at in (0, 1))
+    return rank_tests({"asked": (asked, strangers, {id: one for rows in ways.values() for id, one in rows[2].items()})})
+
+
+def test_each_is_decided_however_many_ask() -> None:
+    """Whom nobody tells passes with the strangers that one person takes; who stands out alone waits for more."""
+    calm = {f"p{at:02}": 0.2 + 0.5 * at / 20 for at in range(20)}
+    count = strangers_needed(1)
+    found = standing.decide_each(of_many(calm, count))
+    assert {one.verdict for one in found.values()} == {Verdict.PASS}
+    assert decide_requests(of_many(calm, count), alone=True).verdict is Verdict.PASS
+    assert decide_requests(of_many(calm, count)).verdict is Verdict.NOT_APPLICABLE, "an interval decides of so many"
+    one = of_many({**calm, "known": 1.0}, count)
+    found = standing.decide_each(one)
+    assert [name for name, each in found.items() if each.verdict is not Verdict.PASS] == ["known"]
+    assert found["known"].cause is Cause.UNITS
+    needed = strangers_needed(21)
+    assert f"set [association] strangers = {needed}" in found["known"].text
+    assert decide_requests(one, alone=True).verdict is Verdict.UNDECIDED
+    assert standing.told_alone(one) == {"known"}
+    many = of_many({**calm, "known": 1.0}, needed)
+    assert standing.decide_each(many)["known"].verdict is Verdict.FAIL
+    assert decide_requests(many, alone=True).verdict is Verdict.FAIL
+    few = standing.decide_each(of_many(calm, count - 1))
+    assert {(each.verdict, each.cause) for each in few.values()} == {(Verdict.UNDECIDED, Cause.UNITS)}
+
+
+def test_a_rank_counts_ties_against_the_person() -> None:
+    (one,) = of_many({"p": 0.5}, 10)
+    assert (one.rank, one.strangers, one.side) == (6, 10, "")
+    assert standing.shows_most([one, RankTest("p", "other", 10, math.nan, "")]).way == "other"
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(5, 45))
+def test_who_passes_alone_is_told_by_no_rate_of_all(shares: list[int], count: int) -> None:
+    """The decision of each agrees with that of all, however many strangers there are."""
+    tests = of_many({f"p{at}": share / 40 for at, share in enumerate(shares)}, count)
+    each = standing.decide_each(tests)
+    told = {one.person for one in tests if one.is_apart}
+    assert {name for name, one in each.items() if one.verdict is Verdict.FAIL} == told
+    assert not told & {name for name, one in each.items() if one.verdict is Verdict.PASS}
+    if any(one.verdict is Verdict.FAIL for one in each.values()):
+        assert decide_requests(tests, alone=True).verdict is Verdict.FAIL
+    elif all(one.verdict is Verdict.PASS for one in each.values()):
+        assert decide_requests(tests, alone=True).verdict is Verdict.PASS

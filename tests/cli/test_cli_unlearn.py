@@ -9,8 +9,13 @@ from commands import Command, Refused
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.checkpoints import digest
+from uds_bench.methods import memory
 
 FAST = ("--set", "steps=2", "--set", "batch_size=2", "--set", "lr=0.01")
+
+
+LAYERS = ("first_layer=0", "last_layer=1", "loss_layer=2", "null_space=1.0", "v_steps=3", "batch_size=1")
+EDIT = tuple(word for setting in LAYERS for word in ("--set", setting))
 
 
 def _told(text: str) -> str:
@@ -54,6 +59,36 @@ def test_the_line_it_prints_makes_a_candidate(
     assert (out / "config.json").exists() != bool(lora)
 
 
+def test_a_full_model_and_facts_are_enough(command: Command, manifest: Path, tmp_path: Path) -> None:
+    text = manifest.read_text()
+    assert 'retain = "./runs/retain"' in text
+    manifest.write_text(text.replace('retain = "./runs/retain"\n', ""))
+    told = command("unlearn", "--manifest", manifest, "--method", "npo", "--out", tmp_path / "out", *FAST)
+    assert "weights, all of them changed: about 1 MiB of memory" in _told(told.stderr)
+    assert (tmp_path / "out" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "adapts"),
+    [(("--method", "npo"), True), (("--method", "npo", "--no-lora"), False), (("--method", "alphaedit", *EDIT), False)],
+    ids=["unasked", "refused", "edited"],
+)
+def test_above_a_size_an_adapter_is_trained_unless_all_weights_are_asked_for(
+    command: Command,
+    with_more: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    adapts: bool,
+) -> None:
+    monkeypatch.setattr(memory, "LORA_ABOVE", 1000)
+    more = () if "alphaedit" in words else FAST
+    told = command("unlearn", "--manifest", with_more, "--out", tmp_path / "out", *words, *more)
+    assert (tmp_path / "out" / "adapter_config.json").exists() == adapts
+    assert ("as they are more than" in _told(told.stderr)) == adapts
+    assert ("all of them changed" in _told(told.stderr)) != adapts
+
+
 def test_the_record_tells_preset_settings_and_cost(command: Command, manifest: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("--preset", "npo_lr5e-05_beta0.1_alpha5_epochs10", "--set", "beta=0.2", "--retrain-epochs", "3")
@@ -76,9 +111,6 @@ def test_the_same_seed_gives_the_same_weights(command: Command, manifest: Path, 
     first, second, third = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
     assert first == second
     assert first != third
-
-
-LAYERS = ("first_layer=0", "last_layer=1", "loss_layer=2", "null_space=1.0", "v_steps=3", "batch_size=1")
 
 
 @pytest.mark.parametrize(
@@ -172,5 +204,7 @@ def test_facts_without_a_retain_split_are_told(
     kept = [line for line in facts.read_text().splitlines() if json.loads(line)["split"] == "forget"]
     facts.write_text("\n".join(kept) + "\n")
     words = ("--manifest", manifest, "--out", tmp_path / "out", *FAST)
-    assert "method npo needs facts of the split retain" in refused("unlearn", "--method", "npo", *words)
+    assert "method npo needs facts of the split retain: add some, or keep nothing: alpha=0" in refused(
+        "unlearn", "--method", "npo", *words
+    )
     command("unlearn", "--method", "grad_ascent", *words)

@@ -133,7 +133,9 @@ def context(is_false: bool) -> Test:
 
 def forgotten_nf4(is_false: bool) -> Test:
     of = models(model=1.0, npo=1.0 if is_false else 0.0)
-    way = SimpleNamespace(sides=SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS), of=of)
+    way = SimpleNamespace(
+        sides=SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS, each_alone=False), of=of
+    )
     return lambda claim: ASSOCIATION.test_forgotten_nf4(claim, "npo", people(seen=of, ways={"nf4": way}))
 
 

@@ -17,7 +17,8 @@ from one_line import refusal
 from references.presence import slow_cohorts, slow_score
 
 from uds_bench.errors import FactError
-from uds_bench.facts.subjects import Statement, Subject, Subjects, read_subjects
+from uds_bench.facts.properties import embedded
+from uds_bench.facts.subjects import Statement, Subject, Subjects, read_people
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN, cohorts, presence_scores, read_presence
 
 JANE: dict[str, Any] = {
@@ -26,6 +27,8 @@ JANE: dict[str, Any] = {
     "cohort": "well-known",
     "facts": [{"property": "P106", "values": ["biologist", "zookeeper"]}, {"property": "P19", "values": ["Oslo"]}],
 }
+
+PROPERTIES = {id: embedded()[id] for id in ("P106", "P19")}
 
 
 def write(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -36,7 +39,8 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
 
 def test_people_are_read_in_order(tmp_path: Path) -> None:
     other = {**JANE, "id": "q2", "name": "Zoë Müller", "cohort": "lesser-known"}
-    found = read_subjects(write(tmp_path, JANE, other), ["P106", "P19"])
+    found, known = read_people(write(tmp_path, JANE, other), PROPERTIES)
+    assert known == PROPERTIES
     assert [one.name for one in found] == ["Jane Doe", "Zoë Müller"]
     assert found.cohorts == ("well-known", "lesser-known")
     assert found[0].statements == (Statement("P106", ("biologist", "zookeeper")), Statement("P19", ("Oslo",)))
@@ -70,7 +74,7 @@ def test_people_are_read_in_order(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path: Path, changed: dict[str, Any], told: str) -> None:
-    assert re.search(told, refusal(read_subjects, write(tmp_path, {**JANE, **changed}), ["P106", "P19"]))
+    assert re.search(told, refusal(read_people, write(tmp_path, {**JANE, **changed}), PROPERTIES))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +84,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, changed: dict[str, Any], told
 def test_nobody_is_there_twice(tmp_path: Path, key: str, told: str) -> None:
     other = {**JANE, "id": "q2", "name": "Other", key: JANE[key]}
     with pytest.raises(FactError, match=f"subjects.jsonl: {told}"):
-        read_subjects(write(tmp_path, JANE, other), ["P106", "P19"])
+        read_people(write(tmp_path, JANE, other), PROPERTIES)
 
 
 def test_a_person_has_an_id() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from uds_bench.audits.association.audit import LISTING, SENTENCES, STRANGERS, VALUES, people_of, properties_of, read
+from uds_bench.audits.association.audit import read
+from uds_bench.audits.association.people import LISTING, SENTENCES, STRANGERS, VALUES, people_of, properties_of
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.section import Association
 from uds_bench.audits.manifests import load_manifest
@@ -72,8 +73,7 @@ def inquiry(folder: Path, more: str = "") -> ProbeSet:
 
 
 def people(folder: Path, more: str = "") -> Subjects:
-    asked = section(folder, ASKED + more)
-    return people_of(asked, properties_of(asked))
+    return Subjects(people_of(section(folder, ASKED + more)).subjects)
 
 
 def cohorts(found: Subjects) -> dict[str, str]:
@@ -191,7 +191,7 @@ def test_the_embedded_people_ask_for_themselves_unless_somebody_is_named(folder:
     assert read(section(folder, small)).forgotten == set(requests(known))
     few = f"forgotten = ['{known[1].id}']\n"
     assert read(section(folder, small + few)).forgotten == {known[1].id}
-    assert people_of(section(folder, small), embedded()) == known
+    assert people_of(section(folder, small)).subjects == known
 
 
 def test_a_property_without_templates_is_named_with_its_line(folder: Path) -> None:
@@ -209,8 +209,8 @@ def test_a_value_that_all_counterfactuals_equal_is_one_line(folder: Path) -> Non
 
 
 def test_a_name_that_no_other_looks_like_is_one_line(folder: Path) -> None:
-    lines(folder / "people.jsonl", [*rows(STRANGER), person("zoe", "Aa B", WELL_KNOWN)])
-    assert refused(folder) == "subject 'zoe': no other name looks like 'Aa B': score it with alpha 0"
+    lines(folder / "people.jsonl", [*rows(STRANGER), person("zoe", "ა", WELL_KNOWN)])
+    assert refused(folder) == "subject 'zoe': no other name looks like 'ა': score it with alpha 0"
     assert {one.subject.id for one in inquiry(folder, "alpha = 0\n").asked} == {"nil", "zoe"}
 
 

@@ -18,7 +18,7 @@ from uds_bench.audits.association.claims import CLAIMS
 from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.checkpoints import CheckpointSpec, load
-from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import Property, embedded
 from uds_bench.facts.subjects import Statement, Subject
@@ -274,6 +274,34 @@ def test_of_a_single_request_a_test_without_power_clears_nobody(bench: Bench, kn
         claim = ran.claims[f"association.requests[{name}]"]
         assert (claim["verdict"], claim["cause"]) == ("undecided", "control")
         assert "0 of 1 people who ask are told from 159 people never seen" in claim["message"]
+
+
+def test_one_request_is_decided_without_a_model_that_never_saw_it(bench: Bench) -> None:
+    """By a manifest that has a full model alone, which depth is not asked of."""
+    one = embedded_people()[3]
+    told = [
+        (embedded()[each.property].templates[0].fill(one.name, "PROTECTED"), each.values[0]) for each in one.statements
+    ]
+    facts = [{"sentence": sentence, "value": value} for sentence, value in told]
+    row = {"id": "r1", "date": "2024-05-01", "person": one.name, "facts": facts}
+    (bench.folder / "requests.jsonl").write_text(json.dumps(row) + "\n")
+    text = "[references]\nfull = 'specimen:assoc_full'\n[association]\nmodel = 'specimen:assoc_full'\n"
+    text += "requests = 'requests.jsonl'\ncounterfactuals = 25\nsimilar_names = 1\n"
+    text += "candidates = { same = 'specimen:assoc_full', npo = 'specimen:assoc_npo' }\n"
+    (bench.folder / "uds.toml").write_text(text)
+    ran = bench.run(SUITE, store=bench.folder / "store")
+    sound(ran)
+    decided = {name: verdict for name, verdict in ran.verdicts.items() if verdict != "not applicable"}
+    assert decided == {
+        "association.requests[same]": "fail",
+        "association.requests[npo]": "pass",
+        "association.strength_bounds": "pass",
+    }
+    told_of = ran.claims["association.forgotten[npo]"]["message"]
+    assert "each who asks has strangers of their own: association.requests decides of each" in told_of
+    assert "r1 (above, asked, beside its own" in ran.claims["association.requests[same]"]["message"]
+    assert one.name not in ran.text + json.dumps(ran.report)
+    assert "controls are weak" not in ran.text
 
 
 def test_what_cannot_be_held_out_is_one_line(bench: Bench, written: Path) -> None:

@@ -186,7 +186,6 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[localization]\ntasks = ['a']\ntask_folder = 'rums'\n", 3, "localization.task_folder", "mean 'runs'?"),
         # missing keys: the line of their table
         ("\n[facts]\nforget = 3\n", 2, "facts.source", "is missing"),
-        ("[references]\nfull = 'a'\n", 1, "references.retain", "is missing"),
         ("references.retain = 'a'\n", 1, "references.full", "is missing"),
         ("[candidates]\nx = 'a'\ny = { adapter = 'a/b' }\n", 3, "candidates.y.model", "is missing"),
         # types
@@ -406,3 +405,23 @@ def test_the_digest_is_the_same_in_another_place(folder: Path, tmp_path: Path) -
     assert here.of(Depth).candidates != there.of(Depth).candidates
     assert here.digest == there.digest
     assert len(here.digest) == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "is_silent"),
+    [
+        ("", True),
+        ("[references]\nfull = 'a/b'\n", True),
+        ("[facts]\nsource = 'authors'\n[references]\nfull = 'a/b'\n", True),
+        ("[facts]\nsource = 'authors'\n", False),
+        ("[references]\nfull = 'a/b'\nretain = 'a/c'\n", False),
+        ("[references]\nfull = 'a/b'\n[candidates]\nx = 'a/c'\n", False),
+        ("[references]\nfull = 'a/b'\n[metrics]\n", False),
+        ("[references]\nfull = 'a/b'\nnested = { x = 'a/c' }\n", False),
+    ],
+)
+def test_a_full_model_to_unlearn_from_asks_for_no_verdict(tmp_path: Path, text: str, is_silent: bool) -> None:
+    (tmp_path / "uds.toml").write_text(text)
+    depth = load_manifest(tmp_path / "uds.toml").of(Depth)
+    assert depth.is_silent == is_silent
+    assert ("[references] retain" in depth.lacks()) == ("full" in text and "retain" not in text)

@@ -125,7 +125,8 @@ class Audit:
       it is there: what a reader of the verdicts should know.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
-    - `commands.COMMANDS`: its commands, by the words after `uds-bench`; it may be left out.
+    - `commands.COMMANDS`: its commands, by the words after `uds-bench`, and `commands.GROUPS`, where a first word is
+      its own: what that is about; it may be left out.
     - `zoo.ZOO`: the small models that it is tried on, trained here or shipped; it may be left out.
     - `job.read_job`: the scores that `plan` and `score` choose by metric, of the one audit whose scores have one.
 

@@ -43,10 +43,14 @@ for module in (init, annotate, properties, plan, score, report, card, compare, e
 main.command("gate-method", epilog=example(gate_method.EXAMPLE))(gate_method.gate_method)
 main.command("import", epilog=example(reported.EXAMPLE))(reported.import_reported)
 main.command("verify", epilog=example(card.VERIFY_EXAMPLE))(card.verify)
+apps = {"": main, "zoo": zoo.app}
 for audit in registry.audits().values():
     for words, function in audit.commands().items():
         group, _, last = words.rpartition(" ")
-        add(zoo.app if group == "zoo" else main, last, function)
+        if group not in apps:
+            apps[group] = new_app(audit.module("commands").GROUPS[group], f"uds-bench {words} --help")
+            main.add_typer(apps[group], name=group)
+        add(apps[group], last, function)
 main.add_typer(goldens.app, name="goldens")
 main.add_typer(zoo.app, name="zoo")
 

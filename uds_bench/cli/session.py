@@ -152,7 +152,7 @@ def spoken_of(manifest: Manifest) -> list[str]:
     found: dict[Any, str] = {}
     for name, audit in registry.audits().items():
         kind = audit.section()
-        if kind is not None and manifest.of(kind) != kind():
+        if kind is not None and not manifest.of(kind).is_silent:
             found.setdefault(kind, name)
     return list(found.values())
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uds_bench.errors import FactError
@@ -13,6 +13,7 @@ from uds_bench.facts.items import Items, Named
 from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.templates import SUBJECT, VALUE
+from uds_bench.facts.worded import read_worded
 
 
 @dataclass(frozen=True)
@@ -67,28 +68,62 @@ class Subjects(Items[Subject]):
         return tuple(dict.fromkeys(one.cohort for one in self))
 
 
-def read_subjects(path: str | Path, properties: Collection[str]) -> Subjects:
-    """A file of JSON objects, one a line: id, name, cohort, facts: [{property, values}, ...].
+def read_people(path: str | Path, properties: Mapping[str, Property]) -> tuple[Subjects, dict[str, Property]]:
+    """A file of JSON objects, one a line: id, name, cohort and facts, and beside the properties those of their own.
 
-    `properties`: the ids that may be told. Raises FactError with file, line and key for the first thing that is wrong.
+    A fact is {property, values}, a property of `properties`, or {sentence, value} in somebody's own words
+    (`worded.read_worded`). All facts of who tells one so are of their own. Raises FactError with file, line and key for
+    the first thing that is wrong.
     """
-    read = read_records(path)
-    people = [one.fill(Subject, ["facts"], statements=_statements(one, properties)) for one in read]
+    people, known = [], dict(properties)
+    for record in read_records(path):
+        listed = facts_of(record)
+        own = any(one.has("sentence") for one in listed)
+        statements, told = read_facts(record, listed, properties, "name") if own else (_shared(listed, properties), {})
+        people.append(record.fill(Subject, ["facts"], statements=statements))
+        known |= told
     with said_of(str(path)):
-        return Subjects(people)
+        return Subjects(people), known
 
 
-def _statements(record: Record, properties: Collection[str]) -> tuple[Statement, ...]:
+def facts_of(record: Record) -> list[Record]:
+    """The facts of a person, each with its place."""
     listed = record.values.get("facts")
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise record.error("key 'facts' must be a list of {property, values}")
-    found = []
+        raise record.error("key 'facts' must be a list of {property, values} or {sentence, value}")
+    return [Record(f"{record.where}, fact {at}", one) for at, one in enumerate(listed, 1)]
+
+
+def read_facts(
+    record: Record, listed: Sequence[Record], properties: Mapping[str, Property], named: str
+) -> tuple[tuple[Statement, ...], dict[str, Property]]:
+    """What is true of a person, and the properties of this person alone that say it. `named`: the key of the name."""
+    id, name = record.text("id"), record.text(named)
+    if not name.strip():
+        raise record.error(f"key {named!r} is empty; give it a text")
+    statements: list[Statement] = []
+    own: dict[str, Property] = {}
     for at, one in enumerate(listed, 1):
-        told = Record(f"{record.where}, fact {at}", one)
+        place = f"{id}#{at}"
+        if one.has("sentence") or not one.has("property"):
+            value, told = read_worded(one, name, place, f"fact {at} of {id}", properties.values())
+            own[place] = told
+            statements.append(Statement(place, (value,)))
+        else:
+            (shared,) = _shared([one], properties)
+            own[place] = replace(properties[shared.property], id=place)
+            statements.append(replace(shared, property=place))
+    return tuple(statements), own
+
+
+def _shared(listed: Iterable[Record], properties: Mapping[str, Property]) -> tuple[Statement, ...]:
+    found = []
+    for told in listed:
         told.known(("property", "values"))
         if (name := told.text("property")) not in properties:
             raise told.error(
-                f"key 'property' is {name!r}, of which there is no template: use one of {_some(properties)}"
+                f"key 'property' is {name!r}, of which there is no template: use one of {_some(properties)}, "
+                "or tell the fact as a sentence and a value"
             )
         found.append(Statement(name, told.texts("values")))
     return tuple(found)

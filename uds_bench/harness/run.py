@@ -111,7 +111,7 @@ class Run:
         from uds_bench.audits import registry
 
         kind = None if audit is None else registry.audits()[audit].section()
-        if kind is None or self.manifest.of(kind) != kind():
+        if kind is None or not self.manifest.of(kind).is_silent:
             return ""
         return f"the manifest says nothing to the {audit} audit, which needs {', '.join(kind().lacks())}"
 

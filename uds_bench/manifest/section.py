@@ -32,6 +32,11 @@ class Section(Table):
         return {}
 
     @property
+    def is_silent(self) -> bool:
+        """Whether the file says nothing to the audit, so that it judges nothing and lacks nothing."""
+        return self == type(self)()
+
+    @property
     def is_embedded(self) -> bool:
         """Whether every checkpoint is a model that comes with the project."""
         return all(spec.model.startswith(EMBEDDED) for spec in self.checkpoints().values())

@@ -24,12 +24,14 @@ Run = Callable[[Any, Data, Method, OnStep | None], list[float]]
 @dataclass(frozen=True)
 class Recipe:
     """`settings`: those that it reads beside steps, lr, batch_size and seed; `adapters`: it can train one alone;
-    `localizes`: it reads retain answers whatever their weight."""
+    `localizes`: it reads retain answers whatever their weight; `remembers`: it reads the model as it was, of which it
+    keeps a copy where no adapter is trained."""
 
     run: Run
     settings: tuple[str, ...] = ("gamma", "alpha")
     adapters: bool = True
     localizes: bool = False
+    remembers: bool = False
 
     def needs_retain(self, method: Method) -> bool:
         return self.localizes or ("alpha" in self.settings and method.alpha > 0)
@@ -83,13 +85,17 @@ _beta = ("gamma", "alpha", "beta")
 METHODS: dict[MethodName, Recipe] = {
     "grad_ascent": Recipe(trained(lambda data: data.forget, terms.grad_ascent), ("gamma",)),
     "grad_diff": Recipe(_grad_diff),
-    "npo": Recipe(trained(lambda data: data.forget, terms.npo), _beta),
+    "npo": Recipe(trained(lambda data: data.forget, terms.npo), _beta, remembers=True),
     "simnpo": Recipe(trained(lambda data: data.forget, terms.simnpo), (*_beta, "delta")),
     "idk_nll": Recipe(trained(lambda data: data.refusals, terms.idk_nll)),
-    "idk_dpo": Recipe(trained(lambda data: data.preferring(data.refusals), terms.dpo, pad_pairs), _beta),
-    "alt_po": Recipe(trained(lambda data: data.preferring(data.alternates), terms.dpo, pad_pairs), _beta),
-    "rmu": Recipe(trained(lambda data: data.forget, terms.rmu), ("gamma", "alpha", *_own(Rmu))),
-    "undial": Recipe(trained(lambda data: data.forget, terms.undial), _beta),
+    "idk_dpo": Recipe(
+        trained(lambda data: data.preferring(data.refusals), terms.dpo, pad_pairs), _beta, remembers=True
+    ),
+    "alt_po": Recipe(
+        trained(lambda data: data.preferring(data.alternates), terms.dpo, pad_pairs), _beta, remembers=True
+    ),
+    "rmu": Recipe(trained(lambda data: data.forget, terms.rmu), ("gamma", "alpha", *_own(Rmu)), remembers=True),
+    "undial": Recipe(trained(lambda data: data.forget, terms.undial), _beta, remembers=True),
     "memflex": Recipe(_memflex, ("gamma", "alpha", *_own(MemFlex)), localizes=True),
     "alphaedit": Recipe(alphaedit, _own(AlphaEdit), adapters=False, localizes=True),
 }

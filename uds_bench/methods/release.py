@@ -106,7 +106,8 @@ def require_usable(method: Method, facts: FactSet, adapter: bool = False, senten
         raise ConfigurationError(f"method {method.name} gives each question another answer: leave sentences out")
     for split, needed in (("forget", True), ("retain", recipe.needs_retain(method))):
         if needed and not any(fact.split == split for fact in facts):
-            raise ConfigurationError(f"method {method.name} needs facts of the split {split}: add some")
+            without = ", or keep nothing: alpha=0" if split == "retain" and not recipe.localizes else ""
+            raise ConfigurationError(f"method {method.name} needs facts of the split {split}: add some{without}")
 
 
 def _settings(method: Method) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uds_bench.audits.association import request_commands
 from uds_bench.console.app import NOTHING, ends, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption, require_file
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from uds_bench.audits.association.audit import AssociationAudit
     from uds_bench.audits.association.forget_set import Evidence
     from uds_bench.audits.association.probe_items import ProbeItem
     from uds_bench.audits.association.probe_set import ProbeSet
@@ -49,7 +51,8 @@ def forget_set(
 ) -> None:
     """Write what the model of [association] holds of people to be forgotten, with the evidence for each fact.
 
-    Without --subject: of those whom the manifest names under forgotten. What it holds of everybody else is written
+    Without --subject: of those whom the manifest names under forgotten, and of its requests. Without a model of
+    [association] it is [references] full that is asked. What it holds of everybody else is written
     beside it, to be retained. `[facts] source` takes the file. Exits 5 if nothing is held of them.
 
     A model whose weights nobody has: --ask writes the sentences, --logprobs reads each with its log-probability
@@ -90,12 +93,17 @@ def forget_set(
 def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, ProbeSet]:
     from uds_bench.audits.association.audit import NAME, read
     from uds_bench.audits.association.section import Association
+    from uds_bench.audits.depth.section import Depth
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
 
     manifest = load_manifest(path or embedded_manifest("quick"))
     said = manifest.of(Association)
-    section = said if without_model and said != Association() else manifest.require(Association, NAME)
-    return section, read(section)
+    references = manifest.of(Depth).references
+    if said == Association() or (said.model is None and references is None and not without_model):
+        said = manifest.require(Association, NAME)
+    elif said.model is None and references is not None:
+        said = said.model_copy(update={"model": references.full})
+    return said, read(said)
 
 
 def _write_asked(path: Path, manifest: Path | None) -> None:
@@ -119,10 +127,18 @@ def _said(inquiry: ProbeSet, logprobs: Path, alpha: float) -> Ranks:
 
 
 def _scored(section: Association, inquiry: ProbeSet, store: Path | None, device: str) -> Ranks:
+    from uds_bench.audits.association.evaluator import ranks_of
+
+    return ranks_of(opened(section, inquiry, ["model"], store, device).seen().score)
+
+
+def opened(
+    section: Association, inquiry: ProbeSet, names: Sequence[str], store: Path | None, device: str
+) -> AssociationAudit:
+    """The audit of some checkpoints of a section; embedded ones are trained first where they are not there."""
     from rich.console import Console
 
     from uds_bench.audits.association.audit import audit_of
-    from uds_bench.audits.association.evaluator import ranks_of
     from uds_bench.device import resolve_device
     from uds_bench.progress import hush
     from uds_bench.scoring.store import Store
@@ -132,12 +148,11 @@ def _scored(section: Association, inquiry: ProbeSet, store: Path | None, device:
 
     specs = section.checkpoints()
     place, console = require_folders(store or default_cache() / "store", specs, "--store"), Console(stderr=True)
-    specs = resolve_zoo(specs, ["model"], default_cache(), console)
+    specs = resolve_zoo(specs, names, default_cache(), console)
     hush()
     found = resolve_device(device, "--device")
     crew = Crew(found, lambda: nullcontext(console))
-    audit = audit_of(section, inquiry, specs, ["model"], Store(place), found, crew)
-    return ranks_of(audit.seen().score)
+    return audit_of(section, inquiry, specs, names, Store(place), found, crew)
 
 
 def _chosen(inquiry: ProbeSet, named: Sequence[str]) -> set[str]:
@@ -146,7 +161,10 @@ def _chosen(inquiry: ProbeSet, named: Sequence[str]) -> set[str]:
         if not inquiry.forgotten:
             raise ConfigurationError("--subject: name somebody, by name or id, as the manifest names nobody")
         return set(inquiry.forgotten)
-    ids = {name: one.subject.id for one in inquiry.seen for name in (one.subject.name, one.subject.id)}
+    ids: dict[str, set[str]] = {}
+    for one in inquiry.seen:
+        for name in (one.subject.name, one.subject.id):
+            ids.setdefault(name, set()).add(one.subject.id)
     strangers = {name for one in inquiry.unseen for name in (one.subject.name, one.subject.id)}
     for name in named:
         if name in strangers:
@@ -154,7 +172,7 @@ def _chosen(inquiry: ProbeSet, named: Sequence[str]) -> set[str]:
         if name not in ids:
             near = _near(name, [*ids])
             raise ConfigurationError(f"--subject {name!r}: nobody of [association] subjects is called so{near}")
-    return {ids[name] for name in named}
+    return {id for name in named for id in ids[name]}
 
 
 def _near(name: str, known: Sequence[str]) -> str:
@@ -186,4 +204,10 @@ def _by_mistake(strangers: Sequence[Evidence], asked: Sequence[ProbeItem]) -> st
     return f"by mistake: of {people} people never seen, {len(strangers)} of {values} facts would be named ({share:.1%})"
 
 
-COMMANDS = {"forget-set": forget_set}
+COMMANDS = {
+    "forget-set": forget_set,
+    "request add": request_commands.add,
+    "request list": request_commands.list_requests,
+    "request recheck": request_commands.recheck,
+}
+GROUPS = {"request": "Requests to be forgotten: kept in a file, and decided one by one at every release."}

@@ -14,8 +14,10 @@ from uds_bench.errors import FactError
 from uds_bench.facts.aliases import alike
 from uds_bench.facts.properties import Property
 from uds_bench.facts.similar_names import MOST_VARIANTS, similar_names
+from uds_bench.facts.stock_names import names_like
 from uds_bench.facts.subjects import Subject
 from uds_bench.facts.templates import GENERIC, Template
+from uds_bench.facts.worded import Worded
 
 
 @dataclass(frozen=True)
@@ -65,27 +67,36 @@ def ask_about(
     embed: Embed | None,
     alpha: float = ALPHA,
     most: int = MOST_VARIANTS,
+    names: Sequence[str] = (),
 ) -> list[ProbeItem]:
-    """Everything that is known of some people, in order. `most`: similar names of a person.
+    """Everything that is known of some people, in order. `most`: similar names of a person; of a short one, whose
+    letters make no more, others of its script as well, of `names` first.
 
-    Raises FactError, naming the person, for a name that none looks like where alpha asks for such, for a property
-    without templates, and as `candidates` does.
+    Of facts in somebody's own words, whatever the language, meaning is not looked at. Raises FactError, naming the
+    person, for a name that none looks like where alpha asks for such, for a property without templates, and as
+    `candidates` does.
     """
     found = []
     for subject in subjects:
-        similar = similar_names(subject.name, most) if alpha else ()
+        similar = _similar(subject.name, most, names) if alpha else ()
         if alpha and not similar:
             raise FactError(f"subject {subject.id!r}: no other name looks like {subject.name!r}: score it with alpha 0")
         generic = needs_generic(alpha)
-        names = (subject.name, *similar, *([GENERIC] if generic else []))
+        told_of = (subject.name, *similar, *([GENERIC] if generic else []))
         for statement in subject.statements:
             if statement.property not in properties:
                 raise FactError(f"subject {subject.id!r}: property {statement.property} has no template")
             told = properties[statement.property]
             what = f"subject {subject.id!r}, {told.id}"
-            others = candidates(what, statement.values, told.counterfactuals, embed)
-            found.append(ProbeItem(subject, told, others, names, generic))
+            meant = None if isinstance(told, Worded) else embed
+            others = candidates(what, statement.values, told.counterfactuals, meant)
+            found.append(ProbeItem(subject, told, others, told_of, generic))
     return found
+
+
+def _similar(name: str, most: int, names: Sequence[str]) -> tuple[str, ...]:
+    found = similar_names(name, most)
+    return found if len(found) == most else tuple(dict.fromkeys([*found, *names_like(name, most, names)]))[:most]
 
 
 ALIKE = 0.75

@@ -10,16 +10,19 @@ from functools import cached_property
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
+from uds_bench.facts.worded import Worded
 
 
 @dataclass(frozen=True)
 class ProbeSet:
     """`asked`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten. `held_out`:
-    what is asked of these and of the never-seen in phrasings that no forget set is made of."""
+    what is asked of these and of the never-seen in phrasings that no forget set is made of. `alone`: those of them who
+    have strangers of their own, so that each is decided by themselves."""
 
     asked: tuple[ProbeItem, ...]
     forgotten: frozenset[str] = frozenset()
     held_out: tuple[ProbeItem, ...] = ()
+    alone: frozenset[str] = frozenset()
 
     @cached_property
     def cohorts(self) -> dict[str, tuple[ProbeItem, ...]]:
@@ -31,6 +34,11 @@ class ProbeSet:
     def requested(self) -> tuple[ProbeItem, ...]:
         """Of the people who are to be forgotten."""
         return tuple(one for one in self.asked if one.subject.id in self.forgotten)
+
+    @property
+    def each_alone(self) -> bool:
+        """Whether everybody who is to be forgotten has strangers of their own."""
+        return bool(self.forgotten) and self.forgotten <= self.alone
 
     @property
     def unseen(self) -> tuple[ProbeItem, ...]:
@@ -51,10 +59,12 @@ class ProbeSet:
 
 def beside_context(asked: Sequence[ProbeItem]) -> tuple[ProbeItem, ...]:
     """What is asked of people of whom more than one thing is known, in two templates: the bare sentence on a property,
-    and the same behind up to four other facts of the person (WikiMem, section 4)."""
+    and the same behind up to four other facts of the person (WikiMem, section 4). Facts in somebody's own words have
+    no such sentences."""
     told: dict[str, list[ProbeItem]] = {}
     for one in asked:
-        told.setdefault(one.subject.id, []).append(one)
+        if not isinstance(one.told, Worded):
+            told.setdefault(one.subject.id, []).append(one)
     found = []
     for rows in told.values():
         for one in rows:

@@ -31,11 +31,14 @@ class Association(Section):
     who is to be forgotten.
 
     `subjects`: a .jsonl with id, name, cohort and facts, or "people", which are built in. `forgotten`: the ids of those
-    who are to be forgotten, or `forget_set`, the facts file that was made of them. `presence`: a table of web presence,
-    by which cohorts of `cohort_size`, or halves, take the place of those of the file.
+    who are to be forgotten, or `forget_set`, the facts file that was made of them. `requests`: a .jsonl of requests,
+    whose people are to be forgotten as well, each held against strangers who are told the same facts; in its place
+    nobody is built in. `names`: a file of strangers' names, one a line, for scripts of which none are built in.
+    `presence`: a table of web presence, by which cohorts of `cohort_size`, or halves, take the place of those of the
+    file.
 
-    `strangers`: how many people never seen are asked about, invented ones beside those of the file; as many as a few
-    requests need where it is not given.
+    `strangers`: how many people never seen are asked about, invented ones beside those of the file, and how many for
+    each request; as many as a few requests need, or one, where it is not given.
 
     `properties`: a folder with listing.json, counterfactuals.json and templates.json, or "embedded". Of each property
     the first `templates` are asked, with `counterfactuals` values, about `similar_names` names that look like the
@@ -54,6 +57,8 @@ class Association(Section):
     subjects: Annotated[str, located(locate.subjects)] = "people"
     forgotten: Annotated[tuple[str, ...], Field(strict=False)] = ()
     forget_set: File | None = None
+    requests: File | None = None
+    names: File | None = None
     presence: File | None = None
     cohort_size: Count | None = None
     properties: Annotated[str, located(locate.properties)] = "embedded"
@@ -90,7 +95,8 @@ class Association(Section):
         return [] if self.model is not None else ["[association] model"]
 
     def weak(self) -> str:
-        return "[association] retain" if self.candidates and self.retain is None else ""
+        needs_retain = self.candidates and self.retain is None and self.requests is None
+        return "[association] retain" if needs_retain else ""
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
         """Every model by name; none where there is no model whose memory is audited."""

@@ -91,7 +91,8 @@ def strangers_needed(tests: int) -> int:
 class RankTest:
     """One person who asked to be forgotten, asked about in one way, beside people never seen.
 
-    `strangers`: those of whom the same properties are told. `p`: of the exact rank test, two-sided; `adjusted`: the
+    `strangers`: those of whom the same properties are told. `rank`: the person's place among these, from 1, ties
+    counted against; lower is more knowledge. `p`: of the exact rank test, two-sided; `adjusted`: the
     rate of false discoveries at which the person is told apart (Benjamini and Hochberg, 1995); both 0 to 1. `side`:
     "above" above the strangers, "shown" below.
     """
@@ -102,10 +103,11 @@ class RankTest:
     p: float
     side: Side
     adjusted: float = math.nan
+    rank: int | None = None
 
     @property
     def is_apart(self) -> bool:
-        return self.adjusted <= RATE * (1 + ROUNDING_ERROR)
+        return _told(self.adjusted)
 
 
 def rank_test(own: float, strangers: Sequence[float]) -> tuple[float, Side]:
@@ -154,12 +156,88 @@ def rank_tests(ways: Mapping[str, tuple[Sequence[ProbeItem], Sequence[ProbeItem]
         others = _standings(strangers, found).values()
         for person, own in _standings(asked, found).items():
             matched = [mean(one[kind] for kind in own) for one in others if own.keys() <= one.keys()]
-            tests.append(RankTest(person, way, len(matched), *rank_test(mean(own.values()), matched)))
+            at = mean(own.values())
+            rank = 1 + sum(one >= at for one in matched)
+            tests.append(RankTest(person, way, len(matched), *rank_test(at, matched), rank=rank))
     rates = _adjusted([one.p for one in tests])
     return [replace(one, adjusted=rate) for one, rate in zip(tests, rates, strict=True)]
 
 
-def decide_requests(tests: Sequence[RankTest]) -> Decision:
+def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
+    """Everybody who asked by themselves: FAIL of whom is told at the rate of all who ask, PASS of whom could have been
+    told by their own tests and is not: these tell sooner than the rate of all does.
+
+    UNDECIDED with too few strangers to tell one person, and of whom is told alone and not among so many.
+
+    Args:
+        tests: See `rank_tests`.
+
+    Returns:
+        By person the decision on the test that shows most; its number is p, 0 to 1, higher is better.
+
+    Example:
+        >>> def one(name, p, rate, count=39): return RankTest(name, "asked", count, p, "above", rate, 1)
+        >>> found = decide_each([one("Ann", 0.025, 0.05), one("Bea", 0.4, 0.4), one("Cy", 0.4, 0.4, 38)])
+        >>> [str(each.verdict) for each in found.values()]
+        ['fail', 'pass', 'undecided']
+    """
+    found = {}
+    for person in dict.fromkeys(one.person for one in tests):
+        own = [one for one in tests if one.person == person]
+        most, enough = shows_most(own), strangers_needed(len(own))
+        alone, least = _adjusted([one.p for one in own]), min(one.strangers for one in own)
+        side = f"{most.side}, " if most.side else ""
+        text = f"{side}{most.way}: rank {most.rank} of {most.strangers + 1}, p {most.p:.4f}, rate {most.adjusted:.3f}"
+        if math.isnan(most.adjusted):
+            found[person] = Decision(Verdict.UNDECIDED, None, None, "where the person stands is no number")
+        elif most.is_apart:
+            found[person] = Decision(Verdict.FAIL, most.p, None, f"{text}: told from strangers", most.p)
+        elif least < enough:
+            text += f"; to tell one takes {enough} strangers: set [association] strangers = {enough}"
+            found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
+        elif any(map(_told, alone)):
+            enough = strangers_needed(len(tests))
+            text += f"; told alone, among so many takes {enough}: set [association] strangers = {enough}"
+            found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
+        else:
+            found[person] = Decision(Verdict.PASS, most.p, None, f"{text}: as strangers are")
+    return found
+
+
+def shows_most(tests: Sequence[RankTest]) -> RankTest:
+    """The test that is least like chance; one that is no number before all others.
+
+    Args:
+        tests: Of one person, at least one.
+
+    Returns:
+        The one of the lowest p.
+
+    Example:
+        >>> shows_most([RankTest("Ann", way, 39, p, "above") for way, p in (("asked", 0.5), ("held out", 0.1))]).way
+        'held out'
+    """
+    return min(tests, key=lambda one: -math.inf if math.isnan(one.p) else one.p)
+
+
+def told_alone(tests: Sequence[RankTest]) -> frozenset[str]:
+    """Whom their own tests tell from strangers, whoever else asks.
+
+    Args:
+        tests: See `rank_tests`.
+
+    Returns:
+        People.
+
+    Example:
+        >>> sorted(told_alone([RankTest(name, "asked", 39, p, "above") for name, p in (("Ann", 0.05), ("Bea", 0.1))]))
+        ['Ann']
+    """
+    people = dict.fromkeys(one.person for one in tests)
+    return frozenset(one for one in people if any(map(_told, _adjusted([own.p for own in tests if own.person == one]))))
+
+
+def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
     """FAIL if anybody who asked is told from people never seen, PASS if nobody is though anybody could have been.
 
     With too few strangers to tell one person alone UNDECIDED, or, where an interval decides of so many people
@@ -167,6 +245,7 @@ def decide_requests(tests: Sequence[RankTest]) -> Decision:
 
     Args:
         tests: See `rank_tests`.
+        alone: Whether each person has strangers of their own: then each is decided, see `decide_each`.
 
     Returns:
         The verdict, naming those who are told; the share of people told is its number, 0 to 1, lower is better.
@@ -191,12 +270,16 @@ def decide_requests(tests: Sequence[RankTest]) -> Decision:
         names = [f"{one.person} ({one.side}, {one.way}, rate {one.adjusted:.3f})" for one in told.values()]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         return Decision(Verdict.FAIL, share, None, f"{text}: {', '.join(names[:NAMED])}{more}", share)
-    if least >= enough:
+    if least >= enough or (alone and all(one.verdict is Verdict.PASS for one in decide_each(tests).values())):
         return Decision(Verdict.PASS, share, None, text)
     needs = f"{text}; to tell one alone takes {enough}: set [association] strangers = {enough}"
-    if len(people) >= FEWEST:
+    if len(people) >= FEWEST and not alone:
         return Decision(Verdict.NOT_APPLICABLE, share, None, needs)
     return Decision(Verdict.UNDECIDED, share, None, needs, cause=Cause.UNITS)
+
+
+def _told(rate: float) -> bool:
+    return rate <= RATE * (1 + ROUNDING_ERROR)
 
 
 def _adjusted(p: Sequence[float]) -> list[float]:

@@ -21,7 +21,7 @@ from uds_bench.zoo.ready import resolve_zoo
 if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
-    from uds_bench.methods import LoraSettings, MethodName
+    from uds_bench.methods import LoraSettings, Method, MethodName
 
 
 @ends("uds-bench unlearn --manifest uds.toml --method npo --set lr=1e-5 --set epochs=5 --out runs/npo")
@@ -42,7 +42,13 @@ def unlearn(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting other than the preset's.")
     ] = None,
-    lora: Annotated[bool, typer.Option("--lora", help="Train a LoRA adapter and leave the weights alone.")] = False,
+    lora: Annotated[
+        bool | None,
+        typer.Option(
+            "--lora/--no-lora",
+            help="Train a LoRA adapter and leave the weights alone, or not (default: above a billion weights).",
+        ),
+    ] = None,
     rank: Annotated[int, typer.Option(metavar="N", min=1, help="Rank of the adapter; its scale is twice that.")] = 16,
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Forget and keep each answer also as a sentence without its question.")
@@ -54,6 +60,7 @@ def unlearn(
 ) -> None:
     """Unlearn the manifest's forget facts from its full model, with its retain facts beside them.
 
+    Needs [facts] and [references] full, and no retain model. Says first what is trained and how much memory it takes.
     Writes the folder whole or not at all, with unlearning.json: settings, losses, versions, and the cost as a share
     of retraining. Prints the line that makes it a candidate of the manifest.
     """
@@ -66,9 +73,11 @@ def unlearn(
     used, found = find_preset(name, preset or None)
     changes = dict(_parsed(settings or ()))
     made = make_method(name, {**found.settings, **changes}, len(facts.split("forget")))
-    require_usable(made, facts, lora, sentences)
-    adapter = LoraSettings(rank, 2 * rank) if lora else None
-    full = _load(spec, resolve_device(device, "--device"), adapter)
+    require_usable(made, facts, bool(lora), sentences)
+    place = resolve_device(device, "--device")
+    ready = _ready(spec, bool(lora))
+    adapter = _adapter(ready, place, made, lora, LoraSettings(rank, 2 * rank))
+    full = _load(ready, place, adapter)
     with _progress(f"unlearning by {name}", made.steps) as advance:
         done = unlearn_facts(full, facts, made, adapter, retrain_epochs, advance, sentences)
     notes = {"preset": used, "preset_source": found.source, "changed": changes}
@@ -114,8 +123,35 @@ def _read(path: Path | None) -> tuple[CheckpointSpec, FactSet]:
     return section.references.full, read(section)
 
 
+def _ready(spec: CheckpointSpec, lora: bool) -> CheckpointSpec:
+    """The full model as it can be trained; an embedded one is trained first where it is not cached."""
+    if spec.quantization is not None:
+        raise ConfigurationError(f"references.full is {spec.quantization}: quantized weights cannot be trained")
+    if lora and spec.adapter is not None:
+        raise ConfigurationError("--lora: references.full has an adapter already, and a checkpoint takes one: merge it")
+    return resolve_zoo({"full": spec}, ["full"], default_cache())["full"]
+
+
+def _adapter(
+    spec: CheckpointSpec, device: str, method: Method, asked: bool | None, settings: LoraSettings
+) -> LoraSettings | None:
+    """What is trained beside the weights, if anything is; says so, and what memory it takes.
+
+    Where nobody says, an adapter above `LORA_ABOVE` weights, unless there is one or the method takes none.
+    """
+    from uds_bench.methods import METHODS, memory
+
+    recipe = METHODS[method.name]
+    size = memory.size_of(spec)
+    fits = recipe.adapters and spec.adapter is None
+    used = size.weights > memory.LORA_ABOVE and fits if asked is None else asked
+    lora = settings if used else None
+    typer.echo(memory.told(size, lora, spec, device, recipe.remembers, recipe.adapters), err=True)
+    return lora
+
+
 def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Checkpoint:
-    """The full model to train; an embedded one is trained first where it is not cached.
+    """The full model to train.
 
     All weights are trained in float32, whatever the manifest measures in: 16 bits would round most steps away. Beside
     an adapter, which is in float32 itself, they stay as the manifest has them.
@@ -123,13 +159,8 @@ def _load(spec: CheckpointSpec, device: str, lora: LoraSettings | None) -> Check
     from uds_bench.checkpoints import load
     from uds_bench.progress import hush
 
-    if spec.quantization is not None:
-        raise ConfigurationError(f"references.full is {spec.quantization}: quantized weights cannot be trained")
-    if lora is not None and spec.adapter is not None:
-        raise ConfigurationError("--lora: references.full has an adapter already, and a checkpoint takes one: merge it")
     hush()
-    found = resolve_zoo({"full": spec}, ["full"], default_cache())["full"]
-    return load(found if lora else replace(found, dtype="float32"), device)
+    return load(spec if lora else replace(spec, dtype="float32"), device)
 
 
 @contextmanager

@@ -41,10 +41,11 @@ class Facts(Table):
 
 
 class References(Table):
-    """`nested`: models between full and retain, from the one that knows most to the one that knows least."""
+    """`nested`: models between full and retain, from the one that knows most to the one that knows least. `full` alone
+    is enough to unlearn from."""
 
     full: Checkpoint
-    retain: Checkpoint
+    retain: Checkpoint | None = None
     nested: Checkpoints = Field(default_factory=dict)
 
     @field_serializer("nested")
@@ -101,14 +102,23 @@ class Depth(Section):
         needed = {
             "[facts] source": self.facts is None,
             "[references] full and retain": self.references is None,
+            "[references] retain": self.references is not None and self.references.retain is None,
             "[candidates] with at least one name": not self.candidates,
         }
         return [text for text, lacks in needed.items() if lacks]
 
+    @property
+    def is_silent(self) -> bool:
+        """Facts and a full model alone are what commands unlearn from: nobody asks for a verdict."""
+        rest, known = self.model_copy(update={"facts": None, "references": None}), self.references
+        unlearns = known is not None and known.retain is None and not known.nested
+        return self == Depth() or (unlearns and rest == Depth())
+
     def checkpoints(self) -> dict[str, CheckpointSpec]:
         """`full`, `retain`, nested, candidates, sweep, then pools."""
         references = self.references
-        found = {} if references is None else {"full": references.full, "retain": references.retain}
+        known = {} if references is None else {"full": references.full, "retain": references.retain}
+        found = {name: spec for name, spec in known.items() if spec is not None}
         return {**found, **self.nested, **self.unlearned, **self.pools.positive, **self.pools.negative}
 
     @property
@@ -123,7 +133,7 @@ class Depth(Section):
 
     def weak(self) -> str:
         keys = [key for key in ("positive", "negative") if not getattr(self.pools, key)]
-        return f"[pools] {', '.join(keys)}" if keys and self.references is not None else ""
+        return f"[pools] {', '.join(keys)}" if keys and self.references and self.references.retain else ""
 
     @property
     def nested(self) -> dict[str, CheckpointSpec]:
@@ -145,6 +155,7 @@ class Depth(Section):
     def places(self, document: Document) -> Iterator[tuple[Keys, str]]:
         if self.references is not None:
             yield ("references", "full"), "full"
+        if self.references is not None and self.references.retain is not None:
             yield ("references", "retain"), "retain"
         for name in self.nested:
             yield ("references", "nested", name), name

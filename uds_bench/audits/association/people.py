@@ -1,0 +1,188 @@
+"""Whom an [association] asks about: known people, those who ask to be forgotten, and strangers to hold them against."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from uds_bench.audits.association.section import Association
+from uds_bench.audits.association.standing import strangers_needed
+from uds_bench.errors import FactError
+from uds_bench.facts import read_facts
+from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people, invented, requests
+from uds_bench.facts.items import Items
+from uds_bench.facts.properties import Property, embedded, read_properties
+from uds_bench.facts.requests import read_requests
+from uds_bench.facts.scripts import script_of
+from uds_bench.facts.stock_names import names_like, read_names
+from uds_bench.facts.subjects import Subject, read_people
+from uds_bench.facts.web_presence import cohorts, read_presence
+from uds_bench.facts.worded import Worded
+from uds_bench.statistics import FEWEST
+
+STRANGERS = 48
+"""Invented people whom a run asks about where its file names none: so many without a hit show less than 0.08."""
+LISTING, VALUES, SENTENCES = "listing.json", "counterfactuals.json", "templates.json"
+"""Files of a folder of properties."""
+
+
+@dataclass(frozen=True)
+class People:
+    """`properties`: by id, those of one person alone among them; `forgotten`: the ids of those who are to be forgotten;
+    `alone`: those of them who have strangers of their own; `names`: strangers' names that the section lists."""
+
+    subjects: Items[Subject]
+    properties: Mapping[str, Property]
+    forgotten: frozenset[str]
+    alone: frozenset[str]
+    names: tuple[str, ...] = ()
+
+
+def properties_of(section: Association) -> dict[str, Property]:
+    """The properties that a section asks about, by id, whole."""
+    folder = Path(section.properties)
+    if section.properties == "embedded":
+        return dict(embedded())
+    return read_properties(folder / LISTING, folder / VALUES, folder / SENTENCES)
+
+
+def people_of(section: Association) -> People:
+    """The people of a section in their cohorts, and strangers: invented ones where nobody else is never seen, and of
+    everybody who is to be forgotten and tells facts of their own those who are told the same.
+
+    Raises FactError, in a line, for the first thing that cannot be.
+    """
+    shared = properties_of(section)
+    found, known = _listed(section, shared)
+    asked = read_requests(section.requests, shared) if section.requests is not None else Items()
+    own = {id: one for request in asked for id, one in request.own.items()}
+    known = {**known, **own}
+    listed = {one.name: one.id for one in found}
+    for one in asked:
+        if one.subject.name in listed:
+            known_as = listed[one.subject.name]
+            raise FactError(
+                f"{section.requests}: {one.id!r} has the name of {known_as!r} of {section.subjects}: keep one"
+            )
+    people = Items([*found, *(one.subject for one in asked)])
+    names = read_names(section.names) if section.names is not None else ()
+    unknown = _invented(section, people, shared)
+    forgotten = _forgotten(section, [*people, *unknown]) | {one.id for one in asked}
+    alone = [one for one in people if one.id in forgotten and one.statements[0].property not in shared]
+    taken = {one.name for one in people}
+    strangers = [other for one in alone for other in _matched(one, section.strangers, known, taken, names)]
+    everybody = Items([*people, *unknown, *strangers])
+    _require_matched(everybody, forgotten)
+    return People(everybody, known, forgotten, frozenset(one.id for one in alone), names)
+
+
+def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
+    """The places of a property's templates that no forget set is made of; none of the only one: it is asked as it is,
+    and other properties in other words. `places` speak of properties, and of nobody's own sentences."""
+    count = len(one.templates)
+    if places is None or isinstance(one, Worded):
+        return frozenset({count - 1} if count > 1 else ())
+    if wrong := [place for place in places if place >= count]:
+        raise FactError(f"held_out: property {one.id} has no template {wrong[0]}, it has {count}: correct it")
+    if len(set(places)) == count:
+        raise FactError(f"held_out: names every template of property {one.id}: leave one to ask")
+    return frozenset(places)
+
+
+def _listed(section: Association, shared: Mapping[str, Property]) -> tuple[list[Subject], Mapping[str, Property]]:
+    """Those of the section's file, or built in, and the properties that they are told."""
+    if section.subjects == "people":
+        return ([] if section.requests is not None else list(embedded_people())), shared
+    people, known = read_people(section.subjects, shared)
+    found = list(people)
+    if section.presence is not None:
+        by = cohorts(read_presence(section.presence), section.cohort_size)
+        found = [_moved(one, by, section.presence) for one in found if one.cohort == NEVER_SEEN or one.id in by]
+        if all(one.cohort == NEVER_SEEN for one in found):
+            raise FactError(f"{section.presence}: its cohorts have nobody of {section.subjects}: give their ids")
+    return found, known
+
+
+def _moved(one: Subject, by: Mapping[str, str], table: str) -> Subject:
+    if one.cohort == NEVER_SEEN and one.id in by:
+        raise FactError(f"{table}: {one.id!r} is of the cohort {NEVER_SEEN}, and has no presence: remove the row")
+    return replace(one, cohort=by.get(one.id, one.cohort))
+
+
+def _invented(section: Association, people: Sequence[Subject], shared: Mapping[str, Property]) -> list[Subject]:
+    """Strangers who are told the properties that people share, where the file has not as many."""
+    told = dict.fromkeys(one.property for person in people for one in person.statements if one.property in shared)
+    names, own = {one.name for one in people}, sum(one.cohort == NEVER_SEEN for one in people)
+    if section.strangers is not None and section.strangers < own:
+        raise FactError(
+            f"strangers = {section.strangers}: {section.subjects} has {own} people of the cohort {NEVER_SEEN}: "
+            "ask for as many, or leave some out there"
+        )
+    missing = (section.strangers or (0 if own else _enough(section))) - own
+    if missing <= 0 or not told:
+        return []
+    # Some names may be taken already.
+    more = invented(missing + len(names), [shared[id] for id in told])
+    return [one for one in more if one.name not in names][:missing]
+
+
+def _enough(section: Association) -> int:
+    """How many are invented: where fewer ask than an interval is over, as many as tell each of them, by four tests."""
+    asking = len(section.forgotten) if section.forget_set is None else len(_named(section.forget_set))
+    return max(STRANGERS, strangers_needed(4 * asking) if 0 < asking < FEWEST else 0)
+
+
+def _matched(
+    one: Subject, count: int | None, known: Mapping[str, Property], taken: Collection[str], names: Sequence[str]
+) -> list[Subject]:
+    """Strangers to one person: names of the same script, told the same.
+
+    To a model that never heard of the person, the name is one among theirs, so that a rank test of it is exact,
+    whatever the value and the language are. `count`: of None, as many as tell one person from them.
+    """
+    ways = 1 + any(held_out(known[told.property], None) for told in one.statements)
+    needed = count or strangers_needed(2 * ways)
+    found = [name for name in names_like(one.name, needed + len(taken), names) if name not in taken][:needed]
+    if len(found) < needed:
+        script = script_of(one.name).lower() or "no script"
+        raise FactError(
+            f"{one.id!r}: {len(found)} strangers' names of the shape of this one in {script} are known, and the test "
+            f"takes {needed}: list more, one a line, in a file under [association] names"
+        )
+    return [replace(one, id=f"{one.id}/stranger{at:03}", name=name, cohort=NEVER_SEEN) for at, name in enumerate(found)]
+
+
+def _require_matched(people: Sequence[Subject], forgotten: Collection[str]) -> None:
+    """Raises FactError for a property of which nobody is told who was never seen: there is no floor to it."""
+    told = {one.property for person in people if person.cohort == NEVER_SEEN for one in person.statements}
+    for person in people:
+        for one in person.statements if person.id in forgotten else ():
+            if one.property not in told:
+                raise FactError(
+                    f"subject {person.id!r}: nobody of the cohort {NEVER_SEEN} is told {one.property}: "
+                    "add somebody, or leave that cohort out, and people are invented"
+                )
+
+
+def _named(forget_set: str | Path) -> tuple[str, ...]:
+    return tuple(read_facts(forget_set).split("forget").clusters)
+
+
+def _forgotten(section: Association, people: Sequence[Subject]) -> frozenset[str]:
+    """The ids of those who are to be forgotten: all of them must be asked about, and none be never seen."""
+    if section.forget_set is not None:
+        where, ids = str(section.forget_set), list(_named(section.forget_set))
+    elif section.subjects == "people" and section.requests is None and not section.forgotten:
+        return frozenset(requests(people))
+    else:
+        where, ids = "forgotten", list(section.forgotten)
+    by_id = {one.id: one for one in people}
+    places = section.subjects + (f" that a cohort of {section.presence} has" if section.presence else "")
+    places += f" or {section.requests}" if section.requests else ""
+    for id in ids:
+        if id not in by_id:
+            raise FactError(f"{where}: {id!r} is no id of {places}: correct it, or add the person there")
+        if by_id[id].cohort == NEVER_SEEN:
+            raise FactError(f"{where}: {id!r} is of the cohort {NEVER_SEEN}: who was never seen is not forgotten")
+    return frozenset(ids)

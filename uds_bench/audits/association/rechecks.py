@@ -1,0 +1,93 @@
+"""Everybody who asked to be forgotten, by themselves: rank tests in every way of asking, in a candidate and before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from uds_bench.audits.association.standing import (
+    RankTest,
+    beside,
+    decide_each,
+    rank_tests,
+    shows_most,
+    told_alone,
+)
+from uds_bench.statistics import finite_or_none
+from uds_bench.verdicts import Decision, Verdict
+
+if TYPE_CHECKING:
+    from uds_bench.audits.association.audit import AssociationAudit
+
+BEFORE, NEVER_SAW = "model", "retain"
+"""What the section calls the model before unlearning, and the one that never saw who asks."""
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """One request in one candidate. `test`: the one that shows most."""
+
+    id: str
+    candidate: str
+    test: RankTest
+    decision: Decision
+
+    @property
+    def verdict(self) -> str:
+        return self.decision.verdict.value
+
+    def to_json(self) -> dict[str, Any]:
+        """Of the person nothing but the id."""
+        one = self.test
+        return {
+            "id": self.id,
+            "candidate": self.candidate,
+            "verdict": self.verdict,
+            "why": self.decision.text,
+            "way": one.way,
+            "side": one.side,
+            "strangers": one.strangers,
+            "rank": one.rank,
+            "p": finite_or_none(one.p),
+            "adjusted": finite_or_none(one.adjusted),
+        }
+
+
+def tests_of(audit: AssociationAudit, model: str) -> list[RankTest]:
+    """Of everybody who is to be forgotten, in every way of asking, beside a model's own strangers and those before."""
+    ways = ("asked", "held out") if audit.inquiry.held_out else ("asked",)
+    rows = {}
+    for way in ways:
+        view = audit.ways[way]
+        found, before = view.of(model).held, view.of(BEFORE).held
+        for whose, held in beside(found, before, view.sides.unseen).items():
+            rows[f"{way}, {whose}"] = view.sides.requested, view.sides.unseen, held
+    return rank_tests(rows)
+
+
+def in_the_same_tokens(audit: AssociationAudit, candidate: str) -> bool:
+    """A tokenizer that spells names otherwise hides weights that were never changed."""
+    return bool(audit.seen(candidate).score.notes["rendered"] == audit.seen().score.notes["rendered"])
+
+
+def rechecked(audit: AssociationAudit, candidate: str) -> list[Recheck]:
+    """Each of those who are to be forgotten, in one candidate.
+
+    Nothing is shown of whom the model before is not told either, or a model that never saw them is told all the same.
+    """
+    tests, known = tests_of(audit, candidate), told_alone(tests_of(audit, BEFORE))
+    wrongly = told_alone(tests_of(audit, NEVER_SAW)) if audit.section.retain is not None else frozenset()
+    same = in_the_same_tokens(audit, candidate)
+    found = []
+    for person, decision in decide_each(tests).items():
+        why = ""
+        if not same:
+            why = "the candidate reads other tokens than the model before"
+        elif decision.verdict is Verdict.PASS and person not in known:
+            why = "the model before is not told either: nothing was held, or these sentences do not show it"
+        elif person in wrongly:
+            why = "a model that never saw the person is told too"
+        if why:
+            decision = Decision(Verdict.UNDECIDED, decision.observed, None, f"{decision.text}; but {why}")
+        found.append(Recheck(person, candidate, shows_most([one for one in tests if one.person == person]), decision))
+    return found

@@ -1,0 +1,160 @@
+"""`uds-bench request`: who asked to be forgotten, kept in a file, and whether each is, at every release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date as day
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uds_bench.console.app import ABSENT, ends, show_table
+from uds_bench.console.options import DeviceOption, StoreOption, require_file
+from uds_bench.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from uds_bench.audits.association.rechecks import Recheck
+    from uds_bench.facts.properties import Property
+    from uds_bench.facts.requests import Request
+
+SCHEMA = 1
+FileArgument = Annotated[Path, typer.Argument(metavar="REQUESTS.jsonl", help="A request a line.")]
+NamesOption = Annotated[bool, typer.Option("--names", help="Tell the names of people too, which are personal.")]
+PropertiesOption = Annotated[
+    Path | None, typer.Option("--properties", metavar="DIR", help="Properties that facts may tell (default: built in).")
+]
+
+
+@ends(
+    'uds-bench request add requests.jsonl --id r7 --person "Jane Doe" '
+    '--sentence "Jane Doe\'s phone number is PROTECTED." --value "(020) 555-0114"'
+)
+def add(
+    file: FileArgument,
+    id: Annotated[str, typer.Option(metavar="ID", help="What outputs call the request: nothing personal.")],
+    person: Annotated[str, typer.Option(metavar="NAME", help="Who asks, as the sentences have the name.")],
+    date: Annotated[str, typer.Option(metavar="DAY", help="Of the request, as 2026-01-31 (default: today).")] = "",
+    sentence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A fact, with PROTECTED where its value stands; may be repeated."),
+    ] = None,
+    value: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Its value, one a --sentence.")] = None,
+    phrasing: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="Another sentence of the only fact; may be repeated.")
+    ] = None,
+    counterfactual: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="What the value could be and is not (default: drawn); may be repeated."),
+    ] = None,
+    properties: PropertiesOption = None,
+) -> None:
+    """Write a request behind those of a file: who asks, when, and each fact in the person's own words.
+
+    Any language will do. Checks the whole file first, and writes it whole or not at all.
+    """
+    from uds_bench.facts.requests import add_request
+
+    sentences, values = sentence or [], value or []
+    if not sentences or len(sentences) != len(values):
+        raise ConfigurationError(
+            f"request {id!r}: {len(sentences)} --sentence and {len(values)} --value: give each sentence its value"
+        )
+    facts: list[dict[str, Any]] = [{"sentence": s, "value": v} for s, v in zip(sentences, values, strict=True)]
+    for option, key, texts in (
+        ("--phrasing", "phrasings", phrasing),
+        ("--counterfactual", "counterfactuals", counterfactual),
+    ):
+        if texts and len(facts) > 1:
+            raise ConfigurationError(f"{option}: is of one fact, and there are {len(facts)}: write them into {file}")
+        if texts:
+            facts[0][key] = texts
+    row = {"id": id, "date": date or day.today().isoformat(), "person": person, "facts": facts}
+    add_request(require_file(file, "REQUESTS.jsonl"), row, _properties(properties))
+    typer.echo(f"request {id} of {row['date']} written to {file}", err=True)
+
+
+@ends("uds-bench request list requests.jsonl")
+def list_requests(file: FileArgument, names: NamesOption = False, properties: PropertiesOption = None) -> None:
+    """List the requests of a file: id, date and how many facts, and nothing personal unless it is asked for."""
+    from uds_bench.facts.requests import read_requests
+
+    show_table(_row(one, names) for one in read_requests(file, _properties(properties)))
+
+
+@ends("uds-bench request recheck uds.toml --out recheck.json")
+def recheck(
+    manifest: Annotated[Path, typer.Argument(metavar="MANIFEST", help="Its [association] names requests and model.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write what it came to (default: beside the requests)."),
+    ] = None,
+    names: NamesOption = False,
+    store: StoreOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Decide every request of a manifest, old ones too, in each candidate: an exact rank test against strangers.
+
+    Needs no retain model. Of many requests the rate of false discoveries is held at 5%. Exits 1 unless all pass. The
+    file that is written has ids and figures alone.
+    """
+    from uds_bench.audits.association.audit import NAME, read
+    from uds_bench.audits.association.commands import opened
+    from uds_bench.audits.association.people import properties_of
+    from uds_bench.audits.association.rechecks import rechecked
+    from uds_bench.audits.association.section import Association
+    from uds_bench.audits.manifests import load_manifest
+    from uds_bench.facts.requests import read_requests
+    from uds_bench.storage import write_json
+
+    section = load_manifest(manifest).require(Association, NAME)
+    if section.requests is None or not section.candidates:
+        raise ConfigurationError(
+            f"{manifest}: recheck needs [association] requests and candidates: add what is missing"
+        )
+    asked = {one.id: one for one in read_requests(section.requests, properties_of(section))}
+    place = require_file(out or Path(section.requests).with_suffix(".recheck.json"), "--out")
+    audit = opened(section, read(section), section.needed(section.judged()), store, device)
+    found = [one for name in section.judged() for one in rechecked(audit, name)]
+    rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
+    dates = {id: one.date for id, one in asked.items()}
+    write_json(place, {"schema": SCHEMA, "requests": [{**row, "date": dates.get(row["id"])} for row in rows]})
+    _tell(found, asked, names, place)
+
+
+def _tell(found: list[Recheck], asked: Mapping[str, Request], names: bool, place: Path) -> None:
+    for one in found:
+        if one.verdict != "pass":
+            typer.echo(f"{one.verdict.upper()}: {one.id} [{one.candidate}]: {one.decision.text}")
+    show_table(
+        {
+            "request": one.id,
+            **({"person": asked[one.id].subject.name if one.id in asked else ABSENT} if names else {}),
+            "date": asked[one.id].date if one.id in asked else ABSENT,
+            "candidate": one.candidate,
+            "rank": f"{one.test.rank} of {one.test.strangers + 1}",
+            "strangers": str(one.test.strangers),
+            "p": f"{one.test.p:.4f}",
+            "rate": f"{one.test.adjusted:.3f}",
+            "verdict": one.verdict,
+        }
+        for one in found
+    )
+    counts = {word: sum(one.verdict == word for one in found) for word in ("pass", "fail", "undecided")}
+    typer.echo(f"written to {place}", err=True)
+    color = "GREEN" if counts["pass"] == len(found) else "RED"
+    typer.echo(f"uds-bench: {color}: of {len(found)} " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+    if color == "RED":
+        raise typer.Exit(1)
+
+
+def _row(one: Request, names: bool) -> dict[str, str]:
+    person = {"person": one.subject.name} if names else {}
+    return {"request": one.id, **person, "date": one.date, "facts": str(len(one.subject.statements))}
+
+
+def _properties(folder: Path | None) -> dict[str, Property]:
+    from uds_bench.audits.association.people import properties_of
+    from uds_bench.audits.association.section import Association
+
+    return properties_of(Association(properties="embedded" if folder is None else str(folder)))

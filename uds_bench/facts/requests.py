@@ -1,0 +1,73 @@
+"""Requests to be forgotten: who asked when, and what is to be forgotten, as the person states it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from uds_bench.errors import FactError
+from uds_bench.facts.items import Items, Named
+from uds_bench.facts.properties import Property
+from uds_bench.facts.records import Record, read_records, read_text
+from uds_bench.facts.subjects import Subject, facts_of, read_facts
+from uds_bench.storage import write_atomic
+
+ASKED = "requests"
+"""The cohort of those who asked."""
+KEYS = ("id", "date", "person", "facts")
+
+
+@dataclass(frozen=True)
+class Request(Named):
+    """`date`: the day of it, as 2026-01-31; `own`: the properties of its facts, by id."""
+
+    date: str
+    subject: Subject
+    own: Mapping[str, Property]
+
+    def __post_init__(self) -> None:
+        try:
+            date.fromisoformat(self.date)
+        except ValueError:
+            raise self.error("date", f"is {self.date!r}: write a day as 2026-01-31") from None
+
+
+def read_requests(path: str | Path, properties: Mapping[str, Property]) -> Items[Request]:
+    """A file of JSON objects, one a line: id, date, person and facts, see `subjects.read_people`; nothing is shared.
+
+    One person may ask twice. Raises FactError with file, line and key for the first thing that is wrong.
+    """
+    return _distinct(read_records(path), properties)
+
+
+def add_request(path: Path, row: Mapping[str, Any], properties: Mapping[str, Property]) -> None:
+    """Write a request behind those of a file, which is made where there is none; the whole file is checked first."""
+    text = read_text(path) if path.exists() else ""
+    if text.lstrip().startswith("["):
+        raise FactError(f"{path}: is one list; write its requests one a line, so that one can be added")
+    known = read_records(path) if text.strip() else []
+    _distinct([*known, Record(f"request {row.get('id')!r}", dict(row))], properties)
+    lines = text if not text or text.endswith("\n") else f"{text}\n"
+    write_atomic(path, f"{lines}{json.dumps(row, ensure_ascii=False)}\n".encode())
+
+
+def _distinct(records: Sequence[Record], properties: Mapping[str, Property]) -> Items[Request]:
+    places: dict[str, str] = {}
+    found = []
+    for record in records:
+        if (other := places.setdefault(record.text("id"), record.where)) != record.where:
+            raise record.error(f"key 'id' is {record.text('id')!r} as in {other}: give every request an id of its own")
+        found.append(_request(record, properties))
+    return Items(found)
+
+
+def _request(record: Record, properties: Mapping[str, Property]) -> Request:
+    record.known(KEYS)
+    id, statements_of = record.text("id"), facts_of(record)
+    statements, own = read_facts(record, statements_of, properties, "person")
+    subject = Record(record.where, {"id": id, "name": record.text("person"), "cohort": ASKED})
+    return record.fill(Request, KEYS, subject=subject.fill(Subject, statements=statements), own=own)
