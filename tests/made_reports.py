@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from uds_bench.audits import registry
@@ -11,6 +14,7 @@ from uds_bench.claims.record import ClaimRecord, count
 from uds_bench.claims.rules import Rules
 from uds_bench.claims.run_report import SCHEMA, Judged, RunReport, Summary, Tool
 from uds_bench.claims.waivers import Waivers
+from uds_bench.report import Page
 from uds_bench.verdicts import Flag, Verdict
 
 BAD = ("fail", "undecided")
@@ -53,3 +57,21 @@ def made_rules(goldens: Mapping[str, Any] | None = None, **more: Any) -> Rules:
     given = {"thresholds": {}, "explicit": frozenset(), "expect": {}, "waivers": Waivers(), "evidence": "here"}
     recorded = Goldens(None, goldens or {})
     return Rules(claims=registry.claims(), goldens=recorded, reproduce=lambda node: node, **(given | more))
+
+
+def opened(made: Page) -> str:
+    """A page as it is once everything on it is opened; facts are left out, which the script alone shows."""
+    return _opened(made.index, made.parts.files)
+
+
+def page_in(folder: Path) -> str:
+    """The same of a page that was written."""
+    parts = {file.name: file.read_text(encoding="ascii") for file in (folder / "parts").iterdir()}
+    return _opened((folder / "index.html").read_text(encoding="utf-8"), parts)
+
+
+def _opened(html: str, parts: Mapping[str, str]) -> str:
+    told = {name: json.loads(text.partition(",")[2].removesuffix(");\n"))["html"] for name, text in parts.items()}
+    for _ in range(2):  # a card holds parts of its own
+        html = re.sub(r'data-part="([^"]+)">', lambda found: f">{told[found[1]]}", html)
+    return html

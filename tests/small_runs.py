@@ -206,6 +206,8 @@ class Bench:
         subprocess: bool = False,
     ) -> Ran:
         """Run pytest; with the manifest that was written last, if any, unless another is given."""
+        from uds_bench.claims.fact_rows import with_rows
+
         written = self.folder / "uds.toml"
         line = self.arguments(*args, manifest=manifest or (written if written.exists() else None), store=store)
         json_file = self.folder / "report.json"
@@ -213,6 +215,7 @@ class Bench:
         kind = self.pytester.runpytest_subprocess if subprocess else self.pytester.runpytest_inprocess
         done = kind(*line)
         report = json.loads(json_file.read_text(), parse_constant=pytest.fail) if json_file.exists() else None
+        report = report and with_rows(report, json_file)
         return Ran(int(done.ret), done.stdout.str() + done.stderr.str(), report)
 
     def refused(self, *args: str | Path, **asked: Any) -> str:

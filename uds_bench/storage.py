@@ -37,9 +37,10 @@ def require_writable(folder: Path, option: str) -> Path:
     return folder
 
 
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
+def write_json(path: Path, document: Mapping[str, Any], indent: int | None = 1) -> None:
     """Write strict JSON, whole or not at all. Raises ValueError for a number that it has no word for."""
-    write_atomic(path, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
+    separators = None if indent else (",", ":")
+    write_atomic(path, json.dumps(document, indent=indent, separators=separators, allow_nan=False).encode() + b"\n")
 
 
 def write_atomic(path: Path, payload: bytes) -> None:

@@ -13,6 +13,7 @@ from commands import Command, Refused
 from made_reports import claim, run_of
 
 from uds_bench.cards.card import cards
+from uds_bench.claims.fact_rows import with_rows
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.facts import load_facts
 
@@ -20,7 +21,7 @@ from uds_bench.facts import load_facts
 @pytest.fixture
 def judged(run_report: Path, release: Path) -> Path:
     """The report of a run of `release`, which the test may damage."""
-    report = json.loads(run_report.read_text())
+    report = with_rows(json.loads(run_report.read_text()), run_report)
     report["manifest"]["path"] = str(release / "uds.toml")
     place = release / "run.json"
     place.write_text(json.dumps(report))

@@ -17,9 +17,10 @@ from made_reports import BAD, claim, run_of
 from small_runs import DEPTH, Bench
 from typer.testing import CliRunner
 
+from uds_bench.claims.compared import changes
+from uds_bench.claims.fact_rows import with_rows
 from uds_bench.claims.record import STATUSES
 from uds_bench.cli import main
-from uds_bench.cli.compare import changes
 from uds_bench.cli.same import EQUAL
 from uds_bench.statistics import cluster_interval
 
@@ -102,7 +103,7 @@ def test_a_real_run_compared_with_one_in_which_a_claim_passed(
     command: Command, run_report: Path, tmp_path: Path
 ) -> None:
     assert "no verdict changed" in command("compare", run_report, run_report, "--fail-on-change").stdout
-    run = json.loads(run_report.read_text())
+    run = with_rows(json.loads(run_report.read_text()), run_report)
     row = next(row for row in run["claims"] if row["name"] == "depth.score[npo]")
     assert row["verdict"] != "pass"
     row |= {"verdict": "pass", "cause": None}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Command, Refused
-from made_reports import claim, run_of
+from made_reports import claim, page_in, run_of
 from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
@@ -89,7 +89,7 @@ def test_what_is_no_three_draws_is_refused(
 def test_page_shows_the_claims_of_a_real_run(command: Command, run_report: Path, tmp_path: Path) -> None:
     shown = command("report", run_report, "--out", tmp_path / "page").stdout.strip()
     assert shown == str(tmp_path / "page" / "index.html")
-    page, claims = html.unescape(Path(shown).read_text()), json.loads(run_report.read_text())["claims"]
+    page, claims = html.unescape(page_in(Path(shown).parent)), json.loads(run_report.read_text())["claims"]
     assert claims
     assert all(claim["statement"] in page for claim in claims)
 

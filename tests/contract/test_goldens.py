@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_reports import run_of
+from made_reports import opened, run_of
 
 from uds_bench.audits import registry
 from uds_bench.claims.goldens import SAME as SAME_KEYS
@@ -80,7 +80,7 @@ def test_a_drift_of_people_who_are_retained_is_no_miss_of_the_bound() -> None:
     record = rules.settle(spec, "npo", "node", decision, [], SAME)
     assert record.cause is Cause.DRIFTED
     assert record.outcome == "pass"
-    page = render(run_of(record))
+    page = opened(render(run_of(record)))
     told, _, glossary = page.partition('<section id="about">')
     assert 'id="claims"' in told
     assert "drifted: observed 0.0000, golden -0.0087 +- 0.0001" in told

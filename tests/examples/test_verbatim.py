@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_reports import page_in
 from small_runs import DEPTH, Bench, Ran
 
 from uds_bench.audits.conformance import check_audit
@@ -88,7 +89,7 @@ def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_th
     assert ran.report is not None
     assert {score["metric"] for score in ran.report["scores"]} == {"verbmem"}
     assert {score["checkpoint"] for score in ran.report["scores"]} == {"full", "retain", "never", "knows"}
-    page = (installed.folder / "page" / "index.html").read_text()
+    page = page_in(installed.folder / "page")
     assert "Does a model still go on with a text that it was to forget?" in page
 
 

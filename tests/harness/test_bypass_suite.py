@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
+from made_reports import page_in
 from small_runs import ATTACKS, Bench
 
 from uds_bench.audits.bypass.record import ARMS
@@ -166,4 +167,4 @@ def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_sto
     assert ran.report["metrics"]["rows"]
     assert ran.report["bypass"]["models"]
     assert "bypass" not in (html / "sweep.csv").read_text()
-    assert "Author by author" in (html / "index.html").read_text()
+    assert "Author by author" in page_in(html)

@@ -6,6 +6,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from made_reports import page_in
 from small_runs import DEPTH, Bench
 
 WORDS = ("pass", "fail", "undecided", "not applicable", "caught", "cleared", "declared", "waived", "result")
@@ -103,7 +104,7 @@ def test_a_report_is_written_whatever_the_verdicts_and_its_folder_is_made(bench:
 def test_the_page_shows_every_claim(bench: Bench) -> None:
     bench.manifest(["copy"])
     ran = bench.run(DEPTH, "--uds-html", "page")
-    page = (bench.folder / "page" / "index.html").read_text()
+    page = page_in(bench.folder / "page")
     assert page.lstrip().lower().startswith("<!doctype html>")
     for name in ran.verdicts:
         assert name.partition("[")[0] in page

@@ -1,6 +1,6 @@
 """A run report with one of each: passes, declared misses, hidden knowledge, a crash, controls, facts without a score.
 
-`python tests/report/example.py FOLDER` writes the pages of a red, of a green and of a judging run, to look at.
+`PYTHONPATH=tests python tests/report/example.py FOLDER` writes the pages of a red, a green and a judging run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import statistics
 import sys
 from pathlib import Path
 from typing import Any
+
+from made_reports import opened
 
 from uds_bench.claims.record import ClaimRecord, count
 from uds_bench.claims.run_report import SCHEMA, RunReport
@@ -233,8 +235,8 @@ def counted(claims: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def render(run: dict[str, Any]) -> str:
-    """The page of a report."""
-    return page.render(RunReport.read(run, "example"))
+    """The page of a report with every part opened, facts left out, which the script alone shows."""
+    return opened(page.render(RunReport.read(run, "example")))
 
 
 def judged() -> dict[str, Any]:
@@ -251,6 +253,5 @@ def judged() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.path.append(str(Path(__file__).parents[1]))
     for name, run in (("red", example()), ("green", example(broken=False)), ("judged", judged())):
         print(page.write_report(RunReport.read(run, name), Path(sys.argv[1]) / name))

@@ -101,9 +101,11 @@ def test_an_audit_without_figures_shows_its_claims_and_its_axis():
 
 def test_a_lone_surrogate_does_not_lose_the_page(tmp_path):
     run = short()
-    run["claims"][0]["message"] = "broken \ud800 name"
+    for claim in run["claims"]:
+        claim |= {"message": "broken \ud800 name", "verdict": "fail", "flag": None}
     page = write_report(RunReport.read(run, "run"), tmp_path)
     assert "broken ? name" in page.read_text(encoding="utf-8")
+    assert [file for file in (tmp_path / "parts").iterdir() if not file.read_bytes().isascii()] == []
 
 
 JUNK = st.one_of(

@@ -76,6 +76,10 @@ class Opened:
         """The scores of the run report: those that were asked for, without the records behind them."""
         return [plain(score) for runner in self.runners() for score in runner.asked.values()]
 
+    def wordings(self) -> Mapping[str, Mapping[str, str]]:
+        """By id of what its scores are of, the `question` and the `entity` that is looked for; for readers alone."""
+        return {}
+
     def report(self) -> Mapping[str, Any] | None:
         """The audit's part of the run report, of everything that is stored; None where it has none."""
         return None

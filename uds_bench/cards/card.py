@@ -91,10 +91,11 @@ def cards(run: RunReport) -> list[Card]:
     subjects = list(dict.fromkeys(one.subject for one in run.claims if one.subject))
     if not subjects:
         raise ConfigurationError("no claim of this run speaks of a candidate: run `pytest suites/` on a manifest")
-    return [_card(run, name) for name in subjects]
+    return [card_of(run, name) for name in subjects]
 
 
-def _card(run: RunReport, name: str) -> Card:
+def card_of(run: RunReport, name: str) -> Card:
+    """What a run shows of one candidate, whether or not it may have a card of its own."""
     claims = tuple(one for one in run.claims if one.subject == name)
     audits = {one.audit for one in claims}
     basis = tuple(one for one in run.claims if not one.subject and one.audit in audits)

@@ -35,8 +35,15 @@ class Matrix:
         return sorted(found, key=lambda one: one.verdict is not Verdict.FAIL)
 
 
-def matrix(records: Iterable[ClaimRecord]) -> Matrix:
+def matrix(records: Iterable[ClaimRecord], set_up: bool = False) -> Matrix:
     """The claims of a run that speak of a candidate, put together.
+
+    Args:
+        records: All of them, in the order of the run.
+        set_up: Whether those about nobody are a row too, under the name "".
+
+    Returns:
+        Candidates and audits in the order in which they first appear.
 
     Example:
         >>> deep = ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "")
@@ -47,8 +54,8 @@ def matrix(records: Iterable[ClaimRecord]) -> Matrix:
     """
     cells: dict[tuple[str, str], tuple[ClaimRecord, ...]] = {}
     for record in records:
-        if record.subject:
-            place = record.subject, record.audit
+        if record.subject or set_up:
+            place = record.subject or "", record.audit
             cells[place] = (*cells.get(place, ()), record)
     candidates, audits = (tuple(dict.fromkeys(place[at] for place in cells)) for at in (0, 1))
     return Matrix(candidates, audits, cells)

@@ -37,6 +37,14 @@ class Judged(Part):
     digest: str
 
 
+class Table(Part):
+    """The Parquet file beside the report that holds its scores fact by fact."""
+
+    file: str
+    sha256: str
+    rows: int
+
+
 class Summary(Part):
     """`counts`: claims by status; they add up to those planned.
 
@@ -55,6 +63,8 @@ class Summary(Part):
 class RunReport(BaseModel):
     """Scores are rows as `uds-bench score` writes them. Further keys are what an audit has to say beside its claims.
 
+    `table`: the file that holds scores fact by fact, with their notes and provenance, in the place of the rows.
+    `wordings`: by fact, its question and entity.
     `salt` is random, so that what is known of a report's content is not confirmed by a digest that is made with it.
     """
 
@@ -73,6 +83,8 @@ class RunReport(BaseModel):
     loads: dict[str, int]
     claims: tuple[ClaimRecord, ...]
     scores: tuple[Row, ...]
+    wordings: dict[str, dict[str, str]] = Field(default_factory=dict)
+    table: Table | None = None
 
     @property
     def parts(self) -> Mapping[str, Any]:

@@ -46,8 +46,10 @@ def read_document(path: Path) -> Document:
     if not isinstance(values, dict) or not isinstance(values.get("scores"), list):
         raise ConfigurationError(f"{path}: is neither a run report nor a score file: {ADVICE}")
     if "claims" in values:
+        from uds_bench.claims.fact_rows import with_rows
         from uds_bench.claims.run_report import RunReport
 
+        values = with_rows(values, path)
         return Document(path, values, RunReport.read(values, str(path)))
     if values.get("schema") != SCHEMA:
         found = values.get("schema")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from uds_bench.claims.compared import changes, pairs, read_verdicts
 from uds_bench.claims.gate import alike
-from uds_bench.cli.compare import changes, pairs, read_scores, read_verdicts
+from uds_bench.cli.compare import read_scores
 from uds_bench.cli.documents import Document
 from uds_bench.console.app import ABSENT
 

@@ -86,7 +86,7 @@ def _rebuild(folder: Path) -> None:
 
 
 def _compare(folder: Path) -> None:
-    from uds_bench.cli.compare import changes
+    from uds_bench.claims.compared import changes
     from uds_bench.zoo.specimens import INDEX
 
     if not (folder / INDEX).is_file():

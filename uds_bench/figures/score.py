@@ -19,11 +19,12 @@ class FactRow:
     reason: str
     kind: str
     detail: Mapping[str, Any]
+    cluster: str = ""
 
 
 @dataclass(frozen=True)
 class Score:
-    """One row of `scores` in the run report."""
+    """One row of `scores` in the run report; `direction`: what a higher value means."""
 
     checkpoint: str
     attack: str
@@ -34,6 +35,7 @@ class Score:
     planned: int | None
     scored: int | None
     facts: tuple[FactRow, ...]
+    direction: str = ""
 
     @property
     def complete(self) -> bool:
@@ -53,6 +55,7 @@ def _fact(row: Mapping[str, Any]) -> FactRow:
         text(row.get("reason")),
         text(row.get("kind")),
         table(row.get("detail")),
+        text(row.get("cluster")),
     )
 
 
@@ -67,6 +70,7 @@ def _score(row: Mapping[str, Any]) -> Score:
         planned=whole(row.get("n_planned")),
         scored=whole(row.get("n_scored")),
         facts=tuple(_fact(fact) for fact in rows(row.get("per_fact"))),
+        direction=text(table(row.get("provenance")).get("direction")),
     )
 
 

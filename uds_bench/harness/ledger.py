@@ -130,6 +130,7 @@ class Ledger:
         self.found.loads.update(sent["loads"])
         known = {_address(score) for score in self.found.scores}
         self.found.scores += [score for score in sent["scores"] if _address(score) not in known]
+        self.found.wordings |= sent["wordings"]
         self.run.rules.goldens.seen.update(sent["goldens"])
 
     @pytest.hookimpl(trylast=True)
@@ -139,6 +140,7 @@ class Ledger:
                 self.found.loads.update(runner.loads)
         if self.found.planned:
             self.found.scores += [finite(score.to_json()) for score in self.run.scores()]
+            self.found.wordings |= self.run.wordings()
         if self.is_worker:
             self.config.workeroutput["uds_bench"] = self._sent()  # type: ignore[attr-defined]
             return
@@ -198,6 +200,7 @@ class Ledger:
             "unasked": self.found.unasked,
             "loads": dict(self.found.loads),
             "scores": self.found.scores,
+            "wordings": self.found.wordings,
             "goldens": sorted(self.run.rules.goldens.seen) if self.found.planned else [],
         }
 

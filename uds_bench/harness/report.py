@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import uds_bench
 from uds_bench.audits import registry
+from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.record import finite
 from uds_bench.claims.run_report import Judged, RunReport, Summary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
-from uds_bench.storage import write_atomic, write_json
+from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -46,6 +47,7 @@ def run_report(run: Run, found: RunResult) -> RunReport:
         loads=dict(sorted(found.loads.items())),
         claims=tuple(found.records.values()),
         scores=tuple(found.scores),
+        wordings=found.wordings,
         **parts,
     )
 
@@ -107,7 +109,7 @@ def publish(run: Run, found: RunResult) -> None:
         return
     report = run_report(run, found)
     if settings.json is not None:
-        write_json(settings.json, report.to_json())
+        found.remarks += filter(None, [write_run(report, settings.json)])
     if settings.html is not None:
         from uds_bench.report import write_report
 

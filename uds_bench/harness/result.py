@@ -29,6 +29,7 @@ class RunResult:
     remarks: list[str] = field(default_factory=list)
     loads: Counter[str] = field(default_factory=Counter)
     scores: list[dict[str, Any]] = field(default_factory=list)
+    wordings: dict[str, dict[str, str]] = field(default_factory=dict)
     deselected: int = 0
     is_whole: bool = False
     unasked: list[str] = field(default_factory=list)

@@ -294,6 +294,10 @@ class Run:
         self.refused |= {(audit, model): told for model, told in refused.items()}
         return [name for name in needed if owners.get(name) not in refused]
 
+    def wordings(self) -> dict[str, dict[str, str]]:
+        """What was asked of whom, see `Opened.wordings`."""
+        return {id: dict(told) for name in sorted(self.opened) for id, told in self.opened[name].wordings().items()}
+
     def scores(self) -> Scores:
         """Everything that was asked for or planned, where it could be computed."""
         from uds_bench.scores import Scores

@@ -12,8 +12,9 @@ from uds_bench.verdicts import Cause, Flag, Verdict
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the run; `anchor` is its place on the page."""
+    """One claim of the run; `anchor` is its place on the page, on the card `card`."""
 
+    card: str
     anchor: str
     record: ClaimRecord
 
@@ -21,6 +22,12 @@ class Claim:
     def word(self) -> Word:
         """Its status."""
         return WORDS[self.record.status]
+
+    @property
+    def told(self) -> str:
+        """Its message without its name, which stands beside it."""
+        record = self.record
+        return record.message.removeprefix(f"{record.id} [{record.subject}]: ").removeprefix(f"{record.id}: ")
 
     @property
     def meaning(self) -> str:
@@ -44,8 +51,10 @@ class Claim:
 
 
 def read_claims(records: Iterable[ClaimRecord]) -> tuple[Claim, ...]:
-    """The claims of a run, each with its place."""
-    return tuple(Claim(f"claim-{index}", record) for index, record in enumerate(records, 1))
+    """The claims of a run, each with its place: those about nobody, the set-up, are on card c0."""
+    listed = list(records)
+    cards = {name: f"c{at}" for at, name in enumerate(dict.fromkeys(["", *(one.subject or "" for one in listed)]))}
+    return tuple(Claim(card := cards[one.subject or ""], f"{card}-{index}", one) for index, one in enumerate(listed, 1))
 
 
 def sentence(control: Control) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from uds_bench.claims.record import decides_something
@@ -17,13 +17,14 @@ KNOWN = (Flag.CAUGHT, Flag.CLEARED)
 
 @dataclass(frozen=True)
 class Headline:
-    """`terms`: every word with its count, so that `planned` is seen to be their sum."""
+    """`terms`: every word with its count, so that `planned` is seen to be their sum. `problems` make a run red."""
 
     green: bool
     title: str
     reason: str
     planned: int
     terms: tuple[tuple[Word, int], ...]
+    problems: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -31,18 +32,32 @@ class Headline:
         return "green" if self.green else "red"
 
 
-def _names(claims: Sequence[Claim], most: int = 6) -> str:
-    names = [claim.record.name for claim in claims]
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+MOST = 6
+"""So many names are said."""
 
 
-def _by_word(claims: Sequence[Claim]) -> str:
-    """`2 fail (a, b), 1 undecided (c)`, in the order of the words."""
-    groups: dict[str, list[Claim]] = {}
+def _named(names: Iterable[str]) -> str:
+    known = list(dict.fromkeys(names))
+    more = len(known) - MOST
+    return ", ".join(known[:MOST]) + (f" and {more} more" if more > 0 else "")
+
+
+def _by_word(claims: Sequence[Claim], named: str = "") -> str:
+    """`2 fail, 1 undecided`, in the order of the words; those of the tone `named` with names: `2 declared (a, b)`."""
+    groups: dict[str, list[str]] = {}
     for claim in claims:
-        groups.setdefault(claim.record.status, []).append(claim)
-    return ", ".join(f"{len(groups[word])} {word} ({_names(groups[word])})" for word in WORDS if word in groups)
+        groups.setdefault(claim.record.status, []).append(claim.record.name)
+    return ", ".join(
+        f"{len(groups[word])} {word}" + (f" ({_named(groups[word])})" if WORDS[word].tone == named else "")
+        for word in WORDS
+        if word in groups
+    )
+
+
+def _stopping(claims: Sequence[Claim]) -> str:
+    """What came out how, and whom it is about; the matrix below says why."""
+    whom = _named(claim.record.subject or "the set-up" for claim in claims)
+    return f"{_by_word(claims)}: {whom}."
 
 
 def _accepted(claims: Sequence[Claim]) -> str:
@@ -51,7 +66,7 @@ def _accepted(claims: Sequence[Claim]) -> str:
     plain = [claim for claim in claims if claim.record.status == Verdict.PASS]
     rest = [claim for claim in claims if claim not in known and claim not in plain]
     specimens = f" Specimens that came to what they must: {_by_word(known)}." if known else ""
-    accounted = f" Accounted for, but not passes: {_by_word(rest)}." if rest else ""
+    accounted = f" Accounted for, but not passes: {_by_word(rest, 'apart')}." if rest else ""
     return f"{len(plain)} of {len(claims)} claims pass and none fails.{specimens}{accounted}"
 
 
@@ -65,7 +80,7 @@ def headline(run: RunReport, claims: Sequence[Claim]) -> Headline:
         wrong = wrong or "the summary counts other claims than the report lists"
     if stopping:
         plural = "claim stops" if len(stopping) == 1 else "claims stop"
-        title, reason = f"{len(stopping)} {plural} this release", f"{_by_word(stopping)}."
+        title, reason = f"{len(stopping)} {plural} this release", _stopping(stopping)
         reason += f" Also, {wrong}." if wrong else ""
     elif not decides_something(claim.record for claim in claims):
         title = "nothing was decided"
@@ -83,5 +98,6 @@ def headline(run: RunReport, claims: Sequence[Claim]) -> Headline:
         reason=reason,
         planned=planned,
         terms=tuple((entry, summary.counts.get(name, 0)) for name, entry in WORDS.items()),
-        notes=(*summary.problems, *summary.notes),
+        problems=tuple(summary.problems),
+        notes=tuple(summary.notes),
     )

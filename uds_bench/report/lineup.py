@@ -16,6 +16,8 @@ from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag
 
 WIDTH, EDGE, HEIGHT = 460.0, 14.0, 40.0
+MOST_RINGS = 12
+"""So many controls are said in words."""
 TALL = 400.0
 """How far zone and bound reach beyond a row: its cell cuts them off, so that rows join into one axis."""
 
@@ -91,6 +93,7 @@ def _axis(
     interval: Interval | None,
     tone: Tone,
     words: str,
+    more: Sequence[Markup] = (),
 ) -> Markup:
     x = Scale(*limits, EDGE, WIDTH - EDGE)
     middle = HEIGHT / 2
@@ -106,7 +109,34 @@ def _axis(
         parts.append(label(WIDTH / 2, middle + 4, "no value", "absent", "middle"))
     else:
         parts.append(element("circle", cx=x(observed), cy=middle, r=4.0, class_=f"dot {tone}"))
-    return picture(WIDTH, HEIGHT, words, *parts, class_="axis")
+    return picture(WIDTH, HEIGHT + (16.0 if more else 0.0), words, *parts, *more, class_="axis")
+
+
+def number_line(claim: Claim, chapter: Chapter | None) -> Markup:
+    """A claim's value and interval against its bound, its controls as rings; "" where there is nothing to draw."""
+    record, passing = claim.record, _zone(claim)
+    seen = [control for control in record.controls if control.observed is not None]
+    if record.observed is None or (passing is None and record.interval is None):
+        return Markup("")
+    values = [record.observed, *(control.observed for control in seen if control.observed is not None)]
+    values += [record.interval.low, record.interval.high] if record.interval else []
+    values += [edge for edge in passing or () if abs(edge) != float("inf")]
+    known = chapter.limits if chapter and record.id in chapter.measures else None
+    limits = domain(values, known)
+    told = [_words(record.name, record.observed, record.interval, record.needs, claim.word.word)]
+    told += [f"control {one.name}: {spell(one.observed)}, must {one.must}" for one in seen]
+    words = "; ".join([*told[: 1 + MOST_RINGS], *(["and more controls"] if len(seen) > MOST_RINGS else [])])
+    x = Scale(*limits, EDGE, WIDTH - EDGE)
+    more = [*_rings(x, seen), *marked_along(x, ticks(*limits), HEIGHT + 12)]
+    return _axis(limits, passing, record.observed, record.interval, claim.word.tone, words, more)
+
+
+def _rings(x: Scale, controls: Sequence[Control]) -> list[Markup]:
+    return [
+        element("circle", cx=x(one.observed), cy=HEIGHT - 6, r=3.0, class_=f"ring {'mute' if one.held else 'bad'}")
+        for one in controls
+        if one.observed is not None
+    ]
 
 
 def _head(limits: tuple[float, float], ends: tuple[str, str]) -> Markup:

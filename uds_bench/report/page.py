@@ -1,10 +1,13 @@
-"""The page: everything that a stranger needs to see, in the order in which they ask for it."""
+"""The page: everything that a stranger needs to see, in the order in which they ask for it.
+
+What is seen first stands in `index.html`; what is opened later lies in files beside it.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,38 +18,28 @@ from markupsafe import Markup
 
 from uds_bench.audits import registry
 from uds_bench.claims.run_report import RunReport
-from uds_bench.figures.chapter import Chapter, Figure
+from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell, table, text
 from uds_bench.figures.score import Score, gaps, pivot, read_scores
+from uds_bench.report.card import Card, rank, read_cards
+from uds_bench.report.causes import causes
+from uds_bench.report.changes import Changes
 from uds_bench.report.claim import WORDS, Claim, read_claims, sentence
+from uds_bench.report.fact_table import fact_tables
 from uds_bench.report.headline import headline
-from uds_bench.report.lineup import Lineup, lineups
+from uds_bench.report.lineup import lineups
+from uds_bench.report.overview import overview
+from uds_bench.report.part import Parts
 from uds_bench.statistics import Interval
 from uds_bench.storage import write_atomic
 
 
 @dataclass(frozen=True)
-class Section:
-    """One audit on the page."""
+class Page:
+    """`index` names the parts that it loads."""
 
-    chapter: Chapter
-    claims: tuple[Claim, ...]
-    lineups: tuple[Lineup, ...]
-    figures: tuple[Figure, ...]
-
-
-def _sections(claims: Sequence[Claim], scores: Sequence[Score], parts: Mapping[str, Any]) -> list[Section]:
-    groups: dict[str, list[Claim]] = {}
-    for claim in claims:
-        groups.setdefault(claim.record.audit, []).append(claim)
-    found = []
-    chapters = registry.chapters()
-    for name in {**groups, **chapters}:
-        entry, group = chapters.get(name) or Chapter(name, title=name), groups.get(name, [])
-        figures = (*entry.draw(scores), *entry.judge(table(parts.get(entry.part))))
-        section = Section(entry, tuple(group), tuple(lineups(entry, group)), figures)
-        found += [section] if section.claims or section.figures else []
-    return found
+    index: str
+    parts: Parts
 
 
 @cache
@@ -58,12 +51,16 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"spell": spell, "text": text, "span": span, "sentence": sentence}
+    environment.filters |= {"spell": spell, "text": text, "span": span, "sentence": sentence, "rank": rank}
     return environment
 
 
+def _render(name: str, **given: Any) -> str:
+    return _environment().get_template(f"{name}.html.j2").render(**given)
+
+
 def _fingerprint(script: str) -> str:
-    """What the page's content policy lets run: this script and no other, whatever the report holds."""
+    """What the page's content policy lets run: this script, and what it loads itself, whatever the report holds."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
@@ -72,30 +69,79 @@ def span(interval: Interval | None) -> str:
     return f"{spell(interval.low)}..{spell(interval.high)}" if interval else ""
 
 
-def render(run: RunReport) -> str:
-    """The run report as one HTML page without any outside file. Odd scores, and odd parts of an audit, are shown as
-    absent; what cannot be trusted makes the headline red. Everything that comes from the report is escaped."""
-    environment = _environment()
-    claims, scores = read_claims(run.claims), read_scores(run.scores)
-    script = environment.get_template("script.html.j2").render()
-    return environment.get_template("page.html.j2").render(
+def render(run: RunReport, changed: Changes | None = None) -> Page:
+    """The run report as a page. Odd scores, and odd parts of an audit, are shown as absent; what cannot be trusted
+    makes the headline red. Everything that comes from the report is escaped, or set as text."""
+    claims, scores, parts = read_claims(run.claims), read_scores(run.scores), Parts()
+    seen, by_checkpoint = overview(claims), _by_checkpoint(scores)
+    facts = {
+        name: parts.add("facts", facts=found)
+        for name, own in by_checkpoint.items()
+        if (found := fact_tables(own, run.wordings)) is not None
+    }
+    cards = read_cards(run, claims, seen.rows, registry.chapters())
+    table_of = parts.add("scores", _render("scores", pivot=pivot(scores), gaps=gaps(scores))) if scores else ""
+    script = _render("script")
+    index = _render(
+        "page",
         headline=headline(run, claims),
-        stopping=[claim for claim in claims if not claim.record.is_good],
-        sections=_sections(claims, scores, run.parts),
-        claims=claims,
-        scores=scores,
-        pivot=pivot(scores),
-        gaps=gaps(scores),
+        overview=seen,
+        causes=causes(claims),
+        changed=_changes(changed, parts),
+        cards=[_card(card, facts, parts) for card in cards],
+        chapters=list(_chapters(run, claims, scores, parts)),
+        scores=table_of,
+        others=[(name, file) for name, file in facts.items() if name not in {card.row.name for card in cards}],
         run=run,
         words=list(WORDS.values()),
         script=Markup(script),
         fingerprint=_fingerprint(script),
     )
+    return Page(index, parts)
 
 
-def write_report(run: RunReport, folder: Path) -> Path:
-    """Write `folder/index.html`, whole or not at all, and return its path."""
-    path = folder / "index.html"
+def _by_checkpoint(scores: Sequence[Score]) -> dict[str, list[Score]]:
+    found: dict[str, list[Score]] = {}
+    for score in scores:
+        found.setdefault(score.checkpoint, []).append(score)
+    return found
+
+
+def _card(card: Card, facts: dict[str, str], parts: Parts) -> dict[str, Any]:
+    body = _render("card", card=card, facts=facts.get(card.row.name, "") if card.row.name else "")
+    return {"row": card.row, "counts": card.counts, "part": parts.add(card.row.card, body)}
+
+
+def _changes(changed: Changes | None, parts: Parts) -> dict[str, Any] | None:
+    if changed is None:
+        return None
+    moved = parts.add("changes", _render("moved", moved=changed.moved)) if changed.moved else ""
+    return {**vars(changed), "part": moved, "scores": len(changed.moved)}
+
+
+def _chapters(
+    run: RunReport, claims: Sequence[Claim], scores: Sequence[Score], parts: Parts
+) -> Iterator[dict[str, str]]:
+    """Of each audit its title, and the parts that hold its candidates side by side and its figures, "" where none."""
+    known = registry.chapters()
+    for name in dict.fromkeys([*(claim.record.audit for claim in claims), *known]):
+        chapter = known.get(name) or Chapter(name, title=name)
+        rows = lineups(chapter, [claim for claim in claims if claim.record.audit == name])
+        figures = (*chapter.draw(scores), *chapter.judge(table(run.parts.get(chapter.part))))
+        beside = _render("lineups", lineups=rows, question=chapter.question)
+        drawn = _render("figures", figures=figures, question=chapter.question)
+        yield {
+            "title": chapter.title,
+            "lineups": parts.add("beside", beside) if rows else "",
+            "figures": parts.add("figures", drawn) if figures else "",
+        }
+
+
+def write_report(run: RunReport, folder: Path, changed: Changes | None = None) -> Path:
+    """Write `folder/index.html`, whole or not at all, with its parts beside it, and return its path."""
+    path, page = folder / "index.html", render(run, changed)
+    page.parts.write(folder)
     # A lone surrogate in a name is no valid UTF-8: it is shown as a question mark instead of losing the page.
-    write_atomic(path, render(run).encode("utf-8", "replace"))
+    write_atomic(path, page.index.encode("utf-8", "replace"))
+    page.parts.sweep(folder)
     return path

@@ -88,6 +88,15 @@ class AssociationAudit(Opened):
         """The model under an attack."""
         return self.ways["attacked"].of(attack=attack)
 
+    def wordings(self) -> dict[str, dict[str, str]]:
+        return {
+            one.id: {
+                "question": one.templates[0].fill(one.subject.name, "..."),
+                "entity": ", ".join(one.candidates.truths),
+            }
+            for one in self.inquiry.asked
+        }
+
     def report(self) -> dict[str, Any]:
         """The run report's section, of everything that is stored."""
         stored = self.ways["asked"].stored() | self.ways["attacked"].stored()

@@ -98,6 +98,9 @@ class BypassAudit(Opened):
     def scores(self) -> list[Score]:
         return [replace(plain(one.score), interval=one.finding.gap.interval) for one in self._examined.values()]
 
+    def wordings(self) -> dict[str, dict[str, str]]:
+        return {canary.id: {"question": canary.head, "entity": canary.rest.strip()} for canary in self.canaries}
+
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
         return [(self.runner, list(self.plan))]
 

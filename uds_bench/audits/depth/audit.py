@@ -44,6 +44,9 @@ class DepthAudit(Opened):
         """A checkpoint of the manifest in memory, with `.model` and `.tokenizer`."""
         return self.runner.loaded(checkpoint)
 
+    def wordings(self) -> dict[str, dict[str, str]]:
+        return {fact.id: {"question": fact.question, "entity": fact.entity} for fact in self.facts}
+
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
         return [(self.runner, self.plan)]
 

@@ -110,6 +110,13 @@ class LmlmAudit(Opened):
             "models": [{"model": name, **summary.of_model(judged)} for name, judged in found.items()],
         }
 
+    def wordings(self) -> dict[str, dict[str, str]]:
+        facts = {cell.name: cell.facts for cell in self.cells}
+        return {
+            unit.id: {"question": unit.prompt.text, "entity": ", ".join(facts[unit.cell][unit.prompt.fact].answers)}
+            for unit in _evaluator(self.whole).units
+        }
+
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
         controls = [Request(name) for name in self.section.must_fail]
         return [(self.whole, list(self.plan)), (self.spot, controls)]

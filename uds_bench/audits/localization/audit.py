@@ -209,6 +209,9 @@ class LocalizationAudit(Opened):
             else {},
         )
 
+    def wordings(self) -> dict[str, dict[str, str]]:
+        return {item.id: {"question": item.questions[0], "entity": item.answer} for item in self.experiment.told}
+
     def runners(self) -> list[ScoreRunner]:
         return [self.telling, self.leaking, self.asking]
 

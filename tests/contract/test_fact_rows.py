@@ -1,0 +1,104 @@
+"""Scores fact by fact, in a table beside the JSON of a run: nothing is lost, and no other table is taken for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_reports import claim, run_of
+
+from uds_bench import extras
+from uds_bench.claims.fact_rows import with_rows, write_run
+from uds_bench.claims.run_report import RunReport
+from uds_bench.cli.documents import read_run
+from uds_bench.errors import ConfigurationError, ExtraError
+
+FACTS = [
+    {"id": "a/1", "cluster": "a", "kind": "award", "label": None, "value": 0.1 + 0.2, "reason": None}
+    | {"detail": {"answer": "\u202eא, <b>", "drops": [0.0, 1e-300]}},
+    {"id": "a/2", "cluster": "a", "kind": None, "label": 1, "value": None, "reason": "no layer", "detail": {}},
+]
+SCORE = {"checkpoint": "npo", "attack": "none", "metric": "uds", "variant": "block", "value": 0.3, "ci": None}
+ROWS: list[dict[str, Any]] = [
+    SCORE | {"per_fact": FACTS, "notes": {"tau": 0.05}, "provenance": {"cell": "c", "references": ["r"]}},
+    SCORE | {"metric": "em", "per_fact": [], "notes": {}, "provenance": {}},
+    SCORE | {"attack": "nf4", "per_fact": FACTS[1:], "notes": {}, "provenance": {"cell": "d"}},
+]
+WORDINGS = {"a/1": {"question": "Which?", "entity": "the Rose"}}
+REPORT = run_of(claim("depth.score[npo]"), scores=ROWS, wordings=WORDINGS)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    pytest.importorskip("pyarrow")
+    assert write_run(REPORT, tmp_path / "run.json") == ""
+    return tmp_path / "run.json"
+
+
+def test_a_run_is_read_back_as_it_was(written: Path) -> None:
+    assert read_run(written)[1] == REPORT
+    values = json.loads(written.read_text())
+    assert "Rose" not in written.read_text(), "the JSON holds no question, entity or reply of a score"
+    assert [row.keys() & {"per_fact", "provenance"} for row in values["scores"]] == [set()] * 3
+    assert values["table"]["rows"] == 4
+
+
+@pytest.mark.parametrize("reader", ["pandas", "polars", "duckdb"])
+def test_other_programs_read_the_table(written: Path, reader: str) -> None:
+    library = pytest.importorskip(reader)
+    place = str(written.with_suffix(".parquet"))
+    if reader == "duckdb":
+        found = library.sql(f"select question, value from '{place}' where metric = 'uds' and value > 0").fetchall()
+    else:
+        table = library.read_parquet(place)
+        kept = table[table["value"] > 0] if reader == "pandas" else table.filter(library.col("value") > 0)
+        found = list(zip(kept["question"], kept["value"], strict=True))
+    assert found == [("Which?", 0.1 + 0.2)]
+
+
+def test_without_pyarrow_all_stands_in_the_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uds_bench.claims.fact_rows.is_installed", lambda _: False)
+    told = write_run(REPORT, tmp_path / "run.json")
+    assert "pip install 'uds-bench[parquet]'" in told
+    assert read_run(tmp_path / "run.json")[1] == REPORT
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_table_is_not_read_without_pyarrow(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "is_installed", lambda _: False)
+    with pytest.raises(ExtraError, match=r"run.json: its table needs pyarrow.*pip install 'uds-bench\[parquet\]'"):
+        read_run(written)
+
+
+def altered(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+
+
+def renamed(values: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    return values | {"table": values["table"] | changed}
+
+
+def test_a_table_of_another_run_is_refused_in_a_line(written: Path) -> None:
+    place, values = written.with_suffix(".parquet"), json.loads(written.read_text())
+    cases: list[tuple[Any, str]] = [
+        (renamed(values, file="../../etc/passwd"), "passwd: is not there, and run.json needs it: copy both files"),
+        (renamed(values, sha256="0"), "run.parquet: is of another run than run.json"),
+        (values | {"table": "x"}, "run.json: names its table without file and sha256"),
+        (values | {"scores": values["scores"][:1]}, "run.parquet: holds no rows of run.json"),
+    ]
+    for changed, told in cases:
+        with pytest.raises(ConfigurationError) as raised:
+            with_rows(changed, written)
+        assert told in str(raised.value)
+        assert len(str(raised.value).splitlines()) == 1
+    altered(place)
+    with pytest.raises(ConfigurationError, match="another run"):
+        read_run(written)
+
+
+def test_a_report_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    old = {key: value for key, value in REPORT.to_json().items() if key not in ("table", "wordings")}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert read_run(tmp_path / "old.json")[1] == RunReport.read(old, "old")

@@ -1,0 +1,75 @@
+"""The first screen: a row a candidate, a cell an audit, and of each red cell one sentence."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from uds_bench.claims.matrix import WORST, matrix
+from uds_bench.report.claim import WORDS, Claim, Word
+from uds_bench.verdicts import Verdict
+
+MOST = 180
+"""Characters of a sentence: its claim tells the rest."""
+RANK = {status.value: rank for rank, status in enumerate(WORST)}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a candidate came to in an audit; `word` is None where no claim of the audit speaks of it."""
+
+    word: Word | None
+    rank: int
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Why a cell is red: its worst claim, `more` others that are red too."""
+
+    claim: Claim
+    text: str
+    more: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate, or the set-up, whose name is ""; `card` is its place on the page."""
+
+    name: str
+    card: str
+    cells: tuple[Cell, ...]
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Rows that stop the release come first, those that failed before those that are undecided."""
+
+    audits: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def overview(claims: Sequence[Claim]) -> Overview:
+    """The claims of a run, put together by whom they speak of and by audit."""
+    found, by_record = matrix((claim.record for claim in claims), set_up=True), {id(one.record): one for one in claims}
+    rows = []
+    for name in found.candidates:
+        sentences, cells = [], []
+        for audit in found.audits:
+            status, own = found.status(name, audit), [by_record[id(r)] for r in found.cells.get((name, audit), ())]
+            cells.append(Cell(WORDS.get(status), RANK.get(status, len(RANK))))
+            bad = sorted((one for one in own if not one.record.is_good), key=_severity)
+            sentences += [Sentence(bad[0], _sentence(bad[0]), len(bad) - 1)] if bad else []
+        card = next(one.card for one in claims if (one.record.subject or "") == name)
+        rows.append(Row(name, card, tuple(cells), tuple(sorted(sentences, key=lambda one: _severity(one.claim)))))
+    rows.sort(key=lambda row: (_severity(row.sentences[0].claim) if row.sentences else 2, row.name != ""))
+    return Overview(found.audits, tuple(rows))
+
+
+def _severity(claim: Claim) -> int:
+    return 0 if claim.record.verdict is Verdict.FAIL else 1
+
+
+def _sentence(claim: Claim) -> str:
+    return textwrap.shorten(claim.told, MOST, placeholder=" …") or claim.meaning
