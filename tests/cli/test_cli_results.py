@@ -103,10 +103,16 @@ def test_score_files_and_other_schemas_are_refused(refused: Refused, tmp_path: P
     assert not page.exists()
 
 
+def everything_in(folder: Path) -> str:
+    """What all files of a page say, loaded or not."""
+    files = [file.read_text(encoding="utf-8") for file in folder.rglob("*") if file.is_file()]
+    return html.unescape("\n".join(files).encode("ascii", "backslashreplace").decode("unicode_escape"))
+
+
 def test_a_page_to_publish_names_nobody(command: Command, run_report: Path, release: Path, tmp_path: Path) -> None:
     command("report", run_report, "--out", tmp_path / "full")
     command("report", run_report, "--out", tmp_path / "public", "--redact")
-    full, public = (html.unescape((tmp_path / name / "index.html").read_text()) for name in ("full", "public"))
+    full, public = (everything_in(tmp_path / name) for name in ("full", "public"))
     facts = load_facts(release / "facts.jsonl")
     told = {part for one in facts for part in (one.question, one.answer, one.entity, one.id, one.cluster)}
     assert any(part in full for part in told)

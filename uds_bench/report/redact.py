@@ -52,6 +52,8 @@ def redacted(run: RunReport, place: str) -> RunReport:
             "summary": told.model_copy(update={"problems": [], "notes": notes}),
             "claims": tuple(_claim(one, run.salt) for one in run.claims),
             "scores": tuple(_score(row, run.salt) for row in run.scores),
+            "wordings": {},
+            "table": None,
             **_parts(run),
         }
     )
