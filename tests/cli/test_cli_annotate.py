@@ -61,6 +61,18 @@ def test_the_terminal_lists_twenty(command: Command, source: Path, tmp_path: Pat
     assert "and 5 more: --failed FILE lists them" in result.stderr
 
 
+def test_a_file_without_any_sure_entity_is_refused_and_listed(command: Command, source: Path, tmp_path: Path) -> None:
+    source.write_text(json.dumps(ITEMS[2]) + "\n")
+    out, failed = tmp_path / "facts.jsonl", tmp_path / "failed.jsonl"
+    told = command("annotate", source, "--out", out, "--failed", failed, exit=4).stderr.strip().splitlines()
+    assert told[0].startswith("doubtful: questions/0000")
+    assert told[1:] == [
+        f"uds-bench: error: {source}: no item got an entity that is sure; give entities by --corrections"
+    ]
+    assert json.loads(failed.read_text())["proposed"] == "Yes"
+    assert not out.exists()
+
+
 def test_a_correction_that_is_not_in_its_answer_is_one_line(refused: Refused, source: Path, tmp_path: Path) -> None:
     corrections = tmp_path / "c.csv"
     corrections.write_text("id,entity\nquestions/0001,baker\n")

@@ -241,12 +241,6 @@ def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
         annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl")
 
 
-def test_a_file_without_any_entity_is_refused(tmp_path: Path) -> None:
-    write_rows(tmp_path / "items.jsonl", [{"question": "Is Orvo an author?", "answer": "Orvo is an author."}])
-    with pytest.raises(FactError, match=r"items\.jsonl: no item got an entity"):
-        annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl")
-
-
 def test_all_of_tofu_has_an_entity_or_a_line(public_data: Path, tmp_path: Path) -> None:
     items, out = public_data / "tofu" / "forget10.json", tmp_path / "facts.jsonl"
     sure, kept = (annotate_file(items, out, None, 20, keep) for keep in (False, True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.console.options import require_file
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -50,16 +50,19 @@ def annotate(
     from uds_bench.facts import annotate_file
 
     facts = annotate_file(source, out, corrections, rows_per_cluster, keep_doubtful)
-    typer.echo(f"{len(facts)} of {len(facts) + len(facts.unannotated)} annotated, written to {out}")
+    if facts:
+        typer.echo(f"{len(facts)} of {len(facts) + len(facts.unannotated)} annotated, written to {out}")
     lines = list(doubts(facts))
     for line in lines[:SHOWN]:
         typer.echo(line, err=True)
     if more := len(lines[SHOWN:]):
         typer.echo(f"and {more} more" + ("" if failed else ": --failed FILE lists them"), err=True)
-    if facts.unannotated:
+    if facts and facts.unannotated:
         typer.echo("left out: give entities by --corrections, or take what is proposed by --keep-doubtful", err=True)
     if failed is not None:
         write_failed(failed, facts.unannotated)
+    if not facts:
+        raise FactError(f"{source}: no item got an entity that is sure; give entities by --corrections")
 
 
 def doubts(facts: FactSet) -> Iterator[str]:

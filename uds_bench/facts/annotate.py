@@ -78,9 +78,9 @@ def annotate_file(
     `source` has JSON objects (one a line, or one list) with `question` and `answer`; `id`, `cluster`,
     `split`, `paraphrased_question`, `paraphrased_answer` and `perturbed_answers` are kept where present.
     Without `cluster`, every `rows_per_cluster` rows form one (TOFU: 20 rows an author); without `split`,
-    an item is to be forgotten. `corrections`: see `read_corrections`.
+    an item is to be forgotten. `corrections`: see `read_corrections`. Nothing is written where no item got an entity.
 
-    Raises FactError where an item or correction cannot be used, and where no item at all got an entity.
+    Raises FactError where an item or correction cannot be used.
     """
     name = Path(source).stem
     drafts = [
@@ -91,9 +91,8 @@ def annotate_file(
         raise FactError(f"{source}: id {twice[0]!r} is given twice; make every id unique")
     marks = read_corrections(corrections, drafts, source) if corrections is not None else {}
     facts = annotate_all(drafts, marks, keep_doubtful)
-    if not facts:
-        raise FactError(f"{source}: no item got an entity that is sure; give entities in a corrections file")
-    write_facts(out, facts)
+    if facts:
+        write_facts(out, facts)
     return facts
 
 
