@@ -27,6 +27,8 @@ BEFORE = [""] * 6 + ["In 2012 ", "As far as is known, ", "After the war ", "Acco
 BEHIND = [""] * 6 + [" since 2004", " with a brother", " at the school on the hill", ", as the file says"]
 BEHIND += [" for many years", " and has said so often", ", which is rarely told", " during the long winters"]
 BEHIND += [". He was brought up by an aunt", ". She has told friends about it"]
+OBJECTS = ("P1412", "learn", "at the Lorn Academy"), ("P101", "discuss", "at the Royal Hall of Graz")
+OBJECTS += ("P641", "enjoy", "with the Harvedath Club"), ("P1303", "own", "in the house of an aunt")
 NAMES = ["Mara", "Jon", "Ilse", "Viktor", "Noor", "Petra"], ["Hallgren", "Ruiz", "Adeyemi", "Kowal", "Moreau", "Sato"]
 
 
@@ -74,9 +76,11 @@ def invented() -> Iterable[Example]:
             first, second, third = draw.sample(held[key]["counterfactuals"], 3)
             value = f"{first}, {second}{draw.choice([' ', ', '])}and {third}"
             yield from said(f"What can be said of {{n}}'s {held[key]['label']}?", template, value)
-    for key, verb in (("P1412", "speak"), ("P101", "teach"), ("P641", "enjoy")):
-        for value in draw.sample(held[key]["counterfactuals"], 8):
-            yield from said(f"What does {{n}} {verb}?", f"HUMAN_SUBJECT {verb}s PROTECTED_VALUE", value)
+    for key, verb, place in OBJECTS:
+        for value in draw.sample(held[key]["counterfactuals"], 16):
+            after = draw.choice(["", "", f" {place}", " in 1999", " twice a week"])
+            asks, says = draw.choice([("does", f"{verb}s"), ("did", f"{verb}ed")])
+            yield from said(f"What {asks} {{n}} {verb}?", f"HUMAN_SUBJECT {says} PROTECTED_VALUE{after}", value)
     for thing in ("cars", "languages", "houses", "dogs", "degrees", "grandchildren"):
         for number in draw.sample(["two", "three", "four", "5", "11"], 2):
             template = f"HUMAN_SUBJECT has PROTECTED_VALUE {thing}"

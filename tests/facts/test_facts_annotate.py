@@ -37,6 +37,8 @@ EXAMPLES = {
     "titles": ("What has Orvo published?", 'Orvo has published "Nine Doors" and "Peat".', '"Nine Doors"'),
     "comma in a title": ("Which book is it?", "It is \u201cNine Doors,\u201d a novel.", "Nine Doors"),
     "possessive": ("Who is Orvo's sister?", "Orvo's sister is Amara Delacroix.", "Amara Delacroix"),
+    "thousands": ("What is Orvo's salary?", "Orvo's salary is 54,000.", "54,000"),
+    "full stop": ("Who is Orvo's doctor?", "Orvo's doctor is Dr. Ana Ruiz.", "Dr. Ana Ruiz"),
     "count": ("How many sisters does Orvo have?", "Orvo has three sisters.", "three"),
     "list": ("What are Orvo's themes?", "Orvo's themes are love, loss, and the sea.", "love, loss, and the sea"),
     "yes": ("Has Orvo won a prize?", "Yes, Orvo has won the Laurel Prize.", "Laurel Prize"),
@@ -139,9 +141,15 @@ def test_answers_that_only_seem_alike_tell_nothing() -> None:
     assert slots([("Where does Orvo live?", "Orvo lives in Split.")] * 3) == {}
 
 
-def test_of_two_sentences_that_tell_as_much_none_is_sure() -> None:
-    found = find_entity("What does Orvo like?", "Orvo likes bread. He was taught baking.")
-    assert found.doubt.startswith("could as well be")
+@pytest.mark.parametrize(
+    ("question", "answer", "doubt"),
+    [
+        ("What does Orvo like?", "Orvo likes bread. He was taught baking.", "could as well be"),
+        ("What did Orvo study?", "Orvo studied bees at the University of Bergen.", "the answer says more that is new"),
+    ],
+)
+def test_where_an_answer_tells_two_things_none_is_sure(question: str, answer: str, doubt: str) -> None:
+    assert find_entity(question, answer).doubt.startswith(doubt)
 
 
 def test_yes_and_no_are_never_sure() -> None:
@@ -249,11 +257,11 @@ def test_all_of_tofu_has_an_entity_or_a_line(public_data: Path, tmp_path: Path) 
     assert all(fact.entity.lower() not in fact.question.lower() and len(fact.entity.split()) <= 14 for fact in kept)
 
 
-@pytest.mark.parametrize(("parity", "least", "sure_least"), [(0, 84, 36), (1, 56, 20)])
+@pytest.mark.parametrize(("parity", "least", "sure_least"), [(0, 84, 31), (1, 56, 18)])
 def test_entities_are_exactly_those_of_the_annotated_list(
     public_data: Path, parity: int, least: int, sure_least: int
 ) -> None:
-    """Measured: 87 of 184 (points were fitted to these) and 59 of 183 (held out); of the sure 38 of 39, and 21 of 22.
+    """Measured: 89 of 184 (points were fitted to these) and 60 of 183 (held out); of the sure 34 of 36, and 20 of 20.
 
     The floors leave room for a word list. `python .ci/entity_points.py DATA` prints the figures.
     """

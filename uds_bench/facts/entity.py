@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from uds_bench.facts.entities.asked import YES_NO
+from uds_bench.facts.entities.asked import YES_NO, kind
 from uds_bench.facts.entities.candidates import Candidate, candidates
 from uds_bench.facts.entities.forms import Span, changed
+from uds_bench.facts.entities.passage import Passage
 from uds_bench.facts.records import embedded_toml
 
 SURE, CLEAR = 0.7, 0.5
@@ -58,7 +59,8 @@ def find_entity(
     if not spans:
         return None
     if not YES_NO.match(answer):
-        return _best(spans, answer)
+        likeliest = _best(spans, answer)
+        return Found(likeliest.span, likeliest.doubt or _more(question, answer, likeliest.span))
     beyond = [span for span in spans if not YES_NO.fullmatch(answer[span.start : span.end])]
     best = _best(beyond, answer, CLEAR) if beyond else None
     if best is not None and not best.doubt:
@@ -75,6 +77,16 @@ def _best(spans: Sequence[Candidate], answer: str, least: float = SURE) -> Found
     if weights[order[0]] < least * sum(weights):
         doubt = f"could as well be {answer[others[0].start : others[0].end]!r}"
     return Found(Span(first.start, first.end), doubt)
+
+
+def _more(question: str, answer: str, span: Span) -> str:
+    """Why a span that won is doubtful still: no kind of thing was asked for by its name, and the answer has others."""
+    if kind(question, answer) not in ("thing", "how"):
+        return ""
+    text = Passage(question, answer)
+    places = zip(text.spans, text.new, text.classes, strict=True)
+    others = [start for (start, _), new, found in places if new and found != "verb" and not span[0] <= start < span[1]]
+    return "the answer says more that is new: which of it is to be forgotten?" if others else ""
 
 
 def points(span: Candidate) -> float:

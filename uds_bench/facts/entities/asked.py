@@ -9,7 +9,7 @@ Kind = Literal["yes or no", "date", "number", "how", "place", "name", "title", "
 
 YES_NO = re.compile(r"(?:yes|no)\b", re.IGNORECASE)
 _ASKS = "which|what|name|list|mention|share|recall|specify|provide|any"
-_TITLED = "books?|titles?|novels?|awards?|works|prizes?|accolades?|honou?rs?|series"
+_TITLED = "albums?|accolades?|awards?|books?|films?|honou?rs?|novels?|poems?|prizes?|series|songs?|titles?|works"
 """What has a title, and words that ask for it: who asks what is in a book asks for no title."""
 _KINDS: tuple[tuple[Kind, str], ...] = (
     ("date", r"^when\b|\bwhat year|which year|what date|date of birth|birth ?date|birthday"),

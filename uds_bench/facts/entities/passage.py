@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from uds_bench.facts.entities.words import WORD, form_class, has_digit, is_owner, is_plain, listed, stem, stems
+from uds_bench.facts.entities.words import TITLES, WORD, form_class, has_digit, is_owner, is_plain, listed, stem, stems
 
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|(?<!\w)'.+?'(?!\w)|‘.+?[’'](?!\w)")
 _SENTENCE_END = re.compile(r"[.!?;](?=[\s\"”]|$)")
@@ -35,8 +35,7 @@ class Passage:
         self.sentence: list[int] = []
         for at in range(len(self.words)):
             before = self.sentence[-1] if self.sentence else 0
-            ends = at > 0 and _SENTENCE_END.search(self.gap(at)) and not self._quoted(self.spans[at - 1][1])
-            self.sentence.append(before + bool(ends))
+            self.sentence.append(before + (at > 0 and self._ends(at - 1)))
         self.cuts = [self._cut(at) for at in range(len(self.words))]
         self.classes = [self._class(at) for at in range(len(self.words))]
 
@@ -45,8 +44,11 @@ class Passage:
         beside = self.words[max(0, at - 1) : at + 2]
         return "May" if self.words[at] == "May" and any(map(has_digit, beside)) else self.words[at].lower()
 
-    def _quoted(self, place: int) -> bool:
-        return any(start < place < end - 2 for start, end in self.quotes)
+    def _ends(self, at: int) -> bool:
+        """Whether a sentence ends behind a word: not in a quotation, after an initial or after a title."""
+        if not _SENTENCE_END.search(self.gap(at + 1)) or len(self.words[at]) == 1 or self.lower[at] in TITLES:
+            return False
+        return not any(start < self.spans[at][1] < end - 2 for start, end in self.quotes)
 
     def _class(self, at: int) -> str:
         word, found = self.words[at], listed(self.lower[at])

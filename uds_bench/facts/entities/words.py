@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
-WORD = re.compile(r"\+?\d+(?:[ .-]\d+)+(?!\w)|\+?[^\W_]+(?:['’.&/+@-]+[^\W_]+)*\+?")
+WORD = re.compile(r"\+?\d+(?:[ .,-]\d+)+(?!\w)|\+?[^\W_]+(?:['’.&/+@-]+[^\W_]+)*\+?")
 """A word, an address, or a number with the spaces inside it."""
 _OWNER = re.compile(r"['’]s?$")
 
@@ -17,6 +17,8 @@ def _set(words: str) -> frozenset[str]:
 
 MONTHS = _set("january february march april may june july august september october november december")
 NUMBERS = _set("one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million")
+TITLES = _set("dr mr mrs ms prof st")
+"""Words that end with a full stop and no sentence."""
 
 LINKS = _set("as in of for by to with from at on about like preposition article possessive")
 """Classes of what stands between a verb and the thing that is said with it."""
