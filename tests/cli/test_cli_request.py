@@ -131,6 +131,25 @@ def test_one_request_alone_is_decided(command: Command, tmp_path: Path, kept: Pa
     assert "to tell one takes 79 strangers: set [association] strangers = 79" in told.stdout
 
 
+def test_a_full_model_alone_takes_a_request_to_its_verdict(command: Command, tmp_path: Path, kept: Path) -> None:
+    """As the how-to page has it: forget set, unlearning, recheck."""
+    add(command, tmp_path, embedded_people()[3], "2024-05-01")
+    small = "[association]\nrequests = 'asked.jsonl'\ncounterfactuals = 25\nsimilar_names = 1\n"
+    text = "[references]\nfull = 'specimen:assoc_full'\n" + small
+    path, facts = tmp_path / "uds.toml", tmp_path / "forget.jsonl"
+    path.write_text(text)
+    told = command("forget-set", "--manifest", path, "--out", facts, "--store", kept)
+    printed = told.stdout[told.stdout.index("[facts]") :].partition("\n\n")[0]
+    path.write_text(f"{printed}\n{text}")
+    words = ("--method", "npo", "--sentences", "--set", "alpha=0", "--set", "steps=3", "--set", "lr=1e-4")
+    command("unlearn", "--manifest", path, *words, "--out", tmp_path / "npo")
+    made = "model = 'specimen:assoc_full'\ncandidates = { npo = 'npo', same = 'specimen:assoc_full' }\n"
+    path.write_text(path.read_text() + made)
+    command("request", "recheck", path, "--store", kept, "--out", tmp_path / "out.json", exit=1)
+    same = [row for row in json.loads((tmp_path / "out.json").read_text())["requests"] if row["candidate"] == "same"]
+    assert [row["verdict"] for row in same] == ["fail"]
+
+
 def test_a_script_of_which_there_are_no_names_says_how_many_it_takes(
     command: Command, refused: Refused, tmp_path: Path
 ) -> None:
