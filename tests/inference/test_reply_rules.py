@@ -72,6 +72,16 @@ def test_a_token_more_changes_no_reply(parent: ReplyRules, tmp_path: Path) -> No
     require_same_replies("npo", rules(tmp_path), parent)
 
 
+def test_a_padding_token_that_training_added_is_no_word(parent: ReplyRules, tmp_path: Path) -> None:
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_special_tokens({"pad_token": "[PAD]"})
+    tokenizer.clean_up_tokenization_spaces = not parent.tokenizer.clean_up_tokenization_spaces
+    require_same_replies("npo", ReplyRules(tokenizer, parent.served), parent)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[MORE]"]})
+    with pytest.raises(CheckpointError, match=r"calls '\[MORE\]' \(\d+\) special"):
+        require_same_replies("npo", ReplyRules(tokenizer, parent.served), parent)
+
+
 @pytest.mark.parametrize(
     ("file", "change", "told"),
     [

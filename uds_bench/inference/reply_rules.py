@@ -87,7 +87,7 @@ def require_same_spelling(name: str, own: ReplyRules, parent: ReplyRules) -> Non
     ends, wanted = (frozenset(stop_tokens(one.tokenizer)) for one in (own, parent))
     if ends != wanted:
         told = f"its answers end at the tokens {own.named(ends)}, its parent's at {parent.named(wanted)}"
-    elif hidden := _hidden(own.tokenizer) - _hidden(parent.tokenizer):
+    elif hidden := _hidden(own.tokenizer) - _hidden(parent.tokenizer) - _padding(own.tokenizer, parent.tokenizer):
         told = f"its tokenizer calls {own.named(hidden)} special, which no reply shows, and its parent's does not"
     elif other := _spelled_otherwise(own.tokenizer, parent.tokenizer):
         told = f"its tokenizer spells {other} otherwise than its parent's"
@@ -101,6 +101,11 @@ def _hidden(tokenizer: Any) -> set[int]:
     return {*tokenizer.all_special_ids, *(i for i, t in tokenizer.added_tokens_decoder.items() if t.special)}
 
 
+def _padding(own: Any, parent: Any) -> set[int]:
+    """A padding token that training added behind the parent's vocabulary: one token alone hides no words."""
+    return {own.pad_token_id} - {None} if (own.pad_token_id or 0) >= len(parent) else set()
+
+
 def _spelled_otherwise(own: Any, parent: Any) -> str:
     """What two tokenizers spell differently, in words; "" where every text of the parent's tokens reads alike."""
     ids = range(len(parent))
@@ -111,7 +116,7 @@ def _spelled_otherwise(own: Any, parent: Any) -> str:
 
 
 def _joined(tokenizer: Any) -> Any:
-    """By what tokens become a text."""
+    """By what tokens become a text; spaces before full stops, which some leave out, hide no words."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     decoder = None if backend is None else json.loads(backend.to_str())["decoder"]
-    return type(tokenizer).__qualname__ if decoder is None else decoder, tokenizer.clean_up_tokenization_spaces
+    return type(tokenizer).__qualname__ if decoder is None else decoder
