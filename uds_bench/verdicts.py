@@ -72,6 +72,10 @@ class Flag(StrEnum):
     RESULT = "result"
 
 
+KNOWN = (Flag.CAUGHT, Flag.CLEARED)
+"""Of models whose verdict the project knows: what they came to stands as it is."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """A verdict with the numbers behind it; `shortfall` is by how much the deciding bound misses, else None. `cause`:

@@ -11,11 +11,9 @@ from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
-from uds_bench.verdicts import Flag, Verdict
+from uds_bench.verdicts import KNOWN, Verdict
 
 Result = Literal["PASSED", "WARNED", "FAILED"]
-KNOWN = (Flag.CAUGHT, Flag.CLEARED)
-"""Flags of models whose verdict the project knows: what they came to stands as it is."""
 
 
 @dataclass(frozen=True)

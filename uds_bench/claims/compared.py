@@ -74,9 +74,9 @@ def changes(a: Mapping[str, str], b: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def _rank(status: str | None) -> int:
     """0 pass, or a specimen that came to what it must; 1 good in another way, 2 undecided, 3 fail or gone."""
-    from uds_bench.verdicts import Flag, Verdict
+    from uds_bench.verdicts import KNOWN, Verdict
 
-    if status in (Verdict.PASS, Flag.CAUGHT, Flag.CLEARED):
+    if status in (Verdict.PASS, *KNOWN):
         return 0
     return 3 if status in (None, Verdict.FAIL) else 2 if status == Verdict.UNDECIDED else 1
 

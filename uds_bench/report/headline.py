@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from uds_bench.claims.record import decides_something
 from uds_bench.claims.run_report import RunReport
 from uds_bench.report.claim import WORDS, Claim, Word
-from uds_bench.verdicts import Flag, Verdict
-
-KNOWN = (Flag.CAUGHT, Flag.CLEARED)
-"""What specimens came to that came to what they must."""
+from uds_bench.verdicts import KNOWN, Verdict
 
 
 @dataclass(frozen=True)
