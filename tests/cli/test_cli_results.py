@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
 from uds_bench.claims.record import ClaimRecord, Control
+from uds_bench.cli.documents import read_run
 from uds_bench.cli.results import over_draws
 from uds_bench.facts import load_facts
 
@@ -92,6 +94,26 @@ def test_page_shows_the_claims_of_a_real_run(command: Command, run_report: Path,
     page, claims = html.unescape(page_in(Path(shown).parent)), json.loads(run_report.read_text())["claims"]
     assert claims
     assert all(claim["statement"] in page for claim in claims)
+
+
+def test_page_says_what_changed_since_another_run(command: Command, run_report: Path, tmp_path: Path) -> None:
+    _, run = read_run(run_report)
+    values = run.to_json()
+    (before,) = (row for row in values["claims"] if row["name"] == "depth.score[npo]")
+    before |= {"verdict": "pass", "cause": None}
+    (score,) = (one for one in values["scores"] if (one["checkpoint"], one["variant"]) == ("npo", "free"))
+    score["per_fact"][0]["value"] = 1 - score["per_fact"][0]["value"]
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(json.dumps(values))
+    command("report", run_report, "--out", tmp_path / "page", "--against", earlier)
+    page = page_in(tmp_path / "page")
+    changed = " ".join(re.sub("<[^>]+>", " ", page.partition('id="changes"')[2]).split())
+    assert "worse depth.score[npo] pass undecided" in changed
+    assert "1 scores moved" in changed
+    assert "npo none entity_accuracy free" in changed
+    command("report", run_report, "--out", tmp_path / "page", "--against", run_report)
+    assert "No verdict changed." in page_in(tmp_path / "page")
+    assert "No score moved." in page_in(tmp_path / "page")
 
 
 def test_score_files_and_other_schemas_are_refused(refused: Refused, tmp_path: Path) -> None:

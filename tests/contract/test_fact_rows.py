@@ -20,7 +20,15 @@ FACTS = [
     | {"detail": {"answer": "\u202eא, <b>", "drops": [0.0, 1e-300]}},
     {"id": "a/2", "cluster": "a", "kind": None, "label": 1, "value": None, "reason": "no layer", "detail": {}},
 ]
-SCORE = {"checkpoint": "npo", "attack": "none", "metric": "uds", "variant": "block", "value": 0.3, "ci": None}
+SCORE = {
+    "checkpoint": "npo",
+    "attack": "none",
+    "metric": "uds",
+    "variant": "block",
+    "value": 0.3,
+    "ci": None,
+    "interval": None,
+}
 ROWS: list[dict[str, Any]] = [
     SCORE | {"per_fact": FACTS, "notes": {"tau": 0.05}, "provenance": {"cell": "c", "references": ["r"]}},
     SCORE | {"metric": "em", "per_fact": [], "notes": {}, "provenance": {}},

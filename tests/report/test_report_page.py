@@ -90,6 +90,13 @@ def test_every_claim_is_there_with_its_command_and_evidence(red):
     assert "full2: observed 0.265" in claims.text
 
 
+def test_a_claim_has_its_number_line_with_its_controls(red):
+    lines = [e.attributes["aria-label"] for e in red.all("svg", "axis")]
+    (told,) = (line for line in lines if line.startswith("depth.score[simnpo]: ") and "; control" in line)
+    assert "needs >= 0.7, declared; control full2: 0.265, must fail; control retain2: " in told
+    assert len(red.all("circle", "ring")) == 2 * 5, "two of each candidate that was scored"
+
+
 def test_what_failed_says_how_much_why_and_how_to_see_it_again():
     run = example(broken=False)
     claim = next(row for row in run["claims"] if (row["id"], row["subject"]) == ("depth.score", "simnpo"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ADDRESS = ("checkpoint", "attack", "metric", "variant")
 FACT = ("id", "cluster", "kind", "label", "value", "reason")
 TOLD = ("question", "entity")
-PACKED = ("notes", "provenance")
+PACKED = ("interval", "notes", "provenance")
 """What a score holds beside its numbers, as JSON: alike in each of its rows, so that a column of it takes little."""
 
 
@@ -113,7 +113,7 @@ def _table(report: RunReport) -> pa.Table:
 def _rows(report: RunReport) -> Iterator[dict[str, Any]]:
     """A row a fact of a score, and one without a fact for a score that has none; `score`: its place in the JSON."""
     for at, score in enumerate(report.scores):
-        packed = {key: json.dumps(score.get(key) or {}, allow_nan=False) for key in PACKED}
+        packed = {key: json.dumps(score.get(key), allow_nan=False) for key in PACKED}
         common = {"score": at, **{key: score.get(key) for key in ADDRESS}, **packed}
         for fact in score.get("per_fact") or [{}]:
             detail = json.dumps(fact["detail"], allow_nan=False) if fact.get("detail") else None

@@ -10,23 +10,31 @@ import typer
 from uds_bench.cli.documents import read_run
 from uds_bench.storage import require_writable
 
-EXAMPLE = "uds-bench report run.json --out reports/today"
+EXAMPLE = "uds-bench report run.json --out reports/today --against yesterday.json"
 
 
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN.json", help="What `pytest suites/ --uds-json` wrote.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the page, index.html.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the page: index.html, and its parts beside it.")],
+    against: Annotated[
+        Path | None, typer.Option(metavar="EARLIER.json", help="An earlier run: the page says what changed since.")
+    ] = None,
     redact: Annotated[bool, typer.Option("--redact", help="To publish: salted ids for words about people.")] = False,
 ) -> None:
-    """Write the page of a run report: verdicts, evidence and figures in one file that needs no other.
+    """Write the page of a run report: what failed first, then claim by claim, with figures and facts.
 
     It is for the holder: it has names, values and replies. With --redact it has a salted id in place of each.
     """
-    _, found = read_run(run)
-    from uds_bench.report import write_report
+    document, found = read_run(run)
+    from uds_bench.cli.compare import read_scores
+    from uds_bench.report import changes_since, write_report
 
+    changed = None
+    if against is not None:
+        earlier, before = read_run(against)
+        changed = changes_since(before, found, read_scores(earlier), read_scores(document))
     if redact:
         from uds_bench.report.redact import redacted
 
         found = redacted(found, str(run))
-    typer.echo(write_report(found, require_writable(out, "--out")))
+    typer.echo(write_report(found, require_writable(out, "--out"), changed))
