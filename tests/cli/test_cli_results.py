@@ -133,7 +133,7 @@ def everything_in(folder: Path) -> str:
 
 def test_a_page_to_publish_names_nobody(command: Command, run_report: Path, release: Path, tmp_path: Path) -> None:
     command("report", run_report, "--out", tmp_path / "full")
-    command("report", run_report, "--out", tmp_path / "public", "--redact")
+    command("report", run_report, "--out", tmp_path / "public", "--redact", "--against", run_report)
     full, public = (everything_in(tmp_path / name) for name in ("full", "public"))
     facts = load_facts(release / "facts.jsonl")
     told = {part for one in facts for part in (one.question, one.answer, one.entity, one.id, one.cluster)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,4 +38,5 @@ def report(
         from uds_bench.report.redact import redacted
 
         found = redacted(found, str(run))
+        changed = changed and replace(changed, manifest=Path(changed.manifest).name)
     typer.echo(write_report(found, require_writable(out, "--out"), changed))
