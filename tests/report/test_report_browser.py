@@ -64,7 +64,8 @@ class Shown:
             """async () => {
               const open = () => document.querySelectorAll("details").forEach((each) => { each.open = true; });
               const waiting = () => [...document.querySelectorAll("[data-part]")].some((one) => !one.childNodes.length);
-              for (open(); waiting(); open()) await new Promise((done) => setTimeout(done, 50));
+              for (let round = 0; round < 400 && (open(), waiting()); round += 1)
+                await new Promise((done) => setTimeout(done, 50));
               open();
             }"""
         )
@@ -139,6 +140,16 @@ def test_facts_are_loaded_on_demand_what_survives_first(show: Any) -> None:
     shown.page.get_by_label("Filter facts by uds block").fill("forget03/award")
     assert table.locator("tbody:visible").count() == 1
     assert shown.told == []
+
+
+def test_two_models_that_are_alike_have_their_facts_each(show: Any, tmp_path: Path) -> None:
+    run = wordings(example())
+    run["scores"][1]["per_fact"] = run["scores"][0]["per_fact"]
+    shown = show(path=write_report(RunReport.read(run, "run"), tmp_path))
+    shown.open_all()
+    boxes = shown.page.locator("[data-part]").evaluate_all("all => all.map(e => [e.dataset.part, e.innerText.length])")
+    assert len({name for name, _ in boxes}) == len(boxes) - 1
+    assert min(length for _, length in boxes) > 0
 
 
 def test_a_keyboard_is_enough(show: Any) -> None:

@@ -28,9 +28,11 @@ def test_the_page_is_written_whole_and_again(tmp_path):
     assert path == tmp_path / "new" / "folder" / "index.html"
     assert first == page.render(RunReport.read(example(), "run")).index
     parts = {each.name for each in (path.parent / "parts").iterdir()}
+    (path.parent / "parts" / "of-the-user.js").write_text("let mine;")
     write_report(RunReport.read(example(broken=False), "run"), path.parent)
     assert path.read_text(encoding="utf-8") != first
     assert {each.name for each in path.parent.iterdir()} == {"index.html", "parts"}
+    (path.parent / "parts" / "of-the-user.js").unlink()
     now = {each.name for each in (path.parent / "parts").iterdir()}
     assert now == set(re.findall(r'data-part="([^"]+)"', opened_or_not(path)))
     assert parts - now, "of an earlier page nothing is left"

@@ -33,7 +33,7 @@ class Parts:
             write_atomic(folder / FOLDER / name, text.encode("ascii"))
 
     def sweep(self, folder: Path) -> None:
-        """Remove those of an earlier page, of which nothing is left to tell."""
-        for file in (folder / FOLDER).glob("*.js"):
-            if file.name not in self.files:
+        """Remove those of an earlier page, and nothing else that may lie there."""
+        for file in (folder / FOLDER).glob("*-*.js"):
+            if file.name not in self.files and file.read_bytes().startswith(f'udsPart("{file.name}",'.encode()):
                 file.unlink()
