@@ -185,6 +185,30 @@ def test_each_is_decided_however_many_ask() -> None:
     assert {(each.verdict, each.cause) for each in few.values()} == {(Verdict.UNDECIDED, Cause.UNITS)}
 
 
+def test_who_stands_out_alone_is_settled_by_more_strangers() -> None:
+    calm = {f"p{at:02}": 0.2 + 0.5 * at / 20 for at in range(20)}
+    needed = strangers_needed(21)
+    for share, verdict in ((1.0, Verdict.FAIL), (0.985, Verdict.PASS)):
+        first = of_many({**calm, "known": share}, 39)
+        assert standing.decide_each(first)["known"].verdict is Verdict.UNDECIDED
+        tests = standing.settled(first, of_many({"known": share, "p00": 1.0}, needed))
+        each = standing.decide_each(tests)
+        assert each["known"].verdict is verdict
+        assert each["p00"].verdict is Verdict.PASS, "a test that told nobody is not put again"
+
+
+def test_a_test_that_is_put_again_tells_no_oftener() -> None:
+    """Of people like the strangers, by chance, at every bound."""
+    rng, runs = np.random.default_rng(2), 4000
+    found = []
+    for _ in range(runs):
+        own = rng.random()
+        first, again = (RankTest("p", "asked", n, *rank_test(own, rng.random(n))) for n in (39, 199))
+        found.append(standing.settled([first], [again])[0].p)
+    for bound in (0.01, 0.03, 0.05, 0.1, 0.2):
+        assert np.mean(np.array(found) <= bound) <= bound + 3 * math.sqrt(bound * (1 - bound) / runs)
+
+
 def test_a_rank_counts_ties_against_the_person() -> None:
     (one,) = of_many({"p": 0.5}, 10)
     assert (one.rank, one.strangers, one.side) == (6, 10, "")

@@ -131,6 +131,21 @@ def test_one_request_alone_is_decided(command: Command, tmp_path: Path, kept: Pa
     assert "to tell one takes 79 strangers: set [association] strangers = 79" in told.stdout
 
 
+def test_who_stands_out_among_many_is_settled_by_more_strangers(command: Command, tmp_path: Path, kept: Path) -> None:
+    people = embedded_people()
+    for one in (people[3], people[-1], people[-2]):
+        add(command, tmp_path, one, "2024-05-01")
+    path = manifest(tmp_path, "{ same = 'specimen:assoc_full' }")
+    found = []
+    for more in ((), ("--settle",)):
+        command("request", "recheck", path, "--store", kept, "--out", tmp_path / "out.json", *more, exit=1)
+        found.append(json.loads((tmp_path / "out.json").read_text())["requests"][0])
+    first, settled = found
+    assert (first["verdict"], first["strangers"], first["rank"]) == ("undecided", 79, 1)
+    assert "told alone, among so many takes 239" in first["why"]
+    assert (settled["verdict"], settled["strangers"]) == ("fail", 239)
+
+
 def test_a_full_model_alone_takes_a_request_to_its_verdict(command: Command, tmp_path: Path, kept: Path) -> None:
     """As the how-to page has it: forget set, unlearning, recheck."""
     add(command, tmp_path, embedded_people()[3], "2024-05-01")

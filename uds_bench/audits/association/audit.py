@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -115,9 +115,12 @@ class AssociationAudit(Opened):
         return [(self.ways[name].runner, list(self.ways[name].plan)) for name, is_wanted in wanted.items() if is_wanted]
 
 
-def read(section: Association) -> ProbeSet:
-    """Everything that a section asks. Raises FactError, in a line, for the first thing that cannot be asked."""
-    people = people_of(section)
+def read(section: Association, only: Collection[str] | None = None) -> ProbeSet:
+    """Everything that a section asks, of all requests or of `only` some.
+
+    Raises FactError, in a line, for the first thing that cannot be asked.
+    """
+    people = people_of(section, only)
     properties, subjects, forgotten = people.properties, people.subjects, people.forgotten
     wants_meaning = section.meaning and any(not isinstance(one, Worded) for one in _told(subjects, properties))
     embed: Embed | None = encoder_of(MINILM).embed if wants_meaning else None

@@ -47,15 +47,16 @@ def properties_of(section: Association) -> dict[str, Property]:
     return read_properties(folder / LISTING, folder / VALUES, folder / SENTENCES)
 
 
-def people_of(section: Association) -> People:
+def people_of(section: Association, only: Collection[str] | None = None) -> People:
     """The people of a section in their cohorts, and strangers: invented ones where nobody else is never seen, and of
-    everybody who is to be forgotten and tells facts of their own those who are told the same.
+    everybody who is to be forgotten and tells facts of their own those who are told the same. `only`: of some requests.
 
     Raises FactError, in a line, for the first thing that cannot be.
     """
     shared = properties_of(section)
     found, known = _listed(section, shared)
-    asked = read_requests(section.requests, shared) if section.requests is not None else Items()
+    asked = read_requests(section.requests, shared) if section.requests is not None else ()
+    asked = Items(one for one in asked if only is None or one.id in only)
     own = {id: one for request in asked for id, one in request.own.items()}
     known = {**known, **own}
     listed = {one.name: one.id for one in found}

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.audits.association.standing import (
+    RATE,
     RankTest,
     beside,
     decide_each,
     rank_tests,
+    settled,
     shows_most,
     told_alone,
 )
 from uds_bench.statistics import finite_or_none
-from uds_bench.verdicts import Decision, Verdict
+from uds_bench.verdicts import Cause, Decision, Verdict
 
 if TYPE_CHECKING:
     from uds_bench.audits.association.audit import AssociationAudit
@@ -31,6 +34,11 @@ class Recheck:
     candidate: str
     test: RankTest
     decision: Decision
+
+    @property
+    def waits(self) -> bool:
+        """Whether the person stands out alone, and more strangers would decide among all who ask."""
+        return self.decision.cause is Cause.UNITS and self.test.p <= RATE
 
     @property
     def verdict(self) -> str:
@@ -70,12 +78,12 @@ def in_the_same_tokens(audit: AssociationAudit, candidate: str) -> bool:
     return bool(audit.seen(candidate).score.notes["rendered"] == audit.seen().score.notes["rendered"])
 
 
-def rechecked(audit: AssociationAudit, candidate: str) -> list[Recheck]:
-    """Each of those who are to be forgotten, in one candidate.
+def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest] = ()) -> list[Recheck]:
+    """Each of those who are to be forgotten, in one candidate. `again`: tests that take the place of their first ones.
 
     Nothing is shown of whom the model before is not told either, or a model that never saw them is told all the same.
     """
-    tests, known = tests_of(audit, candidate), told_alone(tests_of(audit, BEFORE))
+    tests, known = settled(tests_of(audit, candidate), again), told_alone(tests_of(audit, BEFORE))
     wrongly = told_alone(tests_of(audit, NEVER_SAW)) if audit.section.retain is not None else frozenset()
     same = in_the_same_tokens(audit, candidate)
     found = []

@@ -90,6 +90,10 @@ def recheck(
         typer.Option(metavar="FILE", help="Where to write what it came to (default: beside the requests)."),
     ] = None,
     names: NamesOption = False,
+    settle: Annotated[
+        bool,
+        typer.Option("--settle", help="Put who stands out alone to as many strangers as decide among all who ask."),
+    ] = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
 ) -> None:
@@ -101,8 +105,9 @@ def recheck(
     from uds_bench.audits.association.audit import NAME, read
     from uds_bench.audits.association.commands import opened
     from uds_bench.audits.association.people import properties_of
-    from uds_bench.audits.association.rechecks import rechecked
+    from uds_bench.audits.association.rechecks import BEFORE, rechecked, tests_of
     from uds_bench.audits.association.section import Association
+    from uds_bench.audits.association.standing import strangers_needed
     from uds_bench.audits.manifests import load_manifest
     from uds_bench.facts.requests import read_requests
     from uds_bench.storage import write_json
@@ -116,6 +121,13 @@ def recheck(
     place = require_file(out or Path(section.requests).with_suffix(".recheck.json"), "--out")
     audit = opened(section, read(section), section.needed(section.judged()), store, device)
     found = [one for name in section.judged() for one in rechecked(audit, name)]
+    waiting = {one.id for one in found if one.waits} & asked.keys()
+    if settle and waiting:
+        alone: dict[str, Any] = dict.fromkeys(("forget_set", "presence", "cohort_size")) | {"subjects": "people"}
+        alone |= {"forgotten": (), "strangers": strangers_needed(len(tests_of(audit, BEFORE)))}
+        fewer = section.model_copy(update=alone)
+        more = opened(fewer, read(fewer, waiting), section.needed(section.judged()), store, device)
+        found = [one for name in section.judged() for one in rechecked(audit, name, tests_of(more, name))]
     rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
     dates = {id: one.date for id, one in asked.items()}
     write_json(place, {"schema": SCHEMA, "requests": [{**row, "date": dates.get(row["id"])} for row in rows]})

@@ -167,7 +167,8 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
     """Everybody who asked by themselves: FAIL of whom is told at the rate of all who ask, PASS of whom could have been
     told by their own tests and is not: these tell sooner than the rate of all does.
 
-    UNDECIDED with too few strangers to tell one person, and of whom is told alone and not among so many.
+    UNDECIDED with too few strangers to tell one person, and of whom is told alone and not among so many, unless there
+    are as many strangers as would tell one among all who ask.
 
     Args:
         tests: See `rank_tests`.
@@ -181,7 +182,7 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
         >>> [str(each.verdict) for each in found.values()]
         ['fail', 'pass', 'undecided']
     """
-    found = {}
+    found, among = {}, strangers_needed(len(tests)) if tests else 0
     for person in dict.fromkeys(one.person for one in tests):
         own = [one for one in tests if one.person == person]
         most, enough = shows_most(own), strangers_needed(len(own))
@@ -195,13 +196,36 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
         elif least < enough:
             text += f"; to tell one takes {enough} strangers: set [association] strangers = {enough}"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
-        elif any(map(_told, alone)):
-            enough = strangers_needed(len(tests))
+        elif any(map(_told, alone)) and any(_told(one.p) and one.strangers < among for one in own):
+            enough = among
             text += f"; told alone, among so many takes {enough}: set [association] strangers = {enough}"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
         else:
             found[person] = Decision(Verdict.PASS, most.p, None, f"{text}: as strangers are")
     return found
+
+
+def settled(tests: Sequence[RankTest], again: Sequence[RankTest]) -> list[RankTest]:
+    """Tests of p up to `RATE`, put again to more strangers, in the place of the first ones.
+
+    Of a person like the strangers p is as low as any bound no oftener than it says: below `RATE` the second alone
+    counts, and above it the first.
+
+    Args:
+        tests: See `rank_tests`, of everybody who asks.
+        again: The same of some of those who are told alone, beside more strangers.
+
+    Returns:
+        As many tests as before, at one rate of false discoveries.
+
+    Example:
+        >>> first = [RankTest("Ann", "asked", 39, 0.05, "above"), RankTest("Bea", "asked", 39, 0.4, "above")]
+        >>> [(one.strangers, one.adjusted) for one in settled(first, [RankTest("Ann", "asked", 79, 0.025, "above")])]
+        [(79, 0.05), (39, 0.4)]
+    """
+    more = {(one.person, one.way): one for one in again}
+    found = [more.get((one.person, one.way), one) if _told(one.p) else one for one in tests]
+    return [replace(one, adjusted=rate) for one, rate in zip(found, _adjusted([one.p for one in found]), strict=True)]
 
 
 def shows_most(tests: Sequence[RankTest]) -> RankTest:
