@@ -31,7 +31,11 @@ COMMANDS = (
     "import",
     "export",
 )
-GROUPS = {"goldens": ("list", "lint"), "zoo": ("list", "build", "path", "clear")}
+GROUPS = {
+    "request": ("add", "list", "recheck"),
+    "goldens": ("list", "lint"),
+    "zoo": ("list", "build", "path", "clear"),
+}
 EVERY = [(), *[(name,) for name in (*COMMANDS, *GROUPS)], *[(g, name) for g in GROUPS for name in GROUPS[g]]]
 HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "sklearn", "pydantic", "matplotlib", "pytest")
 
