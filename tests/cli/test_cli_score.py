@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from commands import Command, Refused
 
+from uds_bench.claims.fact_rows import with_rows
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured, Metric
 from uds_bench.metrics.subject import Subject
@@ -52,7 +53,7 @@ def test_rows_keep_the_facts_ids_and_give_a_reason_for_every_null(scored: Path) 
 
 
 def test_pytest_finds_every_score_and_loads_no_model(scored: Path, run_report: Path) -> None:
-    run = _strict(run_report.read_text())
+    run = with_rows(_strict(run_report.read_text()), run_report)
     assert run["loads"] == {}
     written = {json.dumps(row, sort_keys=True) for row in _strict((scored / "scores.json").read_text())["scores"]}
     assert run["scores"]

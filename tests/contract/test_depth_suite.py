@@ -34,9 +34,10 @@ def test_a_single_nan_is_a_crash(bench: Bench, place: str) -> None:
     weights = load_file(folder / "model.safetensors")
     weights[place].view(-1)[0] = torch.nan
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    bench.manifest({"broken": folder})
+    bench.manifest({"broken": folder, "retain3": bench.models / "retain3"})
     ran = bench.run(DEPTH)
     assert ran.code == 1
+    assert ran.verdicts["depth.score[retain3]"] == "pass"
     assert ran.verdicts["depth.score[broken]"] == "refused"
     assert ran.verdicts["depth.hidden[broken]"] == "refused"
 
