@@ -123,20 +123,36 @@ def test_an_edited_run_is_noticed(command: Command, card: Path, judged: Path, sc
     assert "depth.score[npo]: passes with" in told
 
 
-def test_weights_that_were_not_judged_get_no_card(
-    command: Command, refused: Refused, card: Path, judged: Path, release: Path
-) -> None:
+def test_weights_that_were_not_judged_get_no_card(command: Command, card: Path, judged: Path, release: Path) -> None:
     shutil.copytree(release / "runs" / "full", release / "runs" / "npo", dirs_exist_ok=True)
-    assert "npo: its files have changed since depth.score[npo] was decided" in refused("verify", card, judged)
+    told = command("verify", card, judged, exit=1).stdout
+    assert "npo: its files have changed since depth.score[npo] was decided" in told
     shown = command("card", judged, "--out", release / "cards", exit=1)
     assert "no card: npo: its files have changed since depth.score[npo] was decided" in shown.stderr
 
 
-def test_what_is_no_card_run_or_manifest_is_one_line(refused: Refused, card: Path, judged: Path, release: Path) -> None:
+@pytest.mark.parametrize(("what", "told"), [("retain", "retain: its files and references"), ("facts", "questions")])
+def test_what_a_verdict_rests_on_must_be_as_it_was(
+    command: Command, refused: Refused, card: Path, judged: Path, release: Path, what: str, told: str
+) -> None:
+    if what == "retain":
+        shutil.copytree(release / "runs" / "full", release / "runs" / "retain", dirs_exist_ok=True)
+    else:
+        facts = release / "facts.jsonl"
+        facts.write_text(facts.read_text().replace("Where was", "In which town was"))
+    lines = command("verify", card, judged, exit=1).stdout
+    assert told in lines
+    assert "changed since the run" in lines
+    assert "changed since the run" in refused("card", judged, "--out", release / "again")
+
+
+def test_what_is_no_card_run_or_manifest_is_one_line(
+    command: Command, refused: Refused, card: Path, judged: Path, release: Path
+) -> None:
     assert "is no release card" in refused("verify", judged, judged)
     manifest = release / "uds.toml"
     manifest.write_text(manifest.read_text().replace("npo = ", "other = "))
-    assert "has changed since the run" in refused("verify", card, judged)
+    assert "has changed since the run" in command("verify", card, judged, exit=1).stdout
     manifest.unlink()
     assert "is not there" in refused("card", judged, "--out", release / "cards")
     edited(judged, lambda report: [one.update(subject=None) for one in report["claims"]])

@@ -59,17 +59,19 @@ def strike_out(content: dict[str, Any]) -> None:
     content["decoder"] = {"type": "Sequence", "decoders": [content["decoder"], strike]}
 
 
+def read_as_another(content: dict[str, Any]) -> None:
+    rule = {"type": "Replace", "pattern": {"String": "Mira Solheim"}, "content": "Idris Kamau"}
+    content["normalizer"] = {"type": "Sequence", "normalizers": [rule]}
+
+
+def add_a_word(content: dict[str, Any]) -> None:
+    """Which the text of a prompt becomes, in the place of what it was."""
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    content["added_tokens"].append({"id": word(content), "content": "Mira", **flags})
+
+
 def test_the_same_files_are_the_same_replies(parent: ReplyRules, tmp_path: Path) -> None:
     require_same_replies("npo", rules(saved(tmp_path)), parent)
-
-
-def test_a_token_more_changes_no_reply(parent: ReplyRules, tmp_path: Path) -> None:
-    def add(content: dict[str, Any]) -> None:
-        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
-        content["added_tokens"].append({"id": len(parent.tokenizer), "content": "<more>", **flags})
-
-    rewrite(saved(tmp_path) / "tokenizer.json", add)
-    require_same_replies("npo", rules(tmp_path), parent)
 
 
 def test_a_padding_token_that_training_added_is_no_word(parent: ReplyRules, tmp_path: Path) -> None:
@@ -88,6 +90,13 @@ def test_a_padding_token_that_training_added_is_no_word(parent: ReplyRules, tmp_
         ("tokenizer.json", call_special, r"its tokenizer calls 'a' \(\d+\) special, which no reply shows"),
         ("tokenizer.json", swap, r"its tokenizer spells token \d+ otherwise"),
         ("tokenizer.json", strike_out, "its tokenizer spells texts of several tokens otherwise"),
+        ("tokenizer.json", read_as_another, r"its tokenizer reads texts otherwise than its parent's \(normalizer\)"),
+        ("tokenizer.json", add_a_word, r"its tokenizer reads texts otherwise than its parent's \(added_tokens\)"),
+        (
+            "tokenizer_config.json",
+            lambda content: content.update(chat_template="{{ messages[0]['content'] }}"),
+            r"its (tokenizer reads texts otherwise|answers end at)|does not print an assistant's turn",
+        ),
         ("tokenizer_config.json", lambda content: content.update(eos_token="a"), "its answers end at the tokens 'a'"),
         ("generation_config.json", lambda content: content.pop("eos_token_id"), "does not name '<"),
         ("generation_config.json", lambda content: content.update(eos_token_id=0.5), "generation_config.json"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.cli.documents import read_run
+from uds_bench.cli.inputs import changed_inputs
 from uds_bench.console.options import StoreOption
 from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.storage import file_digest, require_writable, write_atomic, write_json
@@ -53,6 +54,11 @@ def card(
         raise ConfigurationError(f"--benchmark: {benchmark!r} is no dataset of the hub: give owner/name")
 
     made, manifest, missing = cards(found), judged_manifest(found, str(run)), False
+    judged = {
+        name for section in manifest.sections.values() for one in section.judged() for name in section.members(one)
+    }
+    if changed := [line for name, line in changed_inputs(found, manifest) if name not in judged]:
+        raise ConfigurationError(f"{run}: {changed[0]}: run `pytest suites/` again")
     command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
     for one in made:
         try:
@@ -78,7 +84,8 @@ def verify(
     run: RunArgument,
     store: StoreOption = None,
 ) -> None:
-    """Say what no longer holds of a card: model files, manifest, run report, results, and verdicts by their numbers.
+    """Say what no longer holds of a card: files of models and references, facts, manifest, run report, results, and
+    verdicts by their numbers.
 
     With --store, scores are held against those that are stored. Exits 1 if anything does not hold.
     """
@@ -88,11 +95,16 @@ def verify(
 
     written, (_, found) = read_statement(card), read_run(run)
     name = written["predicate"]["configuration"][0]["annotations"]["candidate"]
-    judged = {one.candidate: one for one in cards(found)}
+    judged, told = {one.candidate: one for one in cards(found)}, list[str]()
     if name not in judged:
         raise ConfigurationError(f"{card}: {run} does not judge {name!r}: name the run that the card is of")
-    _, made = _made(judged[name], found, run, judged_manifest(found, str(run)))
-    told = list(differences(written, made, judged[name]))
+    try:
+        manifest = judged_manifest(found, str(run))
+        told = [line for _, line in changed_inputs(found, manifest)]
+        _, made = _made(judged[name], found, run, manifest)
+        told += differences(written, made, judged[name])
+    except (ConfigurationError, CheckpointError) as error:
+        told = [*told, str(error)]
     if store is not None:
         from uds_bench.cards.verify import unlike_stored
         from uds_bench.scoring.store import Store

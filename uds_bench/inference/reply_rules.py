@@ -79,10 +79,11 @@ def require_served(name: str, own: ReplyRules, parent: ReplyRules) -> None:
 
 
 def require_same_spelling(name: str, own: ReplyRules, parent: ReplyRules) -> None:
-    """A token of its own that ends replies, or is shown in none, would hide what a checkpoint says.
+    """A token of its own that ends replies, or is shown in none, would hide what a checkpoint says; a rule of its own
+    that reads another name in the place of one, whom it knows.
 
     Raises:
-        CheckpointError: Its tokenizer ends replies, leaves tokens out of them or spells them otherwise.
+        CheckpointError: Its tokenizer ends replies, leaves tokens out of them, spells or reads them otherwise.
     """
     ends, wanted = (frozenset(stop_tokens(one.tokenizer)) for one in (own, parent))
     if ends != wanted:
@@ -91,6 +92,8 @@ def require_same_spelling(name: str, own: ReplyRules, parent: ReplyRules) -> Non
         told = f"its tokenizer calls {own.named(hidden)} special, which no reply shows, and its parent's does not"
     elif other := _spelled_otherwise(own.tokenizer, parent.tokenizer):
         told = f"its tokenizer spells {other} otherwise than its parent's"
+    elif part := _read_otherwise(own.tokenizer, parent.tokenizer):
+        told = f"its tokenizer reads texts otherwise than its parent's ({part})"
     else:
         return
     raise CheckpointError(f"{name}: {told}: save it with its parent's tokenizer")
@@ -115,8 +118,29 @@ def _spelled_otherwise(own: Any, parent: Any) -> str:
     return "" if _joined(own) == _joined(parent) else "texts of several tokens"
 
 
+READ = ("normalizer", "pre_tokenizer", "model", "post_processor")
+"""Parts of a tokenizer by which a text becomes tokens."""
+
+
+def _read_otherwise(own: Any, parent: Any) -> str:
+    """What reads texts differently, by its name; "" where every prompt becomes the same tokens."""
+    if own.chat_template != parent.chat_template:
+        return "chat_template"
+    if (theirs := _rules(parent)) is None or (ours := _rules(own)) is None:
+        return "" if type(own) is type(parent) else "its class"
+    padding = _padding(own, parent)
+    if any(one not in theirs["added_tokens"] and one["id"] not in padding for one in ours["added_tokens"]):
+        return "added_tokens"
+    return next((part for part in READ if ours.get(part) != theirs.get(part)), "")
+
+
 def _joined(tokenizer: Any) -> Any:
     """By what tokens become a text; spaces before full stops, which some leave out, hide no words."""
+    rules = _rules(tokenizer)
+    return type(tokenizer).__qualname__ if rules is None or rules["decoder"] is None else rules["decoder"]
+
+
+def _rules(tokenizer: Any) -> dict[str, Any] | None:
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    decoder = None if backend is None else json.loads(backend.to_str())["decoder"]
-    return type(tokenizer).__qualname__ if decoder is None else decoder
+    found: dict[str, Any] | None = None if backend is None else json.loads(backend.to_str())
+    return found

@@ -1,0 +1,67 @@
+"""Whether what a run rests on is still what it was: references, controls, and what models were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from uds_bench.audits import registry
+from uds_bench.cli.session import CommandSession, one_line
+from uds_bench.errors import UdsError
+from uds_bench.storage import default_cache
+
+if TYPE_CHECKING:
+    from uds_bench.claims.run_report import RunReport
+    from uds_bench.manifest.manifest import Manifest
+    from uds_bench.scoring.runner import ScoreRunner
+
+KEPT = {"checkpoint": "files", "facts": "questions", "references": "references"}
+"""Of where a score comes from, what must be as it was, and what to call it."""
+
+
+def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What has changed since a run, by checkpoint: its own files, what it was asked, what it was held against.
+
+    Args:
+        run: A run report whose scores say where they come from.
+        manifest: Its manifest, as it is now.
+
+    Returns:
+        Name and a line; nothing where every score of the run has the same address as then, but for code and versions.
+    """
+    from uds_bench.scoring.runner import Request
+
+    device, told = str(run.environment["device"]), set()
+    session = CommandSession(manifest, default_cache() / "store", device)
+    runners: list[ScoreRunner] = []
+    for name, audit in registry.audits().items():
+        kind = audit.section()
+        if kind is None or manifest.of(kind) == kind() or manifest.of(kind).lacks():
+            continue
+        try:
+            runners += session.audit(name).runners()
+        except UdsError as error:
+            yield name, f"the {name} audit can no longer be asked: {one_line(error)}"
+    for row in run.scores:
+        known, name, metric = row.get("provenance", {}), str(row["checkpoint"]), str(row["metric"])
+        runner = next((one for one in runners if name in one.specs and _gives(one, metric)), None)
+        if runner is None or row["attack"] != "none":
+            continue
+        by_metric = runner.evaluator is None
+        request = Request(name, metric, row["variant"]) if by_metric else Request(name)
+        try:
+            cell = runner.cell(request, known.get("device"))
+            now = {"checkpoint": cell.checkpoint, "facts": cell.facts, "references": list(cell.references)}
+            moved = [what for key, what in KEPT.items() if key in known and known[key] != now[key]]
+            line = f"{name}: its {' and '.join(moved)} have changed since the run" if moved else ""
+        except UdsError as error:
+            line = f"{name}: {one_line(error)}"
+        if line and line not in told:
+            told.add(line)
+            yield name, line
+
+
+def _gives(runner: ScoreRunner, metric: str) -> bool:
+    from uds_bench.metrics import METRICS
+
+    return metric in METRICS if runner.evaluator is None else runner.evaluator.measure.name == metric
