@@ -54,6 +54,19 @@ def run() -> dict[str, Any]:
             fact |= {"reason": fact["reason"] and SOMEBODY, "detail": fact["detail"] | {"answer": SOMEBODY}}
     found["summary"] |= {"problems": [SOMEBODY], "notes": [SOMEBODY]}
     found["manifest"]["path"] = f"/home/{SOMEBODY}/uds.toml"
+    numbers = {"mean": {"value": 0.5, "ci": [0.4, 0.6]}, "chance": 0.1, "nothing": 1}
+    found["association"] = {
+        "people": {SOMEBODY: 2, "to be forgotten": 1},
+        "models": [
+            {
+                "model": "npo",
+                "judged": True,
+                "cohorts": {SOMEBODY: numbers, "to be forgotten": numbers},
+                "properties": [{"property": f"{SOMEBODY}#1", "label": "own words", "mean": numbers["mean"]}],
+            }
+        ],
+    }
+    found["scores"][0]["per_fact"][0]["kind"] = f"{SOMEBODY}#1"
     found["another"] = {"said": SOMEBODY}
     found["wordings"] = {found["scores"][0]["per_fact"][0]["id"]: {"question": SOMEBODY, "entity": SOMEBODY}}
     return found
@@ -93,7 +106,9 @@ def test_nothing_of_it_is_in_the_report_behind_the_page_either() -> None:
     assert FULL.salt not in told
     plain = {one.provenance[key] for one in FULL.claims for key in ("facts", "rendered")} | {FULL.manifest.digest}
     assert [digest for digest in plain if digest in told] == [], "a plain digest confirms who guesses"
-    assert set(PUBLIC.parts) == {"bypass", "lmlm", "localization", "metrics"}, "what says nothing of itself is left out"
+    known = {"association", "bypass", "lmlm", "localization", "metrics"}
+    assert set(PUBLIC.parts) == known, "what says nothing of itself is left out"
+    assert "to be forgotten" in told
 
 
 def test_verdicts_and_numbers_are_those_of_the_full_page() -> None:

@@ -28,7 +28,8 @@ class Chapter:
     `measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw; `limits` and
     `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores; `judge`: figures from the
     report's own part `part`; `personal`: keys of that part under which words are of or about people, None where that is
-    not known and a page to publish leaves the part out."""
+    not known and a page to publish leaves the part out; `groups`: keys under which a user's own names of groups are the
+    keys, and `plain`: those that are the audit's own."""
 
     name: str
     title: str
@@ -40,3 +41,5 @@ class Chapter:
     judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda part: []
     part: str = ""
     personal: tuple[str, ...] | None = None
+    groups: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()

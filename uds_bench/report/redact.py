@@ -15,6 +15,7 @@ from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import Judged, RunReport
 from uds_bench.errors import ConfigurationError
+from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell
 from uds_bench.storage import content_key
 
@@ -24,7 +25,9 @@ MADE_BY = (
 )
 """What is kept of where a number comes from: digests of facts and of what was asked confirm whoever guesses them."""
 SCORE = ("checkpoint", "attack", "metric", "variant", "value", "ci", "interval", "n_planned", "n_scored", "n_invalid")
-FACT = ("value", "kind", "label")
+FACT = ("value", "label")
+OF_ONE = "#"
+"""In the kind of a fact that one person alone states, which begins with the person's id."""
 ELSEWHERE = "told in the full report"
 
 
@@ -100,6 +103,7 @@ def _score(row: Mapping[str, Any], salt: str) -> dict[str, Any]:
     facts = [
         {key: fact[key] for key in FACT if key in fact}
         | {key: hidden(str(fact.get(key) or ""), salt) for key in ("id", "cluster")}
+        | {"kind": hidden(kind, salt) if OF_ONE in (kind := str(fact.get("kind") or "")) else fact.get("kind")}
         | {"reason": ELSEWHERE if fact.get("reason") else None}
         | {"detail": _walk(fact.get("detail"), salt, (), True)}
         for fact in row.get("per_fact", ())
@@ -109,17 +113,31 @@ def _score(row: Mapping[str, Any], salt: str) -> dict[str, Any]:
 
 def _parts(run: RunReport) -> dict[str, Any]:
     """What audits have to say, of those that say which of it is about people."""
-    personal: dict[str, set[str]] = {}
+    told: dict[str, list[Chapter]] = {}
     for chapter in registry.chapters().values():
         if chapter.part and chapter.personal is not None:
-            personal.setdefault(chapter.part, set()).update(chapter.personal)
-    return {name: _walk(part, run.salt, personal[name], False) for name, part in run.parts.items() if name in personal}
+            told.setdefault(chapter.part, []).append(chapter)
+    found = {}
+    for name, part in run.parts.items():
+        if name in told:
+            personal = {key for chapter in told[name] for key in chapter.personal or ()}
+            groups = {key: chapter.plain for chapter in told[name] for key in chapter.groups}
+            found[name] = _walk(part, run.salt, personal, False, groups)
+    return found
 
 
-def _walk(value: Any, salt: str, personal: Collection[str], inside: bool) -> Any:
-    """A value with ids for the texts that lie `inside` what is about people, numbers as they are."""
+def _walk(
+    value: Any, salt: str, personal: Collection[str], inside: bool, groups: Mapping[str, Collection[str]] | None = None
+) -> Any:
+    """A value with ids for the texts that lie `inside` what is about people, and for a user's own names of `groups`;
+    numbers as they are."""
     if isinstance(value, Mapping):
-        return {key: _walk(one, salt, personal, inside or key in personal) for key, one in value.items()}
+        found = {key: _walk(one, salt, personal, inside or key in personal, groups) for key, one in value.items()}
+        for name in found.keys() & (groups or {}).keys():
+            if isinstance(found[name], Mapping):
+                plain = (groups or {})[name]
+                found[name] = {key if key in plain else hidden(key, salt): one for key, one in found[name].items()}
+        return found
     if isinstance(value, (list, tuple)):
-        return [_walk(one, salt, personal, inside) for one in value]
+        return [_walk(one, salt, personal, inside, groups) for one in value]
     return hidden(value, salt) if inside and isinstance(value, str) else value

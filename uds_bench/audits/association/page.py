@@ -144,6 +144,8 @@ CHAPTERS = (
         ends=("no more than the floor", "it is held"),
         judge=draw,
         part="association",
-        personal=(),
+        personal=("property",),
+        groups=("people", "cohorts"),
+        plain=("to be forgotten", "everybody else"),
     ),
 )
