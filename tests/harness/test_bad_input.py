@@ -39,7 +39,7 @@ def test_a_tokenizer_that_splits_otherwise(bench: Bench) -> None:
     ran = bench.run(DEPTH, "-k", "test_score")
     assert ran.code == 1
     assert ran.counts == {"pass": 1, "refused": 1}
-    assert "patching needs the same tokens" in ran.claims["depth.score[other]"]["message"]
+    assert "reads texts otherwise than its parent's (model)" in ran.claims["depth.score[other]"]["message"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

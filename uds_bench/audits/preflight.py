@@ -36,6 +36,7 @@ def preflight(
     problems: dict[str, str] = {}
     wanted, made = set(names), set(judged)
     rules: ReplyRules | None = None
+    placed = dict(specs)
     for name in sorted((n for n in specs if n in wanted), key=lambda n: n != parent):
         spec = specs[name]
         is_shipped = spec.model.startswith(SPECIMEN)
@@ -46,7 +47,8 @@ def preflight(
                 spec = replace(spec, model=str(specimens.folder(spec.model)))
             else:
                 inspect(spec)
-                check_shapes(name, specs)
+            placed[name] = spec
+            check_shapes(name, placed)
             if name == parent:
                 rules = read_reply_rules(spec)
             elif name in made and rules is not None and not is_shipped:

@@ -95,6 +95,7 @@ class AssociationAudit(Opened):
                 "entity": ", ".join(one.candidates.truths),
             }
             for one in self.inquiry.asked
+            if not isinstance(one.told, Worded)  # who asks to be forgotten is told of by id alone
         }
 
     def report(self) -> dict[str, Any]:

@@ -11,14 +11,17 @@ from uds_bench.audits.depth.planning import plan_requests
 from uds_bench.audits.depth.reading import POOL
 from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.errors import UdsError
+from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import FactSet, load_facts
 from uds_bench.metrics import find_metric
+from uds_bench.metrics.kept import kept_facts
 from uds_bench.scores import Score
 from uds_bench.scoring.metrics import MetricRunner
 from uds_bench.scoring.runner import Request, ScoreRunner
 
 NAME = "depth"
+KEEPING = ("uds", "spared")
+"""Metrics that ask what is kept as well."""
 
 
 class DepthAudit(Opened):
@@ -83,6 +86,12 @@ def needed(session: Session) -> list[str]:
     """The checkpoints of planned scores, and the references: every metric's yardstick, whether or not a test asks for
     a score of theirs."""
     plan = plan_of(session)
+    if any(request.metric in KEEPING and request.variant in (None, "aligned") for request in plan):
+        facts = session.data(NAME)
+        try:
+            kept_facts(facts)
+        except ConfigurationError as error:
+            raise session.manifest.document.error(("facts", "source"), str(error)) from None
     wanted = {"full", "retain", *(request.checkpoint for request in plan)} if plan else set()
     return [name for name in session.manifest.of(Depth).checkpoints() if name in wanted]
 
