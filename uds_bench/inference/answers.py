@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.dialogue import EncodedAnswer
 from uds_bench.inference.batches import PaddingSide
+from uds_bench.inference.halving import halving
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP
-from uds_bench.inference.memory import halving
 from uds_bench.inference.target import AGREEMENT
 from uds_bench.inference.trees import AnswerTree, answer_tree, pays, same_prompt, tree_batches, tree_mask
 

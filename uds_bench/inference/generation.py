@@ -12,7 +12,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessorList
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.memory import halving
+from uds_bench.inference.halving import halving
 from uds_bench.inference.preallocated import preallocated_cache
 
 Processing = Callable[[torch.Tensor, Sequence[int]], LogitsProcessorList]

@@ -12,9 +12,9 @@ from transformers import DynamicCache
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.forest import Forest, Piece, cut, grow
+from uds_bench.inference.halving import halving
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, token_logprobs
-from uds_bench.inference.memory import halving
 from uds_bench.inference.target import AGREEMENT
 
 ROOM = 128

@@ -11,7 +11,7 @@ from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, Split, require_forget
-from uds_bench.inference.memory import halving
+from uds_bench.inference.halving import halving
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
 from uds_bench.metrics.subject import References, Subject
