@@ -66,7 +66,7 @@ def test_three_candidates_in_a_repository_of_another(repository: Path, installed
     assert re.search(r"^broken +UNDECIDED$", matrix, re.MULTILINE)
     assert re.search(r"^FAIL: depth\.score \[shallow\]: observed 0\.\d+, .* short by 0\.\d+$", matrix, re.MULTILINE)
     assert "holds NaN or infinity" in matrix
-    assert "next: mend its files, or take it out" in matrix
+    assert "next: mend its files, name others, or take it out" in matrix
     assert "reproduce: pytest --pyargs 'uds_bench.suites.test_depth::test_score[shallow]'" in matrix
     assert (repository / "page" / "index.html").is_file()
     told = shell(card, repository, installed)

@@ -51,7 +51,7 @@ ADVICE = {
     Cause.BASIS: "judge a candidate made from the full model itself: patching reads no model of another base.",
     Cause.DRIFTED: "compare versions and models with those recorded; record anew if the change is meant.",
     Cause.STALE: "record goldens anew: another measurement was recorded.",
-    Cause.REFUSED: "mend its files, or take it out; the others are judged all the same.",
+    Cause.REFUSED: "mend its files, name others, or take it out; the others are judged all the same.",
     Cause.CRASHED: "mend what the line names and run again; what was scored is kept.",
     Cause.MISSING: "run its command by itself; install or add what the line names.",
 }

@@ -57,7 +57,7 @@ def test_each_candidate_has_a_row_and_one_that_cannot_be_used_costs_no_other(ben
     assert ran.verdicts["depth.score[broken]"] == "refused"
     assert ran.text.count("model_type \"['llama']\" is unknown") == 1
     assert "  so are: depth.spared[broken], depth.hidden[broken]\n" in ran.text
-    assert "  next: mend its files, or take it out; the others are judged all the same.\n" in ran.text
+    assert "  next: mend its files, name others, or take it out; the others are judged all the same.\n" in ran.text
     assert len(ran.text[ran.text.index("candidate    depth") :].splitlines()) < 30
 
 

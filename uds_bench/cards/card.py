@@ -9,7 +9,7 @@ from typing import Literal
 
 from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.claims.run_report import RunReport
+from uds_bench.claims.run_report import WEAK, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.verdicts import KNOWN, Verdict
 
@@ -97,12 +97,16 @@ def card_of(run: RunReport, name: str) -> Card:
     claims = tuple(one for one in run.claims if one.subject == name)
     audits = {one.audit for one in claims}
     basis = tuple(one for one in run.claims if not one.subject and one.audit in audits)
-    return Card(name, claims, basis, tuple(_untested(run, claims, basis)), tuple(run.summary.problems))
+    return Card(name, claims, basis, tuple(_untested(run, name, claims, basis)), tuple(run.summary.problems))
 
 
-def _untested(run: RunReport, claims: Iterable[ClaimRecord], basis: Iterable[ClaimRecord]) -> list[str]:
+def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: Iterable[ClaimRecord]) -> list[str]:
+    from uds_bench.attacks.registry import ATTACKS  # which imports torch
+
     told = {registry.owners().get(one.audit) for one in claims}
     models = [name for name, audit in registry.audits().items() if audit.section() is not None and not audit.uses]
     missing = [f"the {name} audit" for name in models if name not in told]
     idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
-    return [*missing, *idle]
+    survived = {row.get("attack") for row in run.scores if row.get("checkpoint") == name}
+    attacks = [f"its metrics under the attack {one}" for one in ATTACKS if one not in survived]
+    return [*missing, *attacks, *idle, *(one for one in run.summary.notes if one.startswith(WEAK))]

@@ -75,8 +75,7 @@ def contradicted(record: ClaimRecord) -> str:
         'passes with 0.200 to 0.300, which misses >= 0.7'
     """
     interval, bound = record.interval, record.bound.value
-    has_own_rule = record.kind == "threshold" and record.bound.needs
-    if record.verdict is not Verdict.PASS or record.kind not in ("threshold", "equivalence") or has_own_rule:
+    if record.verdict is not Verdict.PASS or not has_plain_rule(record):
         return ""
     if record.observed is None or interval is None or bound is None:
         return "passes without a value, an interval or a bound"
@@ -87,6 +86,17 @@ def contradicted(record: ClaimRecord) -> str:
         found = verdicts.decide_threshold(record.observed, interval, relation, bound, record.unit)
     misses = f"passes with {interval.low:.3f} to {interval.high:.3f}, which misses {record.needs}"
     return "" if found.verdict is Verdict.PASS else misses
+
+
+def has_plain_rule(record: ClaimRecord) -> bool:
+    """Whether a claim's verdict follows from its own interval and bound; of others the run alone tells.
+
+    Example:
+        >>> has_plain_rule(ClaimRecord("bypass.verdict", "npo", "word", Verdict.PASS, ""))
+        False
+    """
+    own = record.kind == "threshold" and record.bound.needs
+    return record.kind in ("threshold", "equivalence") and not own
 
 
 def _numbers(statement: Mapping[str, Any]) -> Any:

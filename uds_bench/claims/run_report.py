@@ -11,6 +11,8 @@ from uds_bench.claims.record import ClaimRecord, finite
 from uds_bench.errors import ConfigurationError
 
 SCHEMA: Literal[2] = 2
+WEAK = "controls are weak: add "
+"""What a note begins with that says which controls a manifest lacks."""
 MOST_CHARACTERS = 200
 """Characters of a value that a message repeats."""
 

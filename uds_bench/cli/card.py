@@ -91,7 +91,8 @@ def verify(
     """
     from uds_bench.cards.card import cards
     from uds_bench.cards.files import judged_manifest
-    from uds_bench.cards.verify import differences, read_statement
+    from uds_bench.cards.verify import differences, has_plain_rule, read_statement
+    from uds_bench.verdicts import Verdict
 
     written, (_, found) = read_statement(card), read_run(run)
     name = written["predicate"]["configuration"][0]["annotations"]["candidate"]
@@ -110,7 +111,11 @@ def verify(
         from uds_bench.scoring.store import Store
 
         told += unlike_stored(found, Store(store))
-    for line in told or [f"holds: {name}, {written['predicate']['result']}"]:
+    passes = [one for one in judged[name].claims if one.verdict is Verdict.PASS]
+    bare = [one.id for one in passes if not has_plain_rule(one)]
+    holds = f"holds: {name}, {written['predicate']['result']}"
+    holds += f"; the run alone tells that these pass, no number on the card does: {', '.join(bare)}" if bare else ""
+    for line in told or [holds]:
         typer.echo(line)
     raise typer.Exit(1 if told else 0)
 

@@ -13,7 +13,7 @@ import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.record import finite
-from uds_bench.claims.run_report import Judged, RunReport, Summary, Tool
+from uds_bench.claims.run_report import WEAK, Judged, RunReport, Summary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
 from uds_bench.storage import write_atomic
@@ -83,7 +83,7 @@ def notes(run: Run, found: RunResult) -> list[str]:
     if found.unasked:
         told.append(f"not asked, as the manifest names nothing for them: {', '.join(found.unasked)}")
     if weak := [text for section in run.manifest.sections.values() if (text := section.weak())]:
-        told.append(f"controls are weak: add {'; '.join(weak)}")
+        told.append(f"{WEAK}{'; '.join(weak)}")
     for name, audit in registry.audits().items():
         if name in decided(found):
             told += audit.notes(run)

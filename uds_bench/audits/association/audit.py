@@ -116,7 +116,12 @@ class AssociationAudit(Opened):
         return [(self.ways[name].runner, list(self.ways[name].plan)) for name, is_wanted in wanted.items() if is_wanted]
 
 
-def read(section: Association, only: Collection[str] | None = None) -> ProbeSet:
+def read(section: Association) -> ProbeSet:
+    """Everything that a section asks. Raises FactError as `read_some`."""
+    return read_some(section)
+
+
+def read_some(section: Association, only: Collection[str] | None = None) -> ProbeSet:
     """Everything that a section asks, of all requests or of `only` some.
 
     Raises FactError, in a line, for the first thing that cannot be asked.

@@ -102,7 +102,7 @@ def recheck(
     Needs no retain model. Of many requests the rate of false discoveries is held at 5%. Exits 1 unless all pass. The
     file that is written has ids and figures alone.
     """
-    from uds_bench.audits.association.audit import NAME, read
+    from uds_bench.audits.association.audit import NAME, read, read_some
     from uds_bench.audits.association.commands import opened
     from uds_bench.audits.association.people import properties_of
     from uds_bench.audits.association.rechecks import BEFORE, rechecked, tests_of
@@ -126,7 +126,7 @@ def recheck(
         alone: dict[str, Any] = dict.fromkeys(("forget_set", "presence", "cohort_size")) | {"subjects": "people"}
         alone |= {"forgotten": (), "strangers": strangers_needed(len(tests_of(audit, BEFORE)))}
         fewer = section.model_copy(update=alone)
-        more = opened(fewer, read(fewer, waiting), section.needed(section.judged()), store, device)
+        more = opened(fewer, read_some(fewer, waiting), section.needed(section.judged()), store, device)
         found = [one for name in section.judged() for one in rechecked(audit, name, tests_of(more, name))]
     rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
     dates = {id: one.date for id, one in asked.items()}
