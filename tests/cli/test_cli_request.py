@@ -106,6 +106,7 @@ def test_every_request_is_decided_in_every_candidate(command: Command, tmp_path:
     assert (one["rank"], one["strangers"], one["side"], one["date"]) == (1, 79, "above", "2024-05-01")
     assert one["p"] == pytest.approx(2 / 80)
     assert one["p"] <= one["adjusted"] <= 0.05
+    assert [rows[known.id, name]["first"] > 0.8 for name in verdicts] == [True, False, False], "what is said is told"
     # One in twenty of those whom nobody knows is told by chance; of none is it shown that they are forgotten.
     assert "pass" not in {rows[unknown.id, name]["verdict"] for name in verdicts}
     assert rows[unknown.id, "same"]["verdict"] == "undecided"

@@ -16,7 +16,7 @@ from uds_bench.audits.association.standing import (
     shows_most,
     told_alone,
 )
-from uds_bench.statistics import finite_or_none
+from uds_bench.statistics import finite_or_none, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
 if TYPE_CHECKING:
@@ -28,12 +28,15 @@ BEFORE, NEVER_SAW = "model", "retain"
 
 @dataclass(frozen=True)
 class Recheck:
-    """One request in one candidate. `test`: the one that shows most."""
+    """One request in one candidate. `test`: the one that shows most. `first`: share of the person's facts, over all
+    phrasings, that the candidate says before any other value, 0 to 1. It is told beside the verdict, which ranks
+    decide, as luck alone says some first."""
 
     id: str
     candidate: str
     test: RankTest
     decision: Decision
+    first: float
 
     @property
     def waits(self) -> bool:
@@ -58,6 +61,7 @@ class Recheck:
             "rank": one.rank,
             "p": finite_or_none(one.p),
             "adjusted": finite_or_none(one.adjusted),
+            "first": finite_or_none(self.first),
         }
 
 
@@ -97,5 +101,16 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
             why = "a model that never saw the person is told too"
         if why:
             decision = Decision(Verdict.UNDECIDED, decision.observed, None, f"{decision.text}; but {why}")
-        found.append(Recheck(person, candidate, shows_most([one for one in tests if one.person == person]), decision))
+        most = shows_most([one for one in tests if one.person == person])
+        found.append(Recheck(person, candidate, most, decision, said_first(audit, candidate, person)))
     return found
+
+
+def said_first(audit: AssociationAudit, candidate: str, person: str) -> float:
+    """How much of what is true of a person a candidate says first, in every way of asking, 0 to 1."""
+    ways = ("asked", "held out") if audit.inquiry.held_out else ("asked",)
+    views = [audit.ways[way] for way in ways]
+    rows = [
+        (view.of(candidate).held, one.id) for view in views for one in view.sides.requested if one.cluster == person
+    ]
+    return mean(held[id].first for held, id in rows)

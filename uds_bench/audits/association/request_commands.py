@@ -148,6 +148,7 @@ def _tell(found: list[Recheck], asked: Mapping[str, Request], names: bool, place
             "strangers": str(one.test.strangers),
             "p": f"{one.test.p:.4f}",
             "rate": f"{one.test.adjusted:.3f}",
+            "said first": f"{one.first:.2f}",
             "verdict": one.verdict,
         }
         for one in found
