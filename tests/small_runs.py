@@ -198,6 +198,15 @@ class Bench:
         plugins = ["-p", "no:cacheprovider", "-p", "no:benchmark"]
         return [*plugins, "--uds-json", str(self.folder / "report.json"), *options, *map(str, args)]
 
+    def changed(self) -> list[str]:
+        """What has changed of that which the last run rests on."""
+        from uds_bench.audits.manifests import load_manifest
+        from uds_bench.cli.documents import read_run
+        from uds_bench.cli.inputs import changed_inputs
+
+        _, run = read_run(self.folder / "report.json")
+        return [line for _, line in changed_inputs(run, load_manifest(self.folder / "uds.toml"))]
+
     def run(
         self,
         *args: str | Path,

@@ -23,11 +23,12 @@ def test_aggregates_of_open_unlearning_stand_beside_scores(command: Command, sco
     }
     (tmp_path / "TOFU_EVAL.json").write_text(json.dumps(evaluated))
     words = ("import", tmp_path / "TOFU_EVAL.json", scored / "scores.json", "--checkpoint", "npo")
-    first, second = json.loads(command(*words, "--json").stdout)["rows"]
+    first, second, third = json.loads(command(*words, "--json").stdout)["rows"]
     assert (first["metric"], first["variant"]) == ("es", "field")
     assert first["measured"] == first["reported"] == es["value"]
     assert first["interval"] == es["ci"]
-    assert second["holds"] is not True, "two is no share"
+    assert second["holds"] is False, "two is no share"
+    assert (third["metric"], third["reported"], third["holds"]) == ("mia_loss", None, None)
     shown = command(*words).stdout
     assert shown.splitlines()[-1] == "not measured here: forget_Q_A_gibberish"
 

@@ -115,6 +115,7 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     ran = run(bench, FORGETTING)
     sound(ran)
     assert set(ran.verdicts) == planned("again")
+    assert bench.changed() == [], "in several ways it is asked, and each is looked up by itself"
     claim = ran.claims["association.forgotten[again]"]
     tokens, before = claim["controls"]
     assert (tokens["name"], tokens["held"]) == ("the candidate's tokens are the model's", True)

@@ -64,6 +64,12 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     again = bench.run(SUITE, store=written / "store")
     assert again.report["loads"] == {}, "what was examined is read"
     assert again.report["bypass"] == ran.report["bypass"]
+    assert bench.changed() == []
+    rows = (written / "canaries.jsonl").read_text()
+    (written / "canaries.jsonl").write_text(rows.replace("A life.", "A long life."))
+    assert bench.changed() == [
+        f"{name}: its questions have changed since the run" for name in ("npo.1", "npo.2", "other")
+    ]
 
 
 def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> None:

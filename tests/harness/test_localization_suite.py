@@ -119,6 +119,7 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wid
     loads = ran.report["loads"]
     assert all(count == 1 for count in loads.values()), "each is loaded once, by itself and under each attack"
     again = bench.run(SUITE, store=written / "store")
+    assert bench.changed() == []
     assert again.report["loads"] == {}, "what was seen is read"
     assert again.report["localization"] == told
 

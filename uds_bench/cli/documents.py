@@ -37,12 +37,7 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Raises ConfigurationError for a file that is missing, no strict JSON, of another schema, or neither kind."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a JSON file") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: is no strict JSON ({error}): write it again") from None
+    values = read_json(path, strict=True)
     if not isinstance(values, dict) or not isinstance(values.get("scores"), list):
         raise ConfigurationError(f"{path}: is neither a run report nor a score file: {ADVICE}")
     if "claims" in values:
@@ -55,6 +50,17 @@ def read_document(path: Path) -> Document:
         found = values.get("schema")
         raise ConfigurationError(f"{path}: has schema {found!r}, this version reads {SCHEMA}: write it again")
     return Document(path, values)
+
+
+def read_json(path: Path, strict: bool) -> Any:
+    """What a file holds. Raises ConfigurationError where it is missing or no JSON; `strict`: NaN is none."""
+    kind = "strict JSON" if strict else "JSON"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number if strict else None)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a JSON file") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: is no {kind} ({error}): write it again") from None
 
 
 def read_run(path: Path) -> tuple[Document, RunReport]:

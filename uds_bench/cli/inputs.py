@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from uds_bench.audits import registry
 from uds_bench.cli.session import CommandSession, one_line
@@ -29,8 +29,8 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
     Returns:
         Name and a line; nothing where every score of the run has the same address as then, but for code and versions.
     """
-    from uds_bench.scoring.runner import Request
-
+    if not run.scores:
+        yield "", "the run has no scores: nothing says what its verdicts were read from"
     device, told = str(run.environment["device"]), set()
     session = CommandSession(manifest, default_cache() / "store", device)
     runners: list[ScoreRunner] = []
@@ -43,22 +43,32 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
         except UdsError as error:
             yield name, f"the {name} audit can no longer be asked: {one_line(error)}"
     for row in run.scores:
-        known, name, metric = row.get("provenance", {}), str(row["checkpoint"]), str(row["metric"])
-        runner = next((one for one in runners if name in one.specs and _gives(one, metric)), None)
-        if runner is None or row["attack"] != "none":
+        if row["attack"] != "none":  # its checkpoint is looked up as it was before the attack
             continue
-        by_metric = runner.evaluator is None
-        request = Request(name, metric, row["variant"]) if by_metric else Request(name)
-        try:
-            cell = runner.cell(request, known.get("device"))
-            now = {"checkpoint": cell.checkpoint, "facts": cell.facts, "references": list(cell.references)}
-            moved = [what for key, what in KEPT.items() if key in known and known[key] != now[key]]
-            line = f"{name}: its {' and '.join(moved)} have changed since the run" if moved else ""
-        except UdsError as error:
-            line = f"{name}: {one_line(error)}"
-        if line and line not in told:
+        name, metric = str(row["checkpoint"]), str(row["metric"])
+        lines = [_changed(runner, row) for runner in runners if name in runner.specs and _gives(runner, metric)]
+        # An audit may ask in several ways, each by a runner of its own: one of them is where the score comes from.
+        if lines and not all(lines):
+            continue
+        line = lines[0] if lines else f"{name}: {metric} is of no audit that the manifest asks"
+        if line not in told:
             told.add(line)
             yield name, line
+
+
+def _changed(runner: ScoreRunner, row: Mapping[str, Any]) -> str:
+    """What of a score's address is not what a runner would look it up under now; "" where nothing is."""
+    from uds_bench.scoring.runner import Request
+
+    known, name = row.get("provenance", {}), str(row["checkpoint"])
+    request = Request(name) if runner.evaluator is not None else Request(name, str(row["metric"]), row["variant"])
+    try:
+        cell = runner.cell(request, known.get("device"))
+    except UdsError as error:
+        return f"{name}: {one_line(error)}"
+    now = {"checkpoint": cell.checkpoint, "facts": cell.facts, "references": list(cell.references)}
+    moved = [what for key, what in KEPT.items() if known.get(key) != now[key]]
+    return f"{name}: its {' and '.join(moved)} have changed since the run" if moved else ""
 
 
 def _gives(runner: ScoreRunner, metric: str) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from uds_bench.cli.compare import read_scores
-from uds_bench.cli.documents import read_document
+from uds_bench.cli.documents import read_document, read_json
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
+from uds_bench.statistics import finite_or_none
 
 EXAMPLE = "uds-bench import TOFU_EVAL.json run.json --checkpoint npo"
 OURS = {
@@ -73,7 +72,7 @@ def import_reported(
                 "reported": value,
                 "measured": None if score is None else score.value,
                 "interval": interval,
-                "holds": None if interval is None else interval[0] <= value <= interval[1],
+                "holds": None if interval is None or value is None else interval[0] <= value <= interval[1],
             }
         )
     if not rows:
@@ -97,19 +96,13 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _read(path: Path) -> dict[str, float]:
-    """Numbers by name: of open-unlearning's files the aggregates, of any other its numbers."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a JSON file") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: is no JSON ({error}): write it again") from None
+def _read(path: Path) -> dict[str, float | None]:
+    """Numbers by name, None where none is finite: of open-unlearning's files the aggregates, else as written."""
+    values = read_json(path, strict=False)
     if not isinstance(values, dict):
         raise ConfigurationError(f"{path}: is no object of metrics: name TOFU_EVAL.json, or write metrics and numbers")
     found = {name: value.get("agg_value") if isinstance(value, dict) else value for name, value in values.items()}
     return {
-        name: float(value)
+        name: finite_or_none(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
         for name, value in found.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     }

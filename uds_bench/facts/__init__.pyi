@@ -12,8 +12,6 @@ from .dialogue import encode_questions as encode_questions
 from .dialogue import stop_tokens as stop_tokens
 from .entity import Found as Found
 from .entity import find_entity as find_entity
-from .entity import find_span as find_span
-from .entity import split_answer as split_answer
 from .fact import SPLITS as SPLITS
 from .fact import Fact as Fact
 from .fact import FactSet as FactSet

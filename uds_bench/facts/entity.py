@@ -25,18 +25,6 @@ class Found:
     doubt: str
 
 
-def find_span(question: str, answer: str) -> Span | None:
-    """The span alone, however sure; None where nothing of the answer goes beyond the question."""
-    found = find_entity(question, answer)
-    return found.span if found else None
-
-
-def split_answer(question: str, answer: str) -> tuple[str, str] | None:
-    """(prefix, entity) of an answer, by `find_span`; the prefix has no space at its end."""
-    span = find_span(question, answer)
-    return span and (answer[: span.start].rstrip(), answer[span.start : span.end])
-
-
 def find_entity(
     question: str, answer: str, told: str | None = None, wrong: Sequence[str] = (), slot: Span | None = None
 ) -> Found | None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from transformers import TrainerCallback
 
@@ -15,6 +14,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, require_forget
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.subject import References, Subject
+from uds_bench.statistics import mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,8 @@ class ScoreCallback(TrainerCallback):
         log: What is told each reading, such as `trainer.log`; set it once the trainer is made.
 
     Attributes:
-        history: A row a reading: `step`, and each metric by its name, in its own direction and range.
+        history: A row a reading: `step`, and each metric by its name, in its own direction and range;
+            NaN where no fact has a value.
 
     Raises:
         ConfigurationError: A metric is unknown, needs references, or facts that are not there.
@@ -90,17 +91,11 @@ class ScoreCallback(TrainerCallback):
         with _at_rest(model):
             checkpoint = Checkpoint(CheckpointSpec("in training"), model, self.tokenizer, find_anatomy(model), "")
             subject = Subject(checkpoint, References(_no_reference, {}, self.facts, batch_size=self.batch_size))
-            found = {
-                metric.name: _mean(metric.compute(subject, metric.variant(None)).values) for metric in self.metrics
-            }
+            read = {metric.name: metric.compute(subject, metric.variant(None)).values for metric in self.metrics}
+        found = {name: mean(one.value for one in values if one.value is not None) for name, values in read.items()}
         self.history.append({"step": float(state.global_step), **found})
         if self.log is not None:
             self.log(found)
-
-
-def _mean(values: Sequence[Any]) -> float:
-    scored = [one.value for one in values if one.value is not None]
-    return float(np.mean(scored)) if scored else float("nan")
 
 
 def _no_reference(name: str) -> Checkpoint:
