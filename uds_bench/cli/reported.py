@@ -12,7 +12,6 @@ from uds_bench.cli.documents import read_document, read_json
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
-from uds_bench.statistics import finite_or_none
 
 EXAMPLE = "uds-bench import TOFU_EVAL.json run.json --checkpoint npo"
 OURS = {
@@ -98,6 +97,8 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
 
 def _read(path: Path) -> dict[str, float | None]:
     """Numbers by name, None where none is finite: of open-unlearning's files the aggregates, else as written."""
+    from uds_bench.statistics import finite_or_none  # which imports numpy
+
     values = read_json(path, strict=False)
     if not isinstance(values, dict):
         raise ConfigurationError(f"{path}: is no object of metrics: name TOFU_EVAL.json, or write metrics and numbers")
