@@ -67,7 +67,7 @@ class Map:
     source: torch.Tensor
     target: torch.Tensor
     turn: torch.Tensor
-    open: NDArray[np.int64]
+    open: NDArray[np.float64]
 
     @classmethod
     def fit(cls, found: Moments) -> Map:
@@ -83,7 +83,7 @@ class Map:
             turns.append(left @ right if torch.isfinite(one).all() else torch.full_like(one, torch.nan))
             # What rounding leaves of a 0: numpy's bound of a rank.
             still.append(int((sizes <= sizes[0] * len(one) * torch.finfo(one.dtype).eps).sum()))
-        return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None], np.array(still))
+        return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None], np.array(still, np.float64))
 
     def explained(self, found: Moments) -> NDArray[np.float64]:
         """Share of the full model's variance that the map explains at some positions, [layers], at most 1."""

@@ -52,7 +52,7 @@ class Reading:
     last_gap: NDArray[np.float64]
     correct: NDArray[np.float64]
     fit: NDArray[np.float64] = field(default_factory=lambda: np.ones(1))
-    open: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    open: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 
 
 class PatchingTarget:
