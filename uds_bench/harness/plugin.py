@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Generator
 from dataclasses import replace
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
 
 LEDGER: pytest.StashKey[Ledger] = pytest.StashKey()
+RUNNING: list[pytest.Config] = []
+"""The runs of this process: a test may run another."""
 MARKERS = (
     'claim(name, audit=...): the claim that this test decides, such as "depth.score"; audit: of a claim of your own',
     'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates"), under=("none",)): what this test will '
@@ -39,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     from uds_bench.harness.run import Run
 
+    RUNNING.append(config)
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     try:
@@ -55,6 +59,21 @@ def pytest_configure(config: pytest.Config) -> None:
         if trials is not None:
             ledger.found.problems += trials.problems
             ledger.found.remarks += trials.remarks
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if LEDGER in config.stash:
+        keep_alive(config)  # pytest itself looks through all of it five times before it ends
+    if config in RUNNING:
+        RUNNING.remove(config)
+
+
+def keep_alive(config: pytest.Config) -> None:
+    """Models, libraries and scores live as long as the process: it is not looked through, again and again, for what of
+    them can be freed, which took a fifth of a run. The process of a run within a test goes on, and is left alone."""
+    if RUNNING[:1] == [config]:
+        gc.freeze()
 
 
 def _tried(config: pytest.Config, settings: Settings) -> tuple[Settings, Trials | None]:
@@ -88,7 +107,9 @@ def ledger_of(config: pytest.Config) -> Ledger:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     if LEDGER in config.stash or any(map(decides_claim, items)):
-        return (yield from ledger_of(config).collect(items))
+        chosen = yield from ledger_of(config).collect(items)
+        keep_alive(config)
+        return chosen
     return (yield)
 
 
