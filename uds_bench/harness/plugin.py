@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     if LEDGER in config.stash:
-        keep_alive(config)  # pytest itself looks through all of it five times before it ends
+        keep_alive(config)  # before it ends pytest itself looks through all of it
     if config in RUNNING:
         RUNNING.remove(config)
 
@@ -107,9 +107,12 @@ def ledger_of(config: pytest.Config) -> Ledger:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     if LEDGER in config.stash or any(map(decides_claim, items)):
-        chosen = yield from ledger_of(config).collect(items)
-        keep_alive(config)
-        return chosen
+        gc.disable()  # while libraries are imported
+        try:
+            return (yield from ledger_of(config).collect(items))
+        finally:
+            gc.enable()
+            keep_alive(config)
     return (yield)
 
 
