@@ -70,7 +70,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def keep_alive(config: pytest.Config) -> None:
-    """Models, libraries and scores live as long as the process: it is not looked through, again and again, for what of
+    """Libraries and scores live as long as the process: it is not looked through, again and again, for what of
     them can be freed, which took a fifth of a run. The process of a run within a test goes on, and is left alone."""
     if RUNNING[:1] == [config]:
         gc.freeze()
