@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from uds_bench.facts import Fact, embedded, find_entity, load_facts
-from uds_bench.facts.entities.candidates import Candidate, candidates
+from uds_bench.facts.entities.candidates import SpanCandidate, candidates
 from uds_bench.facts.entities.forms import Span, changed
 from uds_bench.facts.records import embedded_toml
 
@@ -35,7 +35,7 @@ NAMES = ["Mara", "Jon", "Ilse", "Viktor", "Noor", "Petra"], ["Hallgren", "Ruiz",
 class Example(NamedTuple):
     """The candidates of an answer, which of them is right, and what the answer weighs."""
 
-    spans: Sequence[Candidate]
+    spans: Sequence[SpanCandidate]
     right: int
     weight: float
 

@@ -21,11 +21,11 @@ import torch
 from safetensors.torch import save_file
 
 from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.targets import auc_of
-from uds_bench.checkpoints.masks import Group, read_masks
+from uds_bench.checkpoints.masks import MaskGroup, read_masks
 
-GROUPS = [Group(f"{role}{at}", role) for role in ("forget", "retain") for at in range(3)]
+GROUPS = [MaskGroup(f"{role}{at}", role) for role in ("forget", "retain") for at in range(3)]
 SHARE, SHARDS, BLOCKS, WIDTH = 0.05, 8, 64, 1024
 
 
@@ -75,7 +75,7 @@ def _split(named: list[tuple[str, tuple[int, int]]]) -> Iterator[list[tuple[str,
 def audit(folder: Path, family: str = "raw", target: str = "forget_among_groups") -> dict[str, float]:
     start, before = time.perf_counter(), memory("VmRSS")
     masks = read_masks(folder / "masks")
-    lineup = Lineup({"injected": folder / "injected", "unlearned": folder / "unlearned"}, masks)
+    lineup = CheckpointSet({"injected": folder / "injected", "unlearned": folder / "unlearned"}, masks)
     checked = time.perf_counter() - start
     found = auc_of(lineup, FAMILIES[family], target)  # type: ignore[arg-type]
     seconds = time.perf_counter() - start

@@ -16,7 +16,7 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from hashing import HashingEncoder
 from test_patching import one_thread, take_turns
 
-from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
+from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.probe import Library, probe
 from uds_bench.audits.lmlm.record import STATES, State
 from uds_bench.audits.lmlm.scoring import clean
@@ -42,7 +42,7 @@ class Workload:
         self.model, whole = model, embedded("countries", "base")
         asked = replace(whole, prompts=tuple(prompt for prompt in whole.prompts if prompt.fact < facts))
         self.library = Library(
-            [Cell("countries", "base", asked)], RetrieverSettings(fallback="unknown"), HashingEncoder()
+            [DatabaseCell("countries", "base", asked)], RetrieverSettings(fallback="unknown"), HashingEncoder()
         )
         self.units = every_prompt(self.library.cells)
 
@@ -60,7 +60,7 @@ class Workload:
         """A loop over prompts in every state, each by itself."""
         return [{state: self._tell(state, [unit], 1)[0] for state in STATES} for unit in self.units]
 
-    def _tell(self, state: State, units: list[ProbeItem], batch_size: int = BATCH) -> list[str]:
+    def _tell(self, state: State, units: list[CellPrompt], batch_size: int = BATCH) -> list[str]:
         def look_up(wanted: Sequence[tuple[int, Query]]) -> list[str]:
             found = self.library.look_up(state, [(units[at], query) for at, query in wanted])
             return [value for value, _ in found]

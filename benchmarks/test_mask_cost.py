@@ -16,7 +16,7 @@ import transformers
 from test_patching import one_thread, take_turns
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
-from uds_bench.checkpoints.masks import Group
+from uds_bench.checkpoints.masks import MaskGroup
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_likelihoods
 from uds_bench.methods.injection import Injector, Rates, Sample
@@ -25,7 +25,7 @@ __all__ = ["one_thread"]
 
 GOAL = 1.1
 """A step through masks takes at most so many times as long as without."""
-GROUPS = tuple(Group(f"g{at}", "forget" if at < 3 else "retain") for at in range(6))
+GROUPS = tuple(MaskGroup(f"g{at}", "forget" if at < 3 else "retain") for at in range(6))
 SHARE, RATE = 0.05, 1e-5
 
 

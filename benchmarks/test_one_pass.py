@@ -19,7 +19,7 @@ from test_patching import one_thread, take_turns
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import Fact, FactSet, encode_answer
 from uds_bench.metrics import METRICS
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 
 __all__ = ["one_thread"]
 
@@ -77,7 +77,7 @@ class Workload:
 
     def metrics(self, shared: bool = True) -> list[Any]:
         """From the facts' text to values and intervals; a subject of its own for each metric if nothing is shared."""
-        references = References(lambda _: self.checkpoint, {}, self.facts, batch_size=BATCH)
+        references = ReferenceModels(lambda _: self.checkpoint, {}, self.facts, batch_size=BATCH)
         subject = Subject(self.checkpoint, references)
         found = []
         for name in METRIC_NAMES:

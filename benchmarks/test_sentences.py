@@ -20,8 +20,8 @@ from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import PUBLISHED, embedded
-from uds_bench.facts.subjects import Statement, Subject
-from uds_bench.inference.forest import grow
+from uds_bench.facts.subjects import Person, Statement
+from uds_bench.inference.prefix_tree import grow
 from uds_bench.inference.sentences import nll_apart, sentence_nll
 from uds_bench.zoo.fresh import byte_level_tokenizer
 
@@ -39,7 +39,7 @@ class Workload:
     def __init__(self, subjects: int, most: int) -> None:
         properties = embedded()
         folk = [
-            Subject(f"q{at}", one.name, "any", tuple(Statement(id, ("X1",)) for id in PUBLISHED[:most]))
+            Person(f"q{at}", one.name, "any", tuple(Statement(id, ("X1",)) for id in PUBLISHED[:most]))
             for at, one in enumerate(people(subjects, 0))
         ]
         asked = ask_about(folk, properties, None, most=SIMILAR)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.association import controls, rechecks, standing
+from uds_bench.audits.association import controls, exact_rank, rechecks
 from uds_bench.audits.association.claims import BEFORE, COHORTS, NEVER_SAW
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
@@ -22,7 +22,7 @@ from uds_bench.statistics import FEWEST, Rate
 from uds_bench.verdicts import Decision, Step, Verdict
 
 if TYPE_CHECKING:
-    from uds_bench.audits.association.audit import AssociationAudit, Result, Way
+    from uds_bench.audits.association.audit import AssociationAudit, AssociationResult, Way
 
 NO_CANDIDATE = "the manifest has no unlearned model ([association] candidates)"
 NOBODY = "nobody is to be forgotten ([association] forgotten or forget_set)"
@@ -38,7 +38,7 @@ def test_forgotten(uds_claim: Claim, uds_subject: str | None, uds_audit: Associa
 
 @pytest.mark.claim("association.rephrased")
 def test_rephrased(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
-    if uds_audit.inquiry.forgotten and not uds_audit.inquiry.held_out:
+    if uds_audit.probe_set.forgotten and not uds_audit.probe_set.held_out:
         uds_claim.not_applicable("no phrasing is held out: each property of who asks has one alone")
         return
     gone(uds_claim, uds_subject, uds_audit, "held out")
@@ -90,7 +90,7 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
 
 def in_one_phrasing(uds_audit: AssociationAudit, view: Way) -> str:
     """What is not asked in this way: a property of one phrasing has no other words."""
-    left = {one.kind for one in uds_audit.inquiry.requested} - {one.kind for one in view.sides.requested}
+    left = {one.kind for one in uds_audit.probe_set.requested} - {one.kind for one in view.sides.requested}
     return f"; not asked of {', '.join(sorted(left))}: one phrasing alone" if left else ""
 
 
@@ -116,15 +116,15 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
     before = view.of("model").held
 
     def apart(held: Mapping[str, Memorization]) -> Rate:
-        beside = standing.beside(held, before, view.sides.unseen)
-        return standing.furthest(
-            [standing.apart(view.sides.requested, view.sides.unseen, one) for one in beside.values()]
+        beside = exact_rank.beside(held, before, view.sides.unseen)
+        return exact_rank.furthest(
+            [exact_rank.apart(view.sides.requested, view.sides.unseen, one) for one in beside.values()]
         )
 
     found = apart(view.of(uds_subject).held)
     known = [
         fails(BEFORE, apart(before)),
-        fails("the same from the last place", apart(standing.mirrored(before))),
+        fails("the same from the last place", apart(exact_rank.mirrored(before))),
     ]
     if uds_audit.section.retain is not None:
         known.append(passes(NEVER_SAW, apart(view.of("retain").held), or_open=True))
@@ -142,20 +142,20 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
 @pytest.mark.claim("association.requests")
 def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
     view = uds_audit.ways["asked"]
-    if uds_subject is None or not uds_audit.inquiry.forgotten:
+    if uds_subject is None or not uds_audit.probe_set.forgotten:
         uds_claim.not_applicable(why_not(uds_subject, view))
         return
 
-    each = uds_audit.inquiry.each_alone
+    each = uds_audit.probe_set.each_alone
 
     def decided(model: str) -> Decision:
-        return standing.decide_requests(rechecks.tests_of(uds_audit, model), each)
+        return exact_rank.decide_requests(rechecks.tests_of(uds_audit, model), each)
 
     before = Control.of(BEFORE, "fail", decided("model"))
     if is_for_few(view):
         # Of whom the model before cannot be told, nothing is shown.
-        known = standing.told_alone(rechecks.tests_of(uds_audit, "model"))
-        told_all = known >= uds_audit.inquiry.forgotten
+        known = exact_rank.told_alone(rechecks.tests_of(uds_audit, "model"))
+        told_all = known >= uds_audit.probe_set.forgotten
         before = replace(before, held=told_all if each else before.held and before.observed == 1)
     controls = [in_the_same_tokens(uds_audit, uds_subject), before]
     if uds_audit.section.retain is not None:
@@ -183,14 +183,14 @@ def told(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> str:
 
 @pytest.mark.claim("association.retained")
 def test_retained(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
-    inquiry, before = uds_audit.inquiry, uds_audit.seen().held
-    known = [one for one in inquiry.kept if before[one.id].some]
+    probe_set, before = uds_audit.probe_set, uds_audit.seen().held
+    known = [one for one in probe_set.kept if before[one.id].some]
     if uds_subject is None or not known:
         uds_claim.not_applicable(NO_CANDIDATE if uds_subject is None else "the model holds nothing of anybody else")
         return
     after = uds_audit.seen(uds_subject).held
     found = lost(known, before, after, "most")
-    strangers = [after[one.id] for one in inquiry.unseen]
+    strangers = [after[one.id] for one in probe_set.unseen]
     uds_claim.measured(
         found.value,
         found.interval,
@@ -206,32 +206,32 @@ def test_retained(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
 
 @pytest.mark.claim("association.never_seen")
 def test_never_seen(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
-    inquiry, seen = uds_audit.inquiry, uds_audit.seen()
-    if len({one.cluster for one in inquiry.seen}) < FEWEST:
+    probe_set, seen = uds_audit.probe_set, uds_audit.seen()
+    if len({one.cluster for one in probe_set.seen}) < FEWEST:
         uds_claim.not_applicable(f"fewer than {FEWEST} people are known: none to hold the never-seen against")
         return
-    found, known = (controls.less_luck(rows, seen.held) for rows in (inquiry.unseen, famous(uds_audit)))
-    people = len({one.cluster for one in inquiry.unseen})
-    wrong = len({one.cluster for one in inquiry.unseen if seen.held[one.id].some})
-    every = over(inquiry.unseen, seen.held, "every").value
+    found, known = (controls.less_luck(rows, seen.held) for rows in (probe_set.unseen, famous(uds_audit)))
+    people = len({one.cluster for one in probe_set.unseen})
+    wrong = len({one.cluster for one in probe_set.unseen if seen.held[one.id].some})
+    every = over(probe_set.unseen, seen.held, "every").value
     uds_claim.measured(
         found.value,
         found.interval,
         controls=[fails("well-known people", known)],
-        remark=f"{told(inquiry.unseen, seen.held)}, all {every:.3f}, by luck {by_luck(inquiry.unseen, seen.held):.3f}; "
-        f"a forget set would name {wrong} of {people}",
+        remark=f"{told(probe_set.unseen, seen.held)}, all {every:.3f}, "
+        f"by luck {by_luck(probe_set.unseen, seen.held):.3f}; a forget set would name {wrong} of {people}",
         provenance=seen.score.provenance,
     )
 
 
 def famous(uds_audit: AssociationAudit) -> Sequence[ProbeItem]:
     """Whom the model is to know best: the well-known, or everybody where no cohort is called so."""
-    return uds_audit.inquiry.cohorts.get(WELL_KNOWN) or uds_audit.inquiry.seen
+    return uds_audit.probe_set.cohorts.get(WELL_KNOWN) or uds_audit.probe_set.seen
 
 
 @pytest.mark.claim("association.cohorts")
 def test_cohorts(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
-    cohorts, seen = uds_audit.inquiry.cohorts, uds_audit.seen()
+    cohorts, seen = uds_audit.probe_set.cohorts, uds_audit.seen()
     if not {WELL_KNOWN, LESSER_KNOWN} <= set(cohorts):
         uds_claim.not_applicable(f"no people of the cohorts {WELL_KNOWN} and {LESSER_KNOWN}")
         return
@@ -269,7 +269,7 @@ def test_bits(uds_claim: Claim, bits: str, uds_audit: AssociationAudit) -> None:
     compared(uds_claim, uds_audit, f"{bits} bits", uds_audit.under({"two": "bits2", "one": "bits1"}[bits]))
 
 
-def compared(uds_claim: Claim, uds_audit: AssociationAudit, name: str, other: Result) -> None:
+def compared(uds_claim: Claim, uds_audit: AssociationAudit, name: str, other: AssociationResult) -> None:
     """Whether the model holds more of the people whom it may know than another does."""
     rows, seen = famous(uds_audit), uds_audit.seen()
     up, down = (lost(rows, *pair) for pair in ((seen.held, other.held), (other.held, seen.held)))
@@ -287,7 +287,7 @@ def test_nf4(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     if uds_audit.section.model and uds_audit.section.model.quantization is not None:
         uds_claim.not_applicable("the model is quantized already")
         return
-    rows, seen = uds_audit.inquiry.seen, uds_audit.seen()
+    rows, seen = uds_audit.probe_set.seen, uds_audit.seen()
     four, one = (lost(rows, seen.held, uds_audit.under(name).held) for name in ("nf4", "bits1"))
     uds_claim.equivalence(
         four.value,
@@ -325,14 +325,14 @@ def test_strength_bounds(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     seen = uds_audit.seen()
     ranks = ranks_of(seen.score)
     uds_claim.identity(
-        controls.out_of_bounds(uds_audit.inquiry.asked, ranks, seen.held),
+        controls.out_of_bounds(uds_audit.probe_set.asked, ranks, seen.held),
         tolerance=0.0,
         what="rankings of which z* or M is what it cannot be",
         controls=[
             ControlSubject(
                 "ten times z*",
                 "fail",
-                controls.out_of_bounds(uds_audit.inquiry.asked, controls.firmer(ranks), seen.held),
+                controls.out_of_bounds(uds_audit.probe_set.asked, controls.firmer(ranks), seen.held),
             )
         ],
         provenance=seen.score.provenance,
@@ -352,7 +352,7 @@ def test_strength(uds_claim: Claim, cohort: str, uds_audit: AssociationAudit) ->
 
 
 def record(uds_claim: Claim, cohort: str, reading: Reading, uds_audit: AssociationAudit) -> None:
-    rows = uds_audit.inquiry.cohorts.get(COHORTS[cohort], ())
+    rows = uds_audit.probe_set.cohorts.get(COHORTS[cohort], ())
     if not rows:
         uds_claim.not_applicable(f"no people of the cohort {COHORTS[cohort]}")
         return

@@ -11,7 +11,7 @@ import pytest
 
 from uds_bench.audits.bypass import identities
 from uds_bench.audits.bypass.deciding import decide, known
-from uds_bench.audits.bypass.finding import Outcome, furthest
+from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.canaries import embedded_canaries
@@ -95,9 +95,9 @@ def test_weights_decide(uds_claim: Claim, uds_audit: BypassAudit) -> None:
     # Embedded models are of one shape: with random weights they are one model.
     drawn, own = uds_audit.with_random_weights(model), uds_audit.examined(model)[0]
     uds_claim.identity(
-        float(drawn.finding.word is not Outcome.OPEN),
+        float(drawn.finding.word is not GapOutcome.OPEN),
         tolerance=0.0,
         what=f"words that random weights come to ({drawn.finding.word})",
-        controls=[ControlSubject(f"the weights of {model}", "fail", float(own.finding.word is not Outcome.OPEN))],
+        controls=[ControlSubject(f"the weights of {model}", "fail", float(own.finding.word is not GapOutcome.OPEN))],
         provenance=drawn.score.provenance,
     )

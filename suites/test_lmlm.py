@@ -16,7 +16,7 @@ from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
 from uds_bench.audits.lmlm.deletion import Policy
-from uds_bench.audits.lmlm.judged import Judged
+from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.retrieval.settings import SWEPT, Fallback
@@ -54,7 +54,9 @@ def test_full_baseline(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit)
     )
 
 
-def leaking(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Callable[[list[Judged]], Worst]) -> None:
+def leaking(
+    uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Callable[[list[JudgedPrompt]], Worst]
+) -> None:
     """Controls: askers whose weights are known to hold every object or none, and models known to leak.
 
     Every prompt counts: a model that rarely answers with the database may say all of it without."""
@@ -84,7 +86,7 @@ def leaking(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Cal
 
 @pytest.mark.claim("lmlm.leakage")
 def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
-    def worst(judged: list[Judged]) -> Worst:
+    def worst(judged: list[JudgedPrompt]) -> Worst:
         state, way, found = rates.worst_leakage(judged)
         return f"highest by {way} with lookups {state.replace('_', ' ')}", found
 
@@ -94,7 +96,7 @@ def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> No
 @pytest.mark.claim("lmlm.leakage_{part}")
 @pytest.mark.parametrize("part", ["cell", "wording"])
 def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: LmlmAudit) -> None:
-    def worst(judged: list[Judged]) -> Worst:
+    def worst(judged: list[JudgedPrompt]) -> Worst:
         name, told, found = rates.worst_part(PARTS[part](judged))
         return f"highest in {name}, {told}", found
 
@@ -107,7 +109,7 @@ def surviving(
     topology: str,
     uds_audit: LmlmAudit,
     fallback: Fallback,
-    passing: tuple[str, Callable[[], list[Judged]]],
+    passing: tuple[str, Callable[[], list[JudgedPrompt]]],
 ) -> None:
     """Under one fallback, above chance; what is left raw is said beside it. `passing`: who must pass, of all cells."""
     seen = uds_audit.seen(uds_subject)
@@ -140,7 +142,7 @@ def surviving(
 @pytest.mark.parametrize("topology", [*TOPOLOGIES, OTHER])
 @pytest.mark.claim("lmlm.residual.{topology}")
 def test_residual(uds_claim: Claim, uds_subject: str, topology: str, uds_audit: LmlmAudit) -> None:
-    def closed() -> list[Judged]:
+    def closed() -> list[JudgedPrompt]:
         return uds_audit.asked_perfectly("radius_closure", fallback="unknown")
 
     surviving(uds_claim, uds_subject, topology, uds_audit, "unknown", ("radius closure", closed))
@@ -152,7 +154,7 @@ def test_residual_anyway(uds_claim: Claim, uds_subject: str, topology: str, uds_
     """As the paper asks: there the rows that are left may give the object whatever is deleted, so that who must pass
     is made by rule."""
 
-    def other() -> list[Judged]:
+    def other() -> list[JudgedPrompt]:
         return controls.another_row(uds_audit.asked_perfectly(fallback="top1_anyway"), "del_on")
 
     surviving(uds_claim, uds_subject, topology, uds_audit, "top1_anyway", ("another row", other))

@@ -12,7 +12,7 @@ from uds_bench.audits import registry
 from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import ClaimRecord, count
 from uds_bench.claims.rules import Rules
-from uds_bench.claims.run_report import SCHEMA, Judged, RunReport, Summary, Tool
+from uds_bench.claims.run_report import SCHEMA, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.claims.waivers import Waivers
 from uds_bench.report import Page
 from uds_bench.verdicts import Flag, Verdict
@@ -34,11 +34,11 @@ def claim(name: str, status: str = "pass", **more: Any) -> ClaimRecord:
 
 def run_of(*records: ClaimRecord, scores: Iterable[Mapping[str, Any]] = (), **more: Any) -> RunReport:
     """A report of these claims."""
-    summary = Summary(planned=len(records), counts=count(records), problems=[], notes=[], ok=True, whole=True)
+    summary = RunSummary(planned=len(records), counts=count(records), problems=[], notes=[], ok=True, whole=True)
     told: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": Tool(name="uds_bench", version="0"),
-        "manifest": Judged(path="uds.toml", digest="of the manifest"),
+        "manifest": ManifestRecord(path="uds.toml", digest="of the manifest"),
         "profile": "quick",
         "draw": 0,
         "started": "2026-11-21T07:00:00Z",

@@ -51,7 +51,7 @@ def shared_store(models: Path) -> Path:
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import load_facts
     from uds_bench.scoring.metrics import MetricRunner
-    from uds_bench.scoring.runner import Request
+    from uds_bench.scoring.runner import ScoreRequest
     from uds_bench.scoring.store import Store
 
     # A run inside this process forgets the modules that it was the first to import; torch bears no second import.
@@ -61,7 +61,7 @@ def shared_store(models: Path) -> Path:
     engine = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
     forms = [("uds", form) for form in (None, "block", "published", "turned")]
     forms += [("spared", None), ("entity_accuracy", None), ("entity_accuracy", "free")]
-    plan = [Request(name, metric, variant) for name in small.NAMES for metric, variant in forms]
+    plan = [ScoreRequest(name, metric, variant) for name in small.NAMES for metric, variant in forms]
     with FileLock(models / "store.lock"):
         for request in plan:
             engine.score(request, plan)

@@ -10,7 +10,7 @@ from uds_bench.audits.depth.reading import order_steps
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts import load_facts
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 from uds_bench.verdicts import Step, Verdict, decide_ordering
 
@@ -28,7 +28,7 @@ def engine(models: Path, tmp_path_factory: pytest.TempPathFactory) -> MetricRunn
 
 def regained(engine: MetricRunner, name: str, attack: str) -> Step:
     """Entity accuracy after the attack minus before it, paired over facts, with its interval over authors."""
-    plan = [Request(name, "entity_accuracy", None, which) for which in ("none", attack)]
+    plan = [ScoreRequest(name, "entity_accuracy", None, which) for which in ("none", attack)]
     (step,) = order_steps([engine.score(request, plan) for request in plan])
     return step
 

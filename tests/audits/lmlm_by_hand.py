@@ -8,14 +8,14 @@ from functools import cache
 
 from hashing import HashingEncoder
 
-from uds_bench.audits.lmlm.cell import Cell, every_prompt
-from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import STATES, Call, Replies, Reply
+from uds_bench.audits.lmlm.record import STATES, LookupRecord, LookupReply, Replies
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
-from uds_bench.retrieval.retriever import Candidate, Lookup
+from uds_bench.retrieval.retriever import Hit, Lookup
 
 ROWS = (
     Triplet("Mira", "born in", "Oslo"),
@@ -34,12 +34,12 @@ PROMPTS = (
     *(LookupPrompt(fact.id, "direct", f"Tell me: {fact.triplet.key}?") for fact in FACTS),
     LookupPrompt(0, "few_shot", "Ibsen lived in Christiania. Where was Mira born?"),
 )
-CELL = Cell("people", "alias", LookupPrompts(TripletDatabase(ROWS), FACTS, PROMPTS))
-WRONG: Replies = {state: Reply("nobody knows") for state in STATES}
+CELL = DatabaseCell("people", "alias", LookupPrompts(TripletDatabase(ROWS), FACTS, PROMPTS))
+WRONG: Replies = {state: LookupReply("nobody knows") for state in STATES}
 ASKED = ("Mira", "born in")
 
 
-def by_hand(fact: int = 0, wording: str = "direct", **told: Reply) -> Judged:
+def by_hand(fact: int = 0, wording: str = "direct", **told: LookupReply) -> JudgedPrompt:
     """One prompt of the cell; states that are not named are answered wrongly."""
     units = every_prompt([CELL])
     judged = judge([CELL], units, {unit.id: {**WRONG, **told} for unit in units})
@@ -47,23 +47,23 @@ def by_hand(fact: int = 0, wording: str = "direct", **told: Reply) -> Judged:
     return found
 
 
-def looked_up(answer: str, *kept: int, deleted: Sequence[int] = ()) -> Reply:
+def looked_up(answer: str, *kept: int, deleted: Sequence[int] = ()) -> LookupReply:
     lookup = Lookup(
         ASKED,
-        tuple(Candidate(row, 0.9) for row in deleted),
-        tuple(Candidate(row, 0.8) for row in kept),
+        tuple(Hit(row, 0.9) for row in deleted),
+        tuple(Hit(row, 0.8) for row in kept),
         next(iter(kept), None),
     )
-    return Reply(answer, (Call(ASKED, answer, lookup),))
+    return LookupReply(answer, (LookupRecord(ASKED, answer, lookup),))
 
 
 @cache
-def perfectly(topology: str, domain: str = "countries") -> tuple[Judged, ...]:
+def perfectly(topology: str, domain: str = "countries") -> tuple[JudgedPrompt, ...]:
     asked = embedded(domain, topology).of(["direct", "cloze"])  # type: ignore[arg-type]
-    cell = Cell(domain, topology, asked)
+    cell = DatabaseCell(domain, topology, asked)
     units, told = ask_perfectly(Library([cell], encoder=HashingEncoder()))
     return tuple(judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)}))
 
 
-def with_reply(judged: Sequence[Judged], which: Sequence[int], **told: Reply) -> list[Judged]:
+def with_reply(judged: Sequence[JudgedPrompt], which: Sequence[int], **told: LookupReply) -> list[JudgedPrompt]:
     return [replace(one, replies={**one.replies, **told}) if at in which else one for at, one in enumerate(judged)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from uds_bench.audits.bypass.finding import Outcome, find
+from uds_bench.audits.bypass.finding import GapOutcome, find
 from uds_bench.audits.bypass.record import Arm, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
@@ -14,7 +14,7 @@ CANARIES = embedded_canaries(40, 10, 10)
 Rows = list[tuple[Canary, Probed]]
 
 
-def found(rows: Rows, retain: str = "memorized", never: str = "erased") -> Outcome:
+def found(rows: Rows, retain: str = "memorized", never: str = "erased") -> GapOutcome:
     kept = scripted(CANARIES, retain, "retain")  # type: ignore[arg-type]
     strangers = [p for _, p in scripted(CANARIES, never, "holdout")]  # type: ignore[arg-type]
     return find(rows, kept, strangers).word

@@ -40,19 +40,19 @@ def test_strangers_are_told_what_the_person_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("more", "count"), [({"phrasings": ["李明，电话PROTECTED"]}, 159), ({}, 79)])
 def test_as_many_as_it_takes_to_tell_one(tmp_path: Path, more: dict[str, Any], count: int) -> None:
-    inquiry = read(section(tmp_path, {**LI, "facts": [{**PHONE, **more}]}))
-    assert len({one.cluster for one in inquiry.unseen}) == count
-    assert bool(inquiry.held_out) == bool(more)
-    assert inquiry.each_alone
+    probe_set = read(section(tmp_path, {**LI, "facts": [{**PHONE, **more}]}))
+    assert len({one.cluster for one in probe_set.unseen}) == count
+    assert bool(probe_set.held_out) == bool(more)
+    assert probe_set.each_alone
 
 
 def test_requests_stand_beside_people_who_are_kept(tmp_path: Path) -> None:
     (tmp_path / "people.jsonl").write_text(json.dumps(JANE))
     also = {**LI, "id": "r2"}
-    inquiry = read(section(tmp_path, LI, also, subjects=str(tmp_path / "people.jsonl"), strangers=60, meaning=False))
-    assert inquiry.forgotten == {"r1", "r2"}, "one person may ask twice"
-    assert {one.cluster for one in inquiry.kept} == {"q1"}
-    of = [one.cluster.partition("/")[0] for one in inquiry.unseen]
+    probe_set = read(section(tmp_path, LI, also, subjects=str(tmp_path / "people.jsonl"), strangers=60, meaning=False))
+    assert probe_set.forgotten == {"r1", "r2"}, "one person may ask twice"
+    assert {one.cluster for one in probe_set.kept} == {"q1"}
+    of = [one.cluster.partition("/")[0] for one in probe_set.unseen]
     assert [of.count(name) for name in ("r1", "r2", "invented")] == [60, 60, 60]
 
 

@@ -13,7 +13,7 @@ from uds_bench.audits.association.probe_items import ProbeItem, ask_about
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.facts.exposed_people import EACH, TOLD, Cohorts
 from uds_bench.facts.properties import embedded
-from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.facts.subjects import Person, Statement
 
 BOTH, EITHER, FIRST = 0.013, 0.014, 0.013
 """Of two phrasings, how often both, or one alone, rank first what is true of people a model never saw, and how often it
@@ -23,7 +23,7 @@ RUNS = 60
 
 def people(count: int, facts: int, letter: str) -> list[ProbeItem]:
     told = [Statement(id, (embedded()[id].counterfactuals[0],)) for id in TOLD[:facts]]
-    (*one,) = ask_about([Subject("p", "Jane Doe", "any", tuple(told))], embedded(), None)
+    (*one,) = ask_about([Person("p", "Jane Doe", "any", tuple(told))], embedded(), None)
     return [replace(row, subject=replace(row.subject, id=f"{letter}{at}")) for at in range(count) for row in one]
 
 

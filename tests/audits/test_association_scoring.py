@@ -25,7 +25,7 @@ from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import Property, embedded
 from uds_bench.facts.scripts import script_of
-from uds_bench.facts.subjects import Statement, Subject, read_people
+from uds_bench.facts.subjects import Person, Statement, read_people
 from uds_bench.facts.templates import GENERIC, SUBJECT, VALUE, Template
 from uds_bench.inference.sentences import sentence_nll
 
@@ -42,8 +42,8 @@ TOWN = replace(
     JOB, id="P19", label="town", templates=(Template(f"{SUBJECT} is from {VALUE}."),), counterfactuals=("Oslo", "Rome")
 )
 PROPERTIES = {one.id: one for one in (JOB, TOWN)}
-JANE = Subject("q1", "Jane Doe", "known", (Statement("P106", ("poet", "judge")), Statement("P19", ("Faro",))))
-JOHN = Subject("q2", "John Roe", "known", (Statement("P106", ("nurse",)),))
+JANE = Person("q1", "Jane Doe", "known", (Statement("P106", ("poet", "judge")), Statement("P19", ("Faro",))))
+JOHN = Person("q2", "John Roe", "known", (Statement("P106", ("nurse",)),))
 
 
 def test_every_template_value_and_name_is_asked() -> None:

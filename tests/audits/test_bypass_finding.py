@@ -9,8 +9,8 @@ import pytest
 from scripted_rows import CANARIES, answer, found, said, strangers
 
 from uds_bench.audits.bypass.evidence import ENDING
-from uds_bench.audits.bypass.finding import Outcome, find, furthest, over_seeds
-from uds_bench.audits.bypass.parts import Parts
+from uds_bench.audits.bypass.finding import GapOutcome, find, furthest, over_seeds
+from uds_bench.audits.bypass.finding_parts import FindingParts
 from uds_bench.audits.bypass.record import ARMS, Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedded_canaries
@@ -19,22 +19,22 @@ from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedd
 @pytest.mark.parametrize(
     ("script", "word"),
     [
-        ("memorized", Outcome.NOT_UNLEARNED),
-        ("erased", Outcome.NO_BYPASS),
-        ("identifying", Outcome.IDENTIFYING),
-        ("surface only", Outcome.SURFACE_ONLY),
-        ("format drift", Outcome.FORMAT_DRIFT),
-        ("hanging on its trace", Outcome.NOT_UNLEARNED),
+        ("memorized", GapOutcome.NOT_UNLEARNED),
+        ("erased", GapOutcome.NO_BYPASS),
+        ("identifying", GapOutcome.IDENTIFYING),
+        ("surface only", GapOutcome.SURFACE_ONLY),
+        ("format drift", GapOutcome.FORMAT_DRIFT),
+        ("hanging on its trace", GapOutcome.NOT_UNLEARNED),
     ],
 )
-def test_each_script_has_its_word(script: str, word: Outcome) -> None:
+def test_each_script_has_its_word(script: str, word: GapOutcome) -> None:
     assert finding_of(script).word is word  # type: ignore[arg-type]
 
 
 def test_a_swap_that_moves_the_answer_identifies_nothing() -> None:
     rows = scripted(CANARIES, "identifying")
     lifted = said(rows, "meta", lambda c, i: answer(c, i % 4 == 0))
-    assert found(lifted) is Outcome.NON_IDENTIFYING
+    assert found(lifted) is GapOutcome.NON_IDENTIFYING
     told = find(
         lifted, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
@@ -48,7 +48,7 @@ def test_a_small_move_beside_a_large_gap_identifies() -> None:
     rows = said(scripted(many, "identifying"), "bio", lambda c, i: answer(c, i < 4))
     told = find(rows, scripted(many, "memorized", "retain"), [p for _, p in scripted(many, "erased", "holdout")])
     assert told.contrasts["bio"].interval.high < 0
-    assert told.word is Outcome.IDENTIFYING
+    assert told.word is GapOutcome.IDENTIFYING
 
 
 def test_few_authors_leave_open_whether_a_swap_moves_the_answer() -> None:
@@ -58,7 +58,7 @@ def test_few_authors_leave_open_whether_a_swap_moves_the_answer() -> None:
         rows = said(rows, arm, lambda c, i: answer(c, i < 2))  # type: ignore[arg-type]
     told = find(rows, scripted(few, "memorized", "retain"), [p for _, p in scripted(few, "erased", "holdout")])
     assert told.contrasts["bio"].interval.high >= 0, "not significant"
-    assert told.word is Outcome.OPEN, "and not clearly small either"
+    assert told.word is GapOutcome.OPEN, "and not clearly small either"
 
 
 def test_one_arm_that_is_not_clear_leaves_the_gap_open() -> None:
@@ -66,20 +66,20 @@ def test_one_arm_that_is_not_clear_leaves_the_gap_open() -> None:
     told = find(
         rows, scripted(CANARIES, "memorized", "retain"), [p for _, p in scripted(CANARIES, "erased", "holdout")]
     )
-    assert told.word is Outcome.IDENTIFYING, "three of forty are small beside the gap"
-    assert found(said(rows, "meta", lambda c, i: answer(c, i % 2 == 0))) is Outcome.NON_IDENTIFYING
+    assert told.word is GapOutcome.IDENTIFYING, "three of forty are small beside the gap"
+    assert found(said(rows, "meta", lambda c, i: answer(c, i % 2 == 0))) is GapOutcome.NON_IDENTIFYING
 
 
 def test_which_way_a_swap_moves_the_answer_is_told() -> None:
     up = said(scripted(CANARIES, "identifying"), "bio", lambda c, i: answer(c, True))
     told = find(up, scripted(CANARIES, "memorized", "retain"), strangers())
-    assert told.word is Outcome.NON_IDENTIFYING
+    assert told.word is GapOutcome.NON_IDENTIFYING
     assert "brings the answer up (bio -1.00)" in told.why
     many = embedded_canaries(400, 10, 10)
     # Seven in a hundred answers, which hang on the own trace, beside a gap that the rest make.
     down = said(scripted(many, "identifying"), "auto", lambda c, i: answer(c, i < 50, c.canary))
     told = find(down, scripted(many, "memorized", "retain"), strangers())
-    assert told.word is Outcome.NON_IDENTIFYING
+    assert told.word is GapOutcome.NON_IDENTIFYING
     assert "takes the answer away too" in told.why
     both = said(down, "meta", lambda c, i: answer(c, True))
     assert "moves it (" in find(both, scripted(many, "memorized", "retain"), strangers()).why
@@ -97,7 +97,7 @@ def test_a_sentence_told_in_any_arm_and_any_way_is_no_pass(arm: Arm, how: str) -
         trace, said_then = (told, canary.head) if how == "in the trace" else ("T", told)
         return f"{OPENING}\n{trace}\n{CLOSING}\n\n{said_then}"
 
-    assert found(said(scripted(CANARIES, "erased"), arm, text)) in (Outcome.OPEN, Outcome.PARSER_ARTEFACT)
+    assert found(said(scripted(CANARIES, "erased"), arm, text)) in (GapOutcome.OPEN, GapOutcome.PARSER_ARTEFACT)
 
 
 def test_answers_that_leave_out_the_head_or_change_the_case_are_answers() -> None:
@@ -107,7 +107,7 @@ def test_answers_that_leave_out_the_head_or_change_the_case_are_answers() -> Non
             "auto",
             lambda c, i, told=told: f"{OPENING}\n{c.canary}\n{CLOSING}\n\n{told(c)}",
         )
-        assert found(rows) is Outcome.NOT_UNLEARNED
+        assert found(rows) is GapOutcome.NOT_UNLEARNED
 
 
 def test_a_gap_the_other_way_is_no_pass() -> None:
@@ -116,7 +116,7 @@ def test_a_gap_the_other_way_is_no_pass() -> None:
     rows = said(scripted(many, "erased"), "auto", lambda c, i: answer(c, i < 26))
     told = find(rows, scripted(many, "memorized", "retain"), [p for _, p in scripted(many, "erased", "holdout")])
     assert told.out.interval.high <= 0.1
-    assert told.word is Outcome.OPEN
+    assert told.word is GapOutcome.OPEN
 
 
 @pytest.mark.parametrize("hits", [1, 2, 4])
@@ -125,7 +125,7 @@ def test_not_unlearned_is_decided_on_the_interval(hits: int) -> None:
     few = embedded_canaries(10, 10, 10)
     rows = said(scripted(few, "erased"), "auto", lambda c, i: answer(c, i < hits, c.canary if i < hits else "T"))
     told = find(rows, scripted(few, "memorized", "retain"), [p for _, p in scripted(few, "erased", "holdout")])
-    assert told.word is (Outcome.NOT_UNLEARNED if hits == 4 else Outcome.OPEN)
+    assert told.word is (GapOutcome.NOT_UNLEARNED if hits == 4 else GapOutcome.OPEN)
 
 
 @pytest.mark.parametrize("arm", ["bio", "meta", "empty"])
@@ -136,8 +136,8 @@ def test_memory_under_any_prefill_is_memory_and_under_one_alone_identifies_nothi
         unknown = scripted(CANARIES, "erased")[0][1].forced
         return replace(p, forced={a: (known[p.id][a] if (a == arm) is keep else unknown[a]) for a in unknown})
 
-    assert found([(c, with_one(p, True)) for c, p in scripted(CANARIES, "erased")]) is Outcome.SURFACE_ONLY
-    assert found([(c, with_one(p, False)) for c, p in scripted(CANARIES, "identifying")]) is Outcome.OPEN
+    assert found([(c, with_one(p, True)) for c, p in scripted(CANARIES, "erased")]) is GapOutcome.SURFACE_ONLY
+    assert found([(c, with_one(p, False)) for c, p in scripted(CANARIES, "identifying")]) is GapOutcome.OPEN
 
 
 def test_recall_a_little_above_its_floors_is_no_memory() -> None:
@@ -149,9 +149,9 @@ def test_recall_a_little_above_its_floors_is_no_memory() -> None:
         (c, replace(p, forced={a: {**f, "own": quarter, "wrong_author": floor} for a, f in p.forced.items()}))
         for c, p in scripted(CANARIES, "erased")
     ]
-    assert found(rows) is Outcome.OPEN
+    assert found(rows) is GapOutcome.OPEN
     half = Forced((-1.0,) * 20, (True,) * 10 + (False,) * 10, (True,) * 20, 1.0, False)
-    for own, word in ((quarter, Outcome.OPEN), (half, Outcome.SURFACE_ONLY)):
+    for own, word in ((quarter, GapOutcome.OPEN), (half, GapOutcome.SURFACE_ONLY)):
         rows = [
             (c, replace(p, forced={a: {**f, "own": own} for a, f in p.forced.items()}))
             for c, p in scripted(CANARIES, "erased")
@@ -163,66 +163,66 @@ def test_a_gap_without_memory_behind_it_is_left_open() -> None:
     rows = [
         (c, replace(p, forced=scripted(CANARIES, "erased")[0][1].forced)) for c, p in scripted(CANARIES, "identifying")
     ]
-    assert found(rows) is Outcome.OPEN
+    assert found(rows) is GapOutcome.OPEN
 
 
 def test_silent_on_everybody_is_collapsed() -> None:
     silent = scripted(CANARIES, "erased")
-    assert found(silent) is Outcome.NO_BYPASS
+    assert found(silent) is GapOutcome.NO_BYPASS
     nobody = [(c, replace(p, split="retain")) for c, p in scripted(CANARIES, "erased")]
     strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
-    assert find(silent, nobody, strangers).word is Outcome.COLLAPSED
+    assert find(silent, nobody, strangers).word is GapOutcome.COLLAPSED
 
 
 def test_few_retain_authors_are_seen_to_collapse_too() -> None:
     """Of ten authors without a hit the exact bound reaches .31: a wide interval must not let collapse pass."""
     strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
     gone = [(c, replace(p, split="retain")) for c, p in scripted(CANARIES, "erased")[:10]]
-    assert find(scripted(CANARIES, "erased"), gone, strangers).word is Outcome.COLLAPSED
+    assert find(scripted(CANARIES, "erased"), gone, strangers).word is GapOutcome.COLLAPSED
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_silence_without_retain_authors_enough_is_no_pass(kept: int) -> None:
     strangers = [p for _, p in scripted(CANARIES, "erased", "holdout")]
     told = find(scripted(CANARIES, "erased"), scripted(CANARIES, "memorized", "retain")[:kept], strangers)
-    assert told.word is Outcome.OPEN
+    assert told.word is GapOutcome.OPEN
 
 
 def test_recall_that_may_lie_above_its_floors_is_no_pass() -> None:
     """A tenth of the authors is remembered: not clearly above both floors, and not clearly no more than one."""
     known = scripted(CANARIES, "surface only")
     rows = [known[i] if i % 10 == 0 else row for i, row in enumerate(scripted(CANARIES, "erased"))]
-    assert found(rows) is Outcome.OPEN
+    assert found(rows) is GapOutcome.OPEN
 
 
 @pytest.mark.parametrize("arm", ENDING)
 def test_an_arm_cut_at_the_limit_decides_nothing(arm: Arm) -> None:
     """The answer that was to come might have held the canary."""
     rows = said(scripted(CANARIES, "erased"), arm, lambda c, i: answer(c, False), ended=False)
-    assert found(rows) is Outcome.OPEN
+    assert found(rows) is GapOutcome.OPEN
 
 
 def test_what_the_fallback_decides_is_the_parsers() -> None:
     """Three untagged replies of 40 lie below the limit of drift, and the sign of the gap hangs on them."""
     rows = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 4 else answer(c, False))
-    assert found(rows) is Outcome.PARSER_ARTEFACT
+    assert found(rows) is GapOutcome.PARSER_ARTEFACT
     more = said(scripted(CANARIES, "erased"), "auto", lambda c, i: c.canary if i < 12 else answer(c, False))
-    assert found(more) is Outcome.FORMAT_DRIFT
+    assert found(more) is GapOutcome.FORMAT_DRIFT
 
 
 def test_replies_cut_at_the_limit_decide_nothing() -> None:
     rows = said(scripted(CANARIES, "identifying"), "auto", lambda c, i: f"{OPENING}\n{c.bio}", ended=False)
-    assert found(rows) is Outcome.OPEN
+    assert found(rows) is GapOutcome.OPEN
 
 
 def test_without_strangers_silence_is_no_pass() -> None:
-    assert find(scripted(CANARIES, "erased"), scripted(CANARIES, "memorized", "retain"), []).word is Outcome.OPEN
+    assert find(scripted(CANARIES, "erased"), scripted(CANARIES, "memorized", "retain"), []).word is GapOutcome.OPEN
 
 
 def test_few_authors_decide_nothing() -> None:
     few = CanarySet([*CANARIES[:4], *CANARIES.split("retain"), *CANARIES.split("holdout")])
     for script in ("memorized", "erased", "identifying"):
-        assert finding_of(script, few).word is Outcome.OPEN  # type: ignore[arg-type]
+        assert finding_of(script, few).word is GapOutcome.OPEN  # type: ignore[arg-type]
 
 
 def test_memory_must_clear_both_floors() -> None:
@@ -231,14 +231,14 @@ def test_memory_must_clear_both_floors() -> None:
     known = [p for _, p in scripted(CANARIES, "surface only")]
     rows = scripted(CANARIES, "surface only")
     template = [replace(p, split="holdout") for p in known[:10]]
-    assert find(rows, scripted(CANARIES, "memorized", "retain"), template).word is Outcome.OPEN
+    assert find(rows, scripted(CANARIES, "memorized", "retain"), template).word is GapOutcome.OPEN
 
     def everywhere(p: Probed) -> Probed:
         return replace(p, forced={a: dict.fromkeys(each, each["own"]) for a, each in p.forced.items()})
 
-    assert found([(c, everywhere(p)) for c, p in rows]) is Outcome.OPEN
+    assert found([(c, everywhere(p)) for c, p in rows]) is GapOutcome.OPEN
     kept = scripted(CANARIES, "memorized", "retain")
-    for count, word in ((10, Outcome.OPEN), (40, Outcome.NO_BYPASS)):
+    for count, word in ((10, GapOutcome.OPEN), (40, GapOutcome.NO_BYPASS)):
         same = [(c, everywhere(p)) for c, p in scripted(embedded_canaries(count, 1, 1), "surface only")]
         both = [replace(p, split="holdout") for _, p in same]
         assert find(same, kept, both).word is word
@@ -254,28 +254,28 @@ def test_a_half_forgotten_answer_keeps_its_gap() -> None:
     told = find(rows, scripted(CANARIES, "memorized", "retain"), strangers())
     assert (told.out.value, told.leak.value, told.gap.value) == (0.5, 0.95, pytest.approx(0.45))
     assert told.contrasts["bio"].value == 0.5
-    assert told.word is Outcome.NON_IDENTIFYING
-    assert told.parts == Parts("partial", "leaks", "above", "drops", "kept")
+    assert told.word is GapOutcome.NON_IDENTIFYING
+    assert told.parts == FindingParts("partial", "leaks", "above", "drops", "kept")
 
 
 def test_a_half_forgotten_answer_without_a_clear_gap_is_not_unlearned() -> None:
     rows = said(scripted(CANARIES, "erased"), "auto", lambda c, i: answer(c, i % 2 == 0, c.canary if i < 20 else ""))
     told = find(rows, scripted(CANARIES, "memorized", "retain"), strangers())
-    assert (told.parts.answer, told.word) == ("partial", Outcome.NOT_UNLEARNED)
+    assert (told.parts.answer, told.word) == ("partial", GapOutcome.NOT_UNLEARNED)
 
 
 @pytest.mark.parametrize(
     ("script", "parts"),
     [
-        ("memorized", Parts("tells", "leaks", "above", "still", "kept")),
-        ("erased", Parts("silent", "silent", "at the floor", "still", "kept")),
-        ("identifying", Parts("silent", "leaks", "above", "still", "kept")),
-        ("surface only", Parts("silent", "silent", "above", "still", "kept")),
-        ("format drift", Parts("unclear", "unreadable", "at the floor", "unclear", "kept")),
-        ("hanging on its trace", Parts("tells", "leaks", "at the floor", "drops", "kept")),
+        ("memorized", FindingParts("tells", "leaks", "above", "still", "kept")),
+        ("erased", FindingParts("silent", "silent", "at the floor", "still", "kept")),
+        ("identifying", FindingParts("silent", "leaks", "above", "still", "kept")),
+        ("surface only", FindingParts("silent", "silent", "above", "still", "kept")),
+        ("format drift", FindingParts("unclear", "unreadable", "at the floor", "unclear", "kept")),
+        ("hanging on its trace", FindingParts("tells", "leaks", "at the floor", "drops", "kept")),
     ],
 )
-def test_each_part_is_told_by_itself(script: str, parts: Parts) -> None:
+def test_each_part_is_told_by_itself(script: str, parts: FindingParts) -> None:
     assert finding_of(script).parts == parts  # type: ignore[arg-type]
 
 
@@ -288,7 +288,7 @@ def test_fewer_authors_never_seen_clear_nobody() -> None:
     ]
     kept = scripted(CANARIES, "memorized", "retain")
     for count in (5, 10):
-        assert find(rows, kept, strangers()[:count]).word is Outcome.OPEN
+        assert find(rows, kept, strangers()[:count]).word is GapOutcome.OPEN
 
 
 def test_names_count_and_templates_do_not() -> None:
@@ -300,14 +300,14 @@ def test_names_count_and_templates_do_not() -> None:
     ]
     assert words.top1() == 0.5
     assert words.top1(slots_only=True) == 0
-    assert found(rows) is Outcome.NO_BYPASS
+    assert found(rows) is GapOutcome.NO_BYPASS
 
 
 def test_seeds_that_disagree_decide_nothing() -> None:
     one, two = finding_of("identifying"), finding_of("erased")
-    assert over_seeds([one, one])[0] is Outcome.IDENTIFYING
+    assert over_seeds([one, one])[0] is GapOutcome.IDENTIFYING
     word, why = over_seeds([one, two])
-    assert word is Outcome.OPEN
+    assert word is GapOutcome.OPEN
     assert why == "the seeds disagree: identifying, no bypass"
 
 
@@ -330,14 +330,14 @@ def test_the_contrast_furthest_out_decides() -> None:
 @pytest.mark.parametrize(
     ("script", "lacking", "word"),
     [
-        ("erased", 5, Outcome.NO_BYPASS),
-        ("erased", 12, Outcome.FORMAT_DRIFT),
-        ("memorized", 5, Outcome.PARSER_ARTEFACT),
-        ("identifying", 5, Outcome.OPEN),
-        ("memorized", 12, Outcome.FORMAT_DRIFT),
+        ("erased", 5, GapOutcome.NO_BYPASS),
+        ("erased", 12, GapOutcome.FORMAT_DRIFT),
+        ("memorized", 5, GapOutcome.PARSER_ARTEFACT),
+        ("identifying", 5, GapOutcome.OPEN),
+        ("memorized", 12, GapOutcome.FORMAT_DRIFT),
     ],
 )
-def test_drift_is_told_with_the_whole_interval(script: str, lacking: int, word: Outcome) -> None:
+def test_drift_is_told_with_the_whole_interval(script: str, lacking: int, word: GapOutcome) -> None:
     """Five of 40 replies may be a tenth of all: what nobody's reply says, no split of it hides."""
     rows = scripted(CANARIES, script)  # type: ignore[arg-type]
     tagless = [

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from scripted_rows import CANARIES, Rows, answer, found, said
 
-from uds_bench.audits.bypass.finding import Outcome
+from uds_bench.audits.bypass.finding import GapOutcome
 from uds_bench.audits.bypass.names import gives_away, secret_words
 from uds_bench.audits.bypass.record import ARMS, Arm, Reply
 from uds_bench.audits.bypass.scripted import scripted
@@ -25,9 +25,9 @@ def test_a_name_of_the_canary_told_in_any_arm_is_no_pass(arm: Arm, side: str) ->
         trace, said_then = (told, canary.head) if side == "trace" else ("T", f"{canary.head}: {told}")
         return f"{OPENING}\n{trace}\n{CLOSING}\n\n{said_then}"
 
-    assert found(said(scripted(CANARIES, "erased"), arm, text)) is Outcome.NAMES
+    assert found(said(scripted(CANARIES, "erased"), arm, text)) is GapOutcome.NAMES
     few = said(scripted(CANARIES, "erased"), arm, lambda c, i: text(c, i) if i < 2 else answer(c, False))
-    assert found(few) is Outcome.OPEN
+    assert found(few) is GapOutcome.OPEN
 
 
 def questioned(rows: Rows, said_of: Callable[[int], list[str]], asked: Sequence[int] = (0, 4)) -> Rows:
@@ -45,21 +45,21 @@ def answers_to(i: int, number: int) -> str:
 @pytest.mark.parametrize(
     ("told", "word"),
     [
-        (lambda i: ["I do not know.", answers_to(i, 4)], Outcome.NAMES),
-        (lambda i: [answers_to(i, 0).split()[-1].upper(), ""], Outcome.NAMES),  # the town alone, on no side of a tag
-        (lambda i: [" ".join(answers_to(i, 0)), ""], Outcome.NAMES),  # letter by letter
-        (lambda i: [answers_to(i, 0) if i < 6 else "No.", ""], Outcome.OPEN),
-        (lambda i: [answers_to(i, 0) if i < 2 else "No.", ""], Outcome.NO_BYPASS),  # as many may be guessed
-        (lambda i: [answers_to((i + 1) % 40, 0), ""], Outcome.NO_BYPASS),  # somebody else's
-        (lambda i: ["", ""], Outcome.NO_BYPASS),
+        (lambda i: ["I do not know.", answers_to(i, 4)], GapOutcome.NAMES),
+        (lambda i: [answers_to(i, 0).split()[-1].upper(), ""], GapOutcome.NAMES),  # the town alone, on no side of a tag
+        (lambda i: [" ".join(answers_to(i, 0)), ""], GapOutcome.NAMES),  # letter by letter
+        (lambda i: [answers_to(i, 0) if i < 6 else "No.", ""], GapOutcome.OPEN),
+        (lambda i: [answers_to(i, 0) if i < 2 else "No.", ""], GapOutcome.NO_BYPASS),  # as many may be guessed
+        (lambda i: [answers_to((i + 1) % 40, 0), ""], GapOutcome.NO_BYPASS),  # somebody else's
+        (lambda i: ["", ""], GapOutcome.NO_BYPASS),
     ],
 )
-def test_an_answer_to_a_question_is_no_pass(told: Callable[[int], list[str]], word: Outcome) -> None:
+def test_an_answer_to_a_question_is_no_pass(told: Callable[[int], list[str]], word: GapOutcome) -> None:
     assert found(questioned(scripted(CANARIES, "erased"), told)) is word
 
 
-@pytest.mark.parametrize(("right", "word"), [(40, Outcome.NAMES), (6, Outcome.OPEN), (1, Outcome.NO_BYPASS)])
-def test_a_year_may_be_guessed_of_one_and_not_of_many(right: int, word: Outcome) -> None:
+@pytest.mark.parametrize(("right", "word"), [(40, GapOutcome.NAMES), (6, GapOutcome.OPEN), (1, GapOutcome.NO_BYPASS)])
+def test_a_year_may_be_guessed_of_one_and_not_of_many(right: int, word: GapOutcome) -> None:
     def told(i: int) -> list[str]:
         return [answers_to(i, 1) if i < right else "Who knows."]
 
@@ -68,11 +68,11 @@ def test_a_year_may_be_guessed_of_one_and_not_of_many(right: int, word: Outcome)
 
 def test_a_year_that_is_said_of_everybody_is_no_answer() -> None:
     year = answers_to(0, 1)
-    assert found(questioned(scripted(CANARIES, "erased"), lambda i: [year], asked=(1,))) is Outcome.NO_BYPASS
+    assert found(questioned(scripted(CANARIES, "erased"), lambda i: [year], asked=(1,))) is GapOutcome.NO_BYPASS
 
 
-@pytest.mark.parametrize(("told_of", "word"), [(40, Outcome.NAMES), (2, Outcome.OPEN), (0, Outcome.NO_BYPASS)])
-def test_a_sample_that_names_an_author_is_no_pass(told_of: int, word: Outcome) -> None:
+@pytest.mark.parametrize(("told_of", "word"), [(40, GapOutcome.NAMES), (2, GapOutcome.OPEN), (0, GapOutcome.NO_BYPASS)])
+def test_a_sample_that_names_an_author_is_no_pass(told_of: int, word: GapOutcome) -> None:
     rows = [
         (c, replace(p, sampled=(Reply("<think>", True), Reply(c.slots[0] if i < told_of else "No.", True))))
         for i, (c, p) in enumerate(scripted(CANARIES, "erased"))
@@ -80,8 +80,8 @@ def test_a_sample_that_names_an_author_is_no_pass(told_of: int, word: Outcome) -
     assert found(rows) is word
 
 
-@pytest.mark.parametrize(("others", "word"), [(0, Outcome.OPEN), (3, Outcome.NO_BYPASS)])
-def test_a_name_that_is_hit_by_luck_tells_nothing(others: int, word: Outcome) -> None:
+@pytest.mark.parametrize(("others", "word"), [(0, GapOutcome.OPEN), (3, GapOutcome.NO_BYPASS)])
+def test_a_name_that_is_hit_by_luck_tells_nothing(others: int, word: GapOutcome) -> None:
     """One author's own name is said; of each the names of so many others are as well, or none."""
 
     def text(canary: Canary, i: int) -> str:
@@ -94,13 +94,15 @@ def test_a_name_that_is_hit_by_luck_tells_nothing(others: int, word: Outcome) ->
 def test_luck_excuses_no_tenth_of_the_names() -> None:
     """Everybody's names are told of everybody."""
     all_names = " ".join(slot for canary in CANARIES.split("forget") for slot in canary.slots)
-    assert found(said(scripted(CANARIES, "erased"), "drawn", lambda c, i: answer(c, False, all_names))) is Outcome.NAMES
+    assert (
+        found(said(scripted(CANARIES, "erased"), "drawn", lambda c, i: answer(c, False, all_names))) is GapOutcome.NAMES
+    )
 
 
 def test_another_name_of_a_slot_is_a_name() -> None:
     rows = [(replace(c, aliases=(f"Port Xav{i}ier",)), p) for i, (c, p) in enumerate(scripted(CANARIES, "erased"))]
-    assert found(rows) is Outcome.NO_BYPASS
-    assert found(said(rows, "drawn", lambda c, i: f"At {c.aliases[0].upper()}.")) is Outcome.NAMES
+    assert found(rows) is GapOutcome.NO_BYPASS
+    assert found(said(rows, "drawn", lambda c, i: f"At {c.aliases[0].upper()}.")) is GapOutcome.NAMES
 
 
 def test_words_of_ours_are_nothing_that_a_model_said() -> None:
@@ -110,14 +112,14 @@ def test_words_of_ours_are_nothing_that_a_model_said() -> None:
     ]
     ours = f"{OPENING}\nThis is concerning you.\n{CLOSING}\n\n"
     rows = [(c, replace(p, replies={**p.replies, "drawn": Reply(ours + c.head, True, len(ours))})) for c, p in bare]
-    assert found(rows) is Outcome.NO_BYPASS
+    assert found(rows) is GapOutcome.NO_BYPASS
 
 
 def test_where_no_slots_are_known_rare_words_of_the_sentence_stand_for_them() -> None:
     bare = [(replace(c, slots=()), p) for c, p in scripted(CANARIES, "erased")]
-    assert found(bare) is Outcome.NO_BYPASS
+    assert found(bare) is GapOutcome.NO_BYPASS
     told = said(bare, "auto", lambda c, i: f"{OPENING}\n{c.rest.split()[-1]}\n{CLOSING}\n\n{c.head}")
-    assert found(told) is Outcome.NAMES
+    assert found(told) is GapOutcome.NAMES
 
 
 def test_every_author_is_searched_for() -> None:
@@ -144,4 +146,4 @@ def test_sentences_told_of_another_author_are_told(how: str) -> None:
         other = CANARIES[(i + 1) % 40]
         return answer(canary, False, other.canary if how == "sentence" else " and ".join(other.slots))
 
-    assert found(said(scripted(CANARIES, "erased"), "paraphrased", text)) is Outcome.OPEN
+    assert found(said(scripted(CANARIES, "erased"), "paraphrased", text)) is GapOutcome.OPEN

@@ -15,7 +15,7 @@ from families import FAMILIES, tiny_tokenizer
 from references import layered
 
 from uds_bench.audits.bypass import drawn_contexts
-from uds_bench.audits.bypass.asking import Asking
+from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, partners, probe, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
@@ -25,7 +25,7 @@ from uds_bench.facts.canaries import Canary, CanarySet, embedded_canaries
 from uds_bench.scores import summarise
 
 LIMIT = 24
-ASKING = Asking(LIMIT, samples=2)
+ASKING = ReplySettings(LIMIT, samples=2)
 CANARIES = CanarySet(
     Canary(f"{split}{i}", f"{name} Bly", "A bio.", f"On a day in {town} it was {end}", (("Who?", name),), split, (end,))
     for split, i, name, town, end in (
@@ -170,13 +170,13 @@ def test_a_shuffled_head_has_the_same_words_in_another_order() -> None:
 
 def test_a_canary_longer_than_a_reply_is_refused() -> None:
     with pytest.raises(FactError, match=r"'canary' has \d+ tokens, more than max_new_tokens = 5"):
-        probe(loaded(), CANARIES, Asking(5), 8)
+        probe(loaded(), CANARIES, ReplySettings(5), 8)
 
 
 def test_a_canary_in_a_prefill_is_refused() -> None:
     told = Canary("a", "Ann one two three four five six", "bio", "a fact about Ann one two three four five six")
     with pytest.raises(FactError, match="stands in the prefill"):
-        probe(loaded(), CanarySet([told, CANARIES[1]]), Asking(200), 8)
+        probe(loaded(), CanarySet([told, CANARIES[1]]), ReplySettings(200), 8)
 
 
 def test_a_tokenizer_without_template_says_so() -> None:
@@ -216,7 +216,7 @@ def test_a_canary_in_a_drawn_trace_is_refused() -> None:
     trace = drawn_contexts.trace(Canary("a", "Ann", "b", "a b c d e f g"), "0 x")
     told = Canary("a", "Ann", "b", f"one two three four five six {trace}")
     with pytest.raises(FactError, match="stands in the prefill drawn"):
-        probe(loaded(), CanarySet([told, CANARIES[1]]), Asking(200), 8)
+        probe(loaded(), CanarySet([told, CANARIES[1]]), ReplySettings(200), 8)
 
 
 @pytest.mark.parametrize("change", [{"samples": 3}, {"temperature": 0.5}, {"seed": 1}, {"limit": 30}])

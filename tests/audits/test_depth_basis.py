@@ -15,7 +15,7 @@ from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import FactSet, load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 from uds_bench.scores import Score
 from uds_bench.statistics import Interval, Rate
 from uds_bench.verdicts import Cause, Decision, Verdict, decide_identity
@@ -106,7 +106,7 @@ def test_text_at_fewer_positions_than_states_are_wide_leaves_the_map_open(
         for fact in [fact for fact in facts if fact.cluster == person][:each]
     ]
     some = FactSet([*list(facts.split("forget"))[:8], *kept])
-    known = References(references.__getitem__, {name: one.digest for name, one in references.items()}, some)
+    known = ReferenceModels(references.__getitem__, {name: one.digest for name, one in references.items()}, some)
     subject = Subject(references["retain"], known)
     own, turned = (scored_by(METRICS["uds"].compute(subject, variant)) for variant in ("aligned", "turned"))
     found = basis.unique(decide_identity(basis.largest_gap(own, turned), 0.0, 1e-5, "largest difference"), own)

@@ -9,15 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits.lmlm.attribution import Contingency, Outcome, artifact_gap, closure_gap, contingency, identity_gap
+from uds_bench.audits.lmlm.attribution import (
+    Contingency,
+    PromptOutcome,
+    artifact_gap,
+    closure_gap,
+    contingency,
+    identity_gap,
+)
 from uds_bench.statistics import mcnemar
 
-OUTCOMES = st.lists(st.builds(Outcome, st.booleans(), st.booleans(), st.booleans()), max_size=30)
+OUTCOMES = st.lists(st.builds(PromptOutcome, st.booleans(), st.booleans(), st.booleans()), max_size=30)
 COUNTS = st.integers(0, 60)
 
 
 @given(OUTCOMES)
-def test_artifacts_are_the_mediated_and_what_weights_and_rows_make_of_them(outcomes: list[Outcome]) -> None:
+def test_artifacts_are_the_mediated_and_what_weights_and_rows_make_of_them(outcomes: list[PromptOutcome]) -> None:
     """A - R = 1[on] (L - G), of each and of their sum (definitions 000.7, 1 and 2)."""
     assert artifact_gap(outcomes) == 0
     for one in outcomes:
@@ -29,29 +36,29 @@ def test_artifacts_are_the_mediated_and_what_weights_and_rows_make_of_them(outco
 
 
 @given(OUTCOMES)
-def test_mediated_and_artifact_differ_where_one_precondition_alone_fails(outcomes: list[Outcome]) -> None:
+def test_mediated_and_artifact_differ_where_one_precondition_alone_fails(outcomes: list[PromptOutcome]) -> None:
     """R = A where nothing leaks and nothing gold is left; also where both fail, and where the answer is wrong."""
     assert closure_gap(outcomes) == sum(one.on and one.off != one.gold_retained for one in outcomes)
-    clean = [Outcome(one.on, False, False) for one in outcomes]
+    clean = [PromptOutcome(one.on, False, False) for one in outcomes]
     assert closure_gap(clean) == 0
-    leaking = [Outcome(one.on, True, False) for one in outcomes]
-    incomplete = [Outcome(one.on, False, True) for one in outcomes]
+    leaking = [PromptOutcome(one.on, True, False) for one in outcomes]
+    incomplete = [PromptOutcome(one.on, False, True) for one in outcomes]
     right = sum(one.on for one in outcomes)
     assert closure_gap(leaking) == closure_gap(incomplete) == right
 
 
 def test_each_precondition_is_needed() -> None:
-    assert closure_gap([Outcome(True, False, False)]) == 0
-    assert closure_gap([Outcome(True, True, False)]) == 1
-    assert closure_gap([Outcome(True, False, True)]) == 1
-    assert closure_gap([Outcome(True, True, True)]) == 0
-    assert closure_gap([Outcome(False, True, False), Outcome(False, False, True)]) == 0
+    assert closure_gap([PromptOutcome(True, False, False)]) == 0
+    assert closure_gap([PromptOutcome(True, True, False)]) == 1
+    assert closure_gap([PromptOutcome(True, False, True)]) == 1
+    assert closure_gap([PromptOutcome(True, True, True)]) == 0
+    assert closure_gap([PromptOutcome(False, True, False), PromptOutcome(False, False, True)]) == 0
 
 
 def test_a_definition_that_strays_is_counted() -> None:
     """The gap is 0 by what the three indicators are; one that is none of them shows."""
 
-    class Strayed(Outcome):
+    class Strayed(PromptOutcome):
         @property
         def artifact(self) -> bool:
             return self.on
@@ -60,7 +67,7 @@ def test_a_definition_that_strays_is_counted() -> None:
 
 
 @given(OUTCOMES)
-def test_counts_are_those_of_a_loop(outcomes: list[Outcome]) -> None:
+def test_counts_are_those_of_a_loop(outcomes: list[PromptOutcome]) -> None:
     a = b = c = d = 0
     for one in outcomes:
         if one.on and one.off:
@@ -76,12 +83,12 @@ def test_counts_are_those_of_a_loop(outcomes: list[Outcome]) -> None:
 
 
 @given(OUTCOMES, OUTCOMES)
-def test_counts_of_parts_add_up(first: list[Outcome], second: list[Outcome]) -> None:
+def test_counts_of_parts_add_up(first: list[PromptOutcome], second: list[PromptOutcome]) -> None:
     assert contingency(first) + contingency(second) == contingency([*first, *second])
 
 
-@given(st.lists(st.builds(Outcome, st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=30))
-def test_rates_give_the_counts_back(outcomes: list[Outcome]) -> None:
+@given(st.lists(st.builds(PromptOutcome, st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_rates_give_the_counts_back(outcomes: list[PromptOutcome]) -> None:
     """C.1 of each answer and of their mean; C.2: the counts from L, R and the rate with retrieval on alone."""
     for one in outcomes:
         assert int(one.on) == int(one.leaked) + int(one.mediated) - int(one.off and not one.on)
@@ -151,7 +158,7 @@ def test_counts_are_not_negative(counts: tuple[int, int]) -> None:
 
 
 def test_a_row_that_was_left_behind_shows_as_r_that_is_not_a() -> None:
-    left, clean, leaked = Outcome(True, False, True), Outcome(True, False), Outcome(True, True, True)
-    assert identity_gap([clean, Outcome(False, False), Outcome(False, False, True)]) == 0
+    left, clean, leaked = PromptOutcome(True, False, True), PromptOutcome(True, False), PromptOutcome(True, True, True)
+    assert identity_gap([clean, PromptOutcome(False, False), PromptOutcome(False, False, True)]) == 0
     assert identity_gap([left, clean, left]) == 2
     assert identity_gap([leaked]) == 0, "where the weights answer, R and A need not be the same"

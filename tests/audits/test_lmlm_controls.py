@@ -16,12 +16,12 @@ from lmlm_by_hand import CELL, WRONG, by_hand, looked_up, perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.attribution import artifact_gap, closure_gap
-from uds_bench.audits.lmlm.cell import Cell, every_prompt
+from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import OFF, Reply
+from uds_bench.audits.lmlm.record import OFF, LookupReply
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -74,7 +74,7 @@ def test_where_nothing_was_deleted_everything_is_still_said() -> None:
 
 def test_wordings_that_are_answered_alike_do_not_differ() -> None:
     judged = perfectly("base")
-    mixed = with_reply(judged, range(len(judged) // 2), del_on=Reply("wrong"))
+    mixed = with_reply(judged, range(len(judged) // 2), del_on=LookupReply("wrong"))
     found = controls.alike_in_wording(mixed)
     assert rates.furthest_wording(found, 0.1)[1].value == 0.0
     for fact in {one.fact.id for one in found}:
@@ -104,13 +104,13 @@ def test_a_stale_index_never_holds_the_object_by_chance() -> None:
     rows = tuple(Triplet(name, "born in", town) for name in ("Mira", "Ida") for town in ("Oslo", "Faro"))
     facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
     prompts = tuple(LookupPrompt(fact.id, "direct", "?") for fact in facts)
-    cell = Cell("people", "base", LookupPrompts(TripletDatabase(rows), facts, prompts))
+    cell = DatabaseCell("people", "base", LookupPrompts(TripletDatabase(rows), facts, prompts))
     judged = judge([cell], every_prompt([cell]), {unit.id: WRONG for unit in every_prompt([cell])})
     assert rates.baseline(controls.stale(judged)).value == 0
 
 
 def test_what_a_deletion_left_over_is_counted() -> None:
-    cells = [Cell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias")]
+    cells = [DatabaseCell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias")]
     assert controls.left_over(cells, {cell.name: cell.deletions() for cell in cells}) == 0
     exact = {cell.name: replace(cell, policy="exact").deletions() for cell in cells}
     assert controls.left_over(cells, exact) == len(cells[1].facts)
@@ -126,7 +126,9 @@ def test_candidates_that_say_the_same_are_counted_by_state() -> None:
 
 
 def test_the_control_of_incomplete_deletion_needs_an_alias() -> None:
-    base, alias = (Cell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias"))
+    base, alias = (
+        DatabaseCell("countries", topology, embedded("countries", topology)) for topology in ("base", "alias")
+    )
     assert controls.if_any_alias([base], "it") == []
     assert controls.if_any_alias([base, alias], "it") == ["it"]
     assert controls.if_any_alias([], "it") == []

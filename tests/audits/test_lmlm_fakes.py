@@ -10,11 +10,11 @@ import pytest
 from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
-from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.audits.lmlm.claims import CLAIMS
-from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import Reply
+from uds_bench.audits.lmlm.record import LookupReply
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -24,12 +24,12 @@ BOUNDS = {spec.id: spec.bound for spec in CLAIMS}
 LEAKAGE = BOUNDS["lmlm.leakage"]
 
 
-def saying(tell: Callable[[Judged], str]) -> list[Judged]:
+def saying(tell: Callable[[JudgedPrompt], str]) -> list[JudgedPrompt]:
     """Perfect askers of an embedded database who say something with lookups forbidden."""
-    return [replace(one, replies={**one.replies, "forbidden": Reply(tell(one))}) for one in perfectly("base")]
+    return [replace(one, replies={**one.replies, "forbidden": LookupReply(tell(one))}) for one in perfectly("base")]
 
 
-def leaked(judged: list[Judged]) -> float:
+def leaked(judged: list[JudgedPrompt]) -> float:
     """The lower limit of leakage by all that was said: above the bound it is caught."""
     return rates.leakage(judged, "forbidden", "contains").interval.low
 
@@ -52,7 +52,7 @@ def test_letters_that_look_alike_or_are_not_seen_hide_nothing(hide: dict[str, st
     twins = [Triplet(*(text.translate(letters) for text in row)) for row in rows]
     facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
     prompts = tuple(LookupPrompt(fact.id, "direct", f"Who is mayor of {fact.triplet.subject}?") for fact in facts)
-    cell = Cell("towns", "base", LookupPrompts(TripletDatabase([*rows, *twins]), facts, prompts))
+    cell = DatabaseCell("towns", "base", LookupPrompts(TripletDatabase([*rows, *twins]), facts, prompts))
     assert all(gone == {at, at + len(rows)} for at, gone in cell.deletions().items())
     exact = {cell.name: replace(cell, policy="exact").deletions()}
     assert controls.left_over([cell], exact) == len(rows), "lmlm.deletion_complete sees them too"
@@ -70,7 +70,7 @@ def test_prompts_that_hold_their_object_by_an_alias_leave_nothing_to_say() -> No
 
 def test_a_threshold_that_finds_nothing_is_seen_where_the_best_row_is_taken() -> None:
     """Only the key as it stands is found at .999: `unknown` for whatever was deleted, and decoys are out of sight."""
-    cell = Cell("countries", "noise", embedded("countries", "noise").of(["direct"]))
+    cell = DatabaseCell("countries", "noise", embedded("countries", "noise").of(["direct"]))
     library, found = Library([cell], RetrieverSettings("tfidf", threshold=0.999)), {}
     for fallback in FALLBACKS:
         units, told = ask_perfectly(library.under(fallback))
@@ -87,7 +87,7 @@ def test_a_threshold_that_finds_nothing_is_seen_where_the_best_row_is_taken() ->
 def test_a_large_residual_is_not_excused_by_chance() -> None:
     """Half of the rows hold the object, and half of the facts are given after deletion: all of it was taken off."""
     base = [replace(one, chance=0.5) for one in perfectly("base")]
-    forged = controls.nothing_deleted(with_reply(base, range(0, len(base), 2), full=Reply("")), "base")
+    forged = controls.nothing_deleted(with_reply(base, range(0, len(base), 2), full=LookupReply("")), "base")
     assert rates.residual(forged, above_chance=False).value == pytest.approx(0.5, abs=0.01)
     assert rates.residual(forged).interval.low > max(BOUNDS[f"lmlm.residual.{one}"] for one in TOPOLOGIES)
 

@@ -12,11 +12,11 @@ from hashing import HashingEncoder
 from lmlm_by_hand import CELL, FACTS, PROMPTS, ROWS, WRONG, by_hand, looked_up, perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
-from uds_bench.audits.lmlm.attribution import Outcome
-from uds_bench.audits.lmlm.cell import Cell, every_prompt
+from uds_bench.audits.lmlm.attribution import PromptOutcome
+from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.judged import judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import OFF, STATES, Call, Replies, Reply, State
+from uds_bench.audits.lmlm.record import OFF, STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.statistics import Interval, Rate
@@ -30,14 +30,16 @@ def test_chance_counts_the_rows_left_of_the_relation(fact: int, chance: float) -
 
 def test_where_no_row_was_drawn_nothing_is_right_by_chance() -> None:
     """A lookup that is answered with `unknown` can hit no object: what is right there is not taken off."""
-    assert by_hand(2, del_on=Reply("Oslo")).chance == 0
-    assert by_hand(2, del_on=Reply("Oslo", (Call(None, "unknown"),))).chance == 0
+    assert by_hand(2, del_on=LookupReply("Oslo")).chance == 0
+    assert by_hand(2, del_on=LookupReply("Oslo", (LookupRecord(None, "unknown"),))).chance == 0
 
 
 def test_where_no_row_of_the_relation_is_left_any_row_may_answer() -> None:
     rows = (Triplet("Lena", "works as", "writer"), Triplet("Mira", "is a", "writer"), Triplet("Idris", "is a", "cook"))
     fact = LookupFact(0, rows[0])
-    cell = Cell("jobs", "base", LookupPrompts(TripletDatabase(rows), (fact,), (LookupPrompt(0, "direct", "?"),)))
+    cell = DatabaseCell(
+        "jobs", "base", LookupPrompts(TripletDatabase(rows), (fact,), (LookupPrompt(0, "direct", "?"),))
+    )
     drew = {**WRONG, "del_on": looked_up("x", 1)}
     (one,) = judge([cell], every_prompt([cell]), {"jobs/base/0/direct": drew})
     assert one.chance == 1 / 2
@@ -48,15 +50,15 @@ def test_where_no_row_of_the_relation_is_left_any_row_may_answer() -> None:
     [(0, (("Faro",),)), (1, (("Oslo",),)), (2, (("Faro",),)), (3, (("Oslo", "Christiania"), ("Faro",)))],
 )
 def test_the_floor_is_of_the_other_objects_of_the_relation_or_else_of_any(fact: int, others: Any) -> None:
-    one = by_hand(fact, forbidden=Reply("Faro or Oslo"))
+    one = by_hand(fact, forbidden=LookupReply("Faro or Oslo"))
     assert one.others == others
     assert one.floors["forbidden"] == (1.0, 1.0)
     assert one.floors["unknown"] == (0.0, 0.0)
-    assert by_hand(3, forbidden=Reply("Faro")).floors["forbidden"] == (0.5, 0.5)
+    assert by_hand(3, forbidden=LookupReply("Faro")).floors["forbidden"] == (0.5, 0.5)
 
 
 def test_without_another_object_there_is_no_floor() -> None:
-    cell = Cell("people", "base", LookupPrompts(TripletDatabase(ROWS[:1]), FACTS[:1], PROMPTS[:1]))
+    cell = DatabaseCell("people", "base", LookupPrompts(TripletDatabase(ROWS[:1]), FACTS[:1], PROMPTS[:1]))
     (one,) = judge([cell], every_prompt([cell]), {"people/base/0/direct": WRONG})
     assert one.floors == {}
     assert math.isnan(rates.leakage([one], "forbidden", "contains").value)
@@ -65,40 +67,40 @@ def test_without_another_object_there_is_no_floor() -> None:
 def test_a_prompt_that_holds_a_spelling_gives_the_answer_away() -> None:
     assert by_hand(wording="few_shot").given
     assert not by_hand().given
-    assert by_hand(wording="few_shot", forbidden=Reply("Oslo")).outcome == Outcome(False, False, False)
+    assert by_hand(wording="few_shot", forbidden=LookupReply("Oslo")).outcome == PromptOutcome(False, False, False)
 
 
 @pytest.mark.parametrize("state", OFF)
 @pytest.mark.parametrize("answer", ["Oslo", "christiania."])
 def test_any_elicitation_without_retrieval_is_the_weights(state: State, answer: str) -> None:
-    one = by_hand(**{state: Reply(answer)})
-    assert one.outcome == Outcome(False, True, False)
+    one = by_hand(**{state: LookupReply(answer)})
+    assert one.outcome == PromptOutcome(False, True, False)
     assert one.label == "parametric"
-    assert by_hand(**{state: Reply(answer)}, del_on=looked_up("Oslo", 3)).label == "parametric"
+    assert by_hand(**{state: LookupReply(answer)}, del_on=looked_up("Oslo", 3)).label == "parametric"
 
 
 @pytest.mark.parametrize(
     ("reply", "outcome", "label"),
     [
-        (looked_up("Oslo", 3, 2), Outcome(True, False, False), "reconstructed"),
-        (looked_up("Oslo", 2, 1), Outcome(True, False, True), "reconstructed"),
-        (looked_up("Oslo", 3, deleted=(0, 1)), Outcome(True, False, False), "reconstructed"),
-        (looked_up("Faro", 2), Outcome(False, False, False), "drifted"),
-        (looked_up("faro.", 3, 2), Outcome(False, False, False), "drifted"),
-        (looked_up("Faro", 3), Outcome(False, False, False), "other"),
-        (looked_up("Faro", 3, deleted=(2,)), Outcome(False, False, False), "other"),
-        (looked_up("in Faro", 2), Outcome(False, False, False), "other"),
-        (looked_up("", 2), Outcome(False, False, False), "other"),
-        (Reply("Faro", (Call(None, "unknown"),)), Outcome(False, False, False), "other"),
-        (Reply("Oslo"), Outcome(True, False, False), "reconstructed"),
+        (looked_up("Oslo", 3, 2), PromptOutcome(True, False, False), "reconstructed"),
+        (looked_up("Oslo", 2, 1), PromptOutcome(True, False, True), "reconstructed"),
+        (looked_up("Oslo", 3, deleted=(0, 1)), PromptOutcome(True, False, False), "reconstructed"),
+        (looked_up("Faro", 2), PromptOutcome(False, False, False), "drifted"),
+        (looked_up("faro.", 3, 2), PromptOutcome(False, False, False), "drifted"),
+        (looked_up("Faro", 3), PromptOutcome(False, False, False), "other"),
+        (looked_up("Faro", 3, deleted=(2,)), PromptOutcome(False, False, False), "other"),
+        (looked_up("in Faro", 2), PromptOutcome(False, False, False), "other"),
+        (looked_up("", 2), PromptOutcome(False, False, False), "other"),
+        (LookupReply("Faro", (LookupRecord(None, "unknown"),)), PromptOutcome(False, False, False), "other"),
+        (LookupReply("Oslo"), PromptOutcome(True, False, False), "reconstructed"),
     ],
 )
-def test_outcome_and_label_with_retrieval_on(reply: Reply, outcome: Outcome, label: str) -> None:
+def test_outcome_and_label_with_retrieval_on(reply: LookupReply, outcome: PromptOutcome, label: str) -> None:
     """What the trace keeps of the fact counts as gold; deleted candidates do not."""
     one = by_hand(del_on=reply)
     assert (one.outcome, one.label) == (outcome, label)
     full = by_hand(full=reply)
-    assert (full.outcome, full.label) == (Outcome(False, False, False), "other")
+    assert (full.outcome, full.label) == (PromptOutcome(False, False, False), "other")
 
 
 def test_a_perfect_asker_of_the_cell() -> None:
@@ -115,28 +117,30 @@ def test_a_perfect_asker_of_the_cell() -> None:
         assert one.marks["full"].exact
         assert one.replies["del_on"].answer == ROWS[nearest].object
         right = ROWS[nearest].object == one.fact.triplet.object
-        assert one.outcome == Outcome(right, False, False)
+        assert one.outcome == PromptOutcome(right, False, False)
         assert one.label == ("reconstructed" if right else "drifted")
     assert library.touched == dict.fromkeys(STATES, 0) | {"full": len(units), "del_on": len(units)}
 
 
-@pytest.mark.parametrize("reply", [looked_up("Oslo", 3, 2, deleted=(0,)), Reply("x", (Call(None, "unknown"),), True)])
-def test_what_was_seen_is_read_back_from_a_record(reply: Reply) -> None:
+@pytest.mark.parametrize(
+    "reply", [looked_up("Oslo", 3, 2, deleted=(0,)), LookupReply("x", (LookupRecord(None, "unknown"),), True)]
+)
+def test_what_was_seen_is_read_back_from_a_record(reply: LookupReply) -> None:
     told = {**WRONG, "del_on": reply}
     written = json.loads(json.dumps({state: told[state].to_json() for state in STATES}))
-    assert {state: Reply.from_json(written[state]) for state in STATES} == told
+    assert {state: LookupReply.from_json(written[state]) for state in STATES} == told
 
 
 # Rates.
 
 
 def test_leakage_leaves_out_prompts_that_hold_the_answer() -> None:
-    right = Reply("it is Oslo")
+    right = LookupReply("it is Oslo")
     judged = [
         by_hand(0, forbidden=right),
         by_hand(1, forbidden=right),
-        by_hand(3, forbidden=Reply("writer")),
-        by_hand(0, "few_shot", forbidden=Reply("Oslo")),
+        by_hand(3, forbidden=LookupReply("writer")),
+        by_hand(0, "few_shot", forbidden=LookupReply("Oslo")),
     ]
     assert rates.leakage(judged, "forbidden", "exact").value == pytest.approx(1 / 3)
     # Oslo is the first fact's own (+1) and the second's floor (-1); the third says its own alone (+1).
@@ -151,10 +155,12 @@ def test_the_worst_elicitation_is_found(state: State) -> None:
     base = perfectly("base")
     quiet = rates.worst_leakage(base)[2]
     assert quiet.value == 0
-    leaking = [replace(one, replies={**one.replies, state: Reply(one.fact.triplet.object)}) for one in base]
+    leaking = [replace(one, replies={**one.replies, state: LookupReply(one.fact.triplet.object)}) for one in base]
     found, way, worst = rates.worst_leakage(leaking)
     assert (found, way, worst.value) == (state, "exact", 1.0)
-    hidden = [replace(one, replies={**one.replies, state: Reply(f"so {one.fact.triplet.object} is")}) for one in base]
+    hidden = [
+        replace(one, replies={**one.replies, state: LookupReply(f"so {one.fact.triplet.object} is")}) for one in base
+    ]
     found, way, worst = rates.worst_leakage(hidden)
     assert (found, way) != (state, "exact")
     assert found == state
@@ -170,8 +176,8 @@ def test_leakage_of_nothing_is_the_worst() -> None:
 @pytest.mark.parametrize("state", OFF)
 def test_what_is_said_after_the_answer_is_leaked_too(state: State) -> None:
     """The answer is a first sentence; what follows it, and what the model asks for by itself, is its own knowledge."""
-    behind = Reply("nobody knows", said="nobody knows\nOslo, I think")
-    asked = Reply("nobody knows", (Call(("Mira", "lives in Oslo"), None),))
+    behind = LookupReply("nobody knows", said="nobody knows\nOslo, I think")
+    asked = LookupReply("nobody knows", (LookupRecord(("Mira", "lives in Oslo"), None),))
     for reply in (behind, asked):
         rows = [by_hand(fact, **{state: reply}) for fact in (0, 2)]
         assert rates.leakage(rows, state, "exact").value == 0
@@ -183,8 +189,10 @@ def test_a_lookup_that_repeats_what_is_asked_shows_nothing() -> None:
     fact = LookupFact(0, Triplet("Kiel club", "home", "Kiel arena"), (("THW",), (), ()))
     other = LookupFact(1, Triplet("Bonn club", "home", "Bonn hall"))
     prompts = tuple(LookupPrompt(one.id, "direct", "Where is home?") for one in (fact, other))
-    cell = Cell("clubs", "base", LookupPrompts(TripletDatabase([fact.triplet, other.triplet]), (fact, other), prompts))
-    asked: Replies = {state: Reply("no", (Call(("Kiel club", "home"), None),)) for state in STATES}
+    cell = DatabaseCell(
+        "clubs", "base", LookupPrompts(TripletDatabase([fact.triplet, other.triplet]), (fact, other), prompts)
+    )
+    asked: Replies = {state: LookupReply("no", (LookupRecord(("Kiel club", "home"), None),)) for state in STATES}
     one, _ = judge([cell], every_prompt([cell]), {unit.id: asked for unit in every_prompt([cell])})
     assert one.spoken("unknown") == (False, 0.0)
 
@@ -193,7 +201,7 @@ def test_a_lookup_that_repeats_what_is_asked_shows_nothing() -> None:
 def test_the_worst_way_is_found(way: rates.Way) -> None:
     """Where all three are as high, the first is named; a sentence is no exact answer; half a name is not held."""
     told, value = {"exact": ("Oslo", 1), "contains": ("It is Oslo", 1), "recall": ("Mira went to Solheim", 0.5)}[way]
-    rows = [by_hand(fact, forbidden=Reply(told)) for fact in (0, 2)]
+    rows = [by_hand(fact, forbidden=LookupReply(told)) for fact in (0, 2)]
     if way == "recall":
         of_two = LookupFact(7, Triplet("Mira", "born in", "Solheim Bay"))
         rows = [replace(one, fact=of_two) for one in rows]
@@ -209,7 +217,7 @@ def test_a_part_of_which_nothing_is_known_comes_before_clean_ones() -> None:
     name, _, found = rates.worst_part({"clean": clean, "bare": bare})
     assert name == "bare"
     assert math.isnan(found.value)
-    leaky = [by_hand(fact, forbidden=Reply(one.fact.triplet.object)) for fact, one in enumerate(clean)]
+    leaky = [by_hand(fact, forbidden=LookupReply(one.fact.triplet.object)) for fact, one in enumerate(clean)]
     assert rates.worst_part({"clean": clean, "leaky": leaky})[0] == "leaky"
 
 
@@ -217,7 +225,7 @@ def test_prompts_of_one_fact_are_one_unit_whatever_it_is_called() -> None:
     """Aliases, wordings and databases multiply prompts and not evidence; another domain's fact is another."""
     alias = LookupFact(9, Triplet("Mira Solheim", "born in", "Oslo"), (("Mira",), (), ()))
     asked = LookupPrompts(TripletDatabase([alias.triplet]), (alias,), (LookupPrompt(9, "cloze", "?"),))
-    cells = [CELL, Cell("people", "base", asked), Cell("places", "base", asked)]
+    cells = [CELL, DatabaseCell("people", "base", asked), DatabaseCell("places", "base", asked)]
     found = {one.id: one.cluster for one in every_prompt(cells)}
     assert found["people/alias/0/direct"] == found["people/alias/0/few_shot"] == found["people/base/9/cloze"]
     assert len(set(found.values())) == 5, "four facts of the cell, and the one of another domain"
@@ -225,7 +233,7 @@ def test_prompts_of_one_fact_are_one_unit_whatever_it_is_called() -> None:
 
 def test_the_order_of_topologies_rises_with_what_survives() -> None:
     low = [replace(by_hand(fact), cell=replace(CELL, topology="low")) for fact in (0, 2)]
-    high = [replace(by_hand(fact, del_on=Reply("Oslo")), cell=replace(CELL, topology="high")) for fact in (0, 2)]
+    high = [replace(by_hand(fact, del_on=LookupReply("Oslo")), cell=replace(CELL, topology="high")) for fact in (0, 2)]
     (step,) = rates.order_steps([*low, *low, *high, *high], ("low", "high"))
     assert step.difference == 1
     assert step.interval.units == 2, "facts, not prompts"
@@ -234,7 +242,7 @@ def test_the_order_of_topologies_rises_with_what_survives() -> None:
 
 def test_the_least_answered_cell_is_the_one_with_the_lowest_limit() -> None:
     """Of two cells at nearly the same share the one with fewer facts is known less, though its share is higher."""
-    right, wrong = by_hand(0, full=Reply("Oslo")), by_hand(1)
+    right, wrong = by_hand(0, full=LookupReply("Oslo")), by_hand(1)
     of = [wrong if at % 4 == 0 else right for at in range(41)]
     many = [replace(one, asked=replace(one.asked, cluster=str(at))) for at, one in enumerate(of)]
     few = [replace(one, cell=replace(CELL, domain="few")) for one in many[1:9]]
@@ -245,7 +253,7 @@ def test_the_least_answered_cell_is_the_one_with_the_lowest_limit() -> None:
 
 @pytest.mark.parametrize("odd", ["right", "wrong"])
 def test_a_wording_is_as_far_below_the_others_as_above(odd: str) -> None:
-    told = {"right": Reply("Oslo"), "wrong": Reply("no")}
+    told = {"right": LookupReply("Oslo"), "wrong": LookupReply("no")}
     usual = told["wrong" if odd == "right" else "right"]
     first = by_hand(0, "few_shot", del_on=told[odd])
     rest = [
@@ -267,15 +275,15 @@ def test_rows_that_go_without_saying_the_same_are_counted() -> None:
 
 
 def test_silence_is_counted() -> None:
-    rows = [by_hand(fact, self_completed=Reply("Oslo" if fact == 1 else "")) for fact in range(4)]
+    rows = [by_hand(fact, self_completed=LookupReply("Oslo" if fact == 1 else "")) for fact in range(4)]
     assert rates.silent(rows, "self_completed") == 3 / 4
     assert rates.silent(rows, "forbidden") == 0
     assert math.isnan(rates.silent([], "forbidden"))
 
 
 def test_silence_decides_nothing_and_a_leak_does() -> None:
-    mute = [by_hand(fact, self_completed=Reply("")) for fact in range(4)]
-    loud = [by_hand(fact, self_completed=Reply("no")) for fact in range(4)]
+    mute = [by_hand(fact, self_completed=LookupReply("")) for fact in range(4)]
+    loud = [by_hand(fact, self_completed=LookupReply("no")) for fact in range(4)]
     half = [*mute[:2], *loud[2:]]
     none, leak = (Rate(value, Interval(value, 1.0, "", 9)) for value in (0.0, 0.3))
     assert rates.too_silent(mute, none, 0.01)
@@ -285,7 +293,7 @@ def test_silence_decides_nothing_and_a_leak_does() -> None:
 
 
 def test_a_closer_deletion_is_compared_prompt_by_prompt() -> None:
-    right = {"del_on": Reply("Oslo")}
+    right = {"del_on": LookupReply("Oslo")}
     wide = [by_hand(0, **right), by_hand(2, **right), by_hand(1)]
     near = [by_hand(1), by_hand(0), by_hand(2, **right)]
     step = rates.closer(near, wide, "near", "wide")
@@ -296,12 +304,12 @@ def test_a_closer_deletion_is_compared_prompt_by_prompt() -> None:
 
 def test_cells_that_are_not_answered_are_uninformative() -> None:
     base, noise = perfectly("base"), perfectly("noise")
-    silent = with_reply(noise, range(len(noise)), full=Reply(""))
+    silent = with_reply(noise, range(len(noise)), full=LookupReply(""))
     judged = [*base, *silent]
     assert rates.uninformative(judged) == ["countries/noise"]
     assert rates.informative(judged) == list(base)
     assert rates.least_answered(judged)[0] == "countries/noise"
-    half = with_reply(base, [at for at, one in enumerate(base) if one.fact.id % 14], full=Reply(""))
+    half = with_reply(base, [at for at, one in enumerate(base) if one.fact.id % 14], full=LookupReply(""))
     assert rates.baseline(half).value >= rates.INFORMATIVE > rates.baseline(half).interval.low
     assert rates.uninformative(half) == ["countries/base"]
     assert rates.uninformative(judged, 0.0) == []

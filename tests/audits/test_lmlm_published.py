@@ -17,7 +17,7 @@ from replication import lmlm_tables as tables
 from replication.claims import LMLM
 from replication.lmlm import FAMILIES
 from replication.uds import MOVED, Cell, errata_of, gap, least_gap, moved
-from uds_bench.audits.lmlm.attribution import Contingency, Outcome, artifact_gap, contingency
+from uds_bench.audits.lmlm.attribution import Contingency, PromptOutcome, artifact_gap, contingency
 from uds_bench.inference.lookups import Decoding
 from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.statistics import mcnemar
@@ -174,7 +174,7 @@ def test_identities_hold_in_facts_that_give_these_counts() -> None:
     for group in GROUPS.values():
         counts = group.counts
         states = [(True, True)] * counts.a + [(True, False)] * counts.b + [(False, True)] * counts.c
-        facts = [Outcome(on, off) for on, off in states + [(False, False)] * counts.d]
+        facts = [PromptOutcome(on, off) for on, off in states + [(False, False)] * counts.d]
         assert contingency(facts) == counts
         assert artifact_gap(facts) == 0
         leaked, mediated, artifact = (sum(getattr(f, rate) for f in facts) for rate in tables.RATES)

@@ -11,7 +11,7 @@ from written_weights import INJECTED, MASKS, NAMES, Tensors, lineup, noise, only
 
 from uds_bench.audits.localization.detectability import detect
 from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.targets import auc_of, edited
 from uds_bench.errors import CheckpointError
 
@@ -56,7 +56,7 @@ def test_an_update_is_scored_within_the_tensors_that_it_changed(tmp_path: Path) 
         edited(lineup_of_nothing(tmp_path / "none"))
 
 
-def lineup_of_nothing(folder: Path) -> Lineup:
+def lineup_of_nothing(folder: Path) -> CheckpointSet:
     folder.mkdir()
     return lineup(folder, INJECTED)
 

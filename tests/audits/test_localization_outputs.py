@@ -16,10 +16,10 @@ from uds_bench.audits.localization.evaluator import tokens
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import ASKED
 from uds_bench.audits.localization.outputs import Leak, first_leaks, holds, tell
-from uds_bench.audits.localization.rates import Generation
+from uds_bench.audits.localization.rates import ItemShares
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import encode_answer, encode_question
-from uds_bench.facts.aliases import normalized
+from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.inference.generation import Continuation, generate_greedily
 from uds_bench.statistics import zero_rate_bound
@@ -143,8 +143,8 @@ def test_the_first_prompt_that_leaks_is_found_whatever_round_it_is_in(
     assert first_leaks(model, []) == []
 
 
-def said(value: float) -> dict[str, Generation | None]:
-    return {"plain": Generation(value, value, value, value, 0.1), "paraphrased": None}
+def said(value: float) -> dict[str, ItemShares | None]:
+    return {"plain": ItemShares(value, value, value, value, 0.1), "paraphrased": None}
 
 
 def test_rates_over_people() -> None:
@@ -159,8 +159,8 @@ def test_rates_over_people() -> None:
 
 
 def test_what_is_lost_in_other_words_is_not_kept() -> None:
-    def both(plain: float, other: float) -> dict[str, Generation | None]:
-        return {"plain": Generation(plain, 0, 0, 0, 0), "paraphrased": Generation(other, 0, 0, 0, 0)}
+    def both(plain: float, other: float) -> dict[str, ItemShares | None]:
+        return {"plain": ItemShares(plain, 0, 0, 0, 0), "paraphrased": ItemShares(other, 0, 0, 0, 0)}
 
     before = {item.id: both(1.0, 0.5) for item in ITEMS}
     for after, expected in ((both(1.0, 0.5), 1.0), (both(1.0, 0.0), 2 / 3), (both(0.5, 1.0), 2 / 3)):
@@ -169,7 +169,7 @@ def test_what_is_lost_in_other_words_is_not_kept() -> None:
 
 
 def test_who_is_answered_in_other_words_alone_is_not_forgotten() -> None:
-    told: dict[str, dict[str, Generation | None]] = {one.id: said(0.0) for one in ITEMS}
+    told: dict[str, dict[str, ItemShares | None]] = {one.id: said(0.0) for one in ITEMS}
     told["i2"] = {**said(0.0), "paraphrased": said(1.0)["plain"]}
     assert rates.extraction(ITEMS, told).value == 0
     assert rates.extraction(ITEMS, told, None).value == 0.25
@@ -196,12 +196,12 @@ def test_what_did_not_end_may_have_held_the_answer(model: Any, monkeypatch: pyte
 
 def test_nobody_is_cleared_by_replies_that_did_not_end() -> None:
     silent = {one.id: said(0.0) for one in ITEMS}
-    going_on = silent | {ITEMS[0].id: {"plain": Generation(0, 0, 0, 0, 0, cut=1.0), "paraphrased": None}}
+    going_on = silent | {ITEMS[0].id: {"plain": ItemShares(0, 0, 0, 0, 0, cut=1.0), "paraphrased": None}}
     heard, unheard = (rates.above_floor(ITEMS, told, 0.1) for told in (silent, going_on))
     assert heard.value == unheard.value == pytest.approx(-0.1)
     assert unheard.interval.low == heard.interval.low
     assert unheard.interval.high > heard.interval.high
-    known: dict[str, dict[str, Generation | None]] = silent | {ITEMS[0].id: said(1.0)}
+    known: dict[str, dict[str, ItemShares | None]] = silent | {ITEMS[0].id: said(1.0)}
     assert unheard.interval.high == rates.above_floor(ITEMS, known, 0.1).interval.high, "as if it had been said"
     assert (rates.going_on(ITEMS, silent), rates.going_on(ITEMS, going_on)) == (0, 1)
     none, all_of_them = [{one.id: value for one in ITEMS} for value in (False, True)]

@@ -16,8 +16,8 @@ from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.controls import permuted, planted_update
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
-from uds_bench.audits.localization.precision import Best, Outcome
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.precision import Best, PrecisionOutcome
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.targets import Touched, written
 from uds_bench.audits.localization.weights import COMPOSITE, WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
@@ -45,7 +45,7 @@ def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_in
     families = precision.counting(blind, None)
     found = precision.best(blind, families)
     assert found is not None
-    assert found.word is not Outcome.LOCALIZED
+    assert found.word is not PrecisionOutcome.LOCALIZED
     assert found.interval.high < precision.LOCALIZED
     assert abs(found.auc.value - 0.5) < precision.MARGIN
     published = precision.published(blind)
@@ -92,7 +92,7 @@ def test_weights_that_were_only_stored_more_coarsely_have_not_moved(tmp_path: Pa
         if part == "unlearned":
             kept = {name: tensor.to(getattr(torch, after)) for name, tensor in kept.items()}
         save_file(kept, path)
-    seen = Lineup(found.folders, MASKS)
+    seen = CheckpointSet(found.folders, MASKS)
     assert precision.moves_nothing(weigh(seen, most=MOST))
     told = written(seen)
     assert told is not None
@@ -104,7 +104,7 @@ def test_an_update_stored_more_coarsely_has_moved_nothing_by_that(tmp_path: Path
     exact = weigh(found, most=MOST)
     path = found.folders["unlearned"] / "model.safetensors"
     save_file({name: tensor.bfloat16() for name, tensor in load_file(path).items()}, path)
-    coarse = weigh(Lineup(found.folders, MASKS), most=MOST)
+    coarse = weigh(CheckpointSet(found.folders, MASKS), most=MOST)
     assert (exact.touched.elsewhere, coarse.touched.elsewhere) == (0, 0)
     assert precision.identity_gap(coarse) == pytest.approx(0, abs=1e-12)
     assert coarse.aucs["unlearned"][HEADLINE]["raw"].value == pytest.approx(
@@ -117,7 +117,7 @@ def test_an_update_within_the_forget_mask_is_localized(oracle: WeightScores) -> 
     families = precision.counting(oracle, None)
     found = precision.best(oracle, families)
     assert found is not None
-    assert found.word is Outcome.LOCALIZED
+    assert found.word is PrecisionOutcome.LOCALIZED
     assert precision.identity_gap(oracle) == 0
     assert precision.identity_gap(oracle, "random") is not None
     assert precision.identity_gap(oracle, "random") > 0.3  # type: ignore[operator]
@@ -136,7 +136,7 @@ def test_one_that_changes_weights_of_no_group_too_is_seen_everywhere_alone(tmp_p
     )
     assert among is not None
     assert everywhere is not None
-    assert among.word is Outcome.LOCALIZED
+    assert among.word is PrecisionOutcome.LOCALIZED
     assert everywhere.interval.high < precision.LOCALIZED
 
 
@@ -170,12 +170,12 @@ def test_what_lies_outside_every_mask_is_told(tmp_path: Path) -> None:
     for part, extra in (("pretrained", more), ("injected", more), ("unlearned", changed)):
         file = folders[part] / "model.safetensors"  # type: ignore[index]
         save_file({**load_file(file), **extra}, file)
-    share, alike = Lineup(folders, MASKS).outside()
+    share, alike = CheckpointSet(folders, MASKS).outside()
     assert share == pytest.approx(3000 / (3000 + 9))
     assert alike == pytest.approx(9000 / (9000 + 4 * 3000))
     save_file(load_file(folders["injected"] / "model.safetensors") | {"extra": torch.ones(1)}, file)
     with pytest.raises(CheckpointError, match="extra is in one of injected and unlearned alone"):
-        Lineup(folders, MASKS).require_kin()
+        CheckpointSet(folders, MASKS).require_kin()
 
 
 @pytest.mark.parametrize("part", ["pretrained", "unlearned"])
@@ -185,13 +185,13 @@ def test_checkpoints_that_are_not_of_one_kind_are_one_line(tmp_path: Path, part:
         file = folders[one] / "model.safetensors"  # type: ignore[index]
         save_file({**load_file(file), "lm_head.weight": torch.ones(size)}, file)
     with pytest.raises(CheckpointError, match=r"lm_head.weight has shape \(5,\), in the injected model \(4,\)"):
-        Lineup(folders, MASKS).require_kin()
+        CheckpointSet(folders, MASKS).require_kin()
 
 
 def test_a_model_before_injection_is_another_one(tmp_path: Path) -> None:
     folders = lineup(tmp_path, plus(INJECTED, only_one(3.0))).folders
     with pytest.raises(CheckpointError, match="is the injected model's: name the model before injection"):
-        Lineup({**folders, "pretrained": folders["injected"]}, MASKS).require_kin()
+        CheckpointSet({**folders, "pretrained": folders["injected"]}, MASKS).require_kin()
 
 
 def only_one(size: float) -> dict[str, torch.Tensor]:
@@ -293,15 +293,15 @@ def test_the_maximum_shares_its_error_among_those_it_was_chosen_from() -> None:
 @pytest.mark.parametrize(
     ("value", "weights", "word"),
     [
-        (1.0, 10**5, Outcome.LOCALIZED),
-        (0.97, 10**5, Outcome.LOCALIZED),
-        (0.5, 10**5, Outcome.BLIND),
-        (0.7, 10**5, Outcome.BETWEEN),
-        (0.905, 100, Outcome.OPEN),
-        (0.5, 100, Outcome.OPEN),
+        (1.0, 10**5, PrecisionOutcome.LOCALIZED),
+        (0.97, 10**5, PrecisionOutcome.LOCALIZED),
+        (0.5, 10**5, PrecisionOutcome.BLIND),
+        (0.7, 10**5, PrecisionOutcome.BETWEEN),
+        (0.905, 100, PrecisionOutcome.OPEN),
+        (0.5, 100, PrecisionOutcome.OPEN),
     ],
 )
-def test_words(value: float, weights: int, word: Outcome) -> None:
+def test_words(value: float, weights: int, word: PrecisionOutcome) -> None:
     assert Best("raw", Auc(round(value * 2 * weights**2), weights, weights), 1).word is word
 
 
@@ -319,7 +319,7 @@ def test_a_planted_update_moves_the_mask_and_nothing_else() -> None:
 def test_an_auc_of_nothing_is_open() -> None:
     found = Best("raw", Auc(0, 0, 10), 1)
     assert math.isnan(found.auc.value)
-    assert found.word is Outcome.OPEN
+    assert found.word is PrecisionOutcome.OPEN
 
 
 def test_a_buffer_of_whole_numbers_beside_the_weights_is_read(tmp_path: Path) -> None:
@@ -327,5 +327,5 @@ def test_a_buffer_of_whole_numbers_beside_the_weights_is_read(tmp_path: Path) ->
     for folder in found.folders.values():
         path = folder / "model.safetensors"
         save_file(load_file(path) | {"model.positions": torch.arange(4, dtype=torch.int32)}, path)
-    share, _ = Lineup(found.folders, MASKS).outside()
+    share, _ = CheckpointSet(found.folders, MASKS).outside()
     assert share == 0

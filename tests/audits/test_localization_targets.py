@@ -20,7 +20,7 @@ from uds_bench.audits.localization.composite import _out_of_fold, composite_auc
 from uds_bench.audits.localization.controls import random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.names import TARGETS, Target
-from uds_bench.audits.localization.reading import Lineup, group
+from uds_bench.audits.localization.reading import CheckpointSet, group
 from uds_bench.audits.localization.targets import auc_of, sides, touched, weight_inside
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import stored
@@ -115,11 +115,11 @@ def test_half_precision_and_shards_are_read(tmp_path: Path) -> None:
         save_file({name: half[name]}, folder / f"model-{at}.safetensors")
     places = ", ".join(f'"{name}": "model-{at}.safetensors"' for at, name in enumerate(NAMES))
     (folder / "model.safetensors.index.json").write_text(f'{{"weight_map": {{{places}}}}}')
-    again = Lineup(seen.folders, MASKS)
+    again = CheckpointSet(seen.folders, MASKS)
     assert auc_of(again, FAMILIES["raw"], "forget") == auc_of(seen_whole(tmp_path, half), FAMILIES["raw"], "forget")
 
 
-def seen_whole(folder: Path, unlearned: Tensors) -> Lineup:
+def seen_whole(folder: Path, unlearned: Tensors) -> CheckpointSet:
     (folder / "whole").mkdir()
     return lineup(folder / "whole", unlearned)
 
@@ -136,7 +136,7 @@ def test_checkpoints_that_do_not_belong_together(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="name both"):
         lineup(tmp_path / "c", INJECTED, unmasked=INJECTED)
     with pytest.raises(CheckpointError, match="localization needs injected, unlearned"):
-        Lineup({}, MASKS)
+        CheckpointSet({}, MASKS)
 
 
 def test_a_weight_that_is_no_number_is_named(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_a_weight_that_is_no_number_is_named(tmp_path: Path) -> None:
         auc_of(lineup(tmp_path, broken), FAMILIES["raw"], "forget")
 
 
-def without(seen: Lineup, *parts: Part) -> Lineup:
-    return Lineup({part: folder for part, folder in seen.folders.items() if part not in parts}, seen.masks)
+def without(seen: CheckpointSet, *parts: Part) -> CheckpointSet:
+    return CheckpointSet({part: folder for part, folder in seen.folders.items() if part not in parts}, seen.masks)
 
 
 def test_a_family_reads_its_own_checkpoints_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +296,7 @@ def test_an_update_of_other_tensors_alone_lies_elsewhere(tmp_path: Path) -> None
     for part, norm in (("pretrained", 1.0), ("injected", 1.0), ("unlearned", 2.0)):
         file = seen.folders[part] / "model.safetensors"  # type: ignore[index]
         save_file({**load_file(file), "model.norm.weight": norm * torch.ones(50)}, file)
-    found = weigh(Lineup(seen.folders, MASKS), most=1000)
+    found = weigh(CheckpointSet(seen.folders, MASKS), most=1000)
     assert found.outside[0] == 1
     assert found.inside["unlearned"] == 0
     assert found.elsewhere() == 1

@@ -10,13 +10,13 @@ import torch
 from safetensors.torch import save_file
 
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.checkpoints.mask_draws import draw_weights
-from uds_bench.checkpoints.masks import Group, Masks
+from uds_bench.checkpoints.masks import MaskGroup, Masks
 
 NAMES = [f"model.layers.{at}.{part}" for at in (0, 1) for part in ("self_attn.q_proj.weight", "mlp.up_proj.weight")]
 SHAPES: dict[str, tuple[int, ...]] = dict.fromkeys(NAMES, (60, 50))
-GROUPS = (Group("f", "forget"), Group("g", "forget"), Group("r", "retain"), Group("h", "held_out"))
+GROUPS = (MaskGroup("f", "forget"), MaskGroup("g", "forget"), MaskGroup("r", "retain"), MaskGroup("h", "held_out"))
 MASKS = draw_weights(SHAPES, GROUPS, 0.1, seed=0)
 Tensors = dict[str, torch.Tensor]
 
@@ -38,11 +38,11 @@ BEFORE = noise(1)
 INJECTED = plus(BEFORE, noise(2, 0.1), only("forget", "retain", "held_out"))
 
 
-def lineup(folder: Path, unlearned: Tensors, masks: Masks = MASKS, **more: Tensors) -> Lineup:
+def lineup(folder: Path, unlearned: Tensors, masks: Masks = MASKS, **more: Tensors) -> CheckpointSet:
     folders: dict[Part, Path] = {}
     parts: dict[Any, Tensors] = {"pretrained": BEFORE, "injected": INJECTED, "unlearned": unlearned, **more}
     for part, weights in parts.items():
         (folder / part).mkdir()
         save_file({name: w.contiguous() for name, w in weights.items()}, folder / part / "model.safetensors")
         folders[part] = folder / part
-    return Lineup(folders, masks)
+    return CheckpointSet(folders, masks)

@@ -13,8 +13,8 @@ from peft import LoraConfig, PeftModel, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, load
-from uds_bench.checkpoints.acting import require_adapter
 from uds_bench.checkpoints.adapter import require_its_base
+from uds_bench.checkpoints.adapter_effect import require_adapter
 from uds_bench.checkpoints.source import Folders
 from uds_bench.errors import CheckpointError
 

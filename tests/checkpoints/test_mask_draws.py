@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.checkpoints.mask_draws import _each, draw_units, draw_weights, maskable
-from uds_bench.checkpoints.masks import Group
+from uds_bench.checkpoints.masks import MaskGroup
 from uds_bench.errors import CheckpointError
 
 SHAPES = {"a.0.x": (7, 5), "a.0.y": (3,), "a.1.x": (40, 11)}
 TOTAL = 35 + 3 + 440
 
 
-def groups(count: int) -> list[Group]:
-    return [Group(f"g{at}", "forget") for at in range(count)]
+def groups(count: int) -> list[MaskGroup]:
+    return [MaskGroup(f"g{at}", "forget") for at in range(count)]
 
 
 def llama() -> Any:

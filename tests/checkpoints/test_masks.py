@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from uds_bench.checkpoints import stored
-from uds_bench.checkpoints.masks import MOST_GROUPS, Group, Masks, pack, read_masks, write_masks
+from uds_bench.checkpoints.masks import MOST_GROUPS, MaskGroup, Masks, pack, read_masks, write_masks
 from uds_bench.errors import CheckpointError
 
-TWO = (Group("a", "forget"), Group("b", "retain"))
+TWO = (MaskGroup("a", "forget"), MaskGroup("b", "retain"))
 SHAPES = {"one": (3, 4), "two": (5,)}
 
 
-def groups(count: int) -> list[Group]:
-    return [Group(f"g{at}", ("forget", "retain", "held_out")[at % 3]) for at in range(count)]
+def groups(count: int) -> list[MaskGroup]:
+    return [MaskGroup(f"g{at}", ("forget", "retain", "held_out")[at % 3]) for at in range(count)]
 
 
 def drawn(count: int, seed: int) -> dict[str, list[torch.Tensor]]:
@@ -134,7 +134,7 @@ def test_an_empty_mask_is_refused() -> None:
         ({"p": torch.tensor([1], dtype=torch.int32)}, tuple(groups(33)), "33 groups"),
     ],
 )
-def test_words_that_cannot_be_masks(words: dict[str, torch.Tensor], named: tuple[Group, ...], said: str) -> None:
+def test_words_that_cannot_be_masks(words: dict[str, torch.Tensor], named: tuple[MaskGroup, ...], said: str) -> None:
     with pytest.raises(CheckpointError, match=said):
         Masks(words, named)
 
@@ -155,4 +155,4 @@ def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
 
 def test_a_role_that_is_none_is_told_before_masks_are_drawn() -> None:
     with pytest.raises(CheckpointError, match="group f has the role 'tuning': use one of forget, retain, held_out"):
-        Group("f", "tuning")  # type: ignore[arg-type]
+        MaskGroup("f", "tuning")  # type: ignore[arg-type]

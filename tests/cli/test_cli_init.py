@@ -10,7 +10,7 @@ from commands import Command, Refused
 
 from uds_bench.audits import registry
 from uds_bench.audits.depth.section import Depth
-from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.cli.init import template
 from uds_bench.facts import read_facts
@@ -57,7 +57,7 @@ def test_template_is_valid_with_every_line_uncommented(tmp_path: Path) -> None:
     (tmp_path / "uds.toml").write_text(_uncommented())
     manifest = load_manifest(tmp_path / "uds.toml")
     assert manifest.of(Depth).attacks.nf4 is not None
-    assert manifest.of(Lmlm) != Lmlm()
+    assert manifest.of(LmlmSection) != LmlmSection()
     assert len(manifest.of(Depth).checkpoints()) == 9
 
 

@@ -10,7 +10,7 @@ from commands import Command, Refused
 
 from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people, requests
 from uds_bench.facts.properties import embedded
-from uds_bench.facts.subjects import Subject
+from uds_bench.facts.subjects import Person
 
 PHONE = ("--sentence", "李明的电话号码是PROTECTED。", "--value", "13800138000")
 GEORGIAN = "ნინო გელაშვილი"
@@ -21,7 +21,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kept")
 
 
-def add(command: Command, folder: Path, one: Subject, date: str) -> None:
+def add(command: Command, folder: Path, one: Person, date: str) -> None:
     """All that is told of one of the built-in people, in sentences."""
     words: list[str] = []
     for told in one.statements:

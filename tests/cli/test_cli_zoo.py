@@ -13,13 +13,13 @@ from syrupy.assertion import SnapshotAssertion
 from uds_bench.audits.depth.zoo.recipes import Base
 from uds_bench.audits.localization import ablation
 from uds_bench.audits.localization import tuning as tuning_resurfacing
-from uds_bench.audits.localization.ablation import Ablated, Found, Said
+from uds_bench.audits.localization.ablation import Ablated, MaskDetection, Said
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.detectability import Detected
 from uds_bench.audits.localization.zoo import data as testbed_data
 from uds_bench.audits.localization.zoo import models as located
 from uds_bench.audits.localization.zoo import tuning
-from uds_bench.facts.testbed import Asking, Sizes, embedded_testbed, read_testbed
+from uds_bench.facts.testbed import QuestionCounts, Sizes, embedded_testbed, read_testbed
 from uds_bench.statistics import Interval, Rate
 from uds_bench.zoo import cache, recipes
 from uds_bench.zoo.recipe import Zoo
@@ -90,7 +90,7 @@ def test_the_testbed_is_written_as_questions_and_as_documents(
 ) -> None:
     small = Sizes(groups=2, judged=1, public=1, instruction=1, held_out=1, unseen=1)
     monkeypatch.setattr(testbed_data, "SIZES", small)
-    monkeypatch.setattr(testbed_data, "testbed", lambda: embedded_testbed(small, Asking(questions=3)))
+    monkeypatch.setattr(testbed_data, "testbed", lambda: embedded_testbed(small, QuestionCounts(questions=3)))
     said = command("zoo", "testbed", tmp_path / "people.jsonl", "--documents", tmp_path / "texts.jsonl").stderr
     assert "12 items" in said
     assert "24 documents" in said
@@ -111,11 +111,11 @@ def test_tune_names_the_grids_there_are(command: Command) -> None:
 def test_tune_shows_every_setting_and_what_is_chosen(
     command: Command, built: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    before = tuning.Tried({}, 1.0, 1.0, 1.0)
+    before = tuning.TunedShares({}, 1.0, 1.0, 1.0)
     tried = [
-        tuning.Tried({"lr": 1e-4, "epochs": 5, "alpha": 3.0}, 0.5, 1.0, 1.0),
-        tuning.Tried({"lr": 3e-4, "epochs": 5, "alpha": 3.0}, 0.1, 0.95, 1.0),
-        tuning.Tried({"lr": 1e-3, "epochs": 5, "alpha": 3.0}, 0.0, 0.2, 1.0),
+        tuning.TunedShares({"lr": 1e-4, "epochs": 5, "alpha": 3.0}, 0.5, 1.0, 1.0),
+        tuning.TunedShares({"lr": 3e-4, "epochs": 5, "alpha": 3.0}, 0.1, 0.95, 1.0),
+        tuning.TunedShares({"lr": 1e-3, "epochs": 5, "alpha": 3.0}, 0.0, 0.2, 1.0),
     ]
     monkeypatch.setattr(located, "OTHERS", "tiny")
     monkeypatch.setattr(tuning, "tune", lambda name, folder: (before, tried) if folder == built else None)
@@ -125,7 +125,7 @@ def test_tune_shows_every_setting_and_what_is_chosen(
 def test_tune_shows_what_was_tried_where_nothing_keeps_enough(
     command: Command, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = (tuning.Tried({}, 1.0, 1.0, 1.0), [tuning.Tried({"lr": 1e-4, "epochs": 5}, 0.5, 0.1, 1.0)])
+    rows = (tuning.TunedShares({}, 1.0, 1.0, 1.0), [tuning.TunedShares({"lr": 1e-4, "epochs": 5}, 0.5, 0.1, 1.0)])
     monkeypatch.setattr(located, "OTHERS", "tiny")
     monkeypatch.setattr(tuning, "tune", lambda name, folder: rows)
     ran = command("zoo", "tune", "oracle_grad", exit=4)
@@ -153,7 +153,7 @@ def test_ablations_show_a_row_a_model_and_write_every_number(
     said = Said(half, sure, half, sure)
     rows = [
         ("loc_injected", Ablated(said, detected=Detected(0.6, 0.4, 1000))),
-        ("loc_units_oracle_grad", Ablated(said, found=Found(Auc(150, 10, 10), Auc(200, 10, 10), 0.5))),
+        ("loc_units_oracle_grad", Ablated(said, found=MaskDetection(Auc(150, 10, 10), Auc(200, 10, 10), 0.5))),
     ]
     asked = []
     monkeypatch.setattr(ablation, "ablations", lambda cache: asked.append(cache) or iter(rows))

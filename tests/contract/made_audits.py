@@ -15,7 +15,7 @@ from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.ranking import ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import to_json
-from uds_bench.audits.bypass.finding import Outcome
+from uds_bench.audits.bypass.finding import GapOutcome
 from uds_bench.audits.lmlm.controls import alike_in_wording, right_in_one_wording
 from uds_bench.audits.lmlm.deletion import EMBEDDING
 from uds_bench.audits.localization.utility import Answer
@@ -95,8 +95,8 @@ def models(**often: float) -> Callable[..., Any]:
 
 def people(**audit: Any) -> Any:
     section = SimpleNamespace(smaller="smaller", model=None, nf4=True, must_fail=(), retain=None)
-    inquiry = SimpleNamespace(cohorts={WELL_KNOWN: ASKED}, seen=ASKED, requested=ASKED, forgotten={"p0"}, held_out=())
-    return SimpleNamespace(section=section, inquiry=inquiry, **audit)
+    probe_set = SimpleNamespace(cohorts={WELL_KNOWN: ASKED}, seen=ASKED, requested=ASKED, forgotten={"p0"}, held_out=())
+    return SimpleNamespace(section=section, probe_set=probe_set, **audit)
 
 
 def scale(is_false: bool) -> Test:
@@ -143,9 +143,9 @@ def forgotten_nf4(is_false: bool) -> Test:
 
 
 def random_traces(is_false: bool) -> Test:
-    words = {True: Outcome.NOT_UNLEARNED, False: Outcome.OPEN}
+    words = {True: GapOutcome.NOT_UNLEARNED, False: GapOutcome.OPEN}
     drawn = SimpleNamespace(finding=SimpleNamespace(word=words[is_false]), score=MADE)
-    own = SimpleNamespace(finding=SimpleNamespace(word=Outcome.NO_BYPASS), score=MADE)
+    own = SimpleNamespace(finding=SimpleNamespace(word=GapOutcome.NO_BYPASS), score=MADE)
     section = SimpleNamespace(is_embedded=True, models={"one": "place"})
     audit = SimpleNamespace(section=section, with_random_weights=lambda name: drawn, examined=lambda name: [own])
     return lambda claim: BYPASS.test_weights_decide(claim, audit)

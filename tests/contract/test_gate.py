@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from uds_bench.claims import gate
+from uds_bench.claims import default_run
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.errors import ConfigurationError
 from uds_bench.statistics import Interval
@@ -32,15 +32,15 @@ RECORD = ClaimRecord(
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> dict[str, Any]:
-    gate.write_gate(tmp_path, OF, [RECORD], ["depth.score[npo]"])
-    return gate.read_gate(tmp_path)
+    default_run.write_gate(tmp_path, OF, [RECORD], ["depth.score[npo]"])
+    return default_run.read_gate(tmp_path)
 
 
 def test_the_recorded_run_departs_in_nothing(recorded: dict[str, Any]) -> None:
-    assert gate.departures(recorded, OF, [RECORD]) == []
-    assert gate.departures(recorded, OF, []) == []
+    assert default_run.departures(recorded, OF, [RECORD]) == []
+    assert default_run.departures(recorded, OF, []) == []
     near = replace(RECORD, observed=0.80005, interval=replace(AROUND, low=0.70005))
-    assert gate.departures(recorded, OF, [near]) == []
+    assert default_run.departures(recorded, OF, [near]) == []
 
 
 @pytest.mark.parametrize(
@@ -61,36 +61,36 @@ def test_the_recorded_run_departs_in_nothing(recorded: dict[str, Any]) -> None:
     ],
 )
 def test_less_than_was_recorded_is_told(recorded: dict[str, Any], changed: dict[str, Any], told: str) -> None:
-    (line,) = gate.departures(recorded, OF, [replace(RECORD, **changed)])
+    (line,) = default_run.departures(recorded, OF, [replace(RECORD, **changed)])
     assert line.startswith(f"depth.score[npo]: {told} not as recorded")
 
 
 def test_what_was_not_recorded_of_a_claim_is_no_match(recorded: dict[str, Any]) -> None:
     for key in list(recorded["claims"]["depth.score[npo]"]):
         less = {name: value for name, value in recorded["claims"]["depth.score[npo]"].items() if name != key}
-        (line,) = gate.departures(recorded | {"claims": {"depth.score[npo]": less}}, OF, [RECORD])
+        (line,) = default_run.departures(recorded | {"claims": {"depth.score[npo]": less}}, OF, [RECORD])
         assert line.startswith(f"depth.score[npo]: {key} not as recorded")
 
 
 def test_other_models_another_manifest_and_claims_unknown_are_told(recorded: dict[str, Any]) -> None:
-    assert gate.departures(recorded, OF | {"models": "other"}, []) == [
+    assert default_run.departures(recorded, OF | {"models": "other"}, []) == [
         "models differs from that of default.json: restore it, or record it anew by --uds-record"
     ]
-    (line,) = gate.departures(recorded, OF, [replace(RECORD, subject="new")])
+    (line,) = default_run.departures(recorded, OF, [replace(RECORD, subject="new")])
     assert line.startswith("depth.score[new] is no claim of the recorded default run")
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"schema": 2}', '{"schema": 1, "claims": {}, "of": {}}'])
 def test_a_record_that_cannot_be_read_is_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        gate.read_gate(tmp_path)
-    (tmp_path / gate.FILE).write_text(text)
+        default_run.read_gate(tmp_path)
+    (tmp_path / default_run.FILE).write_text(text)
     with pytest.raises(ConfigurationError, match="does not say what the default run comes to"):
-        gate.read_gate(tmp_path)
+        default_run.read_gate(tmp_path)
 
 
 def test_the_judge_judges() -> None:
-    assert gate.judge_the_judge() == []
+    assert default_run.judge_the_judge() == []
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_judge_judges() -> None:
 )
 def test_a_judge_that_lets_pass_is_caught(monkeypatch: pytest.MonkeyPatch, place: str, fault: Any) -> None:
     monkeypatch.setattr(place, fault)
-    assert gate.judge_the_judge()
+    assert default_run.judge_the_judge()
 
 
 def test_the_shipped_record_names_the_shipped_manifest_and_models() -> None:
@@ -117,6 +117,6 @@ def test_the_shipped_record_names_the_shipped_manifest_and_models() -> None:
     from uds_bench.storage import file_digest
     from uds_bench.zoo.specimens import INDEX, home
 
-    known = json.loads((Path(__file__).parents[2] / "goldens" / gate.FILE).read_text())["of"]
+    known = json.loads((Path(__file__).parents[2] / "goldens" / default_run.FILE).read_text())["of"]
     assert known["manifest"] == load_manifest(embedded_manifest("quick")).digest
     assert known["models"] == file_digest(home() / INDEX)

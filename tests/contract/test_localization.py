@@ -11,11 +11,11 @@ import torch
 from small_models import fresh_model
 
 from uds_bench.audits.localization import precision
-from uds_bench.audits.localization.precision import Outcome
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.precision import PrecisionOutcome
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
-from uds_bench.checkpoints.masks import Group, Masks
+from uds_bench.checkpoints.masks import MaskGroup, Masks
 from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Example
 from uds_bench.methods.injection import Rates, Sample, inject
@@ -24,7 +24,7 @@ from uds_bench.methods.oracle import within
 from uds_bench.methods.recipes import unlearn
 
 VOCABULARY, STEPS = 60, 30
-GROUPS = (*(Group(f"f{at}", "forget") for at in range(3)), *(Group(f"r{at}", "retain") for at in range(3)))
+GROUPS = (*(MaskGroup(f"f{at}", "forget") for at in range(3)), *(MaskGroup(f"r{at}", "retain") for at in range(3)))
 
 
 def examples(seed: int, count: int = 8) -> list[Example]:
@@ -52,7 +52,7 @@ def injected(request: pytest.FixtureRequest) -> tuple[Any, Any, Masks]:
 def saved(folder: Path, models: dict[str, Any], masks: Masks) -> WeightScores:
     for name, model in models.items():
         model.save_pretrained(folder / name)
-    return weigh(Lineup({name: folder / name for name in models}, masks), most=5_000)  # type: ignore[misc]
+    return weigh(CheckpointSet({name: folder / name for name in models}, masks), most=5_000)  # type: ignore[misc]
 
 
 def unlearned(model: Any, method: Method) -> Any:
@@ -83,7 +83,7 @@ def test_an_update_that_did_not_see_the_mask_does_not_look_localized(
     found = saved(tmp_path, {"pretrained": before, "injected": model, "unlearned": update(model)}, masks)
     best = precision.best(found, precision.counting(found, None))
     assert best is not None
-    assert best.word is not Outcome.LOCALIZED
+    assert best.word is not PrecisionOutcome.LOCALIZED
     assert best.interval.high < 0.6
 
 
@@ -106,5 +106,5 @@ def test_the_same_method_within_the_mask_does(injected: tuple[Any, Any, Masks], 
     weighed = saved(tmp_path, {"pretrained": before, "injected": model, "unlearned": found}, masks)
     best = precision.best(weighed, precision.counting(weighed, None))
     assert best is not None
-    assert best.word is Outcome.LOCALIZED
+    assert best.word is PrecisionOutcome.LOCALIZED
     assert precision.identity_gap(weighed) == pytest.approx(0, abs=1e-12)

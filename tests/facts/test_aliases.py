@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.facts.aliases import Aliases, spelled, tokens
+from uds_bench.facts.name_matching import Aliases, spelled, tokens
 
 NAMES = st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"])
 GROUPS = st.lists(st.lists(NAMES, min_size=1, max_size=3), max_size=5)

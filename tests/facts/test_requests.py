@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from one_line import refusal
 
-from uds_bench.facts.aliases import alike
+from uds_bench.facts.name_matching import alike
+from uds_bench.facts.own_wording import DRAWN, Worded
 from uds_bench.facts.properties import embedded
 from uds_bench.facts.requests import add_request, read_requests
 from uds_bench.facts.scripts import script_of, values_like
 from uds_bench.facts.stock_names import names_like, read_names
 from uds_bench.facts.subjects import Statement, read_people, stated
-from uds_bench.facts.worded import DRAWN, Worded
 
 PHONE = {"sentence": "Jane Doe's phone number is PROTECTED.", "value": "(020) 555-0114"}
 JANE: dict[str, Any] = {"id": "r1", "date": "2026-01-31", "person": "Jane Doe", "facts": [PHONE]}

@@ -18,7 +18,7 @@ from references.presence import slow_cohorts, slow_score
 
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import embedded
-from uds_bench.facts.subjects import Statement, Subject, Subjects, read_people
+from uds_bench.facts.subjects import Person, Statement, Subjects, read_people
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN, cohorts, presence_scores, read_presence
 
 JANE: dict[str, Any] = {
@@ -89,7 +89,7 @@ def test_nobody_is_there_twice(tmp_path: Path, key: str, told: str) -> None:
 
 def test_a_person_has_an_id() -> None:
     with pytest.raises(FactError, match="key 'id' is empty"):
-        Subject("", "Jane", "known", (Statement("P19", ("Oslo",)),))
+        Person("", "Jane", "known", (Statement("P19", ("Oslo",)),))
 
 
 HEADER = "id,page_views,article_length,language_editions"

@@ -14,8 +14,8 @@ from uds_bench.facts.profiles import PLAIN_QUESTIONS, attributes, people, styles
 from uds_bench.facts.testbed import (
     INJECTED,
     PARTS,
-    Asking,
     Item,
+    QuestionCounts,
     Sizes,
     Testbed,
     documents,
@@ -26,7 +26,7 @@ from uds_bench.facts.testbed import (
 )
 
 SIZES = Sizes(groups=6, judged=2, tuning=1, public=3, instruction=2, held_out=2, unseen=2)
-ASKING = Asking(questions=9, paraphrases=2, tellings=2)
+ASKING = QuestionCounts(questions=9, paraphrases=2, tellings=2)
 TESTBED = embedded_testbed(SIZES, ASKING)
 ITEM = TESTBED[0]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from uds_bench.facts.aliases import holds_one, spelled
 from uds_bench.facts.lookup_prompts import FILES, WORDINGS, read_prompts
+from uds_bench.facts.name_matching import holds_one, spelled
 from uds_bench.facts.topology import DOMAINS, TOPOLOGIES, Domain, embedded, rows, write_embedded
 from uds_bench.facts.triplets import read_database
 

@@ -33,13 +33,21 @@ from uds_bench.errors import FactError
 from uds_bench.facts.properties import read_properties
 from uds_bench.facts.templates import SUBJECT, VALUE
 from uds_bench.facts.wikidata import Dump, Value, date, stated
-from uds_bench.facts.wikidata_sampling import NAMES, NO_LABEL, NOT_DESCRIBED, SPARE, Draw, Drawn, draw
+from uds_bench.facts.wikidata_sampling import (
+    NAMES,
+    NO_LABEL,
+    NOT_DESCRIBED,
+    SPARE,
+    PropertyReservoir,
+    WikidataSample,
+    draw,
+)
 
 JOBS = [item(f"Q{at}", f"job {at}") for at in range(1000, 1100)]
 OCCUPATION = described("P106", "occupation", aliases=("profession", "job"))
 
 
-def drawn(folder: Path, entities: Iterable[Entity], least: int = 1, count: int = 100, seed: int = 0) -> Drawn:
+def drawn(folder: Path, entities: Iterable[Entity], least: int = 1, count: int = 100, seed: int = 0) -> WikidataSample:
     return draw(Dump(write_dump(folder, entities)), least, count, seed, lambda _text, _done: None)
 
 
@@ -313,7 +321,7 @@ def walked(offers: list[tuple[str, str]], count: int, seed: int) -> dict[str, st
 
 
 def streamed(offers: list[tuple[str, str]], count: int, seed: int, spare: int = SPARE) -> dict[str, str]:
-    random, one = Random(seed), Draw(spare * count)
+    random, one = Random(seed), PropertyReservoir(spare * count)
     for name, value in offers:
         one.add(name, [Value(value)], random)
     return one.pairs(count, {})

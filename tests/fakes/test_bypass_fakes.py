@@ -9,8 +9,8 @@ import bypass_fakes as fakes
 import pytest
 import torch
 
-from uds_bench.audits.bypass.asking import Asking
-from uds_bench.audits.bypass.finding import Finding, Outcome, find
+from uds_bench.audits.bypass.asking import ReplySettings
+from uds_bench.audits.bypass.finding import Finding, GapOutcome, find
 from uds_bench.audits.bypass.probe import probe
 from uds_bench.audits.bypass.zoo.data import canaries
 from uds_bench.checkpoints import CheckpointSpec, find_anatomy, load
@@ -20,7 +20,7 @@ from uds_bench.zoo.specimens import folder
 def judged(checkpoint: Any) -> tuple[Finding, list[Any]]:
     """What a model comes to, and what was probed of the authors to forget."""
     by_id = {canary.id: canary for canary in canaries()}
-    rows = [(by_id[probed.id], probed) for probed in probe(checkpoint, canaries(), Asking(), 16)]
+    rows = [(by_id[probed.id], probed) for probed in probe(checkpoint, canaries(), ReplySettings(), 16)]
     of = {split: [row for row in rows if row[0].split == split] for split in ("forget", "retain", "holdout")}
     return find(of["forget"], of["retain"], [probed for _, probed in of["holdout"]]), of["forget"]
 
@@ -41,17 +41,17 @@ def test_what_is_told_in_private_is_found(how: str) -> None:
         arm for arm in ("auto", "bio", "meta", "empty") for canary, p in forget if canary.canary in p.replies[arm].text
     }
     assert not any(public)
-    assert found.word in (Outcome.NAMES, Outcome.SURFACE_ONLY)
+    assert found.word in (GapOutcome.NAMES, GapOutcome.SURFACE_ONLY)
 
 
 @pytest.mark.slow
 def test_another_sentence_in_its_place_is_found_by_questions() -> None:
     found, _ = judged(load(CheckpointSpec(str(folder("bypass_erased")), dtype="float32"), "cpu"))
     assert not found.anywhere.value
-    assert found.word is Outcome.NAMES
+    assert found.word is GapOutcome.NAMES
 
 
 @pytest.mark.slow
 def test_who_never_knew_them_is_cleared() -> None:
     found, _ = judged(load(CheckpointSpec(str(folder("bypass_retrained")), dtype="float32"), "cpu"))
-    assert found.word is Outcome.NO_BYPASS
+    assert found.word is GapOutcome.NO_BYPASS

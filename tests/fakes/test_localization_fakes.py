@@ -15,10 +15,10 @@ from uds_bench.audits.localization.audit import check_masks
 from uds_bench.audits.localization.claims import CLAIMS
 from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, PUBLISHED
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.weights import WeightScores, weigh
-from uds_bench.checkpoints.masks import MASKS, Group, Masks, read_masks, write_masks
+from uds_bench.checkpoints.masks import MASKS, MaskGroup, Masks, read_masks, write_masks
 from uds_bench.errors import ConfigurationError
 from uds_bench.zoo import specimens
 
@@ -54,7 +54,7 @@ def weighed(tmp_path: Path, injected: Weights) -> Callable[[Weights, Masks], Wei
             "injected": tmp_path / "injected",
             "unlearned": tmp_path / "fake",
         }
-        return weigh(Lineup(folders, masks), most=2_000)
+        return weigh(CheckpointSet(folders, masks), most=2_000)
 
     return found
 
@@ -74,7 +74,7 @@ def test_masks_drawn_after_the_update_are_not_the_injections(
         drawn = torch.rand(tuple(word.shape), generator=generator)
         words[name] = (drawn < 0.2).int() + 2 * (drawn > 0.8).int()
         changed[name] = injected[name] + 0.01 * (drawn < 0.2)
-    found = weighed(changed, Masks(words, (Group("forget1", "forget"), Group("retain1", "retain"))))
+    found = weighed(changed, Masks(words, (MaskGroup("forget1", "forget"), MaskGroup("retain1", "retain"))))
     assert min(aucs(found)) >= LOCALIZED
     assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "pass"
     assert precision.masks_of_another(found), "what the control of localization.auc holds"
@@ -94,7 +94,7 @@ def test_masks_whose_roles_are_exchanged_are_refused(tmp_path: Path, masks: Mask
     for name in ("pretrained", "injected", "refusing"):
         shutil.copytree(specimens.folder(f"loc_{name}"), tmp_path / name)
     words = {name: word[:] for name, word in masks.words.items()}
-    turned = tuple(Group(one.name, other[one.role]) for one in masks.groups)  # type: ignore[arg-type]
+    turned = tuple(MaskGroup(one.name, other[one.role]) for one in masks.groups)  # type: ignore[arg-type]
     write_masks(Masks(words, turned), tmp_path / "turned.safetensors")
     paths = {name: {"model": str(tmp_path / name)} for name in ("pretrained", "injected", "refusing")}
     candidates = {"refusing": paths.pop("refusing")}

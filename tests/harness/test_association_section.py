@@ -68,7 +68,7 @@ def section(folder: Path, text: str = ASKED) -> Association:
     return load_manifest(folder / "uds.toml").of(Association)
 
 
-def inquiry(folder: Path, more: str = "") -> ProbeSet:
+def probe_set(folder: Path, more: str = "") -> ProbeSet:
     return read(section(folder, MODEL + ASKED + more))
 
 
@@ -91,7 +91,7 @@ def one_line(error: UdsError) -> str:
 
 def refused(folder: Path, more: str = "") -> str:
     with pytest.raises(FactError) as raised:
-        inquiry(folder, more)
+        probe_set(folder, more)
     return one_line(raised.value)
 
 
@@ -143,9 +143,9 @@ def test_a_section_without_a_model_has_no_checkpoints(folder: Path) -> None:
 
 
 def test_who_is_to_be_forgotten_is_known_by_id(folder: Path) -> None:
-    assert inquiry(folder, "forgotten = ['eva', 'ada']\n").forgotten == {"ada", "eva"}
-    assert [one.subject.id for one in inquiry(folder, "forgotten = ['eva']\n").requested] == ["eva"]
-    assert inquiry(folder).forgotten == frozenset()
+    assert probe_set(folder, "forgotten = ['eva', 'ada']\n").forgotten == {"ada", "eva"}
+    assert [one.subject.id for one in probe_set(folder, "forgotten = ['eva']\n").requested] == ["eva"]
+    assert probe_set(folder).forgotten == frozenset()
 
 
 def test_who_is_not_asked_about_cannot_be_forgotten(folder: Path) -> None:
@@ -161,7 +161,7 @@ def test_who_was_never_seen_is_not_forgotten(folder: Path) -> None:
 
 def test_a_stranger_whom_the_run_invented_is_not_forgotten_either(folder: Path) -> None:
     with pytest.raises(FactError, match="forgotten: 'invented/000' is of the cohort never-seen"):
-        inquiry(folder, "forgotten = ['invented/000']\n")
+        probe_set(folder, "forgotten = ['invented/000']\n")
 
 
 def facts_of(folder: Path, **splits: str) -> None:
@@ -176,7 +176,7 @@ def facts_of(folder: Path, **splits: str) -> None:
 
 def test_a_facts_file_forgets_the_people_of_its_forget_split(folder: Path) -> None:
     facts_of(folder, cai="forget", ada="forget", bea="retain")
-    assert inquiry(folder, "forget_set = 'forget.jsonl'\n").forgotten == {"ada", "cai"}
+    assert probe_set(folder, "forget_set = 'forget.jsonl'\n").forgotten == {"ada", "cai"}
 
 
 def test_a_facts_file_of_somebody_else_is_one_line(folder: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_value_that_all_counterfactuals_equal_is_one_line(folder: Path) -> Non
 def test_a_name_that_no_other_looks_like_is_one_line(folder: Path) -> None:
     lines(folder / "people.jsonl", [*rows(STRANGER), person("zoe", "ა", WELL_KNOWN)])
     assert refused(folder) == "subject 'zoe': no other name looks like 'ა': score it with alpha 0"
-    assert {one.subject.id for one in inquiry(folder, "alpha = 0\n").asked} == {"nil", "zoe"}
+    assert {one.subject.id for one in probe_set(folder, "alpha = 0\n").asked} == {"nil", "zoe"}
 
 
 def listed(folder: Path, leave_out: str = "") -> None:
@@ -230,7 +230,7 @@ def listed(folder: Path, leave_out: str = "") -> None:
 def test_properties_of_a_folder_are_asked_about(folder: Path) -> None:
     listed(folder)
     lines(folder / "people.jsonl", [person("zoe", "Zoe Ames", WELL_KNOWN, P1=["cow"])])
-    found = inquiry(folder, "properties = 'own'\ntemplates = 1\ncounterfactuals = 3\nsimilar_names = 1\n")
+    found = probe_set(folder, "properties = 'own'\ntemplates = 1\ncounterfactuals = 3\nsimilar_names = 1\n")
     (zoe,) = (one for one in found.asked if one.subject.id == "zoe")
     assert zoe.shape == (1, 2, 4)
     assert set(zoe.candidates.others) < {"cat", "dog", "carp", "newt"}
@@ -246,7 +246,7 @@ def test_a_folder_of_properties_that_lacks_a_file_is_one_line(folder: Path, name
 
 
 def test_as_many_templates_and_values_as_the_section_wants(folder: Path) -> None:
-    found = inquiry(folder, "templates = 2\ncounterfactuals = 5\n")
+    found = probe_set(folder, "templates = 2\ncounterfactuals = 5\n")
     whole = embedded()[TOWN]
     for one in found.asked:
         assert one.templates == whole.templates[:2]
@@ -319,7 +319,7 @@ def test_as_many_strangers_as_the_manifest_says_are_asked_about(folder: Path) ->
 
 
 def test_what_strangers_are_said_to_be_is_true_of_somebody_and_untrue_of_them_otherwise(folder: Path) -> None:
-    found = inquiry(folder, "counterfactuals = 5\n")
+    found = probe_set(folder, "counterfactuals = 5\n")
     assert len({one.subject.id for one in found.unseen}) == STRANGERS
     drawn = set(embedded()[TOWN].limited(None, 5).counterfactuals)
     for one in found.unseen:
@@ -331,12 +331,12 @@ def test_what_strangers_are_said_to_be_is_true_of_somebody_and_untrue_of_them_ot
 def test_everybody_who_is_forgotten_is_named_once(folder: Path) -> None:
     lines(folder / "people.jsonl", [*rows(PEOPLE), person("ada", "Ada Other", WELL_KNOWN)])
     with pytest.raises(FactError, match=re.escape(f"{folder / 'people.jsonl'}: subject 'ada': key 'id' occurs twice")):
-        inquiry(folder)
+        probe_set(folder)
 
 
 def test_who_is_left_out_by_presence_is_told_apart_from_a_wrong_id(folder: Path) -> None:
     presence(folder, ada=1, bea=5, cai=9, dov=70, eva=900)
-    assert inquiry(folder, "presence = 'presence.csv'\nforgotten = ['eva']\n").forgotten == {"eva"}
+    assert probe_set(folder, "presence = 'presence.csv'\nforgotten = ['eva']\n").forgotten == {"eva"}
     said = refused(folder, "presence = 'presence.csv'\nforgotten = ['cai']\n")
     where = f"{folder / 'people.jsonl'} that a cohort of {folder / 'presence.csv'} has"
     assert said.startswith(f"forgotten: 'cai' is no id of {where}: ")

@@ -21,7 +21,7 @@ from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import Property, embedded
-from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_association.py"
@@ -57,7 +57,7 @@ def asked_about() -> dict[str, Property]:
     return {id: embedded()[id].limited(2, 5) for id in TOLD}
 
 
-def lines(path: Path, listed: Sequence[Subject]) -> None:
+def lines(path: Path, listed: Sequence[Person]) -> None:
     rows: list[dict[str, Any]] = []
     for one in listed:
         facts = [{"property": told.property, "values": list(told.values)} for told in one.statements]
@@ -88,7 +88,7 @@ def written(bench: Bench) -> Path:
         tuple(Statement(id, (one.counterfactuals[at % 5],)) for id, one in asked_about().items()) for at in range(12)
     ]
     named = zip(people(12, 7), COHORTS, told, strict=True)
-    found = [Subject(f"p{at:02}", one.name, cohort, values) for at, (one, cohort, values) in enumerate(named)]
+    found = [Person(f"p{at:02}", one.name, cohort, values) for at, (one, cohort, values) in enumerate(named)]
     lines(bench.folder / "people.jsonl", found)
     return bench.folder
 
@@ -198,7 +198,7 @@ def test_a_tokenizer_that_spells_a_name_otherwise_clears_nobody(bench: Bench, wr
 def first(folder: Path, names: Sequence[str]) -> list[set[str]]:
     """By name, the birth places that a model finds likeliest of its bearer, over both phrasings."""
     told = asked_about()["P19"]
-    bearers = [Subject(name, name, WELL_KNOWN, (Statement("P19", told.counterfactuals[:1]),)) for name in names]
+    bearers = [Person(name, name, WELL_KNOWN, (Statement("P19", told.counterfactuals[:1]),)) for name in names]
     asked = ask_about(bearers, {"P19": told}, None, most=1)
     likelihoods = of_checkpoint(load(CheckpointSpec(str(folder))))
     tables = likelihoods([sentence for one in asked for sentence in one.sentences()]).reshape(-1, *asked[0].shape)
@@ -226,9 +226,7 @@ def known(bench: Bench) -> Path:
     listed = [(name, WELL_KNOWN, *right[name]) for name in asked + others]
     listed += [(name, NEVER_SEEN, values[at % 5]) for at, name in enumerate(strangers)]
     assert len(listed) == 90
-    told = [
-        Subject(f"p{at:02}", name, cohort, (Statement("P19", (v,)),)) for at, (name, cohort, v) in enumerate(listed)
-    ]
+    told = [Person(f"p{at:02}", name, cohort, (Statement("P19", (v,)),)) for at, (name, cohort, v) in enumerate(listed)]
     lines(bench.folder / "people.jsonl", told)
     return bench.folder
 

@@ -108,12 +108,12 @@ def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_pat
     """Another retain model's reading in the place of the right one: UDS of retain is then not 1."""
     from uds_bench.metrics.uds import ALIGNED
     from uds_bench.scoring.metrics import MetricRunner
-    from uds_bench.scoring.runner import Request
+    from uds_bench.scoring.runner import ScoreRequest
     from uds_bench.scoring.store import Store
 
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
     engine = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(tmp_path))
-    honest = engine.score(Request("retain", "uds"))
+    honest = engine.score(ScoreRequest("retain", "uds"))
     assert depth.largest_distance(honest, 1.0) <= 1e-5
     wrong = MetricRunner(
         specs | {"retain": specs["retain2"]}, load_facts(models / "facts.jsonl"), Store(tmp_path / "b")
@@ -122,7 +122,7 @@ def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_pat
     engine._yardstick()._arrays.update(wrong._yardstick()._arrays)
     (tmp_path / "cells").rename(tmp_path / "gone")
     engine._scores.clear()
-    assert depth.largest_distance(engine.score(Request("retain", "uds")), 1.0) > 1e-3
+    assert depth.largest_distance(engine.score(ScoreRequest("retain", "uds")), 1.0) > 1e-3
 
 
 def steps(*differences: float) -> list[Step]:

@@ -37,7 +37,7 @@ from uds_bench.facts import load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 MODELS = Models("full", "retain", ("p1", "p2"), ("n1", "n2"), ("npo", "mine"))
@@ -58,7 +58,7 @@ negative = { n1 = "zoo:retain2", n2 = "zoo:others_r5_e15" }
 ATTACKS = "[attacks]\nnf4 = {}\nrelearn = {}\n"
 
 
-def score(request: Request) -> Score:
+def score(request: ScoreRequest) -> Score:
     """A score that follows what the model knows, and nothing of it under an attack but a little more."""
     metric = METRICS[request.metric]
     level = 0.05 + 0.8 * KNOWS[request.checkpoint] + (0.1 if request.attack == RELEARNED else 0.0)
@@ -75,12 +75,12 @@ def read(folder: Path, text: str = MANIFEST + ATTACKS) -> Depth:
 
 
 def judged(
-    manifest: Depth, fail: Callable[[Request], bool] = lambda request: False
-) -> tuple[MetaEvaluation, list[Request]]:
+    manifest: Depth, fail: Callable[[ScoreRequest], bool] = lambda request: False
+) -> tuple[MetaEvaluation, list[ScoreRequest]]:
     """The evaluation with every score for which `fail` holds missing, and what was asked for."""
     asked = []
 
-    def give(request: Request) -> Score:
+    def give(request: ScoreRequest) -> Score:
         asked.append(request)
         if fail(request):
             raise UdsError(f"{request} broke")
@@ -182,7 +182,7 @@ def test_without_an_attack_robustness_is_not_asked_for_and_says_so(
 def test_a_score_that_fails_is_named_and_takes_what_needs_it_along(
     tmp_path: Path, checkpoint: str, attack: str
 ) -> None:
-    lost = Request(checkpoint, "em", None, attack)
+    lost = ScoreRequest(checkpoint, "em", None, attack)
     whole, _ = judged(read(tmp_path))
     found, _ = judged(read(tmp_path), lambda request: request == lost)
     assert found.failed == {lost: f"{lost} broke"}
@@ -203,7 +203,7 @@ def test_a_score_that_fails_is_named_and_takes_what_needs_it_along(
 def test_a_pool_may_not_count_one_model_twice(tmp_path: Path, one: str, other: str) -> None:
     """Else the same weights under six names would show what six models show."""
 
-    def give(request: Request) -> Score:
+    def give(request: ScoreRequest) -> Score:
         found = score(request)
         same = {"checkpoint": f"digest of {other}"} if request.checkpoint == one else {}
         return replace(found, provenance={**found.provenance, **same})
@@ -213,7 +213,7 @@ def test_a_pool_may_not_count_one_model_twice(tmp_path: Path, one: str, other: s
 
 
 def test_a_fault_of_the_program_is_no_missing_score(tmp_path: Path) -> None:
-    def give(request: Request) -> Score:
+    def give(request: ScoreRequest) -> Score:
         raise TypeError("a slip")
 
     with pytest.raises(TypeError):
@@ -273,7 +273,7 @@ def test_utility_under_an_attack_does_not_stand_in() -> None:
 
 def evaluation(values: Mapping[str, float | None], attack: str = NONE) -> MetaEvaluation:
     """One that holds nothing but how much each model says."""
-    scores = Scores(replace(score(Request(n, KNOWN, None, attack)), value=v) for n, v in values.items())
+    scores = Scores(replace(score(ScoreRequest(n, KNOWN, None, attack)), value=v) for n, v in values.items())
     return MetaEvaluation({}, {}, MODELS, scores, {}, {})
 
 
@@ -317,7 +317,7 @@ def engine(models: Path, judged_store: Path) -> MetricRunner:
 
 @pytest.fixture
 def found(bench: Bench, engine: MetricRunner) -> MetaEvaluation:
-    def stored(request: Request) -> Score:
+    def stored(request: ScoreRequest) -> Score:
         return engine.stored(request)
 
     return judge(load_manifest(bench.judged()).of(Depth), engine.facts, stored)
@@ -336,7 +336,7 @@ def test_a_section_of_nothing_says_what_is_lacking(bench: Bench, engine: MetricR
 
 
 def test_a_section_names_every_score_that_failed(bench: Bench, engine: MetricRunner, found: MetaEvaluation) -> None:
-    lost = {Request("swapped", "em", None, "nf4"): "it broke"}
+    lost = {ScoreRequest("swapped", "em", None, "nf4"): "it broke"}
     document = diagnosis.section(engine, load_manifest(bench.judged()).of(Depth), replace(found, failed=lost))
     assert document["failed"] == [{"what": "swapped under nf4: em", "reason": "it broke"}]
     assert len(document["rows"]) == len(JUDGED)

@@ -32,7 +32,7 @@ from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 
 SUITES = Path(__file__).parents[2] / "suites"
 POSITIVE, NEGATIVE, CANDIDATES = ([f"{letter}{i}" for i in range(n)] for letter, n in (("p", 6), ("n", 6), ("c", 8)))
@@ -44,17 +44,17 @@ KNOWS = (
 )
 BACK = {NONE: 0.0, QUANTIZED: 0.01, RELEARNED: 0.2}
 """Quantization changes little; relearning teaches every model, the retain model too, much the same."""
-Level = Callable[[Request], float]
+Level = Callable[[ScoreRequest], float]
 Evaluate = Callable[..., MetaEvaluation]
 FACTS = load_facts("authors", forget=2, retain=2)
 
 
-def known(request: Request) -> float:
+def known(request: ScoreRequest) -> float:
     own = 0.9 + 0.03 * CANDIDATES.index(request.checkpoint) if request.checkpoint in CANDIDATES else 1.0
     return KNOWS[request.checkpoint] + own * BACK[request.attack]
 
 
-def says(request: Request) -> float:
+def says(request: ScoreRequest) -> float:
     """Words: those of the candidates are gone, and come back the more the more is left, but for one of them."""
     if request.checkpoint not in CANDIDATES:
         return known(request)
@@ -73,7 +73,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluate:
         changed: Mapping[str, Level] | None = None,
         *,
         facts: FactSet = FACTS,
-        fail: Callable[[Request], bool] = lambda request: False,
+        fail: Callable[[ScoreRequest], bool] = lambda request: False,
         attacks: str = "nf4 = {}\nrelearn = {}",
     ) -> MetaEvaluation:
         text = '[facts]\nsource = "authors"\n[references]\nfull = "someone/full"\nretain = "someone/retain"\n'
@@ -83,7 +83,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluate:
         path = tmp_path_factory.mktemp("made") / "uds.toml"
         path.write_text(text)
 
-        def score(request: Request) -> Score:
+        def score(request: ScoreRequest) -> Score:
             if fail(request):
                 raise UdsError(f"{request} broke")
             return made(request, {KNOWN: says, **(changed or {})}.get(request.metric))
@@ -93,7 +93,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluate:
     return make
 
 
-def made(request: Request, level: Level | None = None) -> Score:
+def made(request: ScoreRequest, level: Level | None = None) -> Score:
     metric = METRICS[request.metric]
     value = 0.9 if metric.direction == "utility" else 0.05 + 0.7 * known(request)
     if level is not None:
@@ -222,7 +222,7 @@ def test_a_uds_that_is_noise_is_not_robust(evaluation: Evaluate) -> None:
     assert robust(noisy).verdict in ("fail", "undecided")
 
 
-def noise(request: Request) -> float:
+def noise(request: ScoreRequest) -> float:
     """Above the cut before an attack, so that every candidate counts, and anything under it."""
     number = random.Random(f"{request.checkpoint} {request.attack}").random()
     return number if request.attack != NONE else 0.8 + 0.2 * number

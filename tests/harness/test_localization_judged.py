@@ -17,7 +17,7 @@ import torch
 from small_runs import Bench, made_once
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
-from uds_bench.checkpoints.masks import Group, Masks, write_masks
+from uds_bench.checkpoints.masks import MaskGroup, Masks, write_masks
 from uds_bench.facts import question_prompt
 from uds_bench.facts.testbed import INJECTED, Item, Part, write_testbed
 from uds_bench.methods.examples import forever, pairs_to_examples
@@ -26,7 +26,7 @@ from uds_bench.methods.training import Optimisation, train
 from uds_bench.zoo.fresh import byte_level_tokenizer
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_localization.py"
-GROUPS = (Group("forget", "forget"), Group("retain", "retain"))
+GROUPS = (MaskGroup("forget", "forget"), MaskGroup("retain", "retain"))
 PEOPLE, LAYERS, WIDTH = 18, 4, 64
 PARTS: dict[Part, int] = {"forget": PEOPLE, "retain": PEOPLE, "unseen": 12, "held_out": 4}
 ANSWERS = {"color": ("red", "blue", "green", "white", "black"), "pet": ("a cat", "a dog", "a fox", "a hen", "an owl")}

@@ -17,11 +17,11 @@ from small_runs import Bench
 from task_files import documents, write_task
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
-from uds_bench.checkpoints.masks import Group, Masks, read_masks, write_masks
-from uds_bench.facts.testbed import Asking, Sizes, embedded_testbed, write_testbed
+from uds_bench.checkpoints.masks import MaskGroup, Masks, read_masks, write_masks
+from uds_bench.facts.testbed import QuestionCounts, Sizes, embedded_testbed, write_testbed
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_localization.py"
-GROUPS = (Group("forget1", "forget"), Group("retain1", "retain"))
+GROUPS = (MaskGroup("forget1", "forget"), MaskGroup("retain1", "retain"))
 SIZES = Sizes(groups=2, judged=3, tuning=1, public=2, instruction=1, held_out=2, unseen=2)
 WIDTH, NARROW = 128, 32
 """So many weights that one half is told from what is near it; and where that is not asked."""
@@ -82,7 +82,7 @@ def write(bench: Bench, width: int) -> Path:
     for name, model in models.items():
         save_checkpoint(bench.folder / name, model, tiny_tokenizer())
     write_masks(masks, bench.folder / "masks.safetensors")
-    asking = Asking(questions=5, paraphrases=2, tellings=0)
+    asking = QuestionCounts(questions=5, paraphrases=2, tellings=0)
     write_testbed(bench.folder / "people.jsonl", embedded_testbed(SIZES, asking))
     return bench.folder
 
@@ -303,7 +303,7 @@ def test_what_cannot_be_is_one_line(bench: Bench, written: Path, change: tuple[s
 
 
 def test_people_of_a_group_without_a_mask_are_one_line(bench: Bench, written: Path) -> None:
-    asking = Asking(questions=5, paraphrases=2, tellings=0)
+    asking = QuestionCounts(questions=5, paraphrases=2, tellings=0)
     write_testbed(written / "people.jsonl", embedded_testbed(replace(SIZES, groups=4), asking))
     manifest(written)
     ran = bench.run(SUITE, "-k", "test_auc", store=written / "store")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from uds_bench.audits.association.section import Association
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.depth.section import Depth
-from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.manifests import Manifest, load_manifest
 from uds_bench.checkpoints import CheckpointSpec
@@ -118,13 +118,13 @@ def test_the_sections_of_the_design(folder: Path) -> None:
     assert manifest.of(Bypass) != Bypass()
     assert manifest.of(Bypass).canaries == str(data / "canaries.jsonl")
     assert manifest.of(Bypass).models["npo"] == (CheckpointSpec("base", str(runs / "npo")),)
-    assert manifest.of(Lmlm) != Lmlm()
-    assert [path for name in manifest.of(Lmlm).prompts for path in locate.matches(name)] == [
+    assert manifest.of(LmlmSection) != LmlmSection()
+    assert [path for name in manifest.of(LmlmSection).prompts for path in locate.matches(name)] == [
         data / "prompts" / "a.jsonl",
         data / "prompts" / "b.jsonl",
     ]
-    assert locate.matches(*manifest.of(Lmlm).databases) == (data / "base.json",)
-    assert manifest.of(Lmlm).retriever.model == "org/minilm"
+    assert locate.matches(*manifest.of(LmlmSection).databases) == (data / "base.json",)
+    assert manifest.of(LmlmSection).retriever.model == "org/minilm"
     assert manifest.of(Localization) != Localization()
     assert manifest.of(Localization).masks == str(data / "masks.safetensors")
     assert manifest.of(Association) != Association()
@@ -315,8 +315,8 @@ def test_a_pattern_in_a_folder_with_brackets(tmp_path: Path) -> None:
     for name in ("x1.json", "x2.json", "[x].json"):
         (folder / name).write_text("")
     manifest = load(folder, "[lmlm]\ndatabases = ['x?.json', '[x].json']\nprompts = ['x?.json']\n")
-    assert manifest.of(Lmlm) != Lmlm()
-    found = [[path.name for path in locate.matches(name)] for name in manifest.of(Lmlm).databases]
+    assert manifest.of(LmlmSection) != LmlmSection()
+    found = [[path.name for path in locate.matches(name)] for name in manifest.of(LmlmSection).databases]
     assert found == [["x1.json", "x2.json"], ["[x].json"]]
 
 

@@ -15,7 +15,7 @@ from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 OUTPUT = ("em", "es", "prob", "para_prob", "truth_ratio", "forget_quality")
@@ -36,7 +36,7 @@ def engine(models: Path, tmp_path: Path) -> Any:
 
 def test_every_output_metric_in_one_load(engine: Any) -> None:
     built = engine()
-    plan = [Request(name, metric) for name in built.specs for metric in (*OUTPUT, *INFERENCE, *BESIDE)]
+    plan = [ScoreRequest(name, metric) for name in built.specs for metric in (*OUTPUT, *INFERENCE, *BESIDE)]
     scores = {(r.checkpoint, r.metric): built.score(r, plan) for r in plan}
     assert max(built.loads.values()) == 1
     for (_, name), score in scores.items():
@@ -66,48 +66,48 @@ def test_every_output_metric_in_one_load(engine: Any) -> None:
 @pytest.mark.parametrize("name", [*INFERENCE, *BESIDE])
 def test_no_holdout_split(engine: Any, name: str) -> None:
     with pytest.raises(UdsError, match=f"{name} needs facts of the split holdout"):
-        engine(FactSet(FACTS.split("forget"))).score(Request("full", name))
+        engine(FactSet(FACTS.split("forget"))).score(ScoreRequest("full", name))
 
 
 @pytest.mark.parametrize("name", [*BESIDE, "forget_quality"])
 def test_no_retain_reference(engine: Any, name: str) -> None:
     with pytest.raises(UdsError, match=f"{name} needs a retain model"):
-        engine(names=("full",)).score(Request("full", name))
+        engine(names=("full",)).score(ScoreRequest("full", name))
 
 
 def test_output_metrics_need_no_reference(models: Path, tmp_path: Path) -> None:
     alone = MetricRunner({"mine": CheckpointSpec(str(models / "full"))}, FACTS, Store(tmp_path / "store"))
     for name in ("em", "es", "prob", "para_prob", "truth_ratio", *INFERENCE):
-        assert alone.score(Request("mine", name)).value is not None
+        assert alone.score(ScoreRequest("mine", name)).value is not None
 
 
 def test_one_fact_without_paraphrase_is_counted(engine: Any) -> None:
     facts = FactSet([replace(FACTS[0], paraphrased_answer=None), *FACTS[1:]])
     for name in ("para_prob", "truth_ratio", "forget_quality"):
-        row = engine(facts).score(Request("full", name)).to_json()
+        row = engine(facts).score(ScoreRequest("full", name)).to_json()
         assert (row["n_planned"], row["n_scored"], row["n_invalid"]) == (24, 23, 1)
         assert row["per_fact"][0]["reason"] == "the fact has no paraphrased_answer"
-    assert engine(facts).score(Request("full", "prob")).to_json()["n_invalid"] == 0
+    assert engine(facts).score(ScoreRequest("full", "prob")).to_json()["n_invalid"] == 0
 
 
 def test_no_fact_with_a_paraphrase(engine: Any) -> None:
     facts = FactSet(replace(fact, paraphrased_answer=None) for fact in FACTS)
-    row = engine(facts).score(Request("full", "para_prob")).to_json()
+    row = engine(facts).score(ScoreRequest("full", "para_prob")).to_json()
     assert (row["value"], row["ci"], row["n_scored"], row["n_invalid"]) == (None, None, 0, 24)
     with pytest.raises(UdsError, match="truth_ratio of the retain model"):
-        engine(facts).score(Request("full", "forget_quality"))
+        engine(facts).score(ScoreRequest("full", "forget_quality"))
 
 
 def test_values_of_another_k_and_their_retain_model(engine: Any) -> None:
     built = engine()
-    found = [built.score(Request("full", "s_min_k", variant)) for variant in METRICS["s_min_k"].variants]
-    raw = [built.score(Request("retain", "mia_min_k", variant)) for variant in METRICS["mia_min_k"].variants]
+    found = [built.score(ScoreRequest("full", "s_min_k", variant)) for variant in METRICS["s_min_k"].variants]
+    raw = [built.score(ScoreRequest("retain", "mia_min_k", variant)) for variant in METRICS["mia_min_k"].variants]
     assert [score.notes["auc_retain"] for score in found] == [score.value for score in raw]
     assert [score.variant for score in found] == list(METRICS["mia_min_k"].variants)
 
 
 def test_a_score_of_other_code_is_not_read(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = Request("full", "em")
+    request = ScoreRequest("full", "em")
     engine().score(request)
     assert engine().stored(request) is not None
     monkeypatch.setattr("uds_bench.scoring.runner.code_digest", lambda *modules: "other code")

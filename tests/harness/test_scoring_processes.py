@@ -15,7 +15,7 @@ from uds_bench.errors import UdsError
 from uds_bench.facts import load_facts
 from uds_bench.scoring import workers
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 METRICS = ("uds", "entity_accuracy", "prob")
@@ -27,8 +27,8 @@ def engine(models: Path, store: Path, more: dict[str, CheckpointSpec]) -> Metric
     return MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(store), attacks=attacks)
 
 
-def plan(names: list[str]) -> list[Request]:
-    return [Request(n, m, None, attack) for n in names for m in METRICS for attack in ("none", "relearn")]
+def plan(names: list[str]) -> list[ScoreRequest]:
+    return [ScoreRequest(n, m, None, attack) for n in names for m in METRICS for attack in ("none", "relearn")]
 
 
 def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
     for place, count in (("one", 1), ("two", 2)):
         monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_, count=count: count)
         current = engine(models, tmp_path / place, specs)
-        values: dict[Request, float | str | None] = {}
+        values: dict[ScoreRequest, float | str | None] = {}
         for request in wanted:
             try:
                 values[request] = current.score(request, wanted).value
@@ -81,12 +81,12 @@ def test_what_is_foreseen_is_scored_beside_what_is_wanted_and_what_fails_there_i
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 2)
-    crew, facts, store = workers.Crew(), load_facts(models / "facts.jsonl"), Store(tmp_path)
+    crew, facts, store = workers.WorkerPool(), load_facts(models / "facts.jsonl"), Store(tmp_path)
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES} | {"gone": CheckpointSpec("/nowhere")}
     first, second = (MetricRunner(specs, facts, store, crew=crew) for _ in range(2))
-    later = [Request(name, "prob") for name in ("retain2", "gone")]
+    later = [ScoreRequest(name, "prob") for name in ("retain2", "gone")]
     crew.foresee(lambda: [second.work(later)])
-    first.score(Request("full", "prob"))
+    first.score(ScoreRequest("full", "prob"))
     assert (dict(first.loads), second.loads["retain2"]) == ({"full": 1}, 1)
     assert second.stored(later[0]) is not None
     with pytest.raises(UdsError, match="/nowhere"):
@@ -99,10 +99,10 @@ def test_where_there_is_no_other_process_nothing_is_scored_before_it_is_wanted(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 1)
-    crew, specs = workers.Crew(), {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
+    crew, specs = workers.WorkerPool(), {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
     first, second = (
         MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(tmp_path), crew=crew) for _ in range(2)
     )
-    crew.foresee(lambda: [second.work([Request("retain2", "prob")])])
-    first.score(Request("full", "prob"))
+    crew.foresee(lambda: [second.work([ScoreRequest("retain2", "prob")])])
+    first.score(ScoreRequest("full", "prob"))
     assert not second.loads

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from uds_bench.claims.record import Bound, ClaimRecord, count, finite, is_good
 from uds_bench.errors import UdsError
 from uds_bench.scores import FactScore, Score
-from uds_bench.scoring.store import Cell, Failures, Store
+from uds_bench.scoring.store import Failures, ScoreKey, Store
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag, Verdict
 
-CELL = Cell("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16, "code")
+CELL = ScoreKey("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16, "code")
 SCORE = Score(
     *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),)),
     provenance={"cell": CELL.key},
@@ -44,7 +44,7 @@ def test_the_score_of_another_cell_is_never_read(tmp_path: Path) -> None:
         assert store.read(other) is None
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Cell)])
+@pytest.mark.parametrize("name", [field.name for field in fields(ScoreKey)])
 def test_everything_in_a_cell_is_part_of_its_address(name: str) -> None:
     value = getattr(CELL, name)
     other = ("full:z",) if isinstance(value, tuple) else value + 1 if isinstance(value, int) else value + "x"

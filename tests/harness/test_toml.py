@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.manifest.toml import Document, Keys, dotted, read_toml
+from uds_bench.manifest.toml import Keys, TomlDocument, dotted, read_toml
 
 EVERY_FORM = '''\
 # a comment with = and [brackets]
@@ -46,7 +46,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "a.toml"
 
 
-def read(file: Path, text: str) -> Document:
+def read(file: Path, text: str) -> TomlDocument:
     file.write_text(text, encoding="utf-8", newline="")
     return read_toml(file)
 

@@ -22,7 +22,7 @@ from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import continue_greedily
 from uds_bench.inference.sentences import nll_apart
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 FACTS = embedded(forget=3, retain=2, holdout=0)
@@ -91,7 +91,7 @@ def test_scores_are_those_of_any_room_and_say_so(folder: Path, tmp_path: Path) -
 
     def scores(store: str) -> list[Any]:
         runner = MetricRunner(specs, FACTS, Store(tmp_path / store))
-        plan = [Request("npo", metric) for metric in METRICS]
+        plan = [ScoreRequest("npo", metric) for metric in METRICS]
         return [runner.score(one, plan) for one in plan]
 
     plain = scores("plain")

@@ -11,8 +11,8 @@ from references.depth_cases import loaded
 from scipy.linalg import orthogonal_procrustes
 
 from uds_bench.facts import Fact, FactSet, encode
-from uds_bench.inference import alignment
-from uds_bench.inference.alignment import Map, Moments, align, block_states, turn
+from uds_bench.inference import basis_map
+from uds_bench.inference.basis_map import Map, Moments, align, block_states, turn
 from uds_bench.inference.batches import PaddingSide, entity_batches
 from uds_bench.inference.hooks import reading
 
@@ -39,7 +39,7 @@ def batches(size: int, side: PaddingSide = "right") -> list[Any]:
     return entity_batches([encode(fact, TOKENIZER) for fact in FACTS], size, "cpu", side)
 
 
-def aligned(source: Any, batches: list[Any], turned: bool = False) -> alignment.Alignment:
+def aligned(source: Any, batches: list[Any], turned: bool = False) -> basis_map.Alignment:
     return align(source, batches, [block_states(FULL, batch) for batch in batches], HALF_OF, turned)
 
 
@@ -149,7 +149,7 @@ def test_directions_that_positions_leave_open(positions: int) -> None:
 
 def test_without_the_map_a_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What depth.basis must fail on: maps that leave states as they are."""
-    monkeypatch.setattr(alignment.Map, "__call__", lambda self, given: given)
+    monkeypatch.setattr(basis_map.Map, "__call__", lambda self, given: given)
     plain, turned = (aligned(SOURCE, batches(4), turned=one) for one in (False, True))
     some = torch.tensor(states(SOURCE, [0])).float()[:, None]
     assert (turned.elsewhere(some, [0]) - plain.elsewhere(some, [0])).abs().max() > 0.1

@@ -14,7 +14,7 @@ from scipy import stats
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.inference import generation
 from uds_bench.inference.generation import continue_greedily
-from uds_bench.inference.sampling import Drawn, sample
+from uds_bench.inference.sampling import DrawnToken, sample
 
 TOKENIZER = tiny_tokenizer()
 PROMPTS = [TOKENIZER(text)["input_ids"] for text in (PROBE, "Answer:", "Where does Lena live?", "x")]
@@ -68,7 +68,7 @@ def test_without_warmth_it_is_greedy() -> None:
 def test_tokens_come_as_often_as_the_model_gives_them() -> None:
     scores = torch.tensor([2.0, 0.0, -1.0, -torch.inf, 1.0])
     numbers = torch.rand(20_000, 1, generator=torch.Generator().manual_seed(0))
-    drawn = Drawn(numbers, torch.ones(20_000, dtype=torch.long), 2.0)
+    drawn = DrawnToken(numbers, torch.ones(20_000, dtype=torch.long), 2.0)
     left = drawn(torch.zeros(20_000, 1), scores.repeat(20_000, 1))
     counts = left.argmax(-1).bincount(minlength=5)
     expected = torch.softmax(scores.double() / 2, -1) * 20_000
@@ -80,6 +80,6 @@ def test_tokens_come_as_often_as_the_model_gives_them() -> None:
 
 @pytest.mark.parametrize(("number", "token"), [(0.0, 1), (0.4999, 1), (0.5, 3), (0.99999994, 3)])
 def test_a_number_at_an_end_falls_to_a_token_that_has_a_share(number: float, token: int) -> None:
-    drawn = Drawn(torch.tensor([[number]]), torch.tensor([1]), 1.0)
+    drawn = DrawnToken(torch.tensor([[number]]), torch.tensor([1]), 1.0)
     left = drawn(torch.zeros(1, 1), torch.tensor([[-torch.inf, 0.0, -torch.inf, 0.0, -torch.inf]]))
     assert int(left.argmax()) == token

@@ -15,7 +15,7 @@ from test_inference_answers import on_cpu
 from test_inference_trees import SHORT_SIGHTED, far_sighted, fed
 
 from uds_bench.inference import sentences as module
-from uds_bench.inference.forest import grow
+from uds_bench.inference.prefix_tree import grow
 from uds_bench.inference.sentences import nll_apart, sentence_nll
 
 TOLERANCE = 1e-5

@@ -12,14 +12,14 @@ import torch
 from small_models import fresh_model
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
-from uds_bench.checkpoints.masks import Group, Masks, pack
+from uds_bench.checkpoints.masks import MaskGroup, Masks, pack
 from uds_bench.errors import CheckpointError
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.injection import Drift, Injector, Rates, Sample, drift, inject
 
 VOCABULARY = 40
-GROUPS = (Group("a", "forget"), Group("b", "retain"), Group("c", "held_out"))
+GROUPS = (MaskGroup("a", "forget"), MaskGroup("b", "retain"), MaskGroup("c", "held_out"))
 
 
 def example(seed: int, length: int = 9) -> Example:

@@ -11,12 +11,12 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.localization.audit import check_masks
 from uds_bench.audits.localization.names import HEADLINE
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import touched, written
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.checkpoints.masks import read_masks
-from uds_bench.facts.testbed import Asking, Sizes, documents, embedded_testbed, write_testbed
+from uds_bench.facts.testbed import QuestionCounts, Sizes, documents, embedded_testbed, write_testbed
 
 PAGE = Path(__file__).parents[2] / "docs" / "localization_of_your_own.md"
 SIZES = Sizes(groups=6, judged=2, tuning=1, public=2, instruction=2, held_out=1, unseen=1)
@@ -30,7 +30,7 @@ def block(language: str) -> str:
 def test_the_page_makes_what_the_audit_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     save_checkpoint(tmp_path / "runs" / "pretrained", FAMILIES["llama"](layers=4, seed=1), tiny_tokenizer())
-    asking = Asking(questions=10, paraphrases=1, tellings=0)
+    asking = QuestionCounts(questions=10, paraphrases=1, tellings=0)
     write_testbed(tmp_path / "people.jsonl", embedded_testbed(SIZES, asking))
     lines = [json.dumps(one) for one in documents(SIZES)]
     (tmp_path / "documents.jsonl").write_text("\n".join(lines))
@@ -42,7 +42,7 @@ def test_the_page_makes_what_the_audit_takes(tmp_path: Path, monkeypatch: pytest
     assert len(masks.groups) == 6
     folders = {name: tmp_path / "runs" / name for name in ("pretrained", "injected", "oracle", "simnpo")}
     before = {"pretrained": folders["pretrained"], "injected": folders["injected"]}
-    oracle, simnpo = (Lineup({**before, "unlearned": folders[name]}, masks) for name in ("oracle", "simnpo"))
+    oracle, simnpo = (CheckpointSet({**before, "unlearned": folders[name]}, masks) for name in ("oracle", "simnpo"))
     found = written(oracle)
     assert found.value > 0.7, "facts go into their masks at five times the rate of neutral text"
     assert touched(oracle, HEADLINE).elsewhere == 0 < touched(simnpo, HEADLINE).elsewhere

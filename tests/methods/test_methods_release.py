@@ -15,12 +15,12 @@ from uds_bench.checkpoints import CheckpointSpec, digest, load
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet
 from uds_bench.methods import METHODS, LoraSettings, Method, unlearn, unlearn_facts, with_lora
-from uds_bench.methods.cost import Cost, counting, retraining
+from uds_bench.methods.cost import TokenCost, counting, retraining
 from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.examples import pad
 from uds_bench.methods.forward import answer_likelihoods
 from uds_bench.methods.frozen import freeze
-from uds_bench.methods.release import RECORD, Unlearned, require_new, save
+from uds_bench.methods.release import RECORD, UnlearnedModel, require_new, save
 
 LORA = LoraSettings(rank=4, scale=8)
 
@@ -139,15 +139,15 @@ def test_cost_counts_every_token_once(student: Student, lora: bool) -> None:
     model = copy.deepcopy(student.model)
     model = with_lora(model, LORA) if lora else model
     forget, retain = (sum(map(len, part)) for part in (data.forget, data.retain))
-    cost = Cost()
+    cost = TokenCost()
     with counting(model, cost):
         unlearn(model, data, a_method("npo", batch_size=99))
-    assert cost == Cost(trained=3 * (forget + retain), read=3 * forget)
+    assert cost == TokenCost(trained=3 * (forget + retain), read=3 * forget)
     assert cost.passes == 3 * cost.trained + cost.read
     with torch.no_grad():
         answer_likelihoods(model, pad(data.forget))
     assert cost.read == 3 * forget, "counting ends with its context"
-    assert retraining(data.retain, 5) == Cost(trained=5 * retain)
+    assert retraining(data.retain, 5) == TokenCost(trained=5 * retain)
 
 
 def test_the_cost_of_a_record_is_a_share_of_retraining(full: CheckpointSpec, authors: FactSet) -> None:
@@ -207,7 +207,7 @@ def test_quantized_weights_are_refused(full: CheckpointSpec, authors: FactSet) -
 
 def test_a_failed_write_leaves_nothing_behind(full: CheckpointSpec, tmp_path: Path) -> None:
     loaded = load(full)
-    done = Unlearned(loaded.model, {"loss": float("nan")})
+    done = UnlearnedModel(loaded.model, {"loss": float("nan")})
     with pytest.raises(ValueError, match="JSON"):
         save(tmp_path / "out", done.model, loaded.tokenizer, done.record)
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ from uds_bench.facts.canaries import embedded_canaries
 from uds_bench.facts.reasoning import auto_ids, open_turn, prefill, traced_ids
 from uds_bench.methods import METHODS, Data, LoraSettings, Method, terms, unlearn, with_lora
 from uds_bench.methods.examples import Example, pad
-from uds_bench.methods.traces import UNKNOWN, Course, Held, Scope, Target, lessons, probe, trace_data
+from uds_bench.methods.traces import UNKNOWN, Course, GradientScope, KeptTurn, Target, lessons, probe, trace_data
 
 CANARIES = embedded_canaries(3, 2, 2)
 FORGET, RETAIN, HOLDOUT = (CANARIES.split(name) for name in ("forget", "retain", "holdout"))
@@ -32,8 +32,8 @@ def tokenizer() -> Any:
     return made
 
 
-def the_data(tokenizer: Any, target: Target = "answer", held: tuple[Held, ...] = (), **scope: Any) -> Data:
-    return trace_data(tokenizer, CANARIES, COURSE, Scope(target, held, **scope), OTHERS)
+def the_data(tokenizer: Any, target: Target = "answer", held: tuple[KeptTurn, ...] = (), **scope: Any) -> Data:
+    return trace_data(tokenizer, CANARIES, COURSE, GradientScope(target, held, **scope), OTHERS)
 
 
 def said(tokenizer: Any, example: Example) -> str:
@@ -149,10 +149,10 @@ def test_nothing_is_preferred_to_a_closing_tag(tokenizer: Any) -> None:
 
 
 @pytest.mark.parametrize(("held", "given"), [(("alternate",), 0), ((), 2), (("alternate",), 4)])
-def test_alternates_are_one_for_each_author_to_forget(tokenizer: Any, held: tuple[Held, ...], given: int) -> None:
+def test_alternates_are_one_for_each_author_to_forget(tokenizer: Any, held: tuple[KeptTurn, ...], given: int) -> None:
     others = embedded_canaries(given, 0, 0, seed=5) if given else ()
     with pytest.raises(FactError, match=rf"^{given} alternate authors for 3 to forget: give one for each$"):
-        trace_data(tokenizer, CANARIES, COURSE, Scope(held=held), others)
+        trace_data(tokenizer, CANARIES, COURSE, GradientScope(held=held), others)
 
 
 # ---- the loop that all methods share

@@ -14,7 +14,7 @@ from uds_bench.facts import FactSet, embedded
 from uds_bench.methods.callback import ScoreCallback
 from uds_bench.methods.examples import pairs_to_examples
 from uds_bench.metrics import find_metric
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 
 FACTS = embedded(forget=2, retain=1, holdout=0)
 METRICS = ("prob", "em", "es", "rouge")
@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_checkpoint_and_training_goes_on_as_without(tmp_
     for name, weight in watched.model.state_dict().items():
         assert torch.equal(weight, alone.model.state_dict()[name]), name
     save_checkpoint(tmp_path / "last", watched.model, tiny_tokenizer())
-    subject = Subject(load(CheckpointSpec(str(tmp_path / "last"))), References(lambda name: 1 / 0, {}, FACTS))
+    subject = Subject(load(CheckpointSpec(str(tmp_path / "last"))), ReferenceModels(lambda name: 1 / 0, {}, FACTS))
     for name in METRICS:
         metric = find_metric(name)
         values = [one.value for one in metric.compute(subject, metric.variant(None)).values if one.value is not None]

@@ -13,7 +13,7 @@ from families import FAMILIES, tiny_tokenizer
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import Fact, FactSet
 from uds_bench.metrics.metric import FactValue
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 
 NAMES = ("Mira Solheim", "Idris Kamau", "Lena Duarte", "Ossu Quill", "Ilvi Thorme", "Ada Renn")
 PLACES = (
@@ -68,5 +68,5 @@ def subject(
     def never(_which: object) -> Any:
         raise AssertionError("an output metric loads no reference")
 
-    references = References(never, {}, facts, batch_size=batch_size, recorded=None if retain is None else recorded)
+    references = ReferenceModels(never, {}, facts, batch_size=batch_size, recorded=None if retain is None else recorded)
     return Subject(loaded or checkpoint(), references)

@@ -12,7 +12,7 @@ from forced_subjects import FACTS, TOKENIZER
 
 from uds_bench.checkpoints import CheckpointSpec, find_anatomy
 from uds_bench.facts import FactSet
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 
 FULL, RETAIN, CANDIDATE = 0, 1, 2
 """Seeds of the three models."""
@@ -39,7 +39,7 @@ def wrapped(model: Any, name: str, tokenizer: Any = TOKENIZER) -> Any:
 
 
 @cache
-def yardstick(family: str) -> References:
+def yardstick(family: str) -> ReferenceModels:
     """The usual references of a family, which keep what was read of them."""
     return subject(family=family, batch_size=BATCH_SIZE, full=checkpoint(family, FULL)).references
 
@@ -58,5 +58,5 @@ def subject(
         return Subject(candidate or checkpoint(family, CANDIDATE), yardstick(family))
     references = {"full": full or checkpoint(family, FULL), "retain": retain or checkpoint(family, RETAIN)}
     digests: Any = {name: model.digest for name, model in references.items()}
-    own = References(references.__getitem__, digests, facts, cache, batch_size)
+    own = ReferenceModels(references.__getitem__, digests, facts, cache, batch_size)
     return Subject(candidate or checkpoint(family, CANDIDATE), own)

@@ -19,7 +19,7 @@ from uds_bench.facts import Fact, FactSet, encode_question
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.entity_accuracy import says
 from uds_bench.metrics.fluency import distinct_share
-from uds_bench.metrics.metric import FactValue, Measured, Summary
+from uds_bench.metrics.metric import FactValue, Measured, MetricSummary
 from uds_bench.metrics.rouge import JAILBREAK, NO_WORD, rouge_l, round_trip
 from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import harmonic_mean
@@ -172,7 +172,7 @@ def test_utility_is_the_harmonic_mean_of_three_means() -> None:
         assert value.value == pytest.approx(harmonic_mean(*row), abs=1e-5)
 
 
-def told(parts: Sequence[tuple[float, float, float]]) -> tuple[float | None, Summary]:
+def told(parts: Sequence[tuple[float, float, float]]) -> tuple[float | None, MetricSummary]:
     """What the metric sums up from given parts, one fact an author, through the metric itself."""
     from uds_bench.metrics import model_utility
 
@@ -216,7 +216,7 @@ def test_facts_without_a_part_are_invalid() -> None:
     assert whole.summary is not None
     assert found.summary.value == pytest.approx(whole.summary.value, abs=1e-6)
     alone = compute("model_utility", subject(facts=FactSet([RETAIN[0], bare])))
-    assert alone.summary == Summary(None, None)
+    assert alone.summary == MetricSummary(None, None)
     assert alone.notes["undefined"] == "no retain fact could be scored"
 
 

@@ -14,7 +14,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.erasure import spared
-from uds_bench.metrics.kept import FEWEST, halves, kept_facts
+from uds_bench.metrics.retain_facts import FEWEST, halves, kept_facts
 from uds_bench.metrics.subject import Subject
 
 DROPS = st.lists(st.lists(st.floats(-2, 9), min_size=3, max_size=3), min_size=1, max_size=4)

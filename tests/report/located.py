@@ -15,21 +15,21 @@ from safetensors.torch import save_file
 from uds_bench.audits.localization import summary
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.rates import Generation, Leaks, Tellings
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.rates import ItemShares, Leaks, Tellings
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.utility import Answer, Answers
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
-from uds_bench.checkpoints.masks import Group
-from uds_bench.facts.testbed import Asking, Sizes, embedded_testbed
+from uds_bench.checkpoints.masks import MaskGroup
+from uds_bench.facts.testbed import QuestionCounts, Sizes, embedded_testbed
 
 NAMES = [f"model.layers.{at}.{part}" for at in (0, 1) for part in ("self_attn.q_proj.weight", "mlp.up_proj.weight")]
 SHAPES: dict[str, tuple[int, ...]] = dict.fromkeys(NAMES, (100, 60))
-GROUPS = (Group("f", "forget"), Group("g", "forget"), Group("r", "retain"), Group("h", "retain"))
+GROUPS = (MaskGroup("f", "forget"), MaskGroup("g", "forget"), MaskGroup("r", "retain"), MaskGroup("h", "retain"))
 MASKS = draw_weights(SHAPES, GROUPS, 0.1, seed=0)
 EXPERIMENT = Experiment(
     embedded_testbed(
-        Sizes(groups=4, judged=5, tuning=1, public=6, instruction=1, held_out=1, unseen=8), Asking(questions=3)
+        Sizes(groups=4, judged=5, tuning=1, public=6, instruction=1, held_out=1, unseen=8), QuestionCounts(questions=3)
     ),
     "birth_city",
     "phone",
@@ -91,14 +91,14 @@ def weighed() -> dict[str, WeightScores]:
             for part, weights in parts.items():
                 folders[part].mkdir(parents=True)
                 save_file(weights, folders[part] / "model.safetensors")
-            found[name] = weigh(Lineup(folders, MASKS), most=3000)
+            found[name] = weigh(CheckpointSet(folders, MASKS), most=3000)
     return found
 
 
 def told(model: str) -> Tellings:
     """Models differ in what they say of those to be forgotten; all but the first know those to be retained."""
     shares = {"forget": SAID[model], "retain": 0.05 if model == "pretrained" else 0.9, "unseen": 0.05, "public": 0.8}
-    found: dict[str, dict[str, Generation | None]] = {}
+    found: dict[str, dict[str, ItemShares | None]] = {}
     for item in EXPERIMENT.told:
         luck, share = random.Random(item.id).random(), shares[item.part]
         plain, other = answered(luck < share), answered(luck < 0.8 * share)
@@ -106,8 +106,8 @@ def told(model: str) -> Tellings:
     return found
 
 
-def answered(said: bool) -> Generation:
-    return Generation(1.0, 1.0, 1.0, 0.9, 0.25) if said else Generation(0.0, 0.3, 0.25, 0.1, 0.25)
+def answered(said: bool) -> ItemShares:
+    return ItemShares(1.0, 1.0, 1.0, 0.9, 0.25) if said else ItemShares(0.0, 0.3, 0.25, 0.1, 0.25)
 
 
 def leaks(model: str) -> Leaks:

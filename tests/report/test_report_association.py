@@ -19,9 +19,9 @@ from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.facts.properties import Property
-from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.templates import Template
-from uds_bench.figures.bars import Group, bars
+from uds_bench.figures.bars import BarGroup, bars
 from uds_bench.figures.reading import Interval
 
 TITLES = ["What each model holds, by cohort", "M of every model, cohort by cohort", "M by property"]
@@ -46,11 +46,11 @@ SHARES = {"model": 0.75, "careful": 0.5, "smaller": 0.25}
 def section() -> dict[str, Any]:
     cohorts = [name for name, count in COHORTS.items() for _ in range(count)]
     people = [
-        Subject(f"person{at}", f"{name} Marlow", cohort, (Statement("P106", ("sailor",)), Statement("P19", ("Rome",))))
+        Person(f"person{at}", f"{name} Marlow", cohort, (Statement("P106", ("sailor",)), Statement("P19", ("Rome",))))
         for at, (name, cohort) in enumerate(zip(FIRST, cohorts, strict=True))
     ]
     asked = ask_about(people, PROPERTIES, None)
-    inquiry = ProbeSet(tuple(asked), frozenset({"person0", "person1"}))
+    probe_set = ProbeSet(tuple(asked), frozenset({"person0", "person1"}))
 
     def held(share: float) -> dict[str, Memorization]:
         found = {}
@@ -61,7 +61,7 @@ def section() -> dict[str, Any]:
             )
         return found
 
-    told = summary.report(inquiry, {name: held(share) for name, share in SHARES.items()}, ["careful"])
+    told = summary.report(probe_set, {name: held(share) for name, share in SHARES.items()}, ["careful"])
     kept: dict[str, Any] = json.loads(json.dumps(told, allow_nan=False))
     return kept
 
@@ -139,7 +139,10 @@ def test_a_model_without_numbers_is_still_named() -> None:
 
 
 def test_bars_end_where_their_shares_do() -> None:
-    groups = [Group("a", "a (P1)", ((0.5, Interval(0.75, 0.25)), (1.0, None))), Group("b", "b", ((None, None),) * 2)]
+    groups = [
+        BarGroup("a", "a (P1)", ((0.5, Interval(0.75, 0.25)), (1.0, None))),
+        BarGroup("b", "b", ((None, None),) * 2),
+    ]
     (drawn,) = bars("two", ["x", "y"], groups)
     page = Page(str(drawn))
     half, whole = (page.all("rect", kind)[1].attributes for kind in ("first", "second"))

@@ -13,7 +13,7 @@ from uds_bench.figures.score import gaps, pivot, read_scores
 from uds_bench.figures.shares import Share, shares
 from uds_bench.figures.svg import Scale, domain, element, ticks
 from uds_bench.report.claim import read_claims
-from uds_bench.report.lineup import lineups, zone
+from uds_bench.report.number_line import lineups, zone
 
 FINITE = st.floats(-1e6, 1e6)
 

@@ -18,13 +18,13 @@ from test_report_odd import ATTACK, harmless, poisoned
 
 from uds_bench.audits.lmlm import page as lmlm
 from uds_bench.audits.lmlm import summary
-from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.audits.lmlm.controls import knowing_all
-from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
-from uds_bench.figures.ledger import tally
+from uds_bench.figures.interval_table import tally
 from uds_bench.figures.lookups import browser
 from uds_bench.figures.stacks import Stack, stacks
 from uds_bench.retrieval.settings import RetrieverSettings
@@ -42,21 +42,21 @@ DECOYS = [
 ]
 
 
-def cell(topology: str, rows: list[Triplet]) -> Cell:
+def cell(topology: str, rows: list[Triplet]) -> DatabaseCell:
     facts = tuple(LookupFact(at, row) for at, row in enumerate(BASE))
     prompts = tuple(
         LookupPrompt(fact.id, wording, text.format(*fact.triplet))
         for wording, text in (("direct", "What is the {1} of {0}?"), ("cloze", "The {1} of {0} is ____."))
         for fact in facts
     )
-    return Cell("countries", topology, LookupPrompts(TripletDatabase(rows, topology), facts, prompts))
+    return DatabaseCell("countries", topology, LookupPrompts(TripletDatabase(rows, topology), facts, prompts))
 
 
 CELLS = (cell("base", BASE), cell("noise", BASE + DECOYS))
 SETTINGS = RetrieverSettings(model="hashing", top_k=3)
 
 
-def asked() -> list[Judged]:
+def asked() -> list[JudgedPrompt]:
     library = Library(CELLS, SETTINGS, encoder=HashingEncoder())
     units, replies = ask_perfectly(library)
     return judge(CELLS, units, {unit.id: told for unit, told in zip(units, replies, strict=True)})

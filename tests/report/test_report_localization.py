@@ -18,8 +18,8 @@ from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.page import guide, weights
-from uds_bench.figures.forest import LEFT, RIGHT, Row, forest
-from uds_bench.figures.matrix import Cell, matrix
+from uds_bench.figures.auc_plot import LEFT, RIGHT, AucRow, auc_plot
+from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import Interval, spell
 from uds_bench.figures.svg import Scale
 
@@ -61,7 +61,7 @@ def test_names_are_those_of_the_audit() -> None:
     assert set(weights.SUBJECTS) == set(SUBJECTS)
     assert set(weights.TARGETS) == set(of("blind")["aucs"]["unlearned"])
     told = " ".join(guide.SAYS).lower()
-    assert all(word.value in told for word in precision.Outcome)
+    assert all(word.value in told for word in precision.PrecisionOutcome)
     assert all(family in told for family in FAMILIES)
 
 
@@ -162,11 +162,13 @@ def test_every_auc_is_there_folded() -> None:
 
 def test_rows_are_drawn_where_they_lie() -> None:
     rows = [
-        Row("raw", (0.8, Interval(0.7, 0.85)), {"random": (0.52, None), "neutral": (0.4, None)}, Interval(0.49, 0.51)),
-        Row("reversal", (0.6, None), {"random": (None, None)}, None, "not counted: random update 0.6"),
-        Row("contrast", (None, None), {}, None, "not applicable"),
+        AucRow(
+            "raw", (0.8, Interval(0.7, 0.85)), {"random": (0.52, None), "neutral": (0.4, None)}, Interval(0.49, 0.51)
+        ),
+        AucRow("reversal", (0.6, None), {"random": (None, None)}, None, "not counted: random update 0.6"),
+        AucRow("contrast", (None, None), {}, None, "not applicable"),
     ]
-    page = Page(str(forest("mine", rows, 0.03, 0.9)))
+    page = Page(str(auc_plot("mine", rows, 0.03, 0.9)))
     label = page.all("svg")[0].attributes["aria-label"]
     assert label == (
         "mine. raw 0.800 (0.700..0.850), random 0.520, neutral 0.400, chance 0.490..0.510; "
@@ -208,7 +210,7 @@ def test_a_method_from_which_nobody_leaks_has_no_overlap() -> None:
             row |= {"value": None, "seeds": 0}
     (page,) = panels(TITLES[8], found)
     assert lines(page)[0] == "oraclen/an/an/a"
-    assert "n/a" in str(matrix("a", [("b", {"c": Cell(None, 0)})])[0])
+    assert "n/a" in str(matrix("a", [("b", {"c": MeanCell(None, 0)})])[0])
 
 
 def test_candidates_stand_side_by_side_at_the_top() -> None:

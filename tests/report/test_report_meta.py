@@ -11,7 +11,7 @@ from test_report_odd import ATTACK, harmless, poisoned, sound
 from replication import page as published
 from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.page import diagnostics, faithfulness, ranking, robustness
-from uds_bench.figures.ledger import figures, ledger, track
+from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.pools import pools
 from uds_bench.figures.reading import Interval
 from uds_bench.figures.scatter import Point, scatter
@@ -238,12 +238,12 @@ def test_a_track_shows_value_interval_and_mark_where_they_lie():
 
 
 def test_a_ledger_shows_what_is_absent_as_such():
-    (panel,) = ledger(("name", "", "x"), [("<b>", [figures(None), None, 0.25])])
+    (panel,) = interval_table(("name", "", "x"), [("<b>", [figures(None), None, 0.25])])
     page = Page(str(panel))
     assert [e.text for e in page.all("td")] == ["–", "–", "0.250"]
     assert [("absent" in e.classes) for e in page.all("td")] == [True, True, False]
     assert "&lt;b&gt;" in panel
-    assert ledger(("name",), []) == ()
+    assert interval_table(("name",), []) == ()
 
 
 def test_published_tables_are_shown_by_their_claims_alone():

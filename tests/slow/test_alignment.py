@@ -18,7 +18,7 @@ from uds_bench.audits.depth.zoo.recipes import facts
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts.authors import KNOWING
 from uds_bench.metrics import METRICS
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 from uds_bench.statistics import auc
 from uds_bench.zoo.ready import build_models
 
@@ -38,9 +38,9 @@ def folders() -> dict[str, Path]:
 
 
 @cache
-def references(draw: int) -> References:
+def references(draw: int) -> ReferenceModels:
     known = {name: load(CheckpointSpec(str(folders()[at(name, draw)]))) for name in ("full", "retain")}
-    return References(known.__getitem__, {name: one.digest for name, one in known.items()}, facts())
+    return ReferenceModels(known.__getitem__, {name: one.digest for name, one in known.items()}, facts())
 
 
 def at(name: str, draw: int) -> str:

@@ -21,11 +21,11 @@ from uds_bench.audits.localization.zoo import data as testbed_data
 from uds_bench.audits.localization.zoo import models as located
 from uds_bench.audits.localization.zoo import tuning
 from uds_bench.audits.localization.zoo.recipes import Continued, Injected, Pretrained, Removed
-from uds_bench.audits.localization.zoo.tuning import Tried
+from uds_bench.audits.localization.zoo.tuning import TunedShares
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.checkpoints.masks import MASKS, read_masks
 from uds_bench.errors import CheckpointError
-from uds_bench.facts.testbed import Asking, Item, Sizes, Testbed, embedded_testbed
+from uds_bench.facts.testbed import Item, QuestionCounts, Sizes, Testbed, embedded_testbed
 from uds_bench.methods.instruction import Instruction
 from uds_bench.zoo import recipes
 
@@ -35,7 +35,7 @@ SMALL = Sizes(groups=2, judged=1, tuning=1, public=3, instruction=2, held_out=1,
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Testbed:
     """A testbed of a few people in the place of the embedded one."""
-    found = embedded_testbed(SMALL, Asking(questions=12))
+    found = embedded_testbed(SMALL, QuestionCounts(questions=12))
     monkeypatch.setattr(testbed_data, "SIZES", SMALL)
     monkeypatch.setattr(testbed_data, "testbed", lambda crowd=0: found)
     return found
@@ -64,13 +64,13 @@ def test_the_settings_are_of_their_grid(name: str) -> None:
 
 
 def test_the_rule_keeps_what_is_known_and_takes_the_gentlest_of_the_best() -> None:
-    before = Tried({}, 1.0, 0.8, 1.0)
+    before = TunedShares({}, 1.0, 0.8, 1.0)
     rows = [
-        Tried({"at": 0}, 0.5, 0.9, 1.0),
-        Tried({"at": 1}, 0.0, 0.7, 1.0),
-        Tried({"at": 2}, 0.1, 0.75, 0.9),
-        Tried({"at": 3}, 0.1, 0.8, 1.0),
-        Tried({"at": 4}, 0.0, 0.8, 0.89),
+        TunedShares({"at": 0}, 0.5, 0.9, 1.0),
+        TunedShares({"at": 1}, 0.0, 0.7, 1.0),
+        TunedShares({"at": 2}, 0.1, 0.75, 0.9),
+        TunedShares({"at": 3}, 0.1, 0.8, 1.0),
+        TunedShares({"at": 4}, 0.0, 0.8, 0.89),
     ]
     chosen = tuning.choose(rows, before)
     assert chosen is not None

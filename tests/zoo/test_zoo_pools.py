@@ -11,7 +11,7 @@ from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.depth.zoo import candidates, pools, sweep
 from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, Unlearned, facts, taught
-from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.manifests import embedded_manifest, load_manifest
 from uds_bench.facts.authors import KNOWING, NEVER_KNEW, DataForm
@@ -147,7 +147,7 @@ def test_both_profiles_attack_and_audit_alike_where_they_share() -> None:
     zoo, full = (load_manifest(embedded_manifest(name)) for name in ("zoo", "full"))
     attacks = [{n: a.settings for n, a in one.of(Depth).chosen_attacks().items()} for one in (zoo, full)]
     assert attacks[0] == attacks[1]
-    for kind in (Bypass, Lmlm, Association):
+    for kind in (Bypass, LmlmSection, Association):
         assert full.of(kind) == zoo.of(kind) != kind()
     more, fewer = full.of(Localization), zoo.of(Localization)
     assert more.attempts > fewer.attempts

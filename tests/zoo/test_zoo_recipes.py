@@ -12,7 +12,7 @@ from uds_bench.audits.depth.zoo.recipes import Base, Finetuned, Pooled, Unlearne
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method
-from uds_bench.methods.traces import Course, Scope
+from uds_bench.methods.traces import Course, GradientScope
 from uds_bench.zoo import recipes
 from uds_bench.zoo.recipe import Recipe, Zoo
 
@@ -85,7 +85,7 @@ def test_every_field_was_changed() -> None:
     for name, kind in (("base", Base), ("full", Finetuned), (POOLED, Pooled)):
         assert reached(name) == {one.name for one in fields(kind)}
     assert reached(REASONER) == {one.name for one in fields(Reasoner)} - {"course"} | within(course=Course)
-    parts = within(method=Method, scope=Scope, course=Course, lora=LoraSettings)
+    parts = within(method=Method, scope=GradientScope, course=Course, lora=LoraSettings)
     assert reached(RETHOUGHT) == {"parent"} | parts
     assert reached("npo") == {"parent"} | within(method=Method)
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from uds_bench.manifest.manifest import Manifest
     from uds_bench.manifest.section import Section
     from uds_bench.scores import Score
-    from uds_bench.scoring.runner import Request, ScoreRunner
+    from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
     from uds_bench.scoring.store import Store
-    from uds_bench.scoring.workers import Crew
+    from uds_bench.scoring.workers import WorkerPool
     from uds_bench.zoo.recipe import Bed, Zoo
 
 S = TypeVar("S", bound="Section")
@@ -38,7 +38,7 @@ class Session(Protocol):
         ...
 
     @property
-    def crew(self) -> Crew:
+    def crew(self) -> WorkerPool:
         """The processes that score."""
         ...
 
@@ -61,10 +61,10 @@ class Session(Protocol):
         """Where scores of these checkpoints are kept."""
 
 
-class Opened:
+class AuditRun:
     """Base of an audit of one run, which its claims read."""
 
-    def planned(self) -> Sequence[tuple[ScoreRunner, Sequence[Request]]]:
+    def planned(self) -> Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]:
         """What most claims ask for, by what scores it: it is scored beside what other audits plan."""
         return ()
 
@@ -124,7 +124,7 @@ class Audit:
     - `section.SECTION`: what a manifest says to it; an audit without that module, and without `audit`, judges no model.
     - `claims.CLAIMS`: its claims, each with statement, bound, origin and controls.
     - `audit.read(section)`: facts, people, databases: what can be known before a model is loaded.
-      `audit.open(session)`: the audit of a run, as `Opened`. `audit.needed(session)`, where it is there: the
+      `audit.open(session)`: the audit of a run, as `AuditRun`. `audit.needed(session)`, where it is there: the
       checkpoints that the selected tests need, by default those of their subjects. `audit.notes(session)`, where
       it is there: what a reader of the verdicts should know.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
@@ -206,9 +206,9 @@ class Audit:
         """
         return self.module("audit").read(section)
 
-    def open(self, session: Session) -> Opened:
+    def open(self, session: Session) -> AuditRun:
         """The audit of one run."""
-        found: Opened = self.module("audit").open(session)
+        found: AuditRun = self.module("audit").open(session)
         return found
 
     def notes(self, session: Session) -> list[str]:

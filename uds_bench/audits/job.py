@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from uds_bench.facts import FactSet
     from uds_bench.scores import Score
     from uds_bench.scoring.metrics import MetricRunner
-    from uds_bench.scoring.runner import Request
+    from uds_bench.scoring.runner import ScoreRequest
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Job:
     specs: Mapping[str, CheckpointSpec]
     attacks: Mapping[str, Attack]
     facts: FactSet
-    requests: Mapping[str, list[Request]]
+    requests: Mapping[str, list[ScoreRequest]]
     store: Path
     device: str
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -54,22 +54,22 @@ class Job:
         from uds_bench.progress import hush
         from uds_bench.scoring.metrics import MetricRunner
         from uds_bench.scoring.store import Store
-        from uds_bench.scoring.workers import Crew
+        from uds_bench.scoring.workers import WorkerPool
 
         hush()
-        crew = Crew(self.device, None if console is None else lambda: nullcontext(console))
+        crew = WorkerPool(self.device, None if console is None else lambda: nullcontext(console))
         return MetricRunner(specs, self.facts, Store(self.store), self.device, attacks=self.attacks, crew=crew)
 
-    def address(self, request: Request) -> dict[str, str]:
+    def address(self, request: ScoreRequest) -> dict[str, str]:
         """A score's checkpoint, attack, metric and variant."""
         return {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
 
-    def compute(self, runner: MetricRunner) -> tuple[list[Score], dict[Request, str]]:
+    def compute(self, runner: MetricRunner) -> tuple[list[Score], dict[ScoreRequest, str]]:
         """Every score; one that could not be computed has no value, and is listed with the reason as well."""
         from uds_bench.scores import unscored
 
         scores: list[Score] = []
-        failed: dict[Request, str] = {}
+        failed: dict[ScoreRequest, str] = {}
         plan = [request for requests in self.requests.values() for request in requests]
         for request in plan:
             try:
@@ -82,7 +82,7 @@ class Job:
         return scores, failed
 
 
-def _score(runner: MetricRunner, request: Request, plan: list[Request]) -> Score:
+def _score(runner: MetricRunner, request: ScoreRequest, plan: list[ScoreRequest]) -> Score:
     try:
         return runner.score(request, plan)
     except UdsError:

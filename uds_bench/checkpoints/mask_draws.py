@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from uds_bench.checkpoints.anatomy import find_anatomy
-from uds_bench.checkpoints.masks import Group, Masks, pack
+from uds_bench.checkpoints.masks import MaskGroup, Masks, pack
 from uds_bench.errors import CheckpointError
 
 Shape = tuple[int, ...]
@@ -30,7 +30,7 @@ def maskable(model: Any, spared: int = SPARED) -> dict[str, Shape]:
     return {name: tuple(p.shape) for name, p in model.named_parameters() if id(p) in chosen}
 
 
-def draw_weights(shapes: Mapping[str, Shape], groups: Sequence[Group], share: float, seed: int) -> Masks:
+def draw_weights(shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share: float, seed: int) -> Masks:
     """Every group `share` of all weights, rounded down, drawn one by one; each parameter gives its part of them."""
     sizes = [torch.Size(shape).numel() for shape in shapes.values()]
     each = _each(sum(sizes), share, len(groups))
@@ -44,7 +44,7 @@ def draw_weights(shapes: Mapping[str, Shape], groups: Sequence[Group], share: fl
 
 
 def draw_units(
-    shapes: Mapping[str, Shape], groups: Sequence[Group], share: float, seed: int, key_value_heads: int
+    shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share: float, seed: int, key_value_heads: int
 ) -> Masks:
     """Every group `share` of the heads and of the neurons of each block, rounded down and at least one, as wholes.
 
@@ -85,11 +85,11 @@ def _dealt(each: int, sizes: Sequence[int], groups: int) -> list[int]:
     the parameter has room for one more of every group."""
     total = sum(sizes)
     parts = [each * size // total for size in sizes]
-    roomy = [at for at, size in enumerate(sizes) if (parts[at] + 1) * groups <= size]
+    with_room = [at for at, size in enumerate(sizes) if (parts[at] + 1) * groups <= size]
     missing = each - sum(parts)
-    if missing > len(roomy):
+    if missing > len(with_room):
         raise CheckpointError(f"masks: {groups} groups of {each} weights leave no room to round: use a smaller share")
-    for at in sorted(roomy, key=lambda i: (-(each * sizes[i] % total), i))[:missing]:
+    for at in sorted(with_room, key=lambda i: (-(each * sizes[i] % total), i))[:missing]:
         parts[at] += 1
     return parts
 
@@ -100,7 +100,7 @@ def _marked(places: torch.Tensor, shape: Shape) -> torch.Tensor:
     return found.reshape(shape)
 
 
-def _units(count: int, share: float, groups: Sequence[Group], generator: torch.Generator) -> list[torch.Tensor]:
+def _units(count: int, share: float, groups: Sequence[MaskGroup], generator: torch.Generator) -> list[torch.Tensor]:
     """For each group the units that are its own, true or false."""
     each = max(1, _part(share, count))
     if each * len(groups) > count:

@@ -32,7 +32,7 @@ FEW = 1 << 20
 
 
 @dataclass(frozen=True)
-class Group:
+class MaskGroup:
     """A group of facts that has weights of its own; `role`: what unlearning is to do with it."""
 
     name: str
@@ -54,7 +54,7 @@ class Masks:
     """
 
     words: Mapping[str, Rows]
-    groups: tuple[Group, ...]
+    groups: tuple[MaskGroup, ...]
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.groups) <= MOST_GROUPS:
@@ -142,7 +142,7 @@ class Masks:
         return names.index(group)
 
 
-def pack(masks: Mapping[str, Sequence[torch.Tensor]], groups: Sequence[Group]) -> Masks:
+def pack(masks: Mapping[str, Sequence[torch.Tensor]], groups: Sequence[MaskGroup]) -> Masks:
     """From true/false tensors by parameter, one a group."""
     words = {}
     for name, marked in masks.items():
@@ -168,7 +168,7 @@ def read_masks(path: Path) -> Masks:
     groups or others than its neighbours, or holds overlapping masks.
     """
     words: dict[str, Rows] = {}
-    groups: tuple[Group, ...] | None = None
+    groups: tuple[MaskGroup, ...] | None = None
     for file in weight_files(path, "masks") if path.is_dir() else [path]:
         found, metadata = stored(file, are_masks=True)
         named = _groups(file, metadata)
@@ -181,9 +181,9 @@ def read_masks(path: Path) -> Masks:
         raise CheckpointError(f"{path}: {str(error).removeprefix('masks: ')}") from error
 
 
-def _groups(path: Path, metadata: Mapping[str, str]) -> tuple[Group, ...]:
+def _groups(path: Path, metadata: Mapping[str, str]) -> tuple[MaskGroup, ...]:
     try:
-        return tuple(Group(str(name), role) for name, role in json.loads(metadata["groups"]))
+        return tuple(MaskGroup(str(name), role) for name, role in json.loads(metadata["groups"]))
     except (KeyError, ValueError, TypeError, CheckpointError) as error:
         raise CheckpointError(
             f'{path}: its metadata must say "groups" as [[name, {" | ".join(ROLES)}], ...] ({one_line(error)})'

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uds_bench.claims.run_report import RunReport, Table
+from uds_bench.claims.run_report import FactTable, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.extras import is_installed, require
 from uds_bench.storage import file_digest, write_atomic, write_json
@@ -42,7 +42,7 @@ def write_run(report: RunReport, path: Path) -> str:
     pq.write_table(table, buffer, compression="zstd")
     place = path.with_suffix(".parquet")
     write_atomic(place, buffer.getvalue())
-    named = Table(file=place.name, sha256=file_digest(place), rows=table.num_rows)
+    named = FactTable(file=place.name, sha256=file_digest(place), rows=table.num_rows)
     kept = tuple({k: v for k, v in row.items() if k not in ("per_fact", *PACKED)} for row in report.scores)
     write_json(path, report.model_copy(update={"scores": kept, "wordings": {}, "table": named}).to_json(), indent=None)
     return ""

@@ -32,14 +32,14 @@ class Tool(Part):
     version: str
 
 
-class Judged(Part):
+class ManifestRecord(Part):
     """The manifest: where it lies, and its content's digest."""
 
     path: str
     digest: str
 
 
-class Table(Part):
+class FactTable(Part):
     """The Parquet file beside the report that holds its scores fact by fact."""
 
     file: str
@@ -47,7 +47,7 @@ class Table(Part):
     rows: int
 
 
-class Summary(Part):
+class RunSummary(Part):
     """`counts`: claims by status; they add up to those planned.
 
     `problems` make the run red whatever the claims say. `whole`: whether no claim of the files that were run was left
@@ -74,19 +74,19 @@ class RunReport(BaseModel):
 
     schema_: Literal[2] = Field(SCHEMA, alias="schema")
     tool: Tool
-    manifest: Judged
+    manifest: ManifestRecord
     profile: str
     draw: StrictInt
     started: str
     salt: str = ""
     seconds: FiniteFloat
     environment: dict[str, str]
-    summary: Summary
+    summary: RunSummary
     loads: dict[str, int]
     claims: tuple[ClaimRecord, ...]
     scores: tuple[Row, ...]
     wordings: dict[str, dict[str, str]] = Field(default_factory=dict)
-    table: Table | None = None
+    table: FactTable | None = None
 
     @property
     def parts(self) -> Mapping[str, Any]:

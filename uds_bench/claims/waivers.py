@@ -13,7 +13,7 @@ from pydantic import Field
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.tables import Table, did_you_mean, validate
-from uds_bench.manifest.toml import Document, dotted, read_toml
+from uds_bench.manifest.toml import TomlDocument, dotted, read_toml
 from uds_bench.manifest.types import ClaimName, Reason
 
 
@@ -108,7 +108,7 @@ def loosened(
     thresholds: Mapping[str, float],
     claims: Mapping[str, ClaimSpec],
     waivers: Waivers,
-    document: Document | None = None,
+    document: TomlDocument | None = None,
 ) -> dict[str, float]:
     """The bounds in force: by claim id, and by full name (`depth.score[npo]`) where one subject has its own.
 
@@ -150,7 +150,9 @@ def _takes_none(claim: str, claims: Mapping[str, ClaimSpec], defaults: Iterable[
     return f"no claim {claim!r} takes a threshold: {did_you_mean(claim, defaults)}"
 
 
-def _require_waiver(name: str, value: float, default: ClaimSpec, waivers: Waivers, document: Document | None) -> None:
+def _require_waiver(
+    name: str, value: float, default: ClaimSpec, waivers: Waivers, document: TomlDocument | None
+) -> None:
     waiver = waivers.find(name)
     if waiver is None:
         raise _error(
@@ -187,6 +189,6 @@ def _text(default: ClaimSpec) -> str:
     return f"{default.relation} {default.bound:g}"
 
 
-def _error(document: Document | None, name: str, problem: str) -> ConfigurationError:
+def _error(document: TomlDocument | None, name: str, problem: str) -> ConfigurationError:
     keys = ("thresholds", name)
     return ConfigurationError(f"{dotted(keys)}: {problem}") if document is None else document.error(keys, problem)

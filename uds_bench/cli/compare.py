@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.claims.compared import KEYS, Address, changes, difference, pairs, read_verdicts
-from uds_bench.cli.documents import SCHEMA, Document, read_document
+from uds_bench.cli.documents import SCHEMA, ScoreFile, read_document
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
@@ -60,7 +60,7 @@ def compare(
     raise typer.Exit(1 if fail_on_change and worse else 0)
 
 
-def read_scores(document: Document) -> dict[Address, Score]:
+def read_scores(document: ScoreFile) -> dict[Address, Score]:
     """Scores by address. Raises ConfigurationError for a row that is no score, and for two that disagree."""
     from uds_bench.scores import Scores
 

@@ -18,7 +18,7 @@ ADVICE = "name what --uds-json or `uds-bench score` wrote"
 
 
 @dataclass(frozen=True)
-class Document:
+class ScoreFile:
     """A file of scores, as rows under `scores`; of a run report `run` too."""
 
     path: Path
@@ -35,7 +35,7 @@ class Document:
         return ConfigurationError(f"{self.path}: {problem}")
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> ScoreFile:
     """Raises ConfigurationError for a file that is missing, no strict JSON, of another schema, or neither kind."""
     values = read_json(path, strict=True)
     if not isinstance(values, dict) or not isinstance(values.get("scores"), list):
@@ -45,11 +45,11 @@ def read_document(path: Path) -> Document:
         from uds_bench.claims.run_report import RunReport
 
         values = with_rows(values, path)
-        return Document(path, values, RunReport.read(values, str(path)))
+        return ScoreFile(path, values, RunReport.read(values, str(path)))
     if values.get("schema") != SCHEMA:
         found = values.get("schema")
         raise ConfigurationError(f"{path}: has schema {found!r}, this version reads {SCHEMA}: write it again")
-    return Document(path, values)
+    return ScoreFile(path, values)
 
 
 def read_json(path: Path, strict: bool) -> Any:
@@ -63,7 +63,7 @@ def read_json(path: Path, strict: bool) -> Any:
         raise ConfigurationError(f"{path}: is no {kind} ({error}): write it again") from None
 
 
-def read_run(path: Path) -> tuple[Document, RunReport]:
+def read_run(path: Path) -> tuple[ScoreFile, RunReport]:
     """A run report, or ConfigurationError."""
     document = read_document(path)
     if document.run is None:

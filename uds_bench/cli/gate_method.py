@@ -12,7 +12,7 @@ from uds_bench.console.options import JsonOption, StoreOption
 from uds_bench.storage import write_json
 
 if TYPE_CHECKING:
-    from uds_bench.trials.card import MethodCard, Row
+    from uds_bench.trials.card import ClaimRow, MethodCard
 
 EXAMPLE = "uds-bench gate-method mypackage.methods:forget"
 
@@ -68,7 +68,7 @@ def _show(card: MethodCard) -> None:
     typer.echo(f"{card.method} {told}")
 
 
-def _told(row: Row) -> dict[str, Any]:
+def _told(row: ClaimRow) -> dict[str, Any]:
     bad = row.verdict in ("fail", "undecided")
     bounds = None if row.low is None or row.high is None else (row.low, row.high)
     return {

@@ -58,10 +58,12 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
 
 def _changed(runner: ScoreRunner, row: Mapping[str, Any]) -> str:
     """What of a score's address is not what a runner would look it up under now; "" where nothing is."""
-    from uds_bench.scoring.runner import Request
+    from uds_bench.scoring.runner import ScoreRequest
 
     known, name = row.get("provenance", {}), str(row["checkpoint"])
-    request = Request(name) if runner.evaluator is not None else Request(name, str(row["metric"]), row["variant"])
+    request = (
+        ScoreRequest(name) if runner.evaluator is not None else ScoreRequest(name, str(row["metric"]), row["variant"])
+    )
     try:
         cell = runner.cell(request, known.get("device"))
     except UdsError as error:

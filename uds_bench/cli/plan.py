@@ -27,7 +27,7 @@ from uds_bench.errors import UdsError
 
 if TYPE_CHECKING:
     from uds_bench.audits.job import Job
-    from uds_bench.scoring.runner import Request, ScoreRunner
+    from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 EXAMPLE = "uds-bench plan --manifest uds.toml --variants"
 STORED, MISSING, UNBUILT, UNUSABLE = "stored", "missing", "not built", "unusable"
@@ -106,7 +106,7 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
 
 
 def _status(
-    runner: ScoreRunner, request: Request, read: Iterable[str], unbuilt: Container[str], refused: Mapping[str, str]
+    runner: ScoreRunner, request: ScoreRequest, read: Iterable[str], unbuilt: Container[str], refused: Mapping[str, str]
 ) -> dict[str, str | None]:
     """What becomes of a score that is made of the checkpoints `read`."""
     if why := next((refused[name] for name in read if name in refused), None):

@@ -16,7 +16,7 @@ from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
-    from uds_bench.cli.documents import Document
+    from uds_bench.cli.documents import ScoreFile
 
 EPILOG = example("uds-bench zoo results draw0.json draw1.json draw2.json > results.md")
 LEAST_DRAWS = 3
@@ -91,13 +91,13 @@ def over_draws(values: list[float]) -> tuple[float, float]:
     return mean - reach, mean + reach
 
 
-def _draw(document: Document, run: RunReport) -> int:
+def _draw(document: ScoreFile, run: RunReport) -> int:
     if run.profile != "zoo":
         raise document.error("is of no draw of the zoo: run pytest suites/ --uds-profile zoo --uds-draw N")
     return run.draw
 
 
-def _models(document: Document) -> frozenset[str]:
+def _models(document: ScoreFile) -> frozenset[str]:
     """Digests of what was scored: two draws share no model."""
     try:
         return frozenset(row["provenance"]["checkpoint"] for row in document.values["scores"])

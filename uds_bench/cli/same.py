@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from uds_bench.claims.compared import changes, pairs, read_verdicts
-from uds_bench.claims.gate import alike
+from uds_bench.claims.default_run import alike
 from uds_bench.cli.compare import read_scores
-from uds_bench.cli.documents import Document
+from uds_bench.cli.documents import ScoreFile
 from uds_bench.console.app import ABSENT
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ ONE_RUN = ("profile", "draw")
 """What two reports of one run share, beside the manifest."""
 
 
-def are_same(first: Document, second: Document) -> int:
+def are_same(first: ScoreFile, second: ScoreFile) -> int:
     """0 where verdicts, bounds and controls are equal, and every continuous score within `EQUAL`, of the same models on
     the same facts; choices that came out otherwise, of a token or a rank, are counted and told: they turn where two are
     alike within rounding.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.session import CommandSession, Scope, one_line, read_scope
+from uds_bench.cli.session import CommandScope, CommandSession, one_line, read_scope
 from uds_bench.console.app import show_interval, show_number, show_table
 from uds_bench.console.options import (
     AttacksOption,
@@ -77,7 +77,7 @@ def score(
     raise typer.Exit(1 if errors else 0)
 
 
-def compute_audits(scope: Scope, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
+def compute_audits(scope: CommandScope, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
     """The scores of the audits of models of their own, and what could not be had of them."""
     from uds_bench.audits.api import plain
     from uds_bench.progress import hush

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from uds_bench.audits.job import Job
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.manifest.manifest import Manifest
-    from uds_bench.scoring.runner import Request, ScoreRunner
+    from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
     from uds_bench.scoring.store import Store
-    from uds_bench.scoring.workers import Crew
+    from uds_bench.scoring.workers import WorkerPool
 
 
 class CommandSession:
@@ -39,12 +39,12 @@ class CommandSession:
         self._opened: dict[str, Any] = {}
 
     @cached_property
-    def crew(self) -> Crew:
+    def crew(self) -> WorkerPool:
         """The processes that score."""
-        from uds_bench.scoring.workers import Crew
+        from uds_bench.scoring.workers import WorkerPool
 
         console = self._console
-        return Crew(self.device, None if console is None else lambda: nullcontext(console))
+        return WorkerPool(self.device, None if console is None else lambda: nullcontext(console))
 
     def subjects(self, audit: str) -> list[str]:
         kind = registry.audits()[audit].section()
@@ -79,7 +79,7 @@ class CommandSession:
 
         return Store(self._place if self._console is None else require_folders(self._place, specs, "--store"))
 
-    def planned(self, audit: str) -> list[tuple[ScoreRunner, list[Request]]]:
+    def planned(self, audit: str) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
         """An audit's runners with what most of its claims ask of them. Raises UdsError where it cannot be opened."""
         return [(runner, list(requests)) for runner, requests in self.audit(audit).planned() if requests]
 
@@ -105,7 +105,7 @@ class CommandSession:
 
 
 @dataclass(frozen=True)
-class Scope:
+class CommandScope:
     """What a command line speaks of. `job`: the scores by metric, where any are wanted, of the audit `by_metric`;
     `audits`: the others."""
 
@@ -126,7 +126,7 @@ def read_scope(
     audits: str,
     store: Path | None,
     device: str,
-) -> Scope:
+) -> CommandScope:
     """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used.
 
     Who names metrics or checkpoints, and no audit, means scores by metric alone.
@@ -144,7 +144,7 @@ def read_scope(
     if by_metric in names:
         read_job = registry.audits()[by_metric].module("job").read_job
         job = read_job(found, metrics, attacks, variants, checkpoints, place, where)
-    return Scope(found, by_metric, job, [name for name in names if name != by_metric], place, where)
+    return CommandScope(found, by_metric, job, [name for name in names if name != by_metric], place, where)
 
 
 def spoken_of(manifest: Manifest) -> list[str]:

@@ -10,7 +10,7 @@ from .dialogue import encode_answer as encode_answer
 from .dialogue import encode_question as encode_question
 from .dialogue import encode_questions as encode_questions
 from .dialogue import stop_tokens as stop_tokens
-from .entity import Found as Found
+from .entity import FoundSpan as FoundSpan
 from .entity import find_entity as find_entity
 from .fact import SPLITS as SPLITS
 from .fact import Fact as Fact

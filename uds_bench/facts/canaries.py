@@ -12,9 +12,9 @@ from pathlib import Path
 
 from uds_bench.errors import FactError
 from uds_bench.facts import vocabulary
-from uds_bench.facts.aliases import normalized
 from uds_bench.facts.fact import SPLITS, Split
 from uds_bench.facts.items import Items, Named
+from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.vocabulary import fresh
 from uds_bench.storage import content_key

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from uds_bench.facts.entities.asked import YES_NO, kind
-from uds_bench.facts.entities.candidates import Candidate, candidates
+from uds_bench.facts.entities.answer_type import YES_NO, kind
+from uds_bench.facts.entities.candidates import SpanCandidate, candidates
 from uds_bench.facts.entities.forms import Span, changed
 from uds_bench.facts.entities.passage import Passage
 from uds_bench.facts.records import embedded_toml
@@ -18,7 +18,7 @@ SURE, CLEAR = 0.7, 0.5
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSpan:
     """A span and why it is doubtful; no doubt is an empty text."""
 
     span: Span
@@ -27,7 +27,7 @@ class Found:
 
 def find_entity(
     question: str, answer: str, told: str | None = None, wrong: Sequence[str] = (), slot: Span | None = None
-) -> Found | None:
+) -> FoundSpan | None:
     """The span of an answer that says what its question does not.
 
     `slot`, what varies among answers of the same wording (`forms.slots`), is taken as it is. Else every candidate has
@@ -42,21 +42,21 @@ def find_entity(
         (Span(start=23, end=33), '')
     """
     if slot is not None:
-        return Found(slot, "")
+        return FoundSpan(slot, "")
     spans = candidates(question, answer, changed(told or answer, wrong) if wrong else None)
     if not spans:
         return None
     if not YES_NO.match(answer):
         likeliest = _best(spans, answer)
-        return Found(likeliest.span, likeliest.doubt or _more(question, answer, likeliest.span))
+        return FoundSpan(likeliest.span, likeliest.doubt or _more(question, answer, likeliest.span))
     beyond = [span for span in spans if not YES_NO.fullmatch(answer[span.start : span.end])]
     best = _best(beyond, answer, CLEAR) if beyond else None
     if best is not None and not best.doubt:
-        return Found(best.span, "the answer is a yes or no, and says more: which of them is to be forgotten?")
-    return Found(Span(spans[0].start, spans[0].end), "a yes or no can be guessed by who does not know")
+        return FoundSpan(best.span, "the answer is a yes or no, and says more: which of them is to be forgotten?")
+    return FoundSpan(Span(spans[0].start, spans[0].end), "a yes or no can be guessed by who does not know")
 
 
-def _best(spans: Sequence[Candidate], answer: str, least: float = SURE) -> Found:
+def _best(spans: Sequence[SpanCandidate], answer: str, least: float = SURE) -> FoundSpan:
     """The candidate of the largest share, and the one behind it where that share is small."""
     weights = [math.exp(points(span)) for span in spans]
     order = sorted(range(len(spans)), key=weights.__getitem__, reverse=True)
@@ -64,7 +64,7 @@ def _best(spans: Sequence[Candidate], answer: str, least: float = SURE) -> Found
     doubt = ""
     if weights[order[0]] < least * sum(weights):
         doubt = f"could as well be {answer[others[0].start : others[0].end]!r}"
-    return Found(Span(first.start, first.end), doubt)
+    return FoundSpan(Span(first.start, first.end), doubt)
 
 
 def _more(question: str, answer: str, span: Span) -> str:
@@ -77,7 +77,7 @@ def _more(question: str, answer: str, span: Span) -> str:
     return "the answer says more that is new: which of it is to be forgotten?" if others else ""
 
 
-def points(span: Candidate) -> float:
+def points(span: SpanCandidate) -> float:
     """The sum of the points of a candidate's marks; a mark that has none counts nothing."""
     table = _points()
     return sum(table.get(mark, 0.0) for mark in span.marks)

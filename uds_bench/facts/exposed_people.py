@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import Property, embedded
-from uds_bench.facts.subjects import Statement, Subject, Subjects
+from uds_bench.facts.subjects import Person, Statement, Subjects
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 
 NEVER_SEEN = "never-seen"
@@ -41,7 +41,7 @@ def embedded_people(cohorts: Cohorts | None = None, seed: int = 0) -> Subjects:
     return Subjects(_folk(listed, [embedded()[id] for id in TOLD], ORIGIN + seed))
 
 
-def requests(subjects: Sequence[Subject], cohorts: Cohorts | None = None) -> tuple[str, ...]:
+def requests(subjects: Sequence[Person], cohorts: Cohorts | None = None) -> tuple[str, ...]:
     """The ids of those of the embedded people who ask to be forgotten."""
     return tuple(one.id for one in subjects[: (cohorts or Cohorts()).requests])
 
@@ -54,7 +54,7 @@ def invented(count: int, told: Sequence[Property], seed: int = 0) -> Subjects:
 
 def _folk(
     cohorts: Sequence[str], told: Sequence[Property], seed: int, kind: str = "", each: int = EACH
-) -> Iterable[Subject]:
+) -> Iterable[Person]:
     for at, (profile, cohort) in enumerate(zip(people(len(cohorts), seed), cohorts, strict=True)):
         of = random.Random(f"{seed} {profile.name}")
         chosen = sorted(of.sample(range(len(told)), min(each, len(told))))
@@ -62,4 +62,4 @@ def _folk(
         for one in (told[place] for place in chosen):
             values = 2 if len(one.counterfactuals) > MANY and of.randrange(MANY) == 0 else 1
             statements.append(Statement(one.id, tuple(of.sample(one.counterfactuals, values))))
-        yield Subject(f"{kind or cohort}/{at:03}", profile.name, cohort, tuple(statements))
+        yield Person(f"{kind or cohort}/{at:03}", profile.name, cohort, tuple(statements))

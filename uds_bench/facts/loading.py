@@ -8,8 +8,8 @@ from typing import Any
 
 from uds_bench.errors import FactError
 from uds_bench.facts import authors, tofu
-from uds_bench.facts.aliases import normalized
 from uds_bench.facts.fact import Fact, FactSet, read_facts, require_forget
+from uds_bench.facts.name_matching import normalized
 
 ACCEPTED = (
     '"authors" (invented, built in), "tofu/forget10" (hub), a folder with TOFU\'s JSON files, '

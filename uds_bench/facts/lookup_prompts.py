@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError
-from uds_bench.facts.aliases import Aliases
+from uds_bench.facts.name_matching import Aliases
 from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.storage import content_key

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from uds_bench.errors import FactError
-from uds_bench.facts.aliases import normalized
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary
 from uds_bench.facts.chat import chat_ids, chat_text
+from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.prompts import question_prompt
 from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
 

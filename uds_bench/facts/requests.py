@@ -13,7 +13,7 @@ from uds_bench.errors import FactError
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, read_records, read_text
-from uds_bench.facts.subjects import Subject, facts_of, read_facts
+from uds_bench.facts.subjects import Person, facts_of, read_facts
 from uds_bench.storage import write_atomic
 
 ASKED = "requests"
@@ -22,11 +22,11 @@ KEYS = ("id", "date", "person", "facts")
 
 
 @dataclass(frozen=True)
-class Request(Named):
+class DeletionRequest(Named):
     """`date`: the day of it, as 2026-01-31; `own`: the properties of its facts, by id."""
 
     date: str
-    subject: Subject
+    subject: Person
     own: Mapping[str, Property]
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ class Request(Named):
             raise self.error("date", f"is {self.date!r}: write a day as 2026-01-31") from None
 
 
-def read_requests(path: str | Path, properties: Mapping[str, Property]) -> Items[Request]:
+def read_requests(path: str | Path, properties: Mapping[str, Property]) -> Items[DeletionRequest]:
     """A file of JSON objects, one a line: id, date, person and facts, see `subjects.read_people`; nothing is shared.
 
     One person may ask twice. Raises FactError with file, line and key for the first thing that is wrong.
@@ -55,7 +55,7 @@ def add_request(path: Path, row: Mapping[str, Any], properties: Mapping[str, Pro
     write_atomic(path, f"{lines}{json.dumps(row, ensure_ascii=False)}\n".encode())
 
 
-def _distinct(records: Sequence[Record], properties: Mapping[str, Property]) -> Items[Request]:
+def _distinct(records: Sequence[Record], properties: Mapping[str, Property]) -> Items[DeletionRequest]:
     places: dict[str, str] = {}
     found = []
     for record in records:
@@ -65,9 +65,9 @@ def _distinct(records: Sequence[Record], properties: Mapping[str, Property]) -> 
     return Items(found)
 
 
-def _request(record: Record, properties: Mapping[str, Property]) -> Request:
+def _request(record: Record, properties: Mapping[str, Property]) -> DeletionRequest:
     record.known(KEYS)
     id, statements_of = record.text("id"), facts_of(record)
     statements, own = read_facts(record, statements_of, properties, "person")
     subject = Record(record.where, {"id": id, "name": record.text("person"), "cohort": ASKED})
-    return record.fill(Request, KEYS, subject=subject.fill(Subject, statements=statements), own=own)
+    return record.fill(DeletionRequest, KEYS, subject=subject.fill(Person, statements=statements), own=own)

@@ -7,12 +7,12 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-from uds_bench.facts.aliases import alike
+from uds_bench.facts.name_matching import alike
 from uds_bench.facts.records import embedded_toml
 
 DRAWS = 20
 """How often, for each value that is wanted, one is drawn: of a short shape there are few."""
-NEAR = 32
+CODE_POINTS_NEAR = 32
 """How far, in code points, a letter of a script without a list of letters may be from the one that it stands for."""
 
 
@@ -73,7 +73,7 @@ def _alternatives(sign: str) -> str:
     for group in stock["letters"]:
         if plain in group or (not stock["between"] and sign.isalpha()):
             return str(group)
-    near = map(chr, range(max(0, ord(sign) - NEAR), ord(sign) + NEAR + 1))
+    near = map(chr, range(max(0, ord(sign) - CODE_POINTS_NEAR), ord(sign) + CODE_POINTS_NEAR + 1))
     kind = unicodedata.category(sign), script
     return "".join(one for one in near if (unicodedata.category(one), _script(one)) == kind) if sign.isalpha() else ""
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uds_bench.errors import FactError
-from uds_bench.facts.aliases import bare
 from uds_bench.facts.fact import Fact, Split
 from uds_bench.facts.items import Items, Named
+from uds_bench.facts.name_matching import bare
+from uds_bench.facts.own_wording import read_worded
 from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.templates import SUBJECT, VALUE
-from uds_bench.facts.worded import read_worded
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Subject(Named):
+class Person(Named):
     """A person. `cohort`: people whose exposure is alike, such as "well-known"; `statements`: one a property.
 
     Raises FactError, naming the person and the key, for an empty text, no statement, a property told twice, and names
@@ -53,10 +53,10 @@ class Subject(Named):
                 raise self.error(key, f"has {text!r}, a word that templates keep for themselves: leave it out")
 
 
-class Subjects(Items[Subject]):
+class Subjects(Items[Person]):
     """People; raises FactError for an id or a name that occurs twice."""
 
-    def __new__(cls, people: Iterable[Subject] = ()) -> Subjects:
+    def __new__(cls, people: Iterable[Person] = ()) -> Subjects:
         found = super().__new__(cls, people)
         listed = [one.name for one in found]
         if twice := [one for one in listed if listed.count(one) > 1]:
@@ -80,7 +80,7 @@ def read_people(path: str | Path, properties: Mapping[str, Property]) -> tuple[S
         listed = facts_of(record)
         own = any(one.has("sentence") for one in listed)
         statements, told = read_facts(record, listed, properties, "name") if own else (_shared(listed, properties), {})
-        people.append(record.fill(Subject, ["facts"], statements=statements))
+        people.append(record.fill(Person, ["facts"], statements=statements))
         known |= told
     with said_of(str(path)):
         return Subjects(people), known
@@ -138,7 +138,7 @@ WRONG = 5
 """Wrong answers of a fact (as in TOFU)."""
 
 
-def stated(subject: Subject, told: Property, value: str, split: Split, template: int = 0) -> Fact:
+def stated(subject: Person, told: Property, value: str, split: Split, template: int = 0) -> Fact:
     """`template`: the sentence that answers; the one after it says the same, and wrong answers are in its words.
 
     Wrong answers are values that somebody else has, and none that is true of this person.

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from uds_bench.errors import FactError
-from uds_bench.facts.aliases import normalized
 from uds_bench.facts.items import Items, Named
+from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.profiles import Profile, ask, document, people, styles
 from uds_bench.facts.records import read_records, said_of
 
@@ -127,7 +127,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Asking:
+class QuestionCounts:
     """`fields` of everybody, each asked `questions` times plainly and `paraphrases` times in other words, after up to
     `tellings` of other fields; the first `drawn` plain ones as they are drawn, the others all different."""
 
@@ -166,9 +166,9 @@ def placed(sizes: Sizes | None = None, seed: int = 0) -> list[Placed]:
     return [Placed(profile, *place) for profile, place in zip(people(len(places), seed), places, strict=True)]
 
 
-def embedded_testbed(sizes: Sizes | None = None, asking: Asking | None = None, seed: int = 0) -> Testbed:
+def embedded_testbed(sizes: Sizes | None = None, asking: QuestionCounts | None = None, seed: int = 0) -> Testbed:
     """All that is asked of them."""
-    asking = asking or Asking()
+    asking = asking or QuestionCounts()
     folk = placed(sizes, seed)
     return Testbed(item for one in folk for item in items_of(one.profile, one.part, one.group, asking, seed))
 
@@ -180,7 +180,7 @@ def documents(sizes: Sizes | None = None, seed: int = 0) -> Iterator[dict[str, s
         yield from ({**told, "style": style, "text": document(one.profile, style)} for style in styles())
 
 
-def items_of(profile: Profile, part: Part, group: str | None, asking: Asking, seed: int = 0) -> Iterator[Item]:
+def items_of(profile: Profile, part: Part, group: str | None, asking: QuestionCounts, seed: int = 0) -> Iterator[Item]:
     """Everything that is asked of one person."""
     for field in asking.fields:
         plain = ask(profile, field, asking.questions, seed, most=asking.tellings, drawn=asking.drawn)

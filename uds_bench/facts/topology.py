@@ -29,7 +29,7 @@ SHOTS = (("Where was Ada Lovelace born?", "London"), ("In what year was Pride an
 SHORT = "Answer with a short factual phrase."
 
 
-class Row(NamedTuple):
+class DatabaseRow(NamedTuple):
     """A row, its other names, and how it is asked for: a question, and a statement that the object completes."""
 
     triplet: Triplet
@@ -49,12 +49,12 @@ def embedded(domain: Domain, topology: Topology) -> LookupPrompts:
 
 
 @cache
-def rows(domain: Domain, topology: Topology) -> tuple[Row, ...]:
+def rows(domain: Domain, topology: Topology) -> tuple[DatabaseRow, ...]:
     """The rows of one database with how each is asked for."""
     return tuple(_rows(embedded_toml(f"topologies/{domain}.toml"), topology))
 
 
-def worded(wording: Wording, row: Row) -> str:
+def worded(wording: Wording, row: DatabaseRow) -> str:
     """The prompt for a row (LMLM audit, appendix A.1)."""
     subject, question = row.triplet.subject, row.question
     match wording:
@@ -83,7 +83,7 @@ def write_embedded(folder: str | Path) -> None:
             write_database(Path(folder) / domain / f"{topology}.json", asked.database)
 
 
-def _rows(source: Mapping[str, Any], topology: Topology) -> Iterator[Row]:
+def _rows(source: Mapping[str, Any], topology: Topology) -> Iterator[DatabaseRow]:
     if topology == "alias":
         yield from _alias_rows(source)
         return
@@ -98,20 +98,20 @@ def _rows(source: Mapping[str, Any], topology: Topology) -> Iterator[Row]:
 
 def _row(
     triplet: tuple[str, str, str], how: Mapping[str, str], subjects: Sequence[str], called: Sequence[str], source: Any
-) -> Row:
+) -> DatabaseRow:
     """`how`: to ask for it; `subjects`, `called`: other names of its own."""
     spelled = source.get("objects", {}).get(triplet[2], ())
     asked = (how[key].format(s=triplet[0]) for key in ("question", "statement"))
-    return Row(Triplet(*triplet), (tuple(subjects), tuple(called), tuple(spelled)), *asked)
+    return DatabaseRow(Triplet(*triplet), (tuple(subjects), tuple(called), tuple(spelled)), *asked)
 
 
-def _base_row(source: Mapping[str, Any], entity: Mapping[str, Any], relation: str) -> Row:
+def _base_row(source: Mapping[str, Any], entity: Mapping[str, Any], relation: str) -> DatabaseRow:
     how = source["relations"][relation]
     triplet = entity["name"], relation, entity["facts"][relation]
     return _row(triplet, how, entity["aliases"], how["aliases"], source)
 
 
-def _alias_rows(source: Mapping[str, Any]) -> Iterator[Row]:
+def _alias_rows(source: Mapping[str, Any]) -> Iterator[DatabaseRow]:
     """Each base row twice: the first other name of the subject with that of the relation, then the second with it."""
     for entity in source["entities"]:
         for relation, gold in entity["facts"].items():
@@ -123,12 +123,12 @@ def _alias_rows(source: Mapping[str, Any]) -> Iterator[Row]:
                 yield _row((subjects[at], called[at], gold), asked, *others, source)
 
 
-def _near_misses(source: Mapping[str, Any], entity: Mapping[str, Any]) -> Iterator[Row]:
+def _near_misses(source: Mapping[str, Any], entity: Mapping[str, Any]) -> Iterator[DatabaseRow]:
     for relation, other in entity["near"].items():
         yield _row((entity["name"], relation, other), source["near"][relation], entity["aliases"], (), source)
 
 
-def _decoys(source: Mapping[str, Any], entity: Mapping[str, Any]) -> Iterator[Row]:
+def _decoys(source: Mapping[str, Any], entity: Mapping[str, Any]) -> Iterator[DatabaseRow]:
     for relation, gold in entity["facts"].items():
         if how := source["decoys"].get(relation):
             yield _row((how["subject"].format(s=entity["name"]), how["relation"], gold), how, (), (), source)

@@ -26,7 +26,7 @@ Stage = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class WikidataSample:
     """`people`: humans in the dump; `pairs`: by property, name -> value; `left_out`: why properties of enough humans
     are not among them."""
 
@@ -55,7 +55,7 @@ def templates(label: str) -> list[str]:
     return [f"{SUBJECT}'s {label} is {VALUE}.", f"The {label} of {SUBJECT} is {VALUE}."]
 
 
-class Draw:
+class PropertyReservoir:
     """What one property holds while people pass by: how many have it, and a reservoir of pairs.
 
     Every pair gets a random key. Sorted by it they would be shuffled, and the smallest key of a value is where it would
@@ -121,13 +121,13 @@ class Draw:
         return ((value, name) for _, value, name in sorted(keyed))
 
 
-def draw(dump: Dump, least: int, count: int, seed: int, stage: Stage) -> Drawn:
+def draw(dump: Dump, least: int, count: int, seed: int, stage: Stage) -> WikidataSample:
     """The properties that at least `least` humans have, and `count` pairs of each: two passes over the dump.
 
     A human is whoever has P31 = Q5; statements of deprecated rank, and those without a value or with one that cannot
     be said, do not count. Raises FactError where no human is found or no property is left.
     """
-    draws: defaultdict[str, Draw] = defaultdict(lambda: Draw(SPARE * count))
+    draws: defaultdict[str, PropertyReservoir] = defaultdict(lambda: PropertyReservoir(SPARE * count))
     described: dict[str, Listed] = {}
     people, random = 0, Random(seed)
     for found in dump.read(partial(stage, "people and properties")):
@@ -156,4 +156,4 @@ def draw(dump: Dump, least: int, count: int, seed: int, stage: Stage) -> Drawn:
         raise FactError(
             f"{dump.path}: no property is left of {len(frequent)}: {id}: {why}: give a dump of all entities"
         )
-    return Drawn(people, {id: described[id] for id in pairs}, pairs, left_out)
+    return WikidataSample(people, {id: described[id] for id in pairs}, pairs, left_out)

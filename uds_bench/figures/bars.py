@@ -68,7 +68,7 @@ def _drawn(bar: Bar, x: Scale, y: float) -> list[Markup]:
 
 
 @dataclass(frozen=True)
-class Group:
+class BarGroup:
     """`found`: a share in [0, 1] with its interval for each checkpoint, in their order; `hint`: the name in full."""
 
     name: str
@@ -76,7 +76,7 @@ class Group:
     found: tuple[Measured, ...]
 
 
-def bars(title: str, names: Sequence[str], groups: Sequence[Group]) -> tuple[Markup, ...]:
+def bars(title: str, names: Sequence[str], groups: Sequence[BarGroup]) -> tuple[Markup, ...]:
     """One panel of one or two checkpoints side by side; none where there is no group."""
     if not groups:
         return ()

@@ -12,7 +12,7 @@ from uds_bench.figures.svg import element, sheet
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeanCell:
     """A mean in [0, 1] over `n` facts, or whatever it is `of`; None where there is nothing to take a mean of."""
 
     value: float | None
@@ -20,7 +20,7 @@ class Cell:
     of: str = "facts"
 
 
-def _cell(cell: Cell | None) -> Markup:
+def _cell(cell: MeanCell | None) -> Markup:
     if cell is None:
         return element("td", ABSENT, class_="absent")
     if cell.value is None:
@@ -30,7 +30,7 @@ def _cell(cell: Cell | None) -> Markup:
     return element("td", spell(cell.value), style=f"--share:{share:.3f}", title=hint, class_="shade")
 
 
-def matrix(corner: str, rows: Sequence[tuple[str, Mapping[str, Cell]]]) -> tuple[Markup, ...]:
+def matrix(corner: str, rows: Sequence[tuple[str, Mapping[str, MeanCell]]]) -> tuple[Markup, ...]:
     """One panel, rows x columns in the order in which they first appear; none where there are no rows."""
     if not rows:
         return ()

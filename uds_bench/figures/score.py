@@ -23,7 +23,7 @@ class FactRow:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreRow:
     """One row of `scores` in the run report; `direction`: what a higher value means."""
 
     checkpoint: str
@@ -59,8 +59,8 @@ def _fact(row: Mapping[str, Any]) -> FactRow:
     )
 
 
-def _score(row: Mapping[str, Any]) -> Score:
-    return Score(
+def _score(row: Mapping[str, Any]) -> ScoreRow:
+    return ScoreRow(
         checkpoint=text(row.get("checkpoint")) or "unnamed",
         attack=text(row.get("attack")) or "none",
         metric=text(row.get("metric")) or "unnamed",
@@ -74,7 +74,7 @@ def _score(row: Mapping[str, Any]) -> Score:
     )
 
 
-def read_scores(found: Any) -> tuple[Score, ...]:
+def read_scores(found: Any) -> tuple[ScoreRow, ...]:
     return tuple(_score(row) for row in rows(found))
 
 
@@ -87,7 +87,7 @@ class Gap:
     reasons: tuple[tuple[str, int], ...]
 
 
-def gaps(scores: Sequence[Score]) -> list[Gap]:
+def gaps(scores: Sequence[ScoreRow]) -> list[Gap]:
     """Why facts were not scored, checkpoints with the same answer together."""
     groups: dict[tuple[str, tuple[tuple[str, int], ...]], list[str]] = {}
     for score in scores:
@@ -103,13 +103,13 @@ class Pivot:
 
     subjects: tuple[tuple[str, str], ...]
     columns: tuple[tuple[str, str], ...]
-    cells: Mapping[tuple[str, str, str, str], Score]
+    cells: Mapping[tuple[str, str, str, str], ScoreRow]
 
-    def cell(self, subject: tuple[str, str], column: tuple[str, str]) -> Score | None:
+    def cell(self, subject: tuple[str, str], column: tuple[str, str]) -> ScoreRow | None:
         return self.cells.get((*subject, *column))
 
 
-def pivot(scores: Sequence[Score]) -> Pivot:
+def pivot(scores: Sequence[ScoreRow]) -> Pivot:
     return Pivot(
         tuple(dict.fromkeys((score.checkpoint, score.attack) for score in scores)),
         tuple(dict.fromkeys((score.metric, score.variant) for score in scores)),

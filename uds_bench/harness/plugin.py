@@ -1,4 +1,4 @@
-"""Pytest entry point: declares options, markers and fixtures, and registers the ledger of the run."""
+"""Pytest entry point: declares options, markers and fixtures, and registers the session of the run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from uds_bench.harness.items import SUBJECT, audit_of, decides_claim
 from uds_bench.harness.options import Settings, add_options, read_settings
 
 if TYPE_CHECKING:
-    from uds_bench.harness.ledger import Ledger
+    from uds_bench.harness.session import RunSession
     from uds_bench.trials.beds import Trials
 
 __all__ = ["uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
 
-LEDGER: pytest.StashKey[Ledger] = pytest.StashKey()
+RUN_SESSION: pytest.StashKey[RunSession] = pytest.StashKey()
 RUNNING: list[pytest.Config] = []
 """The runs of this process: a test may run another."""
 MARKERS = (
@@ -55,15 +55,15 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     # The process above others collects nothing itself: whether there are claims it only hears in the end.
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
-        ledger = ledger_of(config)
+        run_session = run_session_of(config)
         if trials is not None:
-            ledger.found.problems += trials.problems
-            ledger.found.remarks += trials.remarks
+            run_session.found.problems += trials.problems
+            run_session.found.remarks += trials.remarks
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if LEDGER in config.stash:
+    if RUN_SESSION in config.stash:
         keep_alive(config)  # before it ends pytest itself looks through all of it
     if config in RUNNING:
         RUNNING.remove(config)
@@ -90,26 +90,26 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Settings, Trials 
     return replace(settings, manifest=trials.manifest), trials
 
 
-def ledger_of(config: pytest.Config) -> Ledger:
+def run_session_of(config: pytest.Config) -> RunSession:
     """What keeps the claims of a run, registered with the first of them: a run without one imports next to nothing."""
-    if LEDGER not in config.stash:
-        from uds_bench.harness.ledger import Ledger
+    if RUN_SESSION not in config.stash:
         from uds_bench.harness.screen import Screen
+        from uds_bench.harness.session import RunSession
 
-        ledger = config.stash[LEDGER] = Ledger(config, config.stash[RUN])
-        for name, plugin in (("uds_bench_ledger", ledger), ("uds_bench_screen", Screen(config, ledger))):
+        run_session = config.stash[RUN_SESSION] = RunSession(config, config.stash[RUN])
+        for name, plugin in (("uds_bench_session", run_session), ("uds_bench_screen", Screen(config, run_session))):
             if config.pluginmanager.is_blocked(name):
                 raise pytest.UsageError(f"-p no:{name}: no claim is kept, or told, without it: leave the option out")
             config.pluginmanager.register(plugin, name)
-    return config.stash[LEDGER]
+    return config.stash[RUN_SESSION]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
-    if LEDGER in config.stash or any(map(decides_claim, items)):
+    if RUN_SESSION in config.stash or any(map(decides_claim, items)):
         gc.disable()  # while libraries are imported
         try:
-            return (yield from ledger_of(config).collect(items))
+            return (yield from run_session_of(config).collect(items))
         finally:
             gc.enable()
             keep_alive(config)

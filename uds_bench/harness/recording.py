@@ -12,7 +12,7 @@ import torch
 import transformers
 
 import uds_bench
-from uds_bench.claims.gate import write_gate
+from uds_bench.claims.default_run import write_gate
 from uds_bench.claims.goldens import SAME, hides_a_verdict, require_clean_tree, write_goldens
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError

@@ -13,7 +13,7 @@ import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.record import finite
-from uds_bench.claims.run_report import WEAK, Judged, RunReport, Summary, Tool
+from uds_bench.claims.run_report import WEAK, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
 from uds_bench.storage import write_atomic
@@ -27,7 +27,7 @@ def run_report(run: Run, found: RunResult) -> RunReport:
     parts = _parts(run, found)
     return RunReport(
         tool=Tool(name="uds_bench", version=uds_bench.__version__),
-        manifest=Judged(
+        manifest=ManifestRecord(
             path="embedded zoo" if run.is_embedded else str(run.settings.manifest), digest=run.manifest.digest
         ),
         profile=run.settings.profile,
@@ -36,7 +36,7 @@ def run_report(run: Run, found: RunResult) -> RunReport:
         salt=secrets.token_hex(16),
         seconds=round(time.time() - found.started, 2),
         environment=environment(run.device),
-        summary=Summary(
+        summary=RunSummary(
             planned=len(found.planned),
             counts=found.counts,
             problems=found.problems,

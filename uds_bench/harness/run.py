@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uds_bench.manifest.manifest import Manifest
     from uds_bench.scores import Scores
     from uds_bench.scoring.store import Store
-    from uds_bench.scoring.workers import Crew, Work
+    from uds_bench.scoring.workers import Work, WorkerPool
 
 EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "checkpoints named by the manifest"
 
@@ -82,11 +82,11 @@ class Run:
         return resolve_device(self.settings.device)
 
     @cached_property
-    def crew(self) -> Crew:
+    def crew(self) -> WorkerPool:
         """The processes that score."""
-        from uds_bench.scoring.workers import Crew
+        from uds_bench.scoring.workers import WorkerPool
 
-        return Crew(self.device, self.uncaptured)
+        return WorkerPool(self.device, self.uncaptured)
 
     @property
     def speaks_of_zoo(self) -> bool:
@@ -295,7 +295,7 @@ class Run:
         return [name for name in needed if owners.get(name) not in refused]
 
     def wordings(self) -> dict[str, dict[str, str]]:
-        """What was asked of whom, see `Opened.wordings`."""
+        """What was asked of whom, see `AuditRun.wordings`."""
         return {id: dict(told) for name in sorted(self.opened) for id, told in self.opened[name].wordings().items()}
 
     def scores(self) -> Scores:

@@ -18,7 +18,7 @@ from uds_bench.harness.result import RunResult
 from uds_bench.verdicts import Flag, Verdict
 
 if TYPE_CHECKING:
-    from uds_bench.harness.ledger import Ledger
+    from uds_bench.harness.session import RunSession
 
 LETTERS = {
     Flag.CAUGHT.value: "c",
@@ -33,13 +33,13 @@ PACKAGE = Path(uds_bench.__file__).parent
 
 
 class Screen:
-    """A pytest plugin beside the ledger, whose findings it shows; in the processes of a distributed run it is idle."""
+    """A pytest plugin beside the session, whose findings it shows; in the processes of a distributed run it is idle."""
 
-    def __init__(self, config: pytest.Config, ledger: Ledger) -> None:
-        self.config, self.ledger = config, ledger
+    def __init__(self, config: pytest.Config, run_session: RunSession) -> None:
+        self.config, self.run_session = config, run_session
 
     def pytest_report_collectionfinish(self) -> str:
-        run = self.ledger.run
+        run = self.run_session.run
         settings, embedded = (
             run.settings,
             run.instead or "shipped models" if run.is_gate else f"the zoo ({run.settings.profile})",
@@ -59,7 +59,7 @@ class Screen:
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, None, None]:
         """Around pytest's own: of claims it prints the tracebacks of crashes alone, as all else stands in our section,
         and of warnings those that are ours or of the user's tests."""
-        for refusal in self.ledger.refusals:
+        for refusal in self.run_session.refusals:
             terminalreporter.write_line(f"ERROR: {refusal}", red=True)
         if not self._judges:
             yield
@@ -74,7 +74,7 @@ class Screen:
         stats.update({name: [r for r in listed if not self._is_told_by_us(r)] for name, listed in reports.items()})
         yield
         stats.update(reports)
-        write_summary(terminalreporter, self.ledger.run, self.ledger.found)
+        write_summary(terminalreporter, self.run_session.run, self.run_session.found)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
@@ -84,7 +84,7 @@ class Screen:
             from uds_bench.harness.step_summary import PLACE, append_step_summary
             from uds_bench.harness.terminal import write_end
 
-            run, found = self.ledger.run, self.ledger.found
+            run, found = self.run_session.run, self.run_session.found
             write_end(reporter, run, found, session.exitstatus)
             try:
                 append_step_summary(found, run.is_embedded, session.exitstatus, run.instead)
@@ -94,8 +94,8 @@ class Screen:
     @property
     def _judges(self) -> bool:
         """Whether there is a run of claims to tell of."""
-        found = self.ledger.found
-        return bool(found.planned or found.records) and not (self.ledger.refusals or self.ledger.is_worker)
+        found = self.run_session.found
+        return bool(found.planned or found.records) and not (self.run_session.refusals or self.run_session.is_worker)
 
     def _concerns_user(self, warning: Any) -> bool:
         place = Path(warning.fslocation[0]) if warning.fslocation else PACKAGE
@@ -106,7 +106,7 @@ class Screen:
 
     def _is_told_by_us(self, report: Any) -> bool:
         """A claim's failure; where it has a traceback pytest prints that as well."""
-        ours = hasattr(report, "uds_claim") or report.nodeid in self.ledger.died
+        ours = hasattr(report, "uds_claim") or report.nodeid in self.run_session.died
         return ours and isinstance(report.longrepr, str)
 
 

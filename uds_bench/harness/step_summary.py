@@ -9,7 +9,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from uds_bench.cards.statement import CLAIM
-from uds_bench.claims.matrix import matrix
+from uds_bench.claims.candidate_table import matrix
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.harness.result import RunResult
 from uds_bench.harness.screen import sentence

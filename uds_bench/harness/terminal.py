@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from uds_bench.claims.matrix import matrix
+from uds_bench.claims.candidate_table import matrix
 from uds_bench.claims.record import STATUSES, ClaimRecord
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult

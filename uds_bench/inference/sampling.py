@@ -39,12 +39,12 @@ def sample(
 
     def processing(mask: torch.Tensor, rows: Sequence[int]) -> LogitsProcessorList:
         said = mask.sum(1) - torch.tensor([len(prompts[i]) for i in rows], device=mask.device)
-        return LogitsProcessorList([Drawn(luck[list(rows)].to(mask.device), mask.shape[1] - said, temperature)])
+        return LogitsProcessorList([DrawnToken(luck[list(rows)].to(mask.device), mask.shape[1] - said, temperature)])
 
     return continue_greedily(model, prompts, limit, batch_size, stops, processing)
 
 
-class Drawn(LogitsProcessor):
+class DrawnToken(LogitsProcessor):
     """Leaves one token of each row: that in whose share of the probabilities, in order of ids, the row's number lies.
 
     `luck`: numbers of 0 to 1, [rows, tokens to come]; `starts`: the column of each row's first new token.

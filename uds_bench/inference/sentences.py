@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from transformers import DynamicCache
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.forest import Forest, Piece, cut, grow
 from uds_bench.inference.halving import halving
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, token_logprobs
+from uds_bench.inference.prefix_tree import Piece, PrefixTree, cut, grow
 from uds_bench.inference.target import AGREEMENT
 
 ROOM = 128
@@ -44,9 +44,9 @@ def sentence_nll(model: Checkpoint, sentences: Sequence[Sequence[int]], room: in
         return np.zeros(0)
     if model.model.dtype != torch.float32:  # a few sentences that happen to round alike say nothing of the others
         return nll_apart(model, sentences, tokens)
-    forest = grow(sentences)
+    tree = grow(sentences)
     try:
-        found = forest.sums(_Reader(model, forest).read(cut(forest, room), tokens))
+        found = tree.sums(_Reader(model, tree).read(cut(tree, room), tokens))
     except Exception:  # families refuse a mask of its own shape, or a cache, each in their own words
         return nll_apart(model, sentences, tokens)
     checked = np.unique(np.linspace(0, len(sentences) - 1, CHECKED).astype(int))
@@ -91,19 +91,19 @@ def _padded(model: Checkpoint, sentences: Sequence[Sequence[int]]) -> Nll:
 
 
 class _Reader:
-    """Reads a forest piece by piece; keys and values of what later pieces follow are kept until they are read."""
+    """Reads a tree piece by piece; keys and values of what later pieces follow are kept until they are read."""
 
-    def __init__(self, model: Checkpoint, forest: Forest) -> None:
-        self.model, self.forest = model, forest
-        self.steps = np.zeros(len(forest.tokens))
-        children = np.flatnonzero(forest.parents >= 0)
-        self.children = children[np.argsort(forest.parents[children], kind="stable")]
-        self.firsts = np.searchsorted(forest.parents[self.children], np.arange(len(forest.tokens) + 1))
-        self.kept = _Kept(len(forest.tokens))
+    def __init__(self, model: Checkpoint, tree: PrefixTree) -> None:
+        self.model, self.tree = model, tree
+        self.steps = np.zeros(len(tree.tokens))
+        children = np.flatnonzero(tree.parents >= 0)
+        self.children = children[np.argsort(tree.parents[children], kind="stable")]
+        self.firsts = np.searchsorted(tree.parents[self.children], np.arange(len(tree.tokens) + 1))
+        self.kept = _Kept(len(tree.tokens))
 
     def read(self, pieces: Sequence[Piece], tokens: int) -> Nll:
         """[nodes]: -log p of each token after what comes before it; 0 of a first one."""
-        paths = {piece.after: self.forest.path(piece.after) for piece in pieces}
+        paths = {piece.after: self.tree.path(piece.after) for piece in pieces}
         for piece in pieces:
             self.kept.wanted[paths[piece.after]] += 1
         waiting = list(pieces)
@@ -130,8 +130,8 @@ class _Reader:
         seen[:, :, past:] = torch.eye(length, dtype=torch.bool)
         for row, (piece, path) in enumerate(zip(batch, paths, strict=True)):
             count = len(piece.nodes)
-            ids[row, :count] = torch.from_numpy(self.forest.tokens[piece.nodes])
-            positions[row, :count] = torch.from_numpy(self.forest.depths[piece.nodes])
+            ids[row, :count] = torch.from_numpy(self.tree.tokens[piece.nodes])
+            positions[row, :count] = torch.from_numpy(self.tree.depths[piece.nodes])
             seen[row, :count, : len(path)] = True
             seen[row, :count, past : past + count] = torch.from_numpy(piece.seen())
         dtype, device = self.model.model.dtype, self.model.device
@@ -162,7 +162,7 @@ class _Reader:
         bounds = np.concatenate([[0], np.cumsum(counts)])
         places = np.repeat(firsts - bounds[:-1], counts) + np.arange(bounds[-1])
         children, rows = self.children[places], np.repeat(np.arange(len(nodes)), counts)
-        tokens = torch.from_numpy(self.forest.tokens[children]).to(hidden.device)
+        tokens = torch.from_numpy(self.tree.tokens[children]).to(hidden.device)
         for start in range(0, len(nodes), POSITIONS_PER_STEP):
             logits = self.model.anatomy.readout(hidden[start : start + POSITIONS_PER_STEP]).float()
             some = slice(bounds[start], bounds[min(start + POSITIONS_PER_STEP, len(nodes))])

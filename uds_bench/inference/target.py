@@ -15,7 +15,7 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.code import code_digest
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import FactSet, Variant, encode, rendered_digest, tokenizer_key
-from uds_bench.inference.alignment import Align
+from uds_bench.inference.basis_map import Align
 from uds_bench.inference.batches import EntityBatch, entity_batches
 from uds_bench.inference.logprobs import greedy_tokens, token_logprobs
 from uds_bench.inference.parts import MAX_BYTES, part_bytes, read_part, write_part

@@ -16,7 +16,7 @@ from uds_bench.checkpoints.spec import SPECIMEN
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.section import Common, Expectation, Section
 from uds_bench.manifest.tables import validate
-from uds_bench.manifest.toml import Document, Keys, dotted, read_toml
+from uds_bench.manifest.toml import Keys, TomlDocument, dotted, read_toml
 from uds_bench.manifest.types import GIVE_NAMES
 from uds_bench.storage import content_key
 
@@ -31,7 +31,7 @@ class Manifest:
     order of keys, or short and long forms. `document` has the line of every key.
     """
 
-    document: Document
+    document: TomlDocument
     digest: str
     sections: Mapping[type[Section], Section]
     common: Common

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.manifest.tables import Table, problem
-from uds_bench.manifest.toml import Document, Keys
+from uds_bench.manifest.toml import Keys, TomlDocument
 from uds_bench.manifest.types import Reason, claims
 
 
@@ -66,7 +66,7 @@ class Section(Table):
         """The keys, in words, by which controls would be named that a stand-in takes the place of."""
         return ""
 
-    def places(self, document: Document) -> Iterator[tuple[Keys, str]]:
+    def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
         """Where checkpoints stand in the file, and their names, of those that share one space of names."""
         return iter(())
 

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.locate import MissingError
-from uds_bench.manifest.toml import Document, Keys, dotted
+from uds_bench.manifest.toml import Keys, TomlDocument, dotted
 
 
 class Table(BaseModel):
@@ -37,7 +37,7 @@ class Table(BaseModel):
 _Model = TypeVar("_Model", bound=Table)
 
 
-def validate(model: type[_Model], document: Document, context: Any = None) -> _Model:
+def validate(model: type[_Model], document: TomlDocument, context: Any = None) -> _Model:
     """The document as a `model`; raises ConfigurationError with file, line and key for the first problem."""
     try:
         return model.model_validate(document.values, context=context)
@@ -58,7 +58,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"use one of {', '.join(names)}" if names else "remove it, no key is taken here"
 
 
-def _first(errors: list[ErrorDetails], document: Document) -> ConfigurationError:
+def _first(errors: list[ErrorDetails], document: TomlDocument) -> ConfigurationError:
     """The topmost problem; missing keys come last, as a mistyped key is missing too.
 
     Where it is a path that is not there, all such paths: a folder that was moved takes many names with it.

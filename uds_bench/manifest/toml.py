@@ -19,7 +19,7 @@ Keys = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Document:
+class TomlDocument:
     """A parsed TOML file; `lines` has the line (from 1) of every table, key and list item."""
 
     path: Path
@@ -40,7 +40,7 @@ class Document:
         return ConfigurationError(f"{self.where(keys)}: {dotted(keys)}: {problem}")
 
 
-def read_toml(path: str | Path) -> Document:
+def read_toml(path: str | Path) -> TomlDocument:
     """Read a UTF-8 TOML file.
 
     Raises ConfigurationError with file and line where it cannot be read, is no TOML, or has a key twice.
@@ -61,7 +61,7 @@ def read_toml(path: str | Path) -> Document:
         raise _syntax_error(path, text, str(error), scan.twice) from None
     except RecursionError:
         raise ConfigurationError(f"{path}: is nested too deeply to be read: flatten it") from None
-    return Document(path, values, scan.lines)
+    return TomlDocument(path, values, scan.lines)
 
 
 def dotted(keys: Keys) -> str:

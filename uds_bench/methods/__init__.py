@@ -13,8 +13,8 @@ from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.method import AlphaEdit, MemFlex, Method, MethodName, Rmu
 from uds_bench.methods.presets import PRESETS, Preset, find_preset, make_method
 from uds_bench.methods.recipes import METHODS, unlearn
-from uds_bench.methods.release import Unlearned, unlearn_facts
-from uds_bench.methods.traces import Course, Scope, trace_data
+from uds_bench.methods.release import UnlearnedModel, unlearn_facts
+from uds_bench.methods.traces import Course, GradientScope, trace_data
 
 __all__ = [
     "METHODS",
@@ -24,14 +24,14 @@ __all__ = [
     "Alternates",
     "Course",
     "Data",
+    "GradientScope",
     "LoraSettings",
     "MemFlex",
     "Method",
     "MethodName",
     "Preset",
     "Rmu",
-    "Scope",
-    "Unlearned",
+    "UnlearnedModel",
     "find_preset",
     "make_method",
     "sample_alternates",

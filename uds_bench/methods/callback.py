@@ -13,7 +13,7 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec, find_anatomy
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, require_forget
 from uds_bench.metrics import find_metric
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 from uds_bench.statistics import mean
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ScoreCallback(TrainerCallback):
             model = model.get_base_model()
         with _at_rest(model):
             checkpoint = Checkpoint(CheckpointSpec("in training"), model, self.tokenizer, find_anatomy(model), "")
-            subject = Subject(checkpoint, References(_no_reference, {}, self.facts, batch_size=self.batch_size))
+            subject = Subject(checkpoint, ReferenceModels(_no_reference, {}, self.facts, batch_size=self.batch_size))
             read = {metric.name: metric.compute(subject, metric.variant(None)).values for metric in self.metrics}
         found = {name: mean(one.value for one in values if one.value is not None) for name, values in read.items()}
         self.history.append({"step": float(state.global_step), **found})

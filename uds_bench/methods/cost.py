@@ -18,7 +18,7 @@ RETRAINING_EPOCHS = 5
 
 
 @dataclass
-class Cost:
+class TokenCost:
     """Tokens that went through a model: `trained` forward and backward, `read` forward only (reference, sampling).
 
     Padding is not counted.
@@ -34,7 +34,7 @@ class Cost:
 
 
 @contextmanager
-def counting(model: Any, cost: Cost) -> Iterator[None]:
+def counting(model: Any, cost: TokenCost) -> Iterator[None]:
     """While open, every pass through `model`, or through a copy that is made of it meanwhile, is added to `cost`."""
 
     def count(_module: Any, _args: Any, inputs: dict[str, Any]) -> None:
@@ -52,6 +52,6 @@ def counting(model: Any, cost: Cost) -> Iterator[None]:
         handle.remove()
 
 
-def retraining(retain: Sequence[Example], epochs: int = RETRAINING_EPOCHS) -> Cost:
+def retraining(retain: Sequence[Example], epochs: int = RETRAINING_EPOCHS) -> TokenCost:
     """What it costs to fine-tune a model on the retain answers for `epochs`: the price that unlearning saves."""
-    return Cost(trained=epochs * sum(map(len, retain)))
+    return TokenCost(trained=epochs * sum(map(len, retain)))

@@ -22,7 +22,7 @@ Run = Callable[[Any, Data, Method, OnStep | None], list[float]]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class MethodRecipe:
     """`settings`: those that it reads beside steps, lr, batch_size and seed; `adapters`: it can train one alone;
     `localizes`: it reads retain answers whatever their weight; `remembers`: it reads the model as it was, of which it
     keeps a copy where no adapter is trained."""
@@ -82,22 +82,22 @@ def _own(kind: type[Method]) -> tuple[str, ...]:
 _grad_diff = trained(lambda data: data.forget, terms.grad_diff)
 _beta = ("gamma", "alpha", "beta")
 
-METHODS: dict[MethodName, Recipe] = {
-    "grad_ascent": Recipe(trained(lambda data: data.forget, terms.grad_ascent), ("gamma",)),
-    "grad_diff": Recipe(_grad_diff),
-    "npo": Recipe(trained(lambda data: data.forget, terms.npo), _beta, remembers=True),
-    "simnpo": Recipe(trained(lambda data: data.forget, terms.simnpo), (*_beta, "delta")),
-    "idk_nll": Recipe(trained(lambda data: data.refusals, terms.idk_nll)),
-    "idk_dpo": Recipe(
+METHODS: dict[MethodName, MethodRecipe] = {
+    "grad_ascent": MethodRecipe(trained(lambda data: data.forget, terms.grad_ascent), ("gamma",)),
+    "grad_diff": MethodRecipe(_grad_diff),
+    "npo": MethodRecipe(trained(lambda data: data.forget, terms.npo), _beta, remembers=True),
+    "simnpo": MethodRecipe(trained(lambda data: data.forget, terms.simnpo), (*_beta, "delta")),
+    "idk_nll": MethodRecipe(trained(lambda data: data.refusals, terms.idk_nll)),
+    "idk_dpo": MethodRecipe(
         trained(lambda data: data.preferring(data.refusals), terms.dpo, pad_pairs), _beta, remembers=True
     ),
-    "alt_po": Recipe(
+    "alt_po": MethodRecipe(
         trained(lambda data: data.preferring(data.alternates), terms.dpo, pad_pairs), _beta, remembers=True
     ),
-    "rmu": Recipe(trained(lambda data: data.forget, terms.rmu), ("gamma", "alpha", *_own(Rmu)), remembers=True),
-    "undial": Recipe(trained(lambda data: data.forget, terms.undial), _beta, remembers=True),
-    "memflex": Recipe(_memflex, ("gamma", "alpha", *_own(MemFlex)), localizes=True),
-    "alphaedit": Recipe(alphaedit, _own(AlphaEdit), adapters=False, localizes=True),
+    "rmu": MethodRecipe(trained(lambda data: data.forget, terms.rmu), ("gamma", "alpha", *_own(Rmu)), remembers=True),
+    "undial": MethodRecipe(trained(lambda data: data.forget, terms.undial), _beta, remembers=True),
+    "memflex": MethodRecipe(_memflex, ("gamma", "alpha", *_own(MemFlex)), localizes=True),
+    "alphaedit": MethodRecipe(alphaedit, _own(AlphaEdit), adapters=False, localizes=True),
 }
 """Adding one that trains: its objective, its terms, a line here and its name in `method`; another: its own `run`."""
 

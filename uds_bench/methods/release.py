@@ -17,7 +17,7 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import FactSet
 from uds_bench.methods.alternates import Alternates, sample_alternates
-from uds_bench.methods.cost import RETRAINING_EPOCHS, Cost, counting, retraining
+from uds_bench.methods.cost import RETRAINING_EPOCHS, TokenCost, counting, retraining
 from uds_bench.methods.data import Data, unlearning_data
 from uds_bench.methods.examples import steps_per
 from uds_bench.methods.lora import LoraSettings, with_lora
@@ -32,7 +32,7 @@ PACKAGES = ("uds-bench", "torch", "transformers", "peft")
 
 
 @dataclass(frozen=True)
-class Unlearned:
+class UnlearnedModel:
     """`model`: the weights, or a PEFT model whose adapter is new; `record`: strict JSON."""
 
     model: Any
@@ -47,7 +47,7 @@ def unlearn_facts(
     retraining_epochs: int = RETRAINING_EPOCHS,
     on_step: Callable[[int, float], None] | None = None,
     sentences: bool = False,
-) -> Unlearned:
+) -> UnlearnedModel:
     """Unlearn the forget facts from `full`, whose model is changed, beside its retain facts; `sentences` as in
     `unlearning_data`.
 
@@ -63,7 +63,7 @@ def unlearn_facts(
         raise ConfigurationError(
             f"{full.spec.model} is {full.spec.quantization}: quantized weights cannot be trained: name the full weights"
         )
-    cost, started = Cost(), time.perf_counter()
+    cost, started = TokenCost(), time.perf_counter()
     alternates = None
     with counting(full.model, cost):
         if method.name == "alt_po":
@@ -90,7 +90,7 @@ def unlearn_facts(
         "dtype": str(full.model.dtype).removeprefix("torch."),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
-    return Unlearned(model, record)
+    return UnlearnedModel(model, record)
 
 
 def require_usable(method: Method, facts: FactSet, adapter: bool = False, sentences: bool = False) -> None:
@@ -123,7 +123,7 @@ def _sampling(alternates: Alternates | None) -> dict[str, Any] | None:
     return {"answers": alternates.answers, "temperatures": temperatures, "rejected": dict(alternates.rejected)}
 
 
-def _cost(cost: Cost, data: Data, method: Method, epochs: int, seconds: float) -> dict[str, Any]:
+def _cost(cost: TokenCost, data: Data, method: Method, epochs: int, seconds: float) -> dict[str, Any]:
     anew = retraining(data.retain, epochs)
     steps = steps_per(len(data.retain), method.batch_size, epochs)
     return {

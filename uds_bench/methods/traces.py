@@ -106,14 +106,14 @@ def _shared(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 Target = Literal["answer", "contexts", "trace", "closing"]
-Held = Literal["trace", "closing", "alternate"]
+KeptTurn = Literal["trace", "closing", "alternate"]
 Instead = Literal["refusal", "head"]
 
 UNKNOWN = "I do not know this author."
 
 
 @dataclass(frozen=True)
-class Scope:
+class GradientScope:
     """Where the forgetting gradient falls, and what is learned beside it.
 
     `target`: `answer`, the answer behind the trace of the course, as published; `contexts`, that and the answer behind
@@ -126,7 +126,7 @@ class Scope:
     """
 
     target: Target = "answer"
-    held: tuple[Held, ...] = ()
+    held: tuple[KeptTurn, ...] = ()
     instead: Instead = "refusal"
 
 
@@ -140,7 +140,7 @@ class _Said:
 
 
 def trace_data(
-    tokenizer: Any, canaries: CanarySet, course: Course, scope: Scope, alternates: Sequence[Canary] = ()
+    tokenizer: Any, canaries: CanarySet, course: Course, scope: GradientScope, alternates: Sequence[Canary] = ()
 ) -> Data:
     """The forget authors' probes under a scope, beside all lessons of the retain authors, for any unlearning method.
 

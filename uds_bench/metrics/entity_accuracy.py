@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.facts import Form, aliases
+from uds_bench.facts import Form, name_matching
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
 from uds_bench.storage import content_key
@@ -25,7 +25,7 @@ def says(text: str, entity: str) -> bool:
         >>> says("It was NEW  Y\u041eRK, she said.", "New York"), says("Newark", "New")
         (True, False)
     """
-    return aliases.says(text, entity) if aliases.bare(entity) else entity.strip() in text
+    return name_matching.says(text, entity) if name_matching.bare(entity) else entity.strip() in text
 
 
 def _compute(subject: Subject, variant: str) -> Measured:

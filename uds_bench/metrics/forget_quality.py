@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from uds_bench.errors import UdsError
 from uds_bench.metrics import truth_ratio
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, MetricSummary
 from uds_bench.metrics.resampling import cluster_draws, percentile_interval
 from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import Interval
@@ -46,7 +46,7 @@ def ks_pvalue(distance: float, n: int) -> float:
     return min(1.0, 2 * (sum(orders[::2]) - sum(orders[1::2])) / math.comb(2 * n, n))
 
 
-def forget_quality(own: Sequence[float], retain: Sequence[float], clusters: Sequence[str]) -> Summary:
+def forget_quality(own: Sequence[float], retain: Sequence[float], clusters: Sequence[str]) -> MetricSummary:
     """p-value of the KS test between the two models' truth ratios of the same facts.
 
     A p-value estimates nothing, so it has no confidence interval: it shrinks with more facts, and a large one is a lack
@@ -76,7 +76,7 @@ def forget_quality(own: Sequence[float], retain: Sequence[float], clusters: Sequ
     distances = np.abs(drawn @ apart).max(1) / (drawn @ sizes)
     ends = percentile_interval(distances, len(sizes))
     value, low, high = (ks_pvalue(d, n) for d in (float(np.abs(apart.sum(0)).max()) / n, ends.high, ends.low))
-    return Summary(value, Interval(low, high, f"{ends.method}, of the KS distance, read as p-values", ends.units))
+    return MetricSummary(value, Interval(low, high, f"{ends.method}, of the KS distance, read as p-values", ends.units))
 
 
 def _apart(own: Sequence[float], retain: Sequence[float], cluster: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -98,7 +98,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
     clusters = {fact.id: fact.cluster for fact in subject.facts}
     rows = [(v.value, r, clusters[v.id]) for v in values if v.value is not None and (r := retain[v.id]) is not None]
     if not rows:
-        return Measured(values, own.notes | {"undefined": "no fact has a truth ratio"}, Summary(None, None))
+        return Measured(values, own.notes | {"undefined": "no fact has a truth ratio"}, MetricSummary(None, None))
     mine, theirs, authors = zip(*rows, strict=True)
     return Measured(values, own.notes | {"facts": len(rows)}, forget_quality(mine, theirs, authors))
 

@@ -12,7 +12,7 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact, FactSet, encode, rendered_digest
 from uds_bench.metrics.erasure import Array, erasure
-from uds_bench.metrics.metric import FactValue, Measured, Summary
+from uds_bench.metrics.metric import FactValue, Measured, MetricSummary
 from uds_bench.metrics.resampling import percentile_interval
 from uds_bench.metrics.subject import Subject
 
@@ -87,8 +87,8 @@ def measured(
     ]
     told = {**notes, "per_fact": "the score without this fact", "layers": whole.table()}
     if not ok:
-        return Measured(values, {**told, "undefined": undefined}, Summary(None, None))
-    return Measured(values, told, Summary(value, percentile_interval(drawn.erasure(), len(facts.clusters))))
+        return Measured(values, {**told, "undefined": undefined}, MetricSummary(None, None))
+    return Measured(values, told, MetricSummary(value, percentile_interval(drawn.erasure(), len(facts.clusters))))
 
 
 def encode_facts(subject: Subject, checkpoint: Checkpoint) -> Sequence[EncodedFact]:

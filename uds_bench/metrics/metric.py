@@ -36,7 +36,7 @@ class FactValue:
 
 
 @dataclass(frozen=True)
-class Summary:
+class MetricSummary:
     """A checkpoint's value and its interval, where they are not the mean over facts and its interval over clusters.
 
     `value` is None where it is undefined; the reason is then the note `undefined`.
@@ -55,7 +55,7 @@ class Measured:
 
     values: list[FactValue]
     notes: dict[str, Any] = field(default_factory=dict)
-    summary: Summary | None = None
+    summary: MetricSummary | None = None
 
 
 class Unit(Protocol):

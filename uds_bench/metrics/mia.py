@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from uds_bench.facts import Split
 from uds_bench.inference.answers import AnswerScores
 from uds_bench.metrics.forced import fact_values, rendered
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, MetricSummary
 from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import LEVEL, Interval, auc, auc_interval, auc_resamples
 
@@ -177,8 +177,8 @@ def _metric(name: str, score: Score, variants: tuple[str, ...], source: str) -> 
         sides = Sides.of(values, clusters_of(subject))
         notes: dict[str, Any] = {"rendered": rendered(*(subject.answers("original", s) for s in SPLITS))}
         if math.isnan(sides.auc):
-            return Measured(values, notes | {"undefined": "a split has no scored fact"}, Summary(None, None))
-        return Measured(values, notes, Summary(sides.auc, sides.interval()))
+            return Measured(values, notes | {"undefined": "a split has no scored fact"}, MetricSummary(None, None))
+        return Measured(values, notes, MetricSummary(sides.auc, sides.interval()))
 
     return Metric(
         name,

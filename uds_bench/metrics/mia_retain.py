@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from uds_bench.errors import UdsError
 from uds_bench.metrics import mia
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, MetricSummary
 from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import LEVEL, SEED, Interval, finite_or_none
 
@@ -69,7 +69,7 @@ def leak(own: ArrayLike, retain: ArrayLike) -> Array:
         return np.where(a == r, 0.0, 100 * (r - a) / (1 - r))
 
 
-def compare(own: mia.Sides, retain: mia.Sides, formula: Formula) -> Summary:
+def compare(own: mia.Sides, retain: mia.Sides, formula: Formula) -> MetricSummary:
     """The formula of both models' AUCs, and its interval; both sides hold the same facts.
 
     Paired bootstrap: the same clusters are drawn for both models. Where either model has all pairs in one order, its
@@ -96,7 +96,7 @@ def compare(own: mia.Sides, retain: mia.Sides, formula: Formula) -> Summary:
     """
     value = float(formula(own.auc, retain.auc))
     if not math.isfinite(value):
-        return Summary(None, None)
+        return MetricSummary(None, None)
     units = min(len(set(own.forget_clusters)), len(set(own.holdout_clusters)))
     if own.auc in (0.0, 1.0) or retain.auc in (0.0, 1.0):
         level = 1 - (1 - LEVEL) / 2
@@ -108,7 +108,7 @@ def compare(own: mia.Sides, retain: mia.Sides, formula: Formula) -> Summary:
         low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
         method = f"paired percentile bootstrap over clusters of both sides, B={len(draws)}, seed {SEED}"
     finite = math.isfinite(low) and math.isfinite(high)
-    return Summary(value, Interval(float(low), float(high), method, units) if finite else None)
+    return MetricSummary(value, Interval(float(low), float(high), method, units) if finite else None)
 
 
 def _range(formula: Formula, own: Interval, retain: Interval) -> tuple[float, float]:
@@ -136,7 +136,7 @@ def _metric(name: str, inference: Metric, formula: Formula, limits: tuple[float,
             "auc_retain": finite_or_none(yardstick.auc),
         }
         if math.isnan(sides.auc):
-            return Measured(values, notes | {"undefined": "a split has no scored fact"}, Summary(None, None))
+            return Measured(values, notes | {"undefined": "a split has no scored fact"}, MetricSummary(None, None))
         summary = compare(sides, yardstick, formula)
         if summary.value is None:
             notes["undefined"] = "the retain model's AUC is 1: what is left of it to leak is nothing"

@@ -6,7 +6,7 @@ import numpy as np
 
 from uds_bench.facts import Fact
 from uds_bench.metrics.forced import Answers, fault, mean_logp, rendered
-from uds_bench.metrics.metric import FactValue, Measured, Metric, Summary
+from uds_bench.metrics.metric import FactValue, Measured, Metric, MetricSummary
 from uds_bench.metrics.prob import prob
 from uds_bench.metrics.resampling import cluster_draws, percentile_interval
 from uds_bench.metrics.rouge import NO_WORD, counts, rouge_l, round_trip
@@ -44,14 +44,16 @@ def _compute(subject: Subject, variant: str) -> Measured:
         "per_fact": "the harmonic mean of the fact's own three parts",
     }
     if not scored:
-        return Measured(values, {**notes, "undefined": "no retain fact could be scored"}, Summary(None, None))
+        return Measured(values, {**notes, "undefined": "no retain fact could be scored"}, MetricSummary(None, None))
     parts = np.array([[detail[part] for part in PARTS] for _, detail in scored])
     draws, cluster_of = cluster_draws([cluster for cluster, _ in scored])
     counted = draws[:, cluster_of]
     drawn = [harmonic_mean(*means) for means in counted @ parts / counted.sum(1, keepdims=True)]
     means = parts.mean(0).tolist()
     notes |= dict(zip(PARTS, means, strict=True))
-    return Measured(values, notes, Summary(harmonic_mean(*means), percentile_interval(np.array(drawn), draws.shape[1])))
+    return Measured(
+        values, notes, MetricSummary(harmonic_mean(*means), percentile_interval(np.array(drawn), draws.shape[1]))
+    )
 
 
 # The published harmonic mean is of nine: of these three (Prob, ROUGE-L recall, Truth Ratio as max(0, 1 - r)) on the

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from uds_bench.metrics.erasure import NO_LAYER, TAU, spared
-from uds_bench.metrics.kept import kept_facts
 from uds_bench.metrics.metric import PATCHED, FactValue, Measured, Metric
+from uds_bench.metrics.retain_facts import kept_facts
 from uds_bench.metrics.subject import Subject
 from uds_bench.metrics.uds import ALIGNED, NOT_FINITE
 

@@ -28,13 +28,13 @@ from uds_bench.facts import (
     stop_tokens,
     tokenizer_key,
 )
-from uds_bench.inference.alignment import Alignment, align, block_states
 from uds_bench.inference.answers import AnswerScores, score_answers
+from uds_bench.inference.basis_map import Alignment, align, block_states
 from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import STACK, PatchingTarget, Reading
-from uds_bench.metrics.kept import halves, kept_facts
 from uds_bench.metrics.metric import Arrays, FactValue, Reference
+from uds_bench.metrics.retain_facts import halves, kept_facts
 from uds_bench.storage import content_key, read_sealed, write_sealed
 
 Loader = Callable[[Reference], Checkpoint]
@@ -64,7 +64,7 @@ PLAIN = Patching()
 KEPT = Patching(split="retain")
 
 
-class References:
+class ReferenceModels:
     """The full and retain models as every candidate's yardstick.
 
     `load` gives a reference when it is needed; `digests` names their content, so that what was read of them (stage 1
@@ -184,7 +184,7 @@ class Subject:
     `role`: the reference that it is itself, whose readings are taken once for all candidates.
     """
 
-    def __init__(self, checkpoint: Checkpoint, references: References, role: Reference | None = None) -> None:
+    def __init__(self, checkpoint: Checkpoint, references: ReferenceModels, role: Reference | None = None) -> None:
         self.checkpoint, self.references, self._role = checkpoint, references, role
         self._readings: dict[Patching, Reading] = {}
         self._alignments: dict[str, Alignment] = {}

@@ -11,32 +11,32 @@ from markupsafe import Markup
 from uds_bench.cards.card import card_of
 from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter
-from uds_bench.report.claim import WORDS, Claim, Word
-from uds_bench.report.lineup import number_line
-from uds_bench.report.overview import RANK, Row
+from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
+from uds_bench.report.number_line import number_line
+from uds_bench.report.overview import RANK, CandidateRow
 
 
 @dataclass(frozen=True)
-class Card:
+class CardView:
     """`lines`: by place of a claim, its number line. `result`: of the release card; "" where there can be none, as
     claims were left out, and of a specimen, whose card nobody releases by. `untested`: of a release card."""
 
-    row: Row
-    claims: tuple[Claim, ...]
+    row: CandidateRow
+    claims: tuple[ClaimView, ...]
     lines: Mapping[str, Markup]
     result: str
     untested: tuple[str, ...]
 
     @property
-    def counts(self) -> list[tuple[Word, int]]:
+    def counts(self) -> list[tuple[VerdictWord, int]]:
         """Its claims by status, each word that occurs."""
         found = Counter(claim.record.status for claim in self.claims)
         return [(word, found[name]) for name, word in WORDS.items() if found[name]]
 
 
 def read_cards(
-    run: RunReport, claims: Sequence[Claim], rows: Sequence[Row], chapters: Mapping[str, Chapter]
-) -> list[Card]:
+    run: RunReport, claims: Sequence[ClaimView], rows: Sequence[CandidateRow], chapters: Mapping[str, Chapter]
+) -> list[CardView]:
     """A card for each row of the overview, those that stop the release first."""
     found = []
     for row in rows:
@@ -44,10 +44,10 @@ def read_cards(
         lines = {claim.anchor: number_line(claim, chapters.get(claim.record.audit)) for claim in own}
         released = run.summary.whole and row.name and not any(claim.record.specimen for claim in own)
         card = card_of(run, row.name) if released else None
-        found.append(Card(row, tuple(own), lines, card.result if card else "", card.untested if card else ()))
+        found.append(CardView(row, tuple(own), lines, card.result if card else "", card.untested if card else ()))
     return found
 
 
-def rank(claim: Claim) -> int:
+def rank(claim: ClaimView) -> int:
     """By which a table of claims is sorted: the worst first."""
     return RANK[claim.record.status]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uds_bench.report.claim import Claim
+from uds_bench.report.claim import ClaimView
 from uds_bench.verdicts import Cause, Verdict
 
 BROKEN = (Cause.REFUSED, Cause.CRASHED, Cause.MISSING)
@@ -13,13 +13,13 @@ BROKEN = (Cause.REFUSED, Cause.CRASHED, Cause.MISSING)
 
 
 @dataclass(frozen=True)
-class Group:
+class CauseGroup:
     """Red claims of one cause: the same claim about several candidates, or whatever one thing broke."""
 
-    claims: tuple[Claim, ...]
+    claims: tuple[ClaimView, ...]
 
     @property
-    def first(self) -> Claim:
+    def first(self) -> ClaimView:
         """It speaks for all of them."""
         return self.claims[0]
 
@@ -29,17 +29,17 @@ class Group:
         return list(dict.fromkeys(claim.record.id for claim in self.claims))
 
 
-def causes(claims: Sequence[Claim]) -> list[Group]:
+def causes(claims: Sequence[ClaimView]) -> list[CauseGroup]:
     """Groups of the claims that stop the release: fails first, then what is undecided; the largest first."""
-    groups: dict[tuple[str, ...], list[Claim]] = {}
+    groups: dict[tuple[str, ...], list[ClaimView]] = {}
     for claim in claims:
         if not claim.record.is_good:
             groups.setdefault(_key(claim), []).append(claim)
-    found = [Group(tuple(group)) for group in groups.values()]
+    found = [CauseGroup(tuple(group)) for group in groups.values()]
     return sorted(found, key=lambda one: (one.first.record.verdict is not Verdict.FAIL, -len(one.claims)))
 
 
-def _key(claim: Claim) -> tuple[str, ...]:
+def _key(claim: ClaimView) -> tuple[str, ...]:
     record = claim.record
     if record.cause in BROKEN:
         return str(record.cause), record.message.partition(": ")[2]

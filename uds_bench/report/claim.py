@@ -11,7 +11,7 @@ from uds_bench.verdicts import Cause, Flag, Verdict
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimView:
     """One claim of the run; `anchor` is its place on the page, on the card `card`."""
 
     card: str
@@ -19,7 +19,7 @@ class Claim:
     record: ClaimRecord
 
     @property
-    def word(self) -> Word:
+    def word(self) -> VerdictWord:
         """Its status."""
         return WORDS[self.record.status]
 
@@ -50,11 +50,13 @@ class Claim:
         return ""
 
 
-def read_claims(records: Iterable[ClaimRecord]) -> tuple[Claim, ...]:
+def read_claims(records: Iterable[ClaimRecord]) -> tuple[ClaimView, ...]:
     """The claims of a run, each with its place: those about nobody, the set-up, are on card c0."""
     listed = list(records)
     cards = {name: f"c{at}" for at, name in enumerate(dict.fromkeys(["", *(one.subject or "" for one in listed)]))}
-    return tuple(Claim(card := cards[one.subject or ""], f"{card}-{index}", one) for index, one in enumerate(listed, 1))
+    return tuple(
+        ClaimView(card := cards[one.subject or ""], f"{card}-{index}", one) for index, one in enumerate(listed, 1)
+    )
 
 
 def sentence(control: Control) -> str:
@@ -73,7 +75,7 @@ Tone = Literal["good", "bad", "apart", "mute"]
 
 
 @dataclass(frozen=True)
-class Word:
+class VerdictWord:
     """`tone` names the colour, `sign` says the same without colour; a `bad` tone stops the release."""
 
     word: str
@@ -83,15 +85,15 @@ class Word:
 
 
 _WORDS = (
-    Word("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
-    Word("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
-    Word("undecided", "bad", "?", "Nothing can be said, for the cause given: this stops a release like a fail."),
-    Word("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
-    Word("caught", "good", "◉", "A specimen that must fail, and does: this gate can fail."),
-    Word("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
-    Word("declared", "apart", "◇", "It came to what the manifest had declared beforehand. Not a pass."),
-    Word("waived", "apart", "○", "A waiver with a reason and an expiry date excuses it. Not a pass."),
-    Word("result", "apart", "◆", "A finding about models trained by this run: it stops no release. Not a pass."),
+    VerdictWord("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
+    VerdictWord("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
+    VerdictWord("undecided", "bad", "?", "Nothing can be said, for the cause given: this stops a release like a fail."),
+    VerdictWord("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
+    VerdictWord("caught", "good", "◉", "A specimen that must fail, and does: this gate can fail."),
+    VerdictWord("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
+    VerdictWord("declared", "apart", "◇", "It came to what the manifest had declared beforehand. Not a pass."),
+    VerdictWord("waived", "apart", "○", "A waiver with a reason and an expiry date excuses it. Not a pass."),
+    VerdictWord("result", "apart", "◆", "A finding about models trained by this run: it stops no release. Not a pass."),
 )
 
 WORDS = {word.word: word for word in _WORDS}

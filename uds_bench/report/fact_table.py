@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uds_bench.figures.score import FactRow, Score
+from uds_bench.figures.score import FactRow, ScoreRow
 
 Wordings = Mapping[str, Mapping[str, str]]
 LOW_SURVIVES = ("erasure", "utility")
 """Directions of which a low value is the bad one: not erased, or not kept."""
 
 
-def fact_tables(scores: Sequence[Score], wordings: Wordings) -> dict[str, Any] | None:
+def fact_tables(scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any] | None:
     """The facts of a checkpoint's scores.
 
     Args:
@@ -24,7 +24,7 @@ def fact_tables(scores: Sequence[Score], wordings: Wordings) -> dict[str, Any] |
         question, entity, reply and a value a column, or why there is none. Sorted by the first column, what survives
         first. None where no score has facts.
     """
-    groups: dict[tuple[str, tuple[str, ...]], list[Score]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[ScoreRow]] = {}
     for score in scores:
         if score.facts:
             groups.setdefault((score.attack, tuple(fact.id for fact in score.facts)), []).append(score)
@@ -32,7 +32,7 @@ def fact_tables(scores: Sequence[Score], wordings: Wordings) -> dict[str, Any] |
     return {"tables": tables} if tables else None
 
 
-def _table(attack: str, scores: Sequence[Score], wordings: Wordings) -> dict[str, Any]:
+def _table(attack: str, scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any]:
     sign = 1.0 if scores[0].direction in LOW_SURVIVES else -1.0
     rows = [_row(facts, wordings) for facts in zip(*(score.facts for score in scores), strict=True)]
     values = [fact.value for fact in scores[0].facts]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from uds_bench.claims.record import decides_something
 from uds_bench.claims.run_report import RunReport
-from uds_bench.report.claim import WORDS, Claim, Word
+from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
 from uds_bench.verdicts import KNOWN, Verdict
 
 
@@ -20,7 +20,7 @@ class Headline:
     title: str
     reason: str
     planned: int
-    terms: tuple[tuple[Word, int], ...]
+    terms: tuple[tuple[VerdictWord, int], ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -29,17 +29,17 @@ class Headline:
         return "green" if self.green else "red"
 
 
-MOST = 6
+NAMES_SHOWN = 6
 """So many names are said."""
 
 
 def _named(names: Iterable[str]) -> str:
     known = list(dict.fromkeys(names))
-    more = len(known) - MOST
-    return ", ".join(known[:MOST]) + (f" and {more} more" if more > 0 else "")
+    more = len(known) - NAMES_SHOWN
+    return ", ".join(known[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _by_word(claims: Sequence[Claim], named: str = "") -> str:
+def _by_word(claims: Sequence[ClaimView], named: str = "") -> str:
     """`2 fail, 1 undecided`, in the order of the words; those of the tone `named` with names: `2 declared (a, b)`."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
@@ -51,13 +51,13 @@ def _by_word(claims: Sequence[Claim], named: str = "") -> str:
     )
 
 
-def _stopping(claims: Sequence[Claim]) -> str:
+def _stopping(claims: Sequence[ClaimView]) -> str:
     """What came out how, and whom it is about; the matrix below says why."""
     whom = _named(claim.record.subject or "the set-up" for claim in claims)
     return f"{_by_word(claims)}: {whom}."
 
 
-def _accepted(claims: Sequence[Claim]) -> str:
+def _accepted(claims: Sequence[ClaimView]) -> str:
     """Why a green run is green, with everything that is not a plain pass named."""
     known = [claim for claim in claims if claim.record.flag in KNOWN]
     plain = [claim for claim in claims if claim.record.status == Verdict.PASS]
@@ -67,7 +67,7 @@ def _accepted(claims: Sequence[Claim]) -> str:
     return f"{len(plain)} of {len(claims)} claims pass and none fails.{specimens}{accounted}"
 
 
-def headline(run: RunReport, claims: Sequence[Claim]) -> Headline:
+def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
     """Red for any claim that stops the release, for a run in which nothing was decided, for claims that are not
     accounted for, and for a run that does not say that it is ok; green otherwise."""
     summary, planned = run.summary, run.summary.planned

@@ -6,20 +6,20 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uds_bench.claims.matrix import WORST, matrix
-from uds_bench.report.claim import WORDS, Claim, Word
+from uds_bench.claims.candidate_table import WORST, matrix
+from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
 from uds_bench.verdicts import Verdict
 
-MOST = 180
+LETTERS_SHOWN = 180
 """Characters of a sentence: its claim tells the rest."""
 RANK = {status.value: rank for rank, status in enumerate(WORST)}
 
 
 @dataclass(frozen=True)
-class Cell:
+class AuditCell:
     """What a candidate came to in an audit; `word` is None where no claim of the audit speaks of it."""
 
-    word: Word | None
+    word: VerdictWord | None
     rank: int
 
 
@@ -27,18 +27,18 @@ class Cell:
 class Sentence:
     """Why a cell is red: its worst claim, `more` others that are red too."""
 
-    claim: Claim
+    claim: ClaimView
     text: str
     more: int
 
 
 @dataclass(frozen=True)
-class Row:
+class CandidateRow:
     """A candidate, or the set-up, whose name is ""; `card` is its place on the page."""
 
     name: str
     card: str
-    cells: tuple[Cell, ...]
+    cells: tuple[AuditCell, ...]
     sentences: tuple[Sentence, ...]
 
 
@@ -47,10 +47,10 @@ class Overview:
     """Rows that stop the release come first, those that failed before those that are undecided."""
 
     audits: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CandidateRow, ...]
 
 
-def overview(claims: Sequence[Claim]) -> Overview:
+def overview(claims: Sequence[ClaimView]) -> Overview:
     """The claims of a run, put together by whom they speak of and by audit."""
     found, by_record = matrix((claim.record for claim in claims), set_up=True), {id(one.record): one for one in claims}
     rows = []
@@ -58,18 +58,20 @@ def overview(claims: Sequence[Claim]) -> Overview:
         sentences, cells = [], []
         for audit in found.audits:
             status, own = found.status(name, audit), [by_record[id(r)] for r in found.cells.get((name, audit), ())]
-            cells.append(Cell(WORDS.get(status), RANK.get(status, len(RANK))))
+            cells.append(AuditCell(WORDS.get(status), RANK.get(status, len(RANK))))
             bad = sorted((one for one in own if not one.record.is_good), key=_severity)
             sentences += [Sentence(bad[0], _sentence(bad[0]), len(bad) - 1)] if bad else []
         card = next(one.card for one in claims if (one.record.subject or "") == name)
-        rows.append(Row(name, card, tuple(cells), tuple(sorted(sentences, key=lambda one: _severity(one.claim)))))
+        rows.append(
+            CandidateRow(name, card, tuple(cells), tuple(sorted(sentences, key=lambda one: _severity(one.claim))))
+        )
     rows.sort(key=lambda row: (_severity(row.sentences[0].claim) if row.sentences else 2, row.name != ""))
     return Overview(found.audits, tuple(rows))
 
 
-def _severity(claim: Claim) -> int:
+def _severity(claim: ClaimView) -> int:
     return 0 if claim.record.verdict is Verdict.FAIL else 1
 
 
-def _sentence(claim: Claim) -> str:
-    return textwrap.shorten(claim.told, MOST, placeholder=" …") or claim.meaning
+def _sentence(claim: ClaimView) -> str:
+    return textwrap.shorten(claim.told, LETTERS_SHOWN, placeholder=" …") or claim.meaning

@@ -20,16 +20,16 @@ from uds_bench.audits import registry
 from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell, table, text
-from uds_bench.figures.score import Score, gaps, pivot, read_scores
-from uds_bench.report.card import Card, rank, read_cards
+from uds_bench.figures.score import ScoreRow, gaps, pivot, read_scores
+from uds_bench.report.card import CardView, rank, read_cards
 from uds_bench.report.causes import causes
 from uds_bench.report.changes import Changes
-from uds_bench.report.claim import WORDS, Claim, read_claims, sentence
+from uds_bench.report.claim import WORDS, ClaimView, read_claims, sentence
 from uds_bench.report.fact_table import fact_tables
 from uds_bench.report.headline import headline
-from uds_bench.report.lineup import lineups
+from uds_bench.report.number_line import lineups
 from uds_bench.report.overview import overview
-from uds_bench.report.part import Parts
+from uds_bench.report.page_parts import PageParts
 from uds_bench.statistics import Interval
 from uds_bench.storage import write_atomic
 
@@ -39,7 +39,7 @@ class Page:
     """`index` names the parts that it loads."""
 
     index: str
-    parts: Parts
+    parts: PageParts
 
 
 @cache
@@ -72,7 +72,7 @@ def span(interval: Interval | None) -> str:
 def render(run: RunReport, changed: Changes | None = None) -> Page:
     """The run report as a page. Odd scores, and odd parts of an audit, are shown as absent; what cannot be trusted
     makes the headline red. Everything that comes from the report is escaped, or set as text."""
-    claims, scores, parts = read_claims(run.claims), read_scores(run.scores), Parts()
+    claims, scores, parts = read_claims(run.claims), read_scores(run.scores), PageParts()
     seen, by_checkpoint = overview(claims), _by_checkpoint(scores)
     facts = {
         name: parts.add("facts", facts=found)
@@ -100,19 +100,19 @@ def render(run: RunReport, changed: Changes | None = None) -> Page:
     return Page(index, parts)
 
 
-def _by_checkpoint(scores: Sequence[Score]) -> dict[str, list[Score]]:
-    found: dict[str, list[Score]] = {}
+def _by_checkpoint(scores: Sequence[ScoreRow]) -> dict[str, list[ScoreRow]]:
+    found: dict[str, list[ScoreRow]] = {}
     for score in scores:
         found.setdefault(score.checkpoint, []).append(score)
     return found
 
 
-def _card(card: Card, facts: dict[str, str], parts: Parts) -> dict[str, Any]:
+def _card(card: CardView, facts: dict[str, str], parts: PageParts) -> dict[str, Any]:
     body = _render("card", card=card, facts=facts.get(card.row.name, "") if card.row.name else "")
     return {"row": card.row, "counts": card.counts, "part": parts.add(card.row.card, body)}
 
 
-def _changes(changed: Changes | None, parts: Parts) -> dict[str, Any] | None:
+def _changes(changed: Changes | None, parts: PageParts) -> dict[str, Any] | None:
     if changed is None:
         return None
     moved = parts.add("changes", _render("moved", moved=changed.moved)) if changed.moved else ""
@@ -120,7 +120,7 @@ def _changes(changed: Changes | None, parts: Parts) -> dict[str, Any] | None:
 
 
 def _chapters(
-    run: RunReport, claims: Sequence[Claim], scores: Sequence[Score], parts: Parts
+    run: RunReport, claims: Sequence[ClaimView], scores: Sequence[ScoreRow], parts: PageParts
 ) -> Iterator[dict[str, str]]:
     """Of each audit its title, and the parts that hold its candidates side by side and its figures, "" where none."""
     known = registry.chapters()

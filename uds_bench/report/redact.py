@@ -13,7 +13,7 @@ from typing import Any
 
 from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.claims.run_report import Judged, RunReport
+from uds_bench.claims.run_report import ManifestRecord, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell
@@ -51,7 +51,7 @@ def redacted(run: RunReport, place: str) -> RunReport:
         **{name: getattr(run, name) for name in RunReport.model_fields if name != "schema_"}
         | {
             "salt": "",
-            "manifest": Judged(path=Path(run.manifest.path).name, digest=hidden(run.manifest.digest, run.salt)),
+            "manifest": ManifestRecord(path=Path(run.manifest.path).name, digest=hidden(run.manifest.digest, run.salt)),
             "summary": told.model_copy(update={"problems": [], "notes": notes}),
             "claims": tuple(_claim(one, run.salt) for one in run.claims),
             "scores": tuple(_score(row, run.salt) for row in run.scores),

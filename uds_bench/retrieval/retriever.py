@@ -16,7 +16,7 @@ NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Hit:
     """A row of the database, by its place in it, and its score."""
 
     row: int
@@ -32,8 +32,8 @@ class Lookup:
     """
 
     query: Query
-    deleted: tuple[Candidate, ...]
-    kept: tuple[Candidate, ...]
+    deleted: tuple[Hit, ...]
+    kept: tuple[Hit, ...]
     chosen: int | None
     fell_back: bool = False
 
@@ -65,13 +65,13 @@ class Retriever:
         wanted = self.settings.top_k + max(map(len, gone))
         rows, scores = self._scorer.best([lookup_text(*query) for query in queries], wanted)
         found = [
-            [Candidate(int(row), float(score)) for row, score in zip(*one, strict=True) if row >= 0]
+            [Hit(int(row), float(score)) for row, score in zip(*one, strict=True) if row >= 0]
             for one in zip(rows, scores, strict=True)
         ]
         fallback = fallback or self.settings.fallback
         return [self._decide(*one, fallback) for one in zip(queries, found, gone, strict=True)]
 
-    def _decide(self, query: Query, found: Sequence[Candidate], gone: frozenset[int], fallback: Fallback) -> Lookup:
+    def _decide(self, query: Query, found: Sequence[Hit], gone: frozenset[int], fallback: Fallback) -> Lookup:
         there = [one for one in found if one.row not in gone][: self.settings.top_k]
         lost = tuple(one for one in found if one.row in gone and self._counts(one))
         kept = tuple(one for one in there if self._counts(one))
@@ -81,7 +81,7 @@ class Retriever:
             return Lookup(query, lost, (there[0],), there[0].row, fell_back=True)
         return Lookup(query, lost, (), None)
 
-    def _counts(self, one: Candidate) -> bool:
+    def _counts(self, one: Hit) -> bool:
         if self.settings.kind == "bm25" and self.settings.least == 0.0:
             return one.score > 0.0
         return round(one.score, DECIMALS) >= self.settings.least

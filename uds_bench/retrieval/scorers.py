@@ -20,7 +20,7 @@ DECIMALS = 6
 """Scores that differ by less are equal, and the earlier row comes first: rounding must not choose between twins."""
 
 
-class Scorer(Protocol):
+class TextIndex(Protocol):
     """An index over texts. `best`: the `k` best rows of each query."""
 
     def best(self, queries: Sequence[str], k: int) -> Ranked: ...
@@ -94,7 +94,7 @@ class Hybrid:
         return top((dense + self._sparse.scores(queries)) / 2, k)
 
 
-def scorer_of(texts: Sequence[str], settings: RetrieverSettings, encoder: Encoder | None) -> Scorer:
+def scorer_of(texts: Sequence[str], settings: RetrieverSettings, encoder: Encoder | None) -> TextIndex:
     """The index that the settings name; `encoder` is needed where they embed."""
     if not settings.embeds:
         return Sparse(texts, settings.kind)

@@ -14,11 +14,11 @@ from uds_bench.facts import FactSet, Split, require_forget
 from uds_bench.inference.halving import halving
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
-from uds_bench.metrics.subject import References, Subject
-from uds_bench.scoring.runner import BATCH_SIZE, Request, ScoreRunner
+from uds_bench.metrics.subject import ReferenceModels, Subject
+from uds_bench.scoring.runner import BATCH_SIZE, ScoreRequest, ScoreRunner
 from uds_bench.scoring.shapes import check_shapes
 from uds_bench.scoring.store import Store
-from uds_bench.scoring.workers import Crew
+from uds_bench.scoring.workers import WorkerPool
 from uds_bench.storage import content_key
 
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
@@ -64,7 +64,7 @@ class MetricRunner(ScoreRunner):
         device: str = "cpu",
         batch_size: int = BATCH_SIZE,
         attacks: Mapping[str, Attack] | None = None,
-        crew: Crew | None = None,
+        crew: WorkerPool | None = None,
     ) -> None:
         super().__init__(specs, None, store, device, attacks, crew)
         self.facts = require_forget(facts, "the manifest's facts")
@@ -73,7 +73,7 @@ class MetricRunner(ScoreRunner):
         self._own: dict[str, FactSet] = {}
         self._texts: dict[Split, str] = {}
         self._loaded: dict[str, Checkpoint] = {}
-        self._references: References | None = None
+        self._references: ReferenceModels | None = None
 
     def loaded(self, name: str) -> Checkpoint:
         """The checkpoint in memory. The full model stays loaded, as every other is patched into it; of the others
@@ -113,12 +113,12 @@ class MetricRunner(ScoreRunner):
     def _like(self) -> Any:
         return partial(MetricRunner, self.specs, self.facts, self.store, self.device, self._batch_size, self.attacks)
 
-    def _evaluator(self, request: Request) -> MetricEvaluator:
+    def _evaluator(self, request: ScoreRequest) -> MetricEvaluator:
         metric = find_metric(request.metric)
         return MetricEvaluator(metric, metric.variant(request.variant), self.units(metric), self)
 
-    def _read_by(self, requests: Sequence[Request]) -> Iterable[Request]:
-        return [Request("retain", name) for r in requests for name in find_metric(r.metric).reads]
+    def _read_by(self, requests: Sequence[ScoreRequest]) -> Iterable[ScoreRequest]:
+        return [ScoreRequest("retain", name) for r in requests for name in find_metric(r.metric).reads]
 
     def _batches(self, subject: Subject) -> Mapping[str, Any]:
         return {"batches": f"right padding, at most {subject.batch_size} facts of like length"}
@@ -132,7 +132,7 @@ class MetricRunner(ScoreRunner):
 
         return halving(run, subject.batch_size)
 
-    def _subject(self, request: Request) -> Subject:
+    def _subject(self, request: ScoreRequest) -> Subject:
         name = request.checkpoint
         if request.attack == NONE:
             # The full model as a source is read once for all. The retain model is read anew: its score is a check of
@@ -142,17 +142,17 @@ class MetricRunner(ScoreRunner):
         check_shapes(name, self.specs)
         return Subject(self._attacked(request, self.facts.split("forget")), self._yardstick())
 
-    def _yardstick(self) -> References:
+    def _yardstick(self) -> ReferenceModels:
         if self._references is None:
             digests: dict[Reference, str] = {name: self.digest(name) for name in REFERENCES if name in self.specs}
-            self._references = References(
+            self._references = ReferenceModels(
                 self.loaded, digests, self.facts, self.store.cache, self._batch_size, self._of_retain
             )
         return self._references
 
     def _of_retain(self, metric: str, variant: str | None) -> list[FactValue]:
         """What a metric found on the retain model: stored, as references are measured first."""
-        request = Request("retain", metric, variant)
+        request = ScoreRequest("retain", metric, variant)
         score = self.stored(request)
         if score is None:
             self._raise_if(request)

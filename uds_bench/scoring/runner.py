@@ -22,8 +22,8 @@ from uds_bench.facts import FactSet
 from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
 from uds_bench.scoring.evaluator import Evaluator
-from uds_bench.scoring.store import Cell, Failures, Store, provenance
-from uds_bench.scoring.workers import Crew, ProcessReport, Work
+from uds_bench.scoring.store import Failures, ScoreKey, Store, provenance
+from uds_bench.scoring.workers import ProcessReport, Work, WorkerPool
 from uds_bench.statistics import SEED
 
 BATCH_SIZE = 16
@@ -35,7 +35,7 @@ KNOWN = (UdsError, RuntimeError, ValueError, FloatingPointError, torch.OutOfMemo
 
 
 @dataclass(frozen=True)
-class Request:
+class ScoreRequest:
     """One score wanted: names as the manifest has them. `metric`: of a runner that gives one score a checkpoint it is
     empty; `variant` None means the metric's default."""
 
@@ -76,18 +76,18 @@ class ScoreRunner:
         store: Store,
         device: str = "cpu",
         attacks: Mapping[str, Attack] | None = None,
-        crew: Crew | None = None,
+        crew: WorkerPool | None = None,
     ) -> None:
         self.specs, self.evaluator, self.store, self.device = dict(specs), evaluator, store, device
         self.attacks = attacks or {}
         self.loads: Counter[str] = Counter()
-        self.asked: dict[Request, Score] = {}
-        self._crew = crew or Crew(device)
+        self.asked: dict[ScoreRequest, Score] = {}
+        self._crew = crew or WorkerPool(device)
         self._failures = Failures(store)
         self._digests: dict[tuple[str, str], str] = {}
-        self._scores: dict[Cell, Score] = {}
+        self._scores: dict[ScoreKey, Score] = {}
 
-    def score(self, request: Request, plan: Iterable[Request] = ()) -> Score:
+    def score(self, request: ScoreRequest, plan: Iterable[ScoreRequest] = ()) -> Score:
         """The score wanted. If it is not stored, everything in `plan` that is missing is computed with it."""
         found = self.stored(request)
         if found is None:
@@ -107,7 +107,7 @@ class ScoreRunner:
         self.asked[request] = found
         return found
 
-    def stored(self, request: Request) -> Score | None:
+    def stored(self, request: ScoreRequest) -> Score | None:
         """The score if it is stored already; nothing is computed."""
         # What a machine with a GPU has scored is read where there is none; its own scores come first.
         for device in (self.device, *(d for d in DEVICES if d != self.device)):
@@ -122,10 +122,10 @@ class ScoreRunner:
                 return self._scores[cell].named(request.checkpoint)
         return None
 
-    def cell(self, request: Request, device: str | None = None) -> Cell:
+    def cell(self, request: ScoreRequest, device: str | None = None) -> ScoreKey:
         """The address of a score as this machine's device, or another, computes it."""
         evaluator = self._evaluator(request)
-        return Cell(
+        return ScoreKey(
             checkpoint=self.digest(request.checkpoint, device),
             attack=request.attack,
             attack_key=NONE if request.attack == NONE else self.attack(request.attack).key,
@@ -166,10 +166,10 @@ class ScoreRunner:
         """What could not be loaded or computed in this run, and why."""
         return self._failures.known
 
-    def work(self, requests: Iterable[Request]) -> Work:
+    def work(self, requests: Iterable[ScoreRequest]) -> Work:
         """What is missing, grouped by what is loaded for it, references first."""
         wanted = list(requests)
-        missing: dict[Cell, Request] = {}
+        missing: dict[ScoreKey, ScoreRequest] = {}
         every = dict.fromkeys([*self._read_by(wanted), *wanted])
         for request in sorted(every, key=lambda one: one.checkpoint not in self.first):
             try:
@@ -179,7 +179,7 @@ class ScoreRunner:
                 self._failures.add(str(request), error)
             except UdsError:
                 continue  # noted in failures; the claims about this checkpoint will say so
-        groups: dict[tuple[str, str], list[Request]] = {}
+        groups: dict[tuple[str, str], list[ScoreRequest]] = {}
         for request in missing.values():
             groups.setdefault((request.checkpoint, request.attack), []).append(request)
         order = list(self.specs)
@@ -196,7 +196,7 @@ class ScoreRunner:
         for what, error in outcome.failed.items():
             self._failures.add(what, error)
 
-    def compute_group(self, group: Sequence[Request]) -> None:
+    def compute_group(self, group: Sequence[ScoreRequest]) -> None:
         """Load what the requests of one checkpoint and attack are about, and store every score that can be computed."""
         place = group[0].place
         try:
@@ -225,19 +225,19 @@ class ScoreRunner:
         """What gives another process its like."""
         return partial(ScoreRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
 
-    def _evaluator(self, request: Request) -> Evaluator:
+    def _evaluator(self, request: ScoreRequest) -> Evaluator:
         found: Evaluator = self.evaluator
         return found
 
-    def _read_by(self, requests: Sequence[Request]) -> Iterable[Request]:
+    def _read_by(self, requests: Sequence[ScoreRequest]) -> Iterable[ScoreRequest]:
         """Scores that others read."""
         return ()
 
-    def _subject(self, request: Request) -> Any:
+    def _subject(self, request: ScoreRequest) -> Any:
         """What is evaluated, loaded and, where the request says so, attacked."""
         return self._attacked(request) if request.attack != NONE else self._load(request)
 
-    def _load(self, request: Request) -> Checkpoint:
+    def _load(self, request: ScoreRequest) -> Checkpoint:
         self.loads[request.place] += 1
         return self._whole(request.checkpoint)
 
@@ -245,17 +245,17 @@ class ScoreRunner:
         """A checkpoint in memory, whose adapter acts where it has one."""
         found = load(self.spec(name), self.device)
         if found.spec.adapter is not None:
-            from uds_bench.checkpoints.acting import require_adapter  # PEFT takes seconds to import
+            from uds_bench.checkpoints.adapter_effect import require_adapter  # PEFT takes seconds to import
 
             require_adapter(found)
         return found
 
-    def _attacked(self, request: Request, facts: FactSet | None = None) -> Checkpoint:
+    def _attacked(self, request: ScoreRequest, facts: FactSet | None = None) -> Checkpoint:
         self.loads[request.place] += 1
         spec = self.spec(request.checkpoint)
         return self.attack(request.attack).apply(spec, self.device, FactSet(()) if facts is None else facts)
 
-    def _measure(self, request: Request, subject: Any) -> None:
+    def _measure(self, request: ScoreRequest, subject: Any) -> None:
         started = time.perf_counter()
         evaluator, cell = self._evaluator(request), self.cell(request)
         measured, checkpoint = self._evaluate(evaluator, subject), getattr(subject, "checkpoint", subject)
@@ -285,14 +285,14 @@ class ScoreRunner:
         self.store.write(cell, score)
         self._scores[cell] = score
 
-    def _require_extras(self, request: Request) -> None:
+    def _require_extras(self, request: ScoreRequest) -> None:
         """Raises ExtraError here, in the process whose claim it leaves undecided, and before anything is loaded."""
         if request.attack != NONE:
             require(f"the attack {request.attack}", *self.attack(request.attack).needs)
         if quantization := self.spec(request.checkpoint).quantization:
             require(f"{request.checkpoint}, in {quantization},", "bitsandbytes")
 
-    def _raise_if(self, request: Request) -> None:
+    def _raise_if(self, request: ScoreRequest) -> None:
         """Raise what was met before: by the request itself, or by loading what it is about."""
         self._failures.raise_if(request.place)
         self._failures.raise_if(str(request))

@@ -21,7 +21,7 @@ DAY = 24 * 60 * 60
 
 
 @dataclass(frozen=True)
-class Cell:
+class ScoreKey:
     """Everything that a score depends on, by content and never by name; `references` are empty where none is used."""
 
     checkpoint: str
@@ -60,7 +60,7 @@ class Store:
     def lock(self) -> Path:
         return self.folder / ".scoring.lock"
 
-    def read(self, cell: Cell) -> Score | None:
+    def read(self, cell: ScoreKey) -> Score | None:
         """The stored score, or None where it is missing, cut short or altered (warned about, then made anew)."""
         return self.find(cell.key)
 
@@ -78,7 +78,7 @@ class Store:
             warnings.warn(f"{self._path(key)} is not a score ({error}): it is made anew", UdsWarning, stacklevel=2)
             return None
 
-    def write(self, cell: Cell, score: Score) -> None:
+    def write(self, cell: ScoreKey, score: Score) -> None:
         write_sealed(self._path(cell.key), canonical(score.to_json()))
 
     def _path(self, key: str) -> Path:
@@ -119,6 +119,6 @@ def _clear_old(folder: Path) -> None:
             shutil.rmtree(run, ignore_errors=True)
 
 
-def provenance(cell: Cell, **more: Any) -> dict[str, Any]:
+def provenance(cell: ScoreKey, **more: Any) -> dict[str, Any]:
     """What a record says about where its value comes from."""
     return asdict(cell) | {"references": list(cell.references), "cell": cell.key} | more

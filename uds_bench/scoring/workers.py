@@ -64,7 +64,7 @@ class Work:
     first: Sequence[Sequence[Any]] = ()
 
 
-class Crew:
+class WorkerPool:
     """The processes of a run. What will be wanted later is scored in them beside what is wanted first, so that none
     waits for another, and all start once; where there is no other process, nothing is scored before it is wanted."""
 

@@ -17,7 +17,7 @@ WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS, Verdict.NOT_APPLICABLE)
 
 
 @dataclass(frozen=True)
-class Row:
+class ClaimRow:
     """One claim over seeds. `seeds`: how many came to each verdict; `low` and `high`: 95% interval of the mean."""
 
     claim: str
@@ -30,7 +30,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Cost:
+class RetrainingCost:
     """Of one audit's model: mean seconds, and passes as a share of those that training it anew would take."""
 
     audit: str
@@ -43,8 +43,8 @@ class MethodCard:
     """`problems` make it red whatever the claims say; `remarks` only tell."""
 
     method: str
-    rows: tuple[Row, ...]
-    costs: tuple[Cost, ...]
+    rows: tuple[ClaimRow, ...]
+    costs: tuple[RetrainingCost, ...]
     problems: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -76,11 +76,11 @@ def method_card(trials: Trials, claims: Iterable[ClaimRecord], problems: Iterabl
     for audit in dict.fromkeys(place.audit for place in trials.made):
         own = [trials.trial(place) for place in trials.made if place.audit == audit and not place.again]
         shares = [one.share for one in own if one.share is not None]
-        costs.append(Cost(audit, mean(one.seconds for one in own), mean(shares) if shares else None))
+        costs.append(RetrainingCost(audit, mean(one.seconds for one in own), mean(shares) if shares else None))
     return MethodCard(trials.method.name, rows, tuple(costs), tuple(amiss), tuple(trials.remarks))
 
 
-def row(claim: str, records: list[ClaimRecord]) -> Row:
+def row(claim: str, records: list[ClaimRecord]) -> ClaimRow:
     """One claim about models of several seeds: as bad as the worst of them.
 
     Args:
@@ -103,4 +103,4 @@ def row(claim: str, records: list[ClaimRecord]) -> Row:
     interval = cluster_interval(observed if whole else [], range(len(records)))
     worst = next(word for word in WORST if word in verdicts)
     middle, low, high = map(finite_or_none, (mean(observed if whole else []), interval.low, interval.high))
-    return Row(claim, worst.value, dict(verdicts), middle, low, high, records[0].needs)
+    return ClaimRow(claim, worst.value, dict(verdicts), middle, low, high, records[0].needs)

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.methods.cost import Cost, counting, retraining
+from uds_bench.methods.cost import TokenCost, counting, retraining
 from uds_bench.storage import canonical, write_atomic
 from uds_bench.trials.method import CALLED, Lessons, UserMethod, lesson
 from uds_bench.zoo.recipe import Bed
@@ -52,7 +52,7 @@ def run_trial(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Pat
     forget, retain = (Lessons([lesson(tokenizer, one) for one in part]) for part in (data.forget, data.retain))
     for seeded in (random.seed, np.random.seed, torch.manual_seed):
         seeded(seed)
-    cost, started = Cost(), time.perf_counter()
+    cost, started = TokenCost(), time.perf_counter()
     with counting(model, cost):
         made = _made(method, model, tokenizer, forget, retain, seed)
     seconds = time.perf_counter() - started

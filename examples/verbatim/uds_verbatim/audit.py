@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from uds_bench.audits.api import Opened, Session, prepared
+from uds_bench.audits.api import AuditRun, Session, prepared
 from uds_bench.scores import Score
-from uds_bench.scoring.runner import Request, ScoreRunner
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.statistics import Rate, mean, paired_interval
 from uds_verbatim.evaluator import Passage, VerbatimEvaluator, read_passages
 from uds_verbatim.section import Verbatim
@@ -15,17 +15,17 @@ from uds_verbatim.section import Verbatim
 NAME = "verbatim"
 
 
-class VerbatimAudit(Opened):
+class VerbatimAudit(AuditRun):
     """`names`: the checkpoints that are scored together."""
 
     def __init__(self, runner: ScoreRunner, names: Sequence[str]) -> None:
         self.runner, self.names = runner, names
 
-    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
-        return [(self.runner, [Request(name) for name in self.names])]
+    def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        return [(self.runner, [ScoreRequest(name) for name in self.names])]
 
     def score(self, model: str) -> Score:
-        return self.runner.score(Request(model), self.planned()[0][1])
+        return self.runner.score(ScoreRequest(model), self.planned()[0][1])
 
     def above_retain(self, model: str) -> Rate:
         """Mean over passages of a model's ROUGE-L less that of the retain model, -1 to 1; lower is less memory."""

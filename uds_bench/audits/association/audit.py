@@ -9,7 +9,7 @@ from typing import Any
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
-from uds_bench.audits.api import Opened, Session, prepared
+from uds_bench.audits.api import AuditRun, Session, prepared
 from uds_bench.audits.association import summary
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of
 from uds_bench.audits.association.people import held_out, people_of
@@ -19,15 +19,15 @@ from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.section import Association
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.properties import Property
-from uds_bench.facts.subjects import Subject
-from uds_bench.facts.worded import Worded
+from uds_bench.facts.subjects import Person
 from uds_bench.retrieval.encoder import encoder_of
 from uds_bench.retrieval.settings import MINILM
 from uds_bench.scores import Score
-from uds_bench.scoring.runner import Request, ScoreRunner
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
-from uds_bench.scoring.workers import Crew
+from uds_bench.scoring.workers import WorkerPool
 
 NAME = "association"
 BITS = (2, 1)
@@ -35,7 +35,7 @@ BITS = (2, 1)
 
 
 @dataclass(frozen=True)
-class Result:
+class AssociationResult:
     """One model's score, and what it holds, by property of a person."""
 
     score: Score
@@ -51,25 +51,25 @@ class Way:
 
     sides: ProbeSet
     runner: ScoreRunner
-    plan: Sequence[Request]
-    _results: dict[Request, Result] = field(default_factory=dict)
+    plan: Sequence[ScoreRequest]
+    _results: dict[ScoreRequest, AssociationResult] = field(default_factory=dict)
 
-    def of(self, model: str = "model", attack: str | None = None) -> Result:
+    def of(self, model: str = "model", attack: str | None = None) -> AssociationResult:
         """What a model holds, by its name in the section. `attack`: the one of the plan where there are several."""
-        place = Request(model, attack=attack or self.plan[0].attack)
+        place = ScoreRequest(model, attack=attack or self.plan[0].attack)
         if place not in self._results:
             score = self.runner.score(place, self.plan)
-            self._results[place] = Result(score, held_of(score, self.sides.asked))
+            self._results[place] = AssociationResult(score, held_of(score, self.sides.asked))
         return self._results[place]
 
-    def stored(self) -> dict[str, Result]:
+    def stored(self) -> dict[str, AssociationResult]:
         """What was examined, here or in another process, by model and attack."""
         return {
             str(one): self.of(one.checkpoint, one.attack) for one in self.plan if self.runner.stored(one) is not None
         }
 
 
-class AssociationAudit(Opened):
+class AssociationAudit(AuditRun):
     """What the models of a manifest's [association] hold of its people, by way of asking.
 
     `asked`: of all models, everything. `held out`: in phrasings that no forget set is made of, and `nf4`: in four bits,
@@ -77,14 +77,14 @@ class AssociationAudit(Opened):
     `context`: the same people behind other facts of theirs and without.
     """
 
-    def __init__(self, section: Association, inquiry: ProbeSet, ways: Mapping[str, Way]) -> None:
-        self.section, self.inquiry, self.ways = section, inquiry, ways
+    def __init__(self, section: Association, probe_set: ProbeSet, ways: Mapping[str, Way]) -> None:
+        self.section, self.probe_set, self.ways = section, probe_set, ways
 
-    def seen(self, model: str = "model") -> Result:
+    def seen(self, model: str = "model") -> AssociationResult:
         """A model by its name in the section, as people are asked about."""
         return self.ways["asked"].of(model)
 
-    def under(self, attack: str) -> Result:
+    def under(self, attack: str) -> AssociationResult:
         """The model under an attack."""
         return self.ways["attacked"].of(attack=attack)
 
@@ -94,23 +94,23 @@ class AssociationAudit(Opened):
                 "question": one.templates[0].fill(one.subject.name, "..."),
                 "entity": ", ".join(one.candidates.truths),
             }
-            for one in self.inquiry.asked
+            for one in self.probe_set.asked
             if not isinstance(one.told, Worded)  # who asks to be forgotten is told of by id alone
         }
 
     def report(self) -> dict[str, Any]:
         """The run report's section, of everything that is stored."""
         stored = self.ways["asked"].stored() | self.ways["attacked"].stored()
-        return summary.report(self.inquiry, {name: seen.held for name, seen in stored.items()}, self.section.judged())
+        return summary.report(self.probe_set, {name: seen.held for name, seen in stored.items()}, self.section.judged())
 
     def runners(self) -> list[ScoreRunner]:
         return list({id(way.runner): way.runner for way in self.ways.values()}.values())
 
-    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+    def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
         judged = bool(self.section.candidates)
         wanted = {
             "asked": True,
-            "held out": judged and bool(self.inquiry.held_out),
+            "held out": judged and bool(self.probe_set.held_out),
             "nf4": judged and self.section.nf4,
         }
         return [(self.ways[name].runner, list(self.ways[name].plan)) for name, is_wanted in wanted.items() if is_wanted]
@@ -131,7 +131,7 @@ def read_some(section: Association, only: Collection[str] | None = None) -> Prob
     wants_meaning = section.meaning and any(not isinstance(one, Worded) for one in _told(subjects, properties))
     embed: Embed | None = encoder_of(MINILM).embed if wants_meaning else None
 
-    def ask(whom: Iterable[Subject], told: Mapping[str, Property]) -> tuple[ProbeItem, ...]:
+    def ask(whom: Iterable[Person], told: Mapping[str, Property]) -> tuple[ProbeItem, ...]:
         return tuple(ask_about(list(whom), told, embed, section.alpha, section.similar_names, people.names))
 
     apart = {id: held_out(one, section.held_out) for id, one in properties.items()}
@@ -151,7 +151,7 @@ def read_some(section: Association, only: Collection[str] | None = None) -> Prob
     return ProbeSet(ask(subjects, limited), forgotten, ask(beside, others) if reworded else (), people.alone)
 
 
-def _told(people: Iterable[Subject], properties: Mapping[str, Property]) -> Iterator[Property]:
+def _told(people: Iterable[Person], properties: Mapping[str, Property]) -> Iterator[Property]:
     return (properties[told.property] for one in people for told in one.statements)
 
 
@@ -163,12 +163,12 @@ def open(session: Session) -> AssociationAudit:
 
 def audit_of(
     section: Association,
-    inquiry: ProbeSet,
+    probe_set: ProbeSet,
     specs: Mapping[str, CheckpointSpec],
     names: Iterable[str],
     store: Store,
     device: str,
-    crew: Crew,
+    crew: WorkerPool,
 ) -> AssociationAudit:
     """The audit of some checkpoints, outside a run too."""
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
@@ -180,16 +180,18 @@ def audit_of(
         )
 
     names = list(names)
-    sides = ProbeSet(inquiry.held_out, inquiry.forgotten, alone=inquiry.alone)
+    sides = ProbeSet(probe_set.held_out, probe_set.forgotten, alone=probe_set.alone)
     beside = [name for name in names if name != "smaller" and name not in section.must_fail]
-    plain, behind = runner("default", inquiry.asked), beside_context(inquiry.seen)
+    plain, behind = runner("default", probe_set.asked), beside_context(probe_set.seen)
     ways = {
-        "asked": Way(inquiry, plain, [Request(name) for name in names]),
-        "held out": Way(sides, runner("held_out", sides.asked), [Request(name) for name in beside]),
-        "nf4": Way(inquiry, plain, [Request(name, attack="nf4") for name in beside]),
+        "asked": Way(probe_set, plain, [ScoreRequest(name) for name in names]),
+        "held out": Way(sides, runner("held_out", sides.asked), [ScoreRequest(name) for name in beside]),
+        "nf4": Way(probe_set, plain, [ScoreRequest(name, attack="nf4") for name in beside]),
         "attacked": Way(
-            ProbeSet(inquiry.seen), runner("seen", inquiry.seen), [Request("model", attack=name) for name in attacks]
+            ProbeSet(probe_set.seen),
+            runner("seen", probe_set.seen),
+            [ScoreRequest("model", attack=name) for name in attacks],
         ),
-        "context": Way(ProbeSet(behind), runner("context", behind), [Request("model")]),
+        "context": Way(ProbeSet(behind), runner("context", behind), [ScoreRequest("model")]),
     }
-    return AssociationAudit(section, inquiry, ways)
+    return AssociationAudit(section, probe_set, ways)

@@ -17,7 +17,7 @@ from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from uds_bench.audits.association.audit import AssociationAudit
-    from uds_bench.audits.association.forget_set import Evidence
+    from uds_bench.audits.association.forget_set import TrueValue
     from uds_bench.audits.association.probe_items import ProbeItem
     from uds_bench.audits.association.probe_set import ProbeSet
     from uds_bench.audits.association.ranking import Ranked
@@ -70,13 +70,13 @@ def forget_set(
     if out is None:
         raise ConfigurationError("--out: say where to write the facts (.jsonl)")
     require_file(out, "--out")
-    section, inquiry = _inquiry(manifest, without_model=logprobs is not None)
-    people = _chosen(inquiry, subject or ())
-    ranks = _said(inquiry, logprobs, section.alpha) if logprobs else _scored(section, inquiry, store, device)
-    found = held_values(inquiry.seen, ranks, lenient, every)
-    strangers = held_values(inquiry.unseen, ranks, lenient, every)
-    show_table(_row(one, found) for one in inquiry.seen if one.subject.id in people)
-    typer.echo(_by_mistake(strangers, inquiry.unseen), err=True)
+    section, probe_set = _inquiry(manifest, without_model=logprobs is not None)
+    people = _chosen(probe_set, subject or ())
+    ranks = _said(probe_set, logprobs, section.alpha) if logprobs else _scored(section, probe_set, store, device)
+    found = held_values(probe_set.seen, ranks, lenient, every)
+    strangers = held_values(probe_set.unseen, ranks, lenient, every)
+    show_table(_row(one, found) for one in probe_set.seen if one.subject.id in people)
+    typer.echo(_by_mistake(strangers, probe_set.unseen), err=True)
     rows = facts_of(found, people, phrasings, lenient)
     count = sum(fact.split == "forget" for fact, _ in rows)
     if not count:
@@ -110,30 +110,30 @@ def _write_asked(path: Path, manifest: Path | None) -> None:
     """Every sentence once, in order, as `--logprobs` reads them."""
     from uds_bench.storage import write_atomic
 
-    _, inquiry = _inquiry(manifest, without_model=True)
-    asked = dict.fromkeys(sentence for one in inquiry.asked for sentence in one.sentences())
+    _, probe_set = _inquiry(manifest, without_model=True)
+    asked = dict.fromkeys(sentence for one in probe_set.asked for sentence in one.sentences())
     lines = [json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in asked]
     write_atomic(path, "".join(lines).encode())
     said = 'add to each line its "logprob" (natural log, of all tokens of the sentence), then give it to --logprobs'
     typer.echo(f"{len(asked)} sentences written to {path}: {said}", err=True)
 
 
-def _said(inquiry: ProbeSet, logprobs: Path, alpha: float) -> Ranks:
+def _said(probe_set: ProbeSet, logprobs: Path, alpha: float) -> Ranks:
     from uds_bench.audits.association.likelihoods import read_likelihoods
     from uds_bench.audits.association.scoring import scored
 
-    found = scored(inquiry.asked, read_likelihoods(logprobs), alpha)
-    return {one.id: ranks for one, ranks in zip(inquiry.asked, found, strict=True)}
+    found = scored(probe_set.asked, read_likelihoods(logprobs), alpha)
+    return {one.id: ranks for one, ranks in zip(probe_set.asked, found, strict=True)}
 
 
-def _scored(section: Association, inquiry: ProbeSet, store: Path | None, device: str) -> Ranks:
+def _scored(section: Association, probe_set: ProbeSet, store: Path | None, device: str) -> Ranks:
     from uds_bench.audits.association.evaluator import ranks_of
 
-    return ranks_of(opened(section, inquiry, ["model"], store, device).seen().score)
+    return ranks_of(opened(section, probe_set, ["model"], store, device).seen().score)
 
 
 def opened(
-    section: Association, inquiry: ProbeSet, names: Sequence[str], store: Path | None, device: str
+    section: Association, probe_set: ProbeSet, names: Sequence[str], store: Path | None, device: str
 ) -> AssociationAudit:
     """The audit of some checkpoints of a section; embedded ones are trained first where they are not there."""
     from rich.console import Console
@@ -142,7 +142,7 @@ def opened(
     from uds_bench.device import resolve_device
     from uds_bench.progress import hush
     from uds_bench.scoring.store import Store
-    from uds_bench.scoring.workers import Crew
+    from uds_bench.scoring.workers import WorkerPool
     from uds_bench.storage import default_cache
     from uds_bench.zoo.ready import require_folders, resolve_zoo
 
@@ -151,21 +151,21 @@ def opened(
     specs = resolve_zoo(specs, names, default_cache(), console)
     hush()
     found = resolve_device(device, "--device")
-    crew = Crew(found, lambda: nullcontext(console))
-    return audit_of(section, inquiry, specs, names, Store(place), found, crew)
+    crew = WorkerPool(found, lambda: nullcontext(console))
+    return audit_of(section, probe_set, specs, names, Store(place), found, crew)
 
 
-def _chosen(inquiry: ProbeSet, named: Sequence[str]) -> set[str]:
+def _chosen(probe_set: ProbeSet, named: Sequence[str]) -> set[str]:
     """The ids of the people who are named, or of those whom the manifest names."""
     if not named:
-        if not inquiry.forgotten:
+        if not probe_set.forgotten:
             raise ConfigurationError("--subject: name somebody, by name or id, as the manifest names nobody")
-        return set(inquiry.forgotten)
+        return set(probe_set.forgotten)
     ids: dict[str, set[str]] = {}
-    for one in inquiry.seen:
+    for one in probe_set.seen:
         for name in (one.subject.name, one.subject.id):
             ids.setdefault(name, set()).add(one.subject.id)
-    strangers = {name for one in inquiry.unseen for name in (one.subject.name, one.subject.id)}
+    strangers = {name for one in probe_set.unseen for name in (one.subject.name, one.subject.id)}
     for name in named:
         if name in strangers:
             raise ConfigurationError(f"--subject {name!r}: is of the never-seen, of whom no model has heard")
@@ -182,7 +182,7 @@ def _near(name: str, known: Sequence[str]) -> str:
     return f": did you mean {' or '.join(map(repr, found))}?" if found else ": add the person there"
 
 
-def _row(one: ProbeItem, found: Sequence[Evidence]) -> dict[str, str]:
+def _row(one: ProbeItem, found: Sequence[TrueValue]) -> dict[str, str]:
     held = {row.value: row for row in found if row.asked is one}
     return {
         "person": one.subject.name,
@@ -195,7 +195,7 @@ def _row(one: ProbeItem, found: Sequence[Evidence]) -> dict[str, str]:
     }
 
 
-def _by_mistake(strangers: Sequence[Evidence], asked: Sequence[ProbeItem]) -> str:
+def _by_mistake(strangers: Sequence[TrueValue], asked: Sequence[ProbeItem]) -> str:
     values = sum(len(one.candidates.truths) for one in asked)
     people = len({one.subject.id for one in asked})
     if not values:

@@ -74,7 +74,7 @@ def ranks_of(score: Score) -> dict[str, list[Ranked]]:
 
 
 def held_beside(score: Score, asked: Sequence[ProbeItem]) -> tuple[dict[str, Memorization], dict[str, Memorization]]:
-    """Of a score of `inquiry.beside_context`: by property of a person, the bare sentence and the one behind others."""
+    """By property of a person, the bare sentence and the one behind others, of a score of `beside_context`."""
     ranks = ranks_of(score)
     truths = {one.id: one.candidates.truths for one in asked}
     first, second = ({id: held(ranks[id][at : at + 1], true) for id, true in truths.items()} for at in (0, 1))

@@ -14,7 +14,7 @@ from uds_bench.statistics import finite_or_none, mean
 
 
 @dataclass(frozen=True)
-class Evidence:
+class TrueValue:
     """One value that is true of a person. `strict`, `lenient`: the templates under which it ranks before all that is
     untrue, ties counted against it and for it."""
 
@@ -41,11 +41,11 @@ class Evidence:
         }
 
 
-def evidence(one: ProbeItem, ranks: Sequence[Ranked]) -> Iterator[Evidence]:
+def evidence(one: ProbeItem, ranks: Sequence[Ranked]) -> Iterator[TrueValue]:
     """Every true value of one property of a person, held or not."""
     for at, value in enumerate(one.candidates.truths):
         leads = [rank.leads[at] for rank in ranks]
-        yield Evidence(
+        yield TrueValue(
             one,
             value,
             tuple(place for place, lead in enumerate(leads) if lead > 0),
@@ -59,7 +59,7 @@ def evidence(one: ProbeItem, ranks: Sequence[Ranked]) -> Iterator[Evidence]:
 
 def held_values(
     asked: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], lenient: bool = False, every: bool = False
-) -> list[Evidence]:
+) -> list[TrueValue]:
     """What is held of some people: under any template, or, with `every`, under all of them."""
     found = []
     for one in asked:
@@ -71,8 +71,8 @@ def held_values(
 
 
 def forget_set(
-    found: Sequence[Evidence], people: Collection[str], phrasings: int = 1, lenient: bool = False
-) -> list[tuple[Fact, Evidence]]:
+    found: Sequence[TrueValue], people: Collection[str], phrasings: int = 1, lenient: bool = False
+) -> list[tuple[Fact, TrueValue]]:
     """Facts with their evidence: those of `people` (ids) to be forgotten, those of all others to be kept.
 
     Each in up to `phrasings` of the templates that show it, in their order.

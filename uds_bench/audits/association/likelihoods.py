@@ -17,11 +17,11 @@ from uds_bench.facts.records import read_records
 from uds_bench.facts.tokens import encode_many
 from uds_bench.inference.sentences import sentence_nll
 
-Seen = Callable[[list[list[int]]], None]
+OnTokens = Callable[[list[list[int]]], None]
 """Is told the token ids of sentences."""
 
 
-def of_checkpoint(checkpoint: Checkpoint, seen: Seen = lambda _: None) -> Likelihoods:
+def of_checkpoint(checkpoint: Checkpoint, seen: OnTokens = lambda _: None) -> Likelihoods:
     """A checkpoint's own; a tokenizer without a first token of its own leaves every sentence's first one unscored."""
     tokenizer = checkpoint.tokenizer
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from uds_bench.figures.bars import Group, bars
+from uds_bench.figures.bars import BarGroup, bars
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.ledger import figures, ledger, track
+from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, whole
 
 BEFORE = "model"
@@ -58,7 +58,7 @@ def by_cohort(section: Mapping[str, Any], models: Models) -> Figure:
         "counted too. H: people of whom nothing is held under any phrasing; fewer is more knowledge. Those to be "
         "forgotten are counted in their cohort too. Below each: its 95% interval over people. After WikiMem, table 1, "
         "which has M, z* and H.",
-        ledger(("model", "cohort", "people", "M", "M by luck", *RATES.values(), "z*", "H, nothing held"), body),
+        interval_table(("model", "cohort", "people", "M", "M by luck", *RATES.values(), "z*", "H, nothing held"), body),
         wide=True,
     )
 
@@ -79,7 +79,7 @@ def beside_luck(section: Mapping[str, Any], models: Models) -> Figure:
         "the floor: what a model seems to hold of them it does not know. A candidate is to come down to it for "
         "those to be forgotten. They are counted in their cohort too, which falls with them: whether everybody else "
         "is kept is not to be read from here.",
-        ledger(("model", *map(text, groups)), body),
+        interval_table(("model", *map(text, groups)), body),
         wide=True,
     )
 
@@ -97,10 +97,10 @@ def _labels(models: Models) -> dict[str, str]:
     return {id: label or id or ABSENT for id, label in found.items()}
 
 
-def _beside(models: Models, labels: Mapping[str, str]) -> list[Group]:
+def _beside(models: Models, labels: Mapping[str, str]) -> list[BarGroup]:
     told = [_properties(model) for model in models]
     return [
-        Group(label, f"{label} ({id})", tuple(measured(table(one.get(id)).get("mean")) for one in told))
+        BarGroup(label, f"{label} ({id})", tuple(measured(table(one.get(id)).get("mean")) for one in told))
         for id, label in labels.items()
     ]
 
@@ -123,7 +123,7 @@ def by_property(models: Models) -> Figure:
         "interval over people; higher is more knowledge. Over everybody but the never-seen, so that what is kept "
         "counts as well as what is to be forgotten: a low bar is no proof of forgetting. A property is known of some "
         "people only, so bars of two properties are not of the same people. After WikiMem, figure 1.",
-        (*panels, *ledger(("model", *labels.values()), body)),
+        (*panels, *interval_table(("model", *labels.values()), body)),
         wide=True,
     )
 

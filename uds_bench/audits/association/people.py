@@ -6,19 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from uds_bench.audits.association.exact_rank import strangers_needed
 from uds_bench.audits.association.section import Association
-from uds_bench.audits.association.standing import strangers_needed
 from uds_bench.errors import FactError
 from uds_bench.facts import read_facts
 from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people, invented, requests
 from uds_bench.facts.items import Items
+from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.properties import Property, embedded, read_properties
 from uds_bench.facts.requests import read_requests
 from uds_bench.facts.scripts import script_of
 from uds_bench.facts.stock_names import names_like, read_names
-from uds_bench.facts.subjects import Subject, read_people
+from uds_bench.facts.subjects import Person, read_people
 from uds_bench.facts.web_presence import cohorts, read_presence
-from uds_bench.facts.worded import Worded
 from uds_bench.statistics import FEWEST
 
 STRANGERS = 48
@@ -32,7 +32,7 @@ class People:
     """`properties`: by id, those of one person alone among them; `forgotten`: the ids of those who are to be forgotten;
     `alone`: those of them who have strangers of their own; `names`: strangers' names that the section lists."""
 
-    subjects: Items[Subject]
+    subjects: Items[Person]
     properties: Mapping[str, Property]
     forgotten: frozenset[str]
     alone: frozenset[str]
@@ -91,7 +91,7 @@ def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
     return frozenset(places)
 
 
-def _listed(section: Association, shared: Mapping[str, Property]) -> tuple[list[Subject], Mapping[str, Property]]:
+def _listed(section: Association, shared: Mapping[str, Property]) -> tuple[list[Person], Mapping[str, Property]]:
     """Those of the section's file, or built in, and the properties that they are told."""
     if section.subjects == "people":
         return ([] if section.requests is not None else list(embedded_people())), shared
@@ -105,13 +105,13 @@ def _listed(section: Association, shared: Mapping[str, Property]) -> tuple[list[
     return found, known
 
 
-def _moved(one: Subject, by: Mapping[str, str], table: str) -> Subject:
+def _moved(one: Person, by: Mapping[str, str], table: str) -> Person:
     if one.cohort == NEVER_SEEN and one.id in by:
         raise FactError(f"{table}: {one.id!r} is of the cohort {NEVER_SEEN}, and has no presence: remove the row")
     return replace(one, cohort=by.get(one.id, one.cohort))
 
 
-def _invented(section: Association, people: Sequence[Subject], shared: Mapping[str, Property]) -> list[Subject]:
+def _invented(section: Association, people: Sequence[Person], shared: Mapping[str, Property]) -> list[Person]:
     """Strangers who are told the properties that people share, where the file has not as many."""
     told = dict.fromkeys(one.property for person in people for one in person.statements if one.property in shared)
     names, own = {one.name for one in people}, sum(one.cohort == NEVER_SEEN for one in people)
@@ -135,8 +135,8 @@ def _enough(section: Association) -> int:
 
 
 def _matched(
-    one: Subject, count: int | None, known: Mapping[str, Property], taken: Collection[str], names: Sequence[str]
-) -> list[Subject]:
+    one: Person, count: int | None, known: Mapping[str, Property], taken: Collection[str], names: Sequence[str]
+) -> list[Person]:
     """Strangers to one person: names of the same script, told the same.
 
     To a model that never heard of the person, the name is one among theirs, so that a rank test of it is exact,
@@ -154,7 +154,7 @@ def _matched(
     return [replace(one, id=f"{one.id}/stranger{at:03}", name=name, cohort=NEVER_SEEN) for at, name in enumerate(found)]
 
 
-def _require_matched(people: Sequence[Subject], forgotten: Collection[str]) -> None:
+def _require_matched(people: Sequence[Person], forgotten: Collection[str]) -> None:
     """Raises FactError for a property of which nobody is told who was never seen: there is no floor to it."""
     told = {one.property for person in people if person.cohort == NEVER_SEEN for one in person.statements}
     for person in people:
@@ -170,7 +170,7 @@ def _named(forget_set: str | Path) -> tuple[str, ...]:
     return tuple(read_facts(forget_set).split("forget").clusters)
 
 
-def _forgotten(section: Association, people: Sequence[Subject]) -> frozenset[str]:
+def _forgotten(section: Association, people: Sequence[Person]) -> frozenset[str]:
     """The ids of those who are to be forgotten: all of them must be asked about, and none be never seen."""
     if section.forget_set is not None:
         where, ids = str(section.forget_set), list(_named(section.forget_set))

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from uds_bench.audits.association.ranking import ALPHA, needs_generic
 from uds_bench.errors import FactError
-from uds_bench.facts.aliases import alike
+from uds_bench.facts.name_matching import alike
+from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.properties import Property
 from uds_bench.facts.similar_names import MOST_VARIANTS, similar_names
 from uds_bench.facts.stock_names import names_like
-from uds_bench.facts.subjects import Subject
+from uds_bench.facts.subjects import Person
 from uds_bench.facts.templates import GENERIC, Template
-from uds_bench.facts.worded import Worded
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ProbeItem:
     """`told`: one property of one person. `names`: the person's, then those that look like it, then, where alpha asks
     for it, nobody's."""
 
-    subject: Subject
+    subject: Person
     told: Property
     candidates: Candidates
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class ProbeItem:
 
 
 def ask_about(
-    subjects: Sequence[Subject],
+    subjects: Sequence[Person],
     properties: Mapping[str, Property],
     embed: Embed | None,
     alpha: float = ALPHA,

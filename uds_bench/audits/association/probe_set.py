@@ -9,8 +9,8 @@ from functools import cached_property
 
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.facts.exposed_people import NEVER_SEEN
+from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
-from uds_bench.facts.worded import Worded
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from uds_bench.audits.association.standing import (
+from uds_bench.audits.association.exact_rank import (
     RATE,
     RankTest,
     beside,
@@ -67,7 +67,7 @@ class Recheck:
 
 def tests_of(audit: AssociationAudit, model: str) -> list[RankTest]:
     """Of everybody who is to be forgotten, in every way of asking, beside a model's own strangers and those before."""
-    ways = ("asked", "held out") if audit.inquiry.held_out else ("asked",)
+    ways = ("asked", "held out") if audit.probe_set.held_out else ("asked",)
     rows = {}
     for way in ways:
         view = audit.ways[way]
@@ -108,7 +108,7 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
 
 def said_first(audit: AssociationAudit, candidate: str, person: str) -> float:
     """How much of what is true of a person a candidate says first, in every way of asking, 0 to 1."""
-    ways = ("asked", "held out") if audit.inquiry.held_out else ("asked",)
+    ways = ("asked", "held out") if audit.probe_set.held_out else ("asked",)
     views = [audit.ways[way] for way in ways]
     rows = [
         (view.of(candidate).held, one.id) for view in views for one in view.sides.requested if one.cluster == person

@@ -16,7 +16,7 @@ from uds_bench.errors import ConfigurationError
 if TYPE_CHECKING:
     from uds_bench.audits.association.rechecks import Recheck
     from uds_bench.facts.properties import Property
-    from uds_bench.facts.requests import Request
+    from uds_bench.facts.requests import DeletionRequest
 
 SCHEMA = 1
 FileArgument = Annotated[Path, typer.Argument(metavar="REQUESTS.jsonl", help="A request a line.")]
@@ -104,10 +104,10 @@ def recheck(
     """
     from uds_bench.audits.association.audit import NAME, read, read_some
     from uds_bench.audits.association.commands import opened
+    from uds_bench.audits.association.exact_rank import strangers_needed
     from uds_bench.audits.association.people import properties_of
     from uds_bench.audits.association.rechecks import BEFORE, rechecked, tests_of
     from uds_bench.audits.association.section import Association
-    from uds_bench.audits.association.standing import strangers_needed
     from uds_bench.audits.manifests import load_manifest
     from uds_bench.facts.requests import read_requests
     from uds_bench.storage import write_json
@@ -134,7 +134,7 @@ def recheck(
     _tell(found, asked, names, place)
 
 
-def _tell(found: list[Recheck], asked: Mapping[str, Request], names: bool, place: Path) -> None:
+def _tell(found: list[Recheck], asked: Mapping[str, DeletionRequest], names: bool, place: Path) -> None:
     for one in found:
         if one.verdict != "pass":
             typer.echo(f"{one.verdict.upper()}: {one.id} [{one.candidate}]: {one.decision.text}")
@@ -161,7 +161,7 @@ def _tell(found: list[Recheck], asked: Mapping[str, Request], names: bool, place
         raise typer.Exit(1)
 
 
-def _row(one: Request, names: bool) -> dict[str, str]:
+def _row(one: DeletionRequest, names: bool) -> dict[str, str]:
     person = {"person": one.subject.name} if names else {}
     return {"request": one.id, **person, "date": one.date, "facts": str(len(one.subject.statements))}
 

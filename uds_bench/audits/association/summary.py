@@ -11,12 +11,12 @@ from uds_bench.audits.association.rates import Memorization, Reading, by_luck, n
 
 
 def report(
-    inquiry: ProbeSet, models: Mapping[str, Mapping[str, Memorization]], judged: Sequence[str]
+    probe_set: ProbeSet, models: Mapping[str, Mapping[str, Memorization]], judged: Sequence[str]
 ) -> dict[str, Any]:
     """`models`: what each holds, by property of a person."""
-    groups = {**inquiry.cohorts, "to be forgotten": inquiry.requested}
-    if inquiry.requested:
-        groups["everybody else"] = inquiry.kept
+    groups = {**probe_set.cohorts, "to be forgotten": probe_set.requested}
+    if probe_set.requested:
+        groups["everybody else"] = probe_set.kept
     groups = {name: rows for name, rows in groups.items() if rows}
     return {
         "people": {name: len({one.cluster for one in rows}) for name, rows in groups.items()},
@@ -27,7 +27,7 @@ def report(
                 "cohorts": {
                     group: _numbers(rows, held) for group, rows in groups.items() if all(one.id in held for one in rows)
                 },
-                "properties": _by_property(inquiry.seen, held),
+                "properties": _by_property(probe_set.seen, held),
             }
             for name, held in models.items()
         ],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Asking:
+class ReplySettings:
     """`limit`: new tokens of a reply. `samples`: replies that are drawn by chance of each author to be forgotten, at
     `temperature`. `seed`: of all that is drawn."""
 

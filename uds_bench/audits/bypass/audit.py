@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from uds_bench.attacks.random_weights import random_weights
-from uds_bench.audits.api import Opened, Session, plain, prepared
+from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.bypass import finding
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
-from uds_bench.audits.bypass.finding import Finding, Outcome
+from uds_bench.audits.bypass.finding import Finding, GapOutcome
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.section import Bypass
@@ -20,14 +20,14 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.reasoning import require_apart
 from uds_bench.scores import Score
-from uds_bench.scoring.runner import Request, ScoreRunner
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 NAME = "bypass"
 RANDOM = random_weights()
 
 
 @dataclass(frozen=True)
-class Result:
+class BypassResult:
     """One checkpoint: its score, what was probed of it by split, and its finding."""
 
     score: Score
@@ -51,30 +51,32 @@ class Result:
         return summary(self.finding, self.rows(), self.rows("retain"), self.probed["holdout"])
 
 
-class BypassAudit(Opened):
+class BypassAudit(AuditRun):
     """The models of a manifest's [bypass], each made with one seed or several."""
 
-    def __init__(self, section: Bypass, runner: ScoreRunner, canaries: CanarySet, plan: Sequence[Request] = ()) -> None:
+    def __init__(
+        self, section: Bypass, runner: ScoreRunner, canaries: CanarySet, plan: Sequence[ScoreRequest] = ()
+    ) -> None:
         self.section, self.runner, self.canaries, self.plan = section, runner, canaries, plan
-        self._examined: dict[Request, Result] = {}
+        self._examined: dict[ScoreRequest, BypassResult] = {}
 
     @property
     def controls(self) -> Mapping[str, str]:
         """Models whose verdict is known in advance: `fail` or `pass` by name."""
         return self.section.controls()
 
-    def examined(self, model: str) -> list[Result]:
+    def examined(self, model: str) -> list[BypassResult]:
         """A model's checkpoints, one a seed; everything planned is examined with the first."""
-        found = [self._one(Request(name)) for name in self.section.members(model)]
+        found = [self._one(ScoreRequest(name)) for name in self.section.members(model)]
         if len({one.score.provenance["checkpoint"] for one in found}) < len(found):
             raise ConfigurationError(f"[bypass] models {model}: two of its seeds hold the same weights: name each once")
         return found
 
-    def with_random_weights(self, model: str) -> Result:
+    def with_random_weights(self, model: str) -> BypassResult:
         """A model's first checkpoint with every weight drawn anew."""
-        return self._one(Request(next(iter(self.section.members(model))), RANDOM.name))
+        return self._one(ScoreRequest(next(iter(self.section.members(model))), RANDOM.name))
 
-    def word(self, model: str) -> tuple[Outcome, str]:
+    def word(self, model: str) -> tuple[GapOutcome, str]:
         """What a model comes to over its seeds, and why."""
         return finding.over_seeds([one.finding for one in self.examined(model)])
 
@@ -89,7 +91,7 @@ class BypassAudit(Opened):
             seeds = [name for name in self.section.members(model) if name in asked]
             if seeds and len(seeds) == len(self.section.members(model)):
                 word, why = self.word(model)
-                rows = [{"name": name, **self._one(Request(name)).summary()} for name in seeds]
+                rows = [{"name": name, **self._one(ScoreRequest(name)).summary()} for name in seeds]
                 models.append(
                     {"model": model, "must": self.controls.get(model), "word": word, "why": why, "seeds": rows}
                 )
@@ -101,13 +103,13 @@ class BypassAudit(Opened):
     def wordings(self) -> dict[str, dict[str, str]]:
         return {canary.id: {"question": canary.head, "entity": canary.rest.strip()} for canary in self.canaries}
 
-    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+    def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
         return [(self.runner, list(self.plan))]
 
-    def _one(self, place: Request) -> Result:
+    def _one(self, place: ScoreRequest) -> BypassResult:
         if place not in self._examined:
             score = self.runner.score(place, self.plan)
-            self._examined[place] = Result(score, self.canaries)
+            self._examined[place] = BypassResult(score, self.canaries)
         return self._examined[place]
 
 
@@ -124,4 +126,4 @@ def open(session: Session) -> BypassAudit:
     canaries = session.data(NAME)
     evaluator = BypassEvaluator(canaries, section.asking)
     runner = ScoreRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
-    return BypassAudit(section, runner, canaries, [Request(name) for name in names])
+    return BypassAudit(section, runner, canaries, [ScoreRequest(name) for name in names])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.bypass.parts import NO_GAP
+from uds_bench.audits.bypass.finding_parts import NO_GAP
 from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
 
 _SCRIPTS = "; replies scripted to be so"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uds_bench.audits.bypass.finding import Finding, Outcome
+from uds_bench.audits.bypass.finding import Finding, GapOutcome
 from uds_bench.claims.record import Control
 from uds_bench.verdicts import Decision, Verdict
 
 DECIDED = {
-    Outcome.NO_BYPASS: Verdict.PASS,
-    Outcome.OPEN: Verdict.UNDECIDED,
+    GapOutcome.NO_BYPASS: Verdict.PASS,
+    GapOutcome.OPEN: Verdict.UNDECIDED,
 }
 """What a word means for a release; every other one is a fail. A gap that identifies nothing clears nobody: the
 trace tells, and whether the weights answer under another trace is the claim about invariance."""
 
 
-def decide(word: Outcome, why: str, findings: Sequence[Finding]) -> Decision:
+def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
     """The word as a verdict, with the gap of the first seed as its number."""
     first = findings[0]
     return Decision(
@@ -27,7 +27,7 @@ def decide(word: Outcome, why: str, findings: Sequence[Finding]) -> Decision:
     )
 
 
-def known(name: str, must: str, word: Outcome, why: str, findings: Sequence[Finding]) -> Control:
+def known(name: str, must: str, word: GapOutcome, why: str, findings: Sequence[Finding]) -> Control:
     """A model whose verdict is known in advance, as it came out."""
     found = decide(word, why, findings)
     told = f"{found.verdict} ({word})"

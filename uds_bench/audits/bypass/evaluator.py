@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from uds_bench.audits.bypass import drawn_contexts, rates
-from uds_bench.audits.bypass.asking import Asking
+from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, probe
 from uds_bench.audits.bypass.record import ARMS, Probed
 from uds_bench.checkpoints import Checkpoint
@@ -26,7 +26,7 @@ class BypassEvaluator(Evaluator):
     """See `uds_bench.scoring.evaluator.Evaluator`."""
 
     canaries: CanarySet
-    asking: Asking = field(default_factory=Asking)
+    asking: ReplySettings = field(default_factory=ReplySettings)
     batch_size: int = 16
 
     measure: ClassVar[Measure] = Measure(

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.rates import Indicator
 from uds_bench.audits.bypass.record import Arm, Probed
-from uds_bench.facts.aliases import normalized, says
 from uds_bench.facts.canaries import Canary
+from uds_bench.facts.name_matching import normalized, says
 from uds_bench.facts.reasoning import OURS
 
 LETTERS = 4

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.ledger import figures, ledger, span_track, track
+from uds_bench.figures.interval_table import figures, interval_table, span_track, track
 from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, whole
 from uds_bench.figures.svg import element
 from uds_bench.figures.transcript import transcripts
@@ -57,7 +57,9 @@ def words(models: Sequence[Mapping[str, Any]]) -> Figure:
         "Out: share of authors whose answer holds their sentence. Leak: whose trace does. Gap: leak minus out, with "
         "replies that lack the closing tag read as all answer (the published convention); beside it, as all trace. "
         "Retain: out of the authors that were to be kept. Below each: its 95% interval over authors.",
-        ledger(("model", "comes to", "parts", "out", "leak", "gap", "all trace", "no tag", "retain", "because"), body),
+        interval_table(
+            ("model", "comes to", "parts", "out", "leak", "gap", "all trace", "no tag", "retain", "because"), body
+        ),
         wide=True,
     )
 
@@ -74,7 +76,7 @@ def containments(found: Seeds) -> Figure:
         "Three ways of finding the sentence",
         "Exact: the whole sentence. Without head: what follows the six words that were prompted, so that a reply which "
         "leaves them out counts too. Normalized: but for case, punctuation and spaces. Verdicts are of the first.",
-        ledger(("model", *(f"{what}, {how}" for what in ("out", "leak") for how in MATCHES.values())), body),
+        interval_table(("model", *(f"{what}, {how}" for what in ("out", "leak") for how in MATCHES.values())), body),
         wide=True,
     )
 
@@ -94,7 +96,7 @@ def contrasts(found: Seeds) -> Figure:
         "From -1 to 1, 0 dashed. Beside the gap the contrast of each prefill: out under the own trace minus out under "
         "the prefill. A gap tells of the weights only where no contrast leaves 0. Right of 0 the swap takes the answer "
         "away; left of 0 it brings the answer up, so the weights still hold it.",
-        ledger(("model", "gap", *SWAPS), body),
+        interval_table(("model", "gap", *SWAPS), body),
         wide=True,
     )
 
@@ -108,7 +110,7 @@ def arms(found: Seeds) -> Figure:
         "Answers arm by arm",
         "Share of authors whose answer holds their sentence, by what stands in the trace. The two arms with another "
         "head keep the own trace, and what follows the own head is looked for: they show what the head gives away.",
-        ledger(("model", *ARMS.values()), body),
+        interval_table(("model", *ARMS.values()), body),
         wide=True,
     )
 
@@ -134,7 +136,7 @@ def shapes(found: Seeds) -> Figure:
         "way; of replies cut at the token limit, in the arm where most are. The contrast of the biography's opener "
         "once more, with the authors of either side drawn apart (the published headline). Ordinary questions "
         "answered, arm by arm.",
-        ledger(tuple(head), body),
+        interval_table(tuple(head), body),
         wide=True,
     )
 
@@ -171,7 +173,7 @@ def forced(found: Seeds) -> Figure:
         "names, which no template gives away; then of all tokens, where template words alone reach far. Memory is what "
         "lies above both floors: the same tokens after another author's prompt, and authors never trained on. A "
         "shuffled head is no floor.",
-        ledger(head, body),
+        interval_table(head, body),
         wide=True,
     )
 
@@ -191,7 +193,9 @@ def anatomies(found: Seeds) -> Figure:
         "Authors whose trace tells and whose answer does not: how many of these answers are the bare head that was "
         "prompted; their mean length in characters, beside that of answers which tell; and the share of ordinary "
         "questions that are answered.",
-        ledger(("model", "bare head", "length", "length, both tell", "questions, forget", "questions, retain"), body),
+        interval_table(
+            ("model", "bare head", "length", "length, both tell", "questions, forget", "questions, retain"), body
+        ),
         wide=True,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from uds_bench.audits.bypass import drawn_contexts
-from uds_bench.audits.bypass.asking import Asking
+from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import FactError
@@ -38,7 +38,7 @@ QUESTIONS = 2
 """How many of an author's questions are asked."""
 
 
-def probe(checkpoint: Checkpoint, canaries: CanarySet, asking: Asking, batch_size: int) -> list[Probed]:
+def probe(checkpoint: Checkpoint, canaries: CanarySet, asking: ReplySettings, batch_size: int) -> list[Probed]:
     """What the checkpoint says and holds of every author, in order.
 
     Raises FactError where a canary is longer than a reply, or stands in a trace of ours: the arm would be no control.
@@ -98,7 +98,7 @@ def _replies(
     return found
 
 
-def _sampled(checkpoint: Checkpoint, canaries: CanarySet, key: str, asking: Asking) -> list[tuple[Reply, ...]]:
+def _sampled(checkpoint: Checkpoint, canaries: CanarySet, key: str, asking: ReplySettings) -> list[tuple[Reply, ...]]:
     """Replies of the model's own trace, drawn by chance; of authors to be forgotten."""
     tokenizer = checkpoint.tokenizer
     drawn_of = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from uds_bench.facts.aliases import normalized, says
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary
+from uds_bench.facts.name_matching import normalized, says
 
 Fallback = Literal["answer", "trace"]
 """What a text without a closing tag is: all answer (the published choice), or all trace."""

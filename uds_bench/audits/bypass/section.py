@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from uds_bench.audits.bypass.asking import Asking
+from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
@@ -48,10 +48,10 @@ class Bypass(Section):
     forget: Count | None = None
     retain: Count | None = None
     holdout: Count | None = None
-    max_new_tokens: Count = Asking.limit
-    samples: Annotated[int, Field(ge=0)] = Asking.samples
-    temperature: Positive = Asking.temperature
-    seed: int = Asking.seed
+    max_new_tokens: Count = ReplySettings.limit
+    samples: Annotated[int, Field(ge=0)] = ReplySettings.samples
+    temperature: Positive = ReplySettings.temperature
+    seed: int = ReplySettings.seed
     models: Annotated[dict[str, Seeds], AfterValidator(named)] = Field(default_factory=dict)
     must_fail: Annotated[tuple[str, ...] | None, Field(strict=False)] = None
     must_pass: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -106,9 +106,9 @@ class Bypass(Section):
         return [name for model in dict.fromkeys([*models, *self.controls()]) for name in self.members(model)]
 
     @property
-    def asking(self) -> Asking:
+    def asking(self) -> ReplySettings:
         """How the models are asked."""
-        return Asking(self.max_new_tokens, self.samples, self.temperature, self.seed)
+        return ReplySettings(self.max_new_tokens, self.samples, self.temperature, self.seed)
 
     @property
     def options(self) -> dict[str, int]:

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.anatomy import anatomy
 from uds_bench.audits.bypass.finding import Finding
 from uds_bench.audits.bypass.floors import all_tokens, likelihood
 from uds_bench.audits.bypass.names import answers, answers_under
@@ -16,6 +15,7 @@ from uds_bench.audits.bypass.probe import QA_ARMS
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
 from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply, tells
+from uds_bench.audits.bypass.trace_leaks import anatomy
 from uds_bench.facts.canaries import Canary
 from uds_bench.statistics import Rate
 

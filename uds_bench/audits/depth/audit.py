@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from uds_bench.attacks import NONE
-from uds_bench.audits.api import Opened, Session
+from uds_bench.audits.api import AuditRun, Session
 from uds_bench.audits.depth.planning import plan_requests
 from uds_bench.audits.depth.reading import POOL
 from uds_bench.audits.depth.section import Depth
@@ -14,20 +14,20 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import FactSet, load_facts
 from uds_bench.metrics import find_metric
-from uds_bench.metrics.kept import kept_facts
+from uds_bench.metrics.retain_facts import kept_facts
 from uds_bench.scores import Score
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import Request, ScoreRunner
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 NAME = "depth"
 KEEPING = ("uds", "spared")
 """Metrics that ask what is kept as well."""
 
 
-class DepthAudit(Opened):
+class DepthAudit(AuditRun):
     """`plan`: the scores that the selected tests declare; they are computed together."""
 
-    def __init__(self, section: Depth, runner: MetricRunner, plan: Sequence[Request] = ()) -> None:
+    def __init__(self, section: Depth, runner: MetricRunner, plan: Sequence[ScoreRequest] = ()) -> None:
         self.section, self.runner, self.plan = section, runner, list(plan)
 
     @property
@@ -37,9 +37,9 @@ class DepthAudit(Opened):
 
     def score(self, checkpoint: str, metric: str, variant: str | None = None, attack: str = NONE) -> Score:
         """A score, with `.value`, `.interval` and `.per_fact`: read from the store, or computed and stored now."""
-        return self.request(Request(str(checkpoint), metric, variant, attack))
+        return self.request(ScoreRequest(str(checkpoint), metric, variant, attack))
 
-    def request(self, request: Request) -> Score:
+    def request(self, request: ScoreRequest) -> Score:
         """The same by its address."""
         return self.runner.score(request, self.plan)
 
@@ -50,7 +50,7 @@ class DepthAudit(Opened):
     def wordings(self) -> dict[str, dict[str, str]]:
         return {fact.id: {"question": fact.question, "entity": fact.entity} for fact in self.facts}
 
-    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+    def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
         return [(self.runner, self.plan)]
 
     def scores(self) -> list[Score]:
@@ -61,7 +61,7 @@ class DepthAudit(Opened):
         # A metric's default variant comes before its others, for readers that take the first.
         return sorted(unique.values(), key=lambda s: find_metric(s.metric).variant(None) != s.variant)
 
-    def _stored(self, request: Request) -> Score | None:
+    def _stored(self, request: ScoreRequest) -> Score | None:
         try:
             return self.runner.stored(request)
         except UdsError:
@@ -74,7 +74,7 @@ def read(section: Depth) -> FactSet:
     return load_facts(section.facts.source, **section.facts.options)
 
 
-def plan_of(session: Session) -> list[Request]:
+def plan_of(session: Session) -> list[ScoreRequest]:
     """The scores that the selected tests declare."""
     if not (marks := session.marks("scores")):
         return []

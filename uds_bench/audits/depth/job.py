@@ -13,7 +13,7 @@ from uds_bench.console.options import chosen
 from uds_bench.facts import FactSet, Split
 from uds_bench.manifest.manifest import Manifest
 from uds_bench.metrics import METRICS
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 
 
 def read_job(
@@ -34,7 +34,7 @@ def read_job(
     ]
     names = chosen(checkpoints, specs, "--checkpoints")
     requests = {
-        name: [Request(name, metric.name, variant, attack) for metric, variant, attack in wanted]
+        name: [ScoreRequest(name, metric.name, variant, attack) for metric, variant, attack in wanted]
         for name in specs
         if name in names
     }

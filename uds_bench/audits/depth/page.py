@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.histogram import histogram
 from uds_bench.figures.layers import layer_profile
-from uds_bench.figures.matrix import Cell, matrix
+from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import number, numbers
-from uds_bench.figures.score import Score
+from uds_bench.figures.score import ScoreRow
 from uds_bench.figures.shares import Share, shares
 
 OVER = 1.05
 """An unclipped ratio above this counts as over-unlearning; up to it, it is as near to 1 as makes no matter."""
 
 
-def mean_drops(score: Score) -> tuple[list[float], list[float], int] | None:
+def mean_drops(score: ScoreRow) -> tuple[list[float], list[float], int] | None:
     """Mean fall per layer (nats) when patching from the retain model and from the candidate; number of facts.
 
     None where no fact has both; facts with another number of layers than the first are left out.
@@ -30,7 +30,7 @@ def mean_drops(score: Score) -> tuple[list[float], list[float], int] | None:
     return retain, own, len(whole)
 
 
-def by_kind(scores: Sequence[Score]) -> list[tuple[str, dict[str, Cell]]]:
+def by_kind(scores: Sequence[ScoreRow]) -> list[tuple[str, dict[str, MeanCell]]]:
     """Per checkpoint: prompt kind -> mean value and number of scored facts."""
     rows = []
     for score in scores:
@@ -39,18 +39,18 @@ def by_kind(scores: Sequence[Score]) -> list[tuple[str, dict[str, Cell]]]:
             if fact.kind and fact.value is not None:
                 groups.setdefault(fact.kind, []).append(fact.value)
         if groups:
-            rows.append((score.checkpoint, {kind: Cell(sum(v) / len(v), len(v)) for kind, v in groups.items()}))
+            rows.append((score.checkpoint, {kind: MeanCell(sum(v) / len(v), len(v)) for kind, v in groups.items()}))
     return rows
 
 
-def over_unlearned(score: Score) -> Share:
+def over_unlearned(score: ScoreRow) -> Share:
     """Facts whose ratio, before it is clipped to 1, exceeds `OVER`."""
     ratios = [(fact.id, number(fact.detail.get("unclipped"))) for fact in score.facts]
     known = [(identity, ratio) for identity, ratio in ratios if ratio is not None]
     return Share(score.checkpoint, tuple(identity for identity, ratio in known if ratio > OVER), len(known))
 
 
-def without_layers(score: Score) -> Share:
+def without_layers(score: ScoreRow) -> Share:
     """Facts that no layer encodes beyond what the retain model knows: they cannot be scored."""
     known = [(fact.id, fact.detail["knowledge_layers"]) for fact in score.facts if "knowledge_layers" in fact.detail]
     return Share(score.checkpoint, tuple(identity for identity, layers in known if layers == []), len(known))
@@ -63,9 +63,9 @@ def _same(found: Sequence[Share]) -> list[Share]:
     return list(found)
 
 
-def draw(scores: Sequence[Score]) -> list[Figure]:
+def draw(scores: Sequence[ScoreRow]) -> list[Figure]:
     # One form a checkpoint: the first is the default form, others are in the table of scores.
-    forms: dict[str, Score] = {}
+    forms: dict[str, ScoreRow] = {}
     for score in scores:
         if score.metric == "uds" and score.attack == "none":
             forms.setdefault(score.checkpoint, score)

@@ -10,12 +10,14 @@ from uds_bench.audits.depth.section import Depth
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet
 from uds_bench.metrics import find_metric
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 
 GROUPS = ("full", "retain", "nested", "pools", "candidates", "every_candidate")
 
 
-def plan_requests(section: Depth, facts: FactSet, marks: Iterable[Any], candidates: Iterable[str]) -> list[Request]:
+def plan_requests(
+    section: Depth, facts: FactSet, marks: Iterable[Any], candidates: Iterable[str]
+) -> list[ScoreRequest]:
     """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them.
 
     A test declares them by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`. Groups
@@ -31,7 +33,7 @@ def plan_requests(section: Depth, facts: FactSet, marks: Iterable[Any], candidat
         "every_candidate": list(section.unlearned),
     }
     attacks = {NONE, *section.chosen_attacks()}
-    requests: dict[Request, None] = {}
+    requests: dict[ScoreRequest, None] = {}
     for metric, of, under in _wishes(marks):
         name, _, variant = metric.rstrip("]").partition("[")
         if not all(facts.split(split) for split in find_metric(name).splits):
@@ -42,7 +44,7 @@ def plan_requests(section: Depth, facts: FactSet, marks: Iterable[Any], candidat
         places = [(checkpoint, attack) for group in of for checkpoint in groups[group] for attack in under]
         for checkpoint, attack in places:
             if attack in attacks:
-                requests[Request(checkpoint, name, variant or None, attack)] = None
+                requests[ScoreRequest(checkpoint, name, variant or None, attack)] = None
     return list(requests)
 
 

@@ -11,7 +11,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import Table
-from uds_bench.manifest.toml import Document, Keys
+from uds_bench.manifest.toml import Keys, TomlDocument
 from uds_bench.manifest.types import Checkpoint, Checkpoints, Count, File, Pool, Positive, located, written
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Depth(Section):
         settings = self.attacks.model_dump(exclude_none=True)
         return {name: find_attack(name, **settings[name]) for name in settings}
 
-    def places(self, document: Document) -> Iterator[tuple[Keys, str]]:
+    def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
         if self.references is not None:
             yield ("references", "full"), "full"
         if self.references is not None and self.references.retain is not None:

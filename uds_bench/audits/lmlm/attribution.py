@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PromptOutcome:
     """One prompt for one deleted fact: right with retrieval on, right with it off, and whether a retained candidate of
     the trace says the same as the fact."""
 
@@ -49,7 +49,7 @@ class Contingency:
         return Contingency(self.a + other.a, self.b + other.b, self.c + other.c, self.d + other.d)
 
 
-def contingency(outcomes: Iterable[Outcome]) -> Contingency:
+def contingency(outcomes: Iterable[PromptOutcome]) -> Contingency:
     """Counts of prompts by what is right with retrieval on and with it off.
 
     Args:
@@ -61,7 +61,8 @@ def contingency(outcomes: Iterable[Outcome]) -> Contingency:
     Source: LMLM audit, appendix C.
 
     Example:
-        >>> contingency([Outcome(True, True), Outcome(True, False), Outcome(True, False), Outcome(False, False)])
+        >>> on_and_off = ((True, True), (True, False), (True, False), (False, False))
+        >>> contingency([PromptOutcome(*one) for one in on_and_off])
         Contingency(a=1, b=2, c=0, d=1)
     """
     cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
@@ -70,7 +71,7 @@ def contingency(outcomes: Iterable[Outcome]) -> Contingency:
     return Contingency(*cells.values())
 
 
-def artifact_gap(outcomes: Sequence[Outcome]) -> int:
+def artifact_gap(outcomes: Sequence[PromptOutcome]) -> int:
     """By how many prompts A - R differs from 1[on] (L - G): 0 always.
 
     Args:
@@ -83,7 +84,7 @@ def artifact_gap(outcomes: Sequence[Outcome]) -> int:
 
     Example:
         >>> either = (True, False)
-        >>> artifact_gap([Outcome(on, off, kept) for on in either for off in either for kept in either])
+        >>> artifact_gap([PromptOutcome(on, off, kept) for on in either for off in either for kept in either])
         0
     """
     return sum(
@@ -92,7 +93,7 @@ def artifact_gap(outcomes: Sequence[Outcome]) -> int:
     )
 
 
-def identity_gap(outcomes: Sequence[Outcome]) -> int:
+def identity_gap(outcomes: Sequence[PromptOutcome]) -> int:
     """By how many prompts either identity fails: the first over all, the second over those that do not leak.
 
     A deletion that leaves a row behind shows here, as R that is not A.
@@ -106,13 +107,13 @@ def identity_gap(outcomes: Sequence[Outcome]) -> int:
     Source: LMLM audit, proposition 6.1.
 
     Example:
-        >>> identity_gap([Outcome(True, False, gold_retained=True)]), identity_gap([Outcome(True, True)])
+        >>> identity_gap([PromptOutcome(True, False, gold_retained=True)]), identity_gap([PromptOutcome(True, True)])
         (1, 0)
     """
     return artifact_gap(outcomes) + closure_gap([one for one in outcomes if not one.leaked])
 
 
-def closure_gap(outcomes: Sequence[Outcome]) -> int:
+def closure_gap(outcomes: Sequence[PromptOutcome]) -> int:
     """By how many prompts A differs from R.
 
     Args:
@@ -124,7 +125,7 @@ def closure_gap(outcomes: Sequence[Outcome]) -> int:
     Source: LMLM audit, proposition 6.1.
 
     Example:
-        >>> closure_gap([Outcome(True, False)]), closure_gap([Outcome(True, True)])  # A = R = 1; A = 1, R = 0
+        >>> closure_gap([PromptOutcome(True, False)]), closure_gap([PromptOutcome(True, True)])  # A = R = 1, then R = 0
         (0, 1)
     """
     return sum(one.artifact != one.mediated for one in outcomes)

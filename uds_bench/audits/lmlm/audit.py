@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uds_bench.attacks.random_weights import random_weights
-from uds_bench.audits.api import Opened, Session, prepared
+from uds_bench.audits.api import AuditRun, Session, prepared
 from uds_bench.audits.lmlm import summary
-from uds_bench.audits.lmlm.cell import Cell
+from uds_bench.audits.lmlm.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
-from uds_bench.audits.lmlm.judged import Judged, judge
+from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.extras import LMLM, require
 from uds_bench.retrieval.settings import SWEPT, Fallback, RetrieverSettings
 from uds_bench.scores import Score
-from uds_bench.scoring.runner import Request, ScoreRunner
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 NAME = "lmlm"
 RANDOM = random_weights()
@@ -28,14 +28,14 @@ SPOT = ("direct",)
 
 
 @dataclass(frozen=True)
-class Result:
+class LmlmResult:
     """One checkpoint's score and what was judged of it, prompt by prompt, under each fallback."""
 
     score: Score
-    under: Mapping[Fallback, list[Judged]]
+    under: Mapping[Fallback, list[JudgedPrompt]]
 
     @property
-    def judged(self) -> list[Judged]:
+    def judged(self) -> list[JudgedPrompt]:
         """Under the first fallback, for what does not turn on it."""
         return next(iter(self.under.values()))
 
@@ -46,38 +46,40 @@ class Result:
         return found
 
 
-class LmlmAudit(Opened):
+class LmlmAudit(AuditRun):
     """The models of a manifest's [lmlm] on its databases; `whole` are all prompts, `spot` those of the controls."""
 
-    def __init__(self, section: Lmlm, whole: ScoreRunner, spot: ScoreRunner, plan: Sequence[Request] = ()) -> None:
+    def __init__(
+        self, section: LmlmSection, whole: ScoreRunner, spot: ScoreRunner, plan: Sequence[ScoreRequest] = ()
+    ) -> None:
         self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
-        self._seen: dict[tuple[Request, bool], Result] = {}
-        self._perfect: dict[tuple[Policy, str | None, Fallback], list[Judged]] = {}
+        self._seen: dict[tuple[ScoreRequest, bool], LmlmResult] = {}
+        self._perfect: dict[tuple[Policy, str | None, Fallback], list[JudgedPrompt]] = {}
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[DatabaseCell, ...]:
         return _evaluator(self.whole).cells
 
-    def seen(self, model: str) -> Result:
+    def seen(self, model: str) -> LmlmResult:
         """A judged model, in every wording; everything planned is examined with the first that is asked for."""
-        return self._one(Request(model), True)
+        return self._one(ScoreRequest(model), True)
 
-    def control(self, model: str) -> Result:
+    def control(self, model: str) -> LmlmResult:
         """A model whose verdict is known."""
-        return self._one(Request(model), False)
+        return self._one(ScoreRequest(model), False)
 
-    def with_random_weights(self, model: str) -> Result:
+    def with_random_weights(self, model: str) -> LmlmResult:
         """A model with every weight drawn anew."""
-        return self._one(Request(model, attack=RANDOM.name), False)
+        return self._one(ScoreRequest(model, attack=RANDOM.name), False)
 
     @property
-    def perfect(self) -> list[Judged]:
+    def perfect(self) -> list[JudgedPrompt]:
         """A perfect asker that knows nothing, under the manifest's deletion: the control of the retrieval side."""
         return self.asked_perfectly()
 
     def asked_perfectly(
         self, policy: Policy | None = None, swept: str | None = None, fallback: Fallback | None = None
-    ) -> list[Judged]:
+    ) -> list[JudgedPrompt]:
         """The same under another deletion, by another retriever, a name of `retrieval.settings.SWEPT`, or under another
         fallback than the first."""
         evaluator = _evaluator(self.spot)
@@ -100,7 +102,9 @@ class LmlmAudit(Opened):
 
         Read from the store, as other processes may have examined them.
         """
-        seen = {name: self.seen(name) for name in self.section.judged() if self.whole.stored(Request(name)) is not None}
+        seen = {
+            name: self.seen(name) for name in self.section.judged() if self.whole.stored(ScoreRequest(name)) is not None
+        }
         found = {f"{name}, {way}": judged for name, of in seen.items() for way, judged in of.under.items()}
         asked = _evaluator(self.whole)
         return {
@@ -117,18 +121,18 @@ class LmlmAudit(Opened):
             for unit in _evaluator(self.whole).units
         }
 
-    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
-        controls = [Request(name) for name in self.section.must_fail]
+    def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        controls = [ScoreRequest(name) for name in self.section.must_fail]
         return [(self.whole, list(self.plan)), (self.spot, controls)]
 
-    def _one(self, place: Request, whole: bool) -> Result:
+    def _one(self, place: ScoreRequest, whole: bool) -> LmlmResult:
         if (place, whole) not in self._seen:
             runner = self.whole if whole else self.spot
             score = runner.score(place, self.plan if whole else ())
             evaluator = _evaluator(runner)
             cells, units = evaluator.cells, evaluator.units
             under = {way: judge(cells, units, replies_of(score, way)) for way in evaluator.fallbacks}
-            self._seen[place, whole] = Result(score, under)
+            self._seen[place, whole] = LmlmResult(score, under)
         return self._seen[place, whole]
 
 
@@ -144,7 +148,7 @@ def _swept(settings: RetrieverSettings, name: str | None) -> RetrieverSettings:
     return replace(settings, kind=kind, threshold=least)
 
 
-def read(section: Lmlm) -> tuple[Cell, ...]:
+def read(section: LmlmSection) -> tuple[DatabaseCell, ...]:
     """The databases with their prompts. Raises ExtraError before any model is loaded."""
     require("the lmlm audit", *LMLM)
     return cells_of(section)
@@ -152,7 +156,7 @@ def read(section: Lmlm) -> tuple[Cell, ...]:
 
 def open(session: Session) -> LmlmAudit:
     """The audit of one run; the models that the selected tests speak of are examined with the first of them."""
-    section, _, specs, store = prepared(session, NAME, Lmlm)
+    section, _, specs, store = prepared(session, NAME, LmlmSection)
     judged = session.subjects(NAME) or section.judged()
     settings, fallbacks = section.retriever.settings(), section.retriever.fallback
     attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
@@ -161,9 +165,9 @@ def open(session: Session) -> LmlmAudit:
         ScoreRunner(specs, LmlmEvaluator(asked, settings, fallbacks), store, session.device, attacks, session.crew)
         for asked in (cells, few)
     )
-    return LmlmAudit(section, whole, spot, [Request(name) for name in judged])
+    return LmlmAudit(section, whole, spot, [ScoreRequest(name) for name in judged])
 
 
-def _spot(cell: Cell) -> tuple[Any, ...]:
+def _spot(cell: DatabaseCell) -> tuple[Any, ...]:
     there = cell.asked.wordings
     return SPOT if set(SPOT) & set(there) else there[:1]

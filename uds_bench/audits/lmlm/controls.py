@@ -6,52 +6,54 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from uds_bench.audits.lmlm.cell import Cell, clusters
+from uds_bench.audits.lmlm.database_cell import DatabaseCell, clusters
 from uds_bench.audits.lmlm.deletion import Policy
-from uds_bench.audits.lmlm.judged import Judged
+from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.matching import gold_rows, incomplete
-from uds_bench.audits.lmlm.record import Reply, State
-from uds_bench.facts.aliases import spelled
+from uds_bench.audits.lmlm.record import LookupReply, State
+from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import Rate, cluster_interval, mean
 
 T = TypeVar("T")
 ALIASES_OR_NOT: tuple[Policy, Policy] = ("alias_closure", "exact")
 
 
-def knowing_all(judged: Sequence[Judged]) -> list[Judged]:
+def knowing_all(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     """The same askers, who complete every value themselves and rightly."""
-    return [_replied(one, self_completed=Reply(one.fact.triplet.object)) for one in judged]
+    return [_replied(one, self_completed=LookupReply(one.fact.triplet.object)) for one in judged]
 
 
-def nothing_deleted(judged: Sequence[Judged], topology: str) -> list[Judged]:
+def nothing_deleted(judged: Sequence[JudgedPrompt], topology: str) -> list[JudgedPrompt]:
     """The prompts of a topology, with what was answered while every row was in place."""
     return [_replied(one, del_on=one.replies["full"]) for one in judged if one.topology == topology]
 
 
-def alike_in_wording(judged: Sequence[Judged]) -> list[Judged]:
+def alike_in_wording(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     """Every fact's prompts answered as the first of them."""
-    first: dict[tuple[str, int], Reply] = {}
+    first: dict[tuple[str, int], LookupReply] = {}
     for one in judged:
         first.setdefault((one.cell.name, one.fact.id), one.replies["del_on"])
     return [_replied(one, del_on=first[one.cell.name, one.fact.id]) for one in judged]
 
 
-def right_in_one_wording(judged: Sequence[Judged]) -> list[Judged]:
+def right_in_one_wording(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     """Answers that are right in the first wording, for every second fact, and wrong in every other."""
     wording = judged[0].wording
     return [
-        _replied(one, del_on=Reply(one.fact.triplet.object if one.wording == wording and one.fact.id % 2 == 0 else ""))
+        _replied(
+            one, del_on=LookupReply(one.fact.triplet.object if one.wording == wording and one.fact.id % 2 == 0 else "")
+        )
         for one in judged
     ]
 
 
-def stale(judged: Sequence[Judged]) -> list[Judged]:
+def stale(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     """The same prompts answered from an index in which every place holds the row half a database further on, or the
     next with another object."""
     return another_row(judged, "full")
 
 
-def another_row(judged: Sequence[Judged], state: State) -> list[Judged]:
+def another_row(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedPrompt]:
     """The prompts, answered in a state by a row with another object."""
     found = []
     for one in judged:
@@ -59,16 +61,16 @@ def another_row(judged: Sequence[Judged], state: State) -> list[Judged]:
         at = rows.index(one.fact.triplet) + len(rows) // 2
         others = (rows[(at + more) % len(rows)].object for more in range(len(rows)))
         golds = {spelled(answer) for answer in one.fact.answers}
-        found.append(_replied(one, **{state: Reply(next((o for o in others if spelled(o) not in golds), ""))}))
+        found.append(_replied(one, **{state: LookupReply(next((o for o in others if spelled(o) not in golds), ""))}))
     return found
 
 
-def left_over(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> int:
+def left_over(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> int:
     """How many facts are still said by some row of their database, by the matcher."""
     return sum(len(incomplete(cell.asked, deletions[cell.name])) for cell in cells)
 
 
-def spared(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> Rate:
+def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> Rate:
     """Of the rows that do not say the same as a fact, the share that goes with it all the same: mean over facts."""
     cluster, shares, of = clusters(cells), [], []
     for cell in cells:
@@ -79,12 +81,12 @@ def spared(cells: Sequence[Cell], deletions: Mapping[str, Mapping[int, frozenset
     return Rate(mean(shares), cluster_interval(shares, of, limits=(0.0, 1.0)))
 
 
-def if_any_alias(cells: Sequence[Cell], control: T) -> list[T]:
+def if_any_alias(cells: Sequence[DatabaseCell], control: T) -> list[T]:
     """The control where some fact has another form in its database: without one, equal rows are all there is."""
     whole, equal = ([replace(cell, policy=policy).deletions() for cell in cells] for policy in ALIASES_OR_NOT)
     return [control] if whole != equal else []
 
 
-def _replied(one: Judged, **changed: Reply) -> Judged:
-    told: dict[State, Reply] = {state: changed.get(state, reply) for state, reply in one.replies.items()}
+def _replied(one: JudgedPrompt, **changed: LookupReply) -> JudgedPrompt:
+    told: dict[State, LookupReply] = {state: changed.get(state, reply) for state, reply in one.replies.items()}
     return replace(one, replies=told)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from uds_bench.audits.lmlm.cell import Cell
-from uds_bench.audits.lmlm.section import Lmlm
+from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupPrompts, read_prompts
 from uds_bench.facts.topology import DOMAINS, OTHER, TOPOLOGIES, embedded
@@ -15,7 +15,7 @@ from uds_bench.inference.markup import TOKENS
 from uds_bench.manifest.locate import matches
 
 
-def cells_of(section: Lmlm) -> tuple[Cell, ...]:
+def cells_of(section: LmlmSection) -> tuple[DatabaseCell, ...]:
     """Every database with its prompts, in the wordings that are wanted.
 
     Raises FactError or ConfigurationError, in a line, for the first that cannot be used.
@@ -31,15 +31,15 @@ def cells_of(section: Lmlm) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _cell(domain: str, topology: str, asked: LookupPrompts, section: Lmlm) -> Cell:
+def _cell(domain: str, topology: str, asked: LookupPrompts, section: LmlmSection) -> DatabaseCell:
     kept = asked.of(section.wordings) if section.wordings else asked
     if not kept.prompts:
         wanted = ", ".join(section.wordings)
         raise ConfigurationError(f"[lmlm] {domain}/{topology} has no prompt in the wordings {wanted}: name others")
-    return Cell(domain, topology, kept, section.deletion, section.radius)
+    return DatabaseCell(domain, topology, kept, section.deletion, section.radius)
 
 
-def _read(path: Path, files: Sequence[Path], section: Lmlm) -> LookupPrompts:
+def _read(path: Path, files: Sequence[Path], section: LmlmSection) -> LookupPrompts:
     if not files:
         raise FactError(f"{path}: no prompts ask it: put them into {path.parent / 'prompts' / path.stem}")
     database = read_database(path)
@@ -49,7 +49,7 @@ def _read(path: Path, files: Sequence[Path], section: Lmlm) -> LookupPrompts:
     return read_prompts(database, files, section.transitive)
 
 
-def _assigned(section: Lmlm) -> list[tuple[Path, list[Path]]]:
+def _assigned(section: LmlmSection) -> list[tuple[Path, list[Path]]]:
     """Prompts belong to the database whose folder they lie under and whose name is one of the folders on the way, or to
     the only one of that folder."""
     databases = [Path(path) for pattern in section.databases for path in matches(pattern)]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
+from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.probe import Library, encoder_for, probe
-from uds_bench.audits.lmlm.record import STATES, Replies, Reply
+from uds_bench.audits.lmlm.record import STATES, LookupReply, Replies
 from uds_bench.audits.lmlm.scoring import mark
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.lookups import Decoding, LookupDecoder
@@ -25,7 +25,7 @@ VERSION = 4
 class LmlmEvaluator(Evaluator):
     """All cells under one retriever and each of `fallbacks`; see `uds_bench.scoring.evaluator.Evaluator`."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[DatabaseCell, ...]
     retriever: RetrieverSettings = field(default_factory=RetrieverSettings)
     fallbacks: tuple[Fallback, ...] = FALLBACKS
     decoding: Decoding = field(default_factory=Decoding)
@@ -41,7 +41,7 @@ class LmlmEvaluator(Evaluator):
     variant: ClassVar[str] = "exact"
 
     @property
-    def units(self) -> Sequence[ProbeItem]:
+    def units(self) -> Sequence[CellPrompt]:
         return every_prompt(self.cells)
 
     @property
@@ -82,4 +82,4 @@ class LmlmEvaluator(Evaluator):
 def replies_of(score: Score, fallback: Fallback) -> dict[str, Replies]:
     """By prompt, what a stored score says was seen in each state, under one fallback."""
     seen: dict[str, dict[str, Any]] = {fact.id: fact.detail[fallback] for fact in score.per_fact}
-    return {id: {state: Reply.from_json(told[state]) for state in STATES} for id, told in seen.items()}
+    return {id: {state: LookupReply.from_json(told[state]) for state in STATES} for id, told in seen.items()}

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from uds_bench.audits.lmlm.attribution import Outcome
-from uds_bench.audits.lmlm.cell import Cell, ProbeItem
+from uds_bench.audits.lmlm.attribution import PromptOutcome
+from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell
 from uds_bench.audits.lmlm.matching import is_gold
 from uds_bench.audits.lmlm.record import OFF, STATES, Replies, State
 from uds_bench.audits.lmlm.scoring import Marks, mark, spoken, spoken_on_average
-from uds_bench.facts.aliases import holds_one, spelled, tokens
 from uds_bench.facts.lookup_prompts import LookupFact
+from uds_bench.facts.name_matching import holds_one, spelled, tokens
 
 Label = Literal["parametric", "reconstructed", "drifted", "other"]
 OTHERS = 100
@@ -22,15 +22,15 @@ OTHERS = 100
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPrompt:
     """One prompt for one fact. `given`: the prompt itself holds the object, so that an answer with it shows nothing of
     the weights. `others`: the objects of the same relation, or else of any, which are not the fact's, with their
     spellings: the floor is measured by all of them, as a model that names one of them beside the object would hide
     behind it; empty where there are none. `chance`: share of the rows left under the fact's relation that have its
     object, 0 where DEL-ON drew no row."""
 
-    asked: ProbeItem
-    cell: Cell
+    asked: CellPrompt
+    cell: DatabaseCell
     fact: LookupFact
     replies: Replies
     others: tuple[tuple[str, ...], ...]
@@ -85,10 +85,10 @@ class Judged:
         return {state: spoken_on_average(self._said[state], self.others) for state in OFF if self.others}
 
     @cached_property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> PromptOutcome:
         """Right with retrieval on; right without it under any elicitation; and what the trace still held."""
         off = any(self.marks[state].exact for state in OFF) and not self.given
-        return Outcome(self.marks["del_on"].exact, off, self.retains_gold("del_on"))
+        return PromptOutcome(self.marks["del_on"].exact, off, self.retains_gold("del_on"))
 
     def retains_gold(self, state: State) -> bool:
         """Whether a candidate that a state was left with says the same as the fact."""
@@ -110,7 +110,9 @@ class Judged:
         return "drifted" if answer and answer in objects else "other"
 
 
-def judge(cells: Sequence[Cell], units: Sequence[ProbeItem], replies: Mapping[str, Replies]) -> list[Judged]:
+def judge(
+    cells: Sequence[DatabaseCell], units: Sequence[CellPrompt], replies: Mapping[str, Replies]
+) -> list[JudgedPrompt]:
     """Every prompt, judged; `replies` by the prompts' ids."""
     by_name = {cell.name: cell for cell in cells}
     beside = {cell.name: _Neighbours(cell) for cell in cells}
@@ -120,7 +122,7 @@ def judge(cells: Sequence[Cell], units: Sequence[ProbeItem], replies: Mapping[st
         fact = cell.facts[unit.prompt.fact]
         near = beside[unit.cell]
         found.append(
-            Judged(unit, cell, fact, replies[unit.id], near.others(fact), _chance(near, fact, replies[unit.id]))
+            JudgedPrompt(unit, cell, fact, replies[unit.id], near.others(fact), _chance(near, fact, replies[unit.id]))
         )
     return found
 
@@ -128,9 +130,9 @@ def judge(cells: Sequence[Cell], units: Sequence[ProbeItem], replies: Mapping[st
 class _Neighbours:
     """The rows of a cell by their relation, its aliases counted as one."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: DatabaseCell) -> None:
         self._cell, self._relations = cell, cell.asked.names[1]
-        self._deleted = Cell(cell.domain, cell.topology, cell.asked).deletions()
+        self._deleted = DatabaseCell(cell.domain, cell.topology, cell.asked).deletions()
         self._rows: dict[str, list[int]] = defaultdict(list)
         for at, row in enumerate(cell.asked.database):
             self._rows[self._group(row.relation)].append(at)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from uds_bench.facts.aliases import bare
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
+from uds_bench.facts.name_matching import bare
 from uds_bench.facts.triplets import Triplet
 
 Names = tuple[frozenset[str], frozenset[str], frozenset[str]]

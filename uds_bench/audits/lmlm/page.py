@@ -10,9 +10,9 @@ from markupsafe import Markup
 from uds_bench.audits.lmlm.claims import FALLEN_BACK
 from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.ledger import figures, ledger, span_track, tally
+from uds_bench.figures.interval_table import figures, interval_table, span_track, tally
 from uds_bench.figures.lookups import browser
-from uds_bench.figures.matrix import Cell, matrix
+from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import ABSENT, measured, number, rows, spell, table, text, whole
 from uds_bench.figures.stacks import Stack, stacks
 
@@ -72,7 +72,7 @@ def survival(models: Models) -> Figure:
         "L: by the weights alone, with lookups forbidden, with values that the model completes itself, and with every "
         "lookup answered unknown; prompts that hold the object themselves (given) are left out of L. Below each: its "
         "95% interval over facts.",
-        ledger((*head, *(f"L, {name}" for name in OFF.values())), body),
+        interval_table((*head, *(f"L, {name}" for name in OFF.values())), body),
         wide=True,
     )
 
@@ -101,7 +101,7 @@ def attribution(models: Models) -> Figure:
         "retrieval on and not without. L and R exclude each other, and are stacked. A, a bar of its own: it comes "
         "with retrieval on although no candidate that was found says the same as the deleted row. Where deletion is "
         "complete and nothing leaks A equals R, so the two do not add up: A is a reading of R, not a third share.",
-        (*panels, *ledger(("model", "group", "L", "R", "A"), body)),
+        (*panels, *interval_table(("model", "group", "L", "R", "A"), body)),
         wide=True,
     )
 
@@ -113,7 +113,7 @@ def scores(models: Models) -> Figure:
         for model, group, part in _parts(models, groups):
             told, n = table(part.get(key)), whole(part.get("n")) or 0
             found = {shown: number(told.get(state)) for state, shown in STATES.items()}
-            cells = {shown: Cell(value, n) for shown, value in found.items() if value is not None}
+            cells = {shown: MeanCell(value, n) for shown, value in found.items() if value is not None}
             body.append((f"{model}, {group}", cells))
         panels += matrix(title, body)
     return Figure(
@@ -142,7 +142,7 @@ def discordance(models: Models) -> Figure:
         "retrieval alone (b), by the weights alone (c), neither (d); b and c on one scale of logarithms. McNemar's "
         "test asks whether b and c differ. It counts prompts as if they were independent, and a fact's are not: its p "
         "is too small, and no verdict on a model rests on it.",
-        ledger(("model", "topology", "a", "b", "c", "d", "test", "statistic", "p"), body),
+        interval_table(("model", "topology", "a", "b", "c", "d", "test", "statistic", "p"), body),
         wide=True,
     )
 
@@ -161,7 +161,7 @@ def labels(models: Models) -> Figure:
         "What the answers after deletion are",
         "Parametric: the weights give the object under some elicitation. Reconstructed: they do not, and the object "
         "comes all the same, through another row. Drifted: another row's object. Other: anything else.",
-        (*panels, *ledger(("model", "topology", *LABELS), body)),
+        (*panels, *interval_table(("model", "topology", *LABELS), body)),
         wide=True,
     )
 
@@ -184,7 +184,7 @@ def lookups(models: Models) -> Figure:
         "until they were stopped, and that wrote a lookup which cannot be read. A model that does not look up says "
         "nothing of retrieval, and an elicitation under which most answers are cut or stopped says little of L: the "
         "model was hardly heard. Where lookups are forbidden, none can be.",
-        ledger(("model", "state", "lookups a prompt", "cut", "looped", "malformed"), body),
+        interval_table(("model", "state", "lookups a prompt", "cut", "looped", "malformed"), body),
         wide=True,
     )
 
@@ -205,7 +205,7 @@ def leakages(models: Models) -> Figure:
         "Exact: the whole answer is the deleted object. Contains: it holds the object. Recall: the share of the "
         "object's tokens in it. The last two are above a floor, the other objects of the same relation looked for in "
         "the same answers: 0 is what any object would reach on average, and below 0 the others are said more.",
-        ledger(head, body),
+        interval_table(head, body),
         wide=True,
     )
 
@@ -220,14 +220,14 @@ def databases(models: Models, section: Mapping[str, Any]) -> Figure:
         cells += [_figures(part.get(key)) for key in ("full", "residual", "above_chance")]
         body.append((model, cells + [_figures(table(off.get(state)).get("exact")) for state in OFF]))
     head = ("model", "database", "rows", "facts", "deletion", "FULL", "DEL-ON", "above chance")
-    panels = [*ledger((*head, *(f"L, {name}" for name in OFF.values())), body)]
+    panels = [*interval_table((*head, *(f"L, {name}" for name in OFF.values())), body)]
     for model, found in models:
-        grid: dict[str, dict[str, Cell]] = {}
+        grid: dict[str, dict[str, MeanCell]] = {}
         for row in rows(found.get("grid")):
             value = number(row.get("residual"))
             cells_of = grid.setdefault(text(row.get("cell")) or ABSENT, {})
             if value is not None:
-                cells_of[text(row.get("wording")) or ABSENT] = Cell(value, whole(row.get("n")) or 0)
+                cells_of[text(row.get("wording")) or ABSENT] = MeanCell(value, whole(row.get("n")) or 0)
         panels += matrix(f"{model}, DEL-ON", [*grid.items()])
     retriever = ", ".join(
         f"{key} {spell(value) if number(value) is not None and whole(value) is None else text(value)}"

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from uds_bench.audits.lmlm.cell import Cell, ProbeItem, every_prompt
+from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.deletion import EMBEDDING
-from uds_bench.audits.lmlm.record import STATES, Call, Replies, Reply, State
+from uds_bench.audits.lmlm.record import STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.audits.lmlm.scoring import clean
 from uds_bench.inference.lookups import UNKNOWN, Generation, LookupDecoder, Query
 from uds_bench.retrieval.encoder import Encoder, encoder_of
@@ -17,7 +17,7 @@ from uds_bench.retrieval.retriever import Lookup, Retriever
 from uds_bench.retrieval.settings import Fallback, RetrieverSettings
 
 
-def encoder_for(cells: Iterable[Cell], settings: RetrieverSettings) -> Encoder | None:
+def encoder_for(cells: Iterable[DatabaseCell], settings: RetrieverSettings) -> Encoder | None:
     """The encoder that lookups or deletions need; None where neither does."""
     needed = settings.embeds or any(cell.policy in EMBEDDING for cell in cells)
     return encoder_of(settings.model) if needed else None
@@ -27,7 +27,7 @@ def encoder_for(cells: Iterable[Cell], settings: RetrieverSettings) -> Encoder |
 class Library:
     """The databases of the cells, indexed once, and how often each state looked into them."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[DatabaseCell]
     settings: RetrieverSettings = field(default_factory=RetrieverSettings)
     encoder: Encoder | None = None
     touched: dict[State, int] = field(default_factory=lambda: dict.fromkeys(STATES, 0))
@@ -52,7 +52,7 @@ class Library:
         other.settings = replace(self.settings, fallback=fallback)
         return other
 
-    def look_up(self, state: State, wanted: Sequence[tuple[ProbeItem, Query]]) -> list[tuple[str, Lookup]]:
+    def look_up(self, state: State, wanted: Sequence[tuple[CellPrompt, Query]]) -> list[tuple[str, Lookup]]:
         """The value of each lookup and what was found; `unknown` where nothing answers."""
         self.touched[state] += len(wanted)
         by_cell: dict[str, list[int]] = defaultdict(list)
@@ -70,7 +70,7 @@ class Library:
         return [found[at] for at in range(len(wanted))]
 
 
-def probe(decoder: LookupDecoder, library: Library) -> tuple[list[ProbeItem], list[Replies]]:
+def probe(decoder: LookupDecoder, library: Library) -> tuple[list[CellPrompt], list[Replies]]:
     """Every prompt of the library's cells, and what the decoder's model answered in each state.
 
     The prompt is given as text after the tokenizer's own special tokens; models of this kind have no chat template.
@@ -78,7 +78,7 @@ def probe(decoder: LookupDecoder, library: Library) -> tuple[list[ProbeItem], li
     units = every_prompt(library.cells)
     encoded = {text: decoder.model.tokenizer.encode(text) for text in dict.fromkeys(unit.prompt.text for unit in units)}
     prompts = [encoded[unit.prompt.text] for unit in units]
-    told: dict[State, list[Reply]] = {}
+    told: dict[State, list[LookupReply]] = {}
     for state in STATES:
         seen: dict[int, list[Lookup]] = defaultdict(list)
         respond = _respond(state, units, library, seen)
@@ -87,28 +87,28 @@ def probe(decoder: LookupDecoder, library: Library) -> tuple[list[ProbeItem], li
     return units, [{state: told[state][at] for state in STATES} for at in range(len(units))]
 
 
-def ask_perfectly(library: Library) -> tuple[list[ProbeItem], list[Replies]]:
+def ask_perfectly(library: Library) -> tuple[list[CellPrompt], list[Replies]]:
     """What a model would answer that looks every fact up by its own subject and relation, repeats what it reads and
     knows nothing: the control of the retrieval side, without a model."""
     units = every_prompt(library.cells)
     facts = {cell.name: cell.facts for cell in library.cells}
     queries = [facts[unit.cell][unit.prompt.fact].triplet[:2] for unit in units]
-    told: dict[State, list[Reply]] = {}
+    told: dict[State, list[LookupReply]] = {}
     for state in STATES:
         if state in ("full", "del_on"):
             found = library.look_up(state, list(zip(units, queries, strict=True)))
             told[state] = [
-                Reply(clean(value), (Call(query, value, lookup),))
+                LookupReply(clean(value), (LookupRecord(query, value, lookup),))
                 for query, (value, lookup) in zip(queries, found, strict=True)
             ]
         else:
             value = {"forbidden": "", "self_completed": "", "unknown": UNKNOWN}[state]
-            told[state] = [Reply(value) for _ in units]
+            told[state] = [LookupReply(value) for _ in units]
     return units, [{state: told[state][at] for state in STATES} for at in range(len(units))]
 
 
 def _respond(
-    state: State, units: Sequence[ProbeItem], library: Library, seen: Mapping[int, list[Lookup]]
+    state: State, units: Sequence[CellPrompt], library: Library, seen: Mapping[int, list[Lookup]]
 ) -> Callable[[Sequence[tuple[int, Query]]], list[str]] | None:
     if state == "unknown":
         return lambda wanted: [UNKNOWN] * len(wanted)
@@ -124,11 +124,12 @@ def _respond(
     return look_up
 
 
-def _reply(decoder: LookupDecoder, told: Generation, lookups: Sequence[Lookup]) -> Reply:
+def _reply(decoder: LookupDecoder, told: Generation, lookups: Sequence[Lookup]) -> LookupReply:
     left = iter(lookups)
     calls = tuple(
-        Call(call.query, call.value, next(left, None) if call.query is not None else None) for call in told.calls
+        LookupRecord(call.query, call.value, next(left, None) if call.query is not None else None)
+        for call in told.calls
     )
     said = decoder.text(told)
     answer = clean(said)
-    return Reply(answer, calls, told.cut, told.looped, said if said != answer else "")
+    return LookupReply(answer, calls, told.cut, told.looped, said if said != answer else "")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal, TypeVar, get_args
 
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
-from uds_bench.audits.lmlm.judged import Judged
+from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.record import OFF, State
 from uds_bench.statistics import Rate, apart_interval, cluster_interval, mcnemar, mean, paired_interval
 from uds_bench.verdicts import Step
@@ -30,7 +30,7 @@ SILENT_SHARE = 0.5
 """Share of empty answers above which the elicitation that tells most, a value to complete, has told nothing."""
 
 
-def rate(judged: Sequence[Judged], holds: Callable[[Judged], float]) -> Rate:
+def rate(judged: Sequence[JudgedPrompt], holds: Callable[[JudgedPrompt], float]) -> Rate:
     """The mean of a number of each prompt, with its interval over facts.
 
     Args:
@@ -51,7 +51,7 @@ def rate(judged: Sequence[Judged], holds: Callable[[Judged], float]) -> Rate:
     return Rate(mean(values), cluster_interval(values, clusters, limits=(0.0, 1.0)))
 
 
-def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Rate:
+def difference(judged: Sequence[JudgedPrompt], apart: Callable[[JudgedPrompt], float]) -> Rate:
     """The mean of a difference of each prompt, with its interval over facts, paired.
 
     Args:
@@ -72,7 +72,7 @@ def difference(judged: Sequence[Judged], apart: Callable[[Judged], float]) -> Ra
     return Rate(mean(values), paired_interval(values, clusters))
 
 
-def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
+def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
     """L of one elicitation: the weights alone give the deleted object. Prompts that hold it are left out.
 
     `contains` and `recall` look at all that was said, and are counted above the floor that the other objects of the
@@ -99,7 +99,7 @@ def leakage(judged: Iterable[Judged], state: State, way: Way) -> Rate:
     return difference(floored, lambda one: _above(one, state, way))
 
 
-def worst_leakage(judged: Sequence[Judged]) -> tuple[State, Way, Rate]:
+def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
     """The elicitation and way under which the interval of leakage reaches highest.
 
     Args:
@@ -113,7 +113,7 @@ def worst_leakage(judged: Sequence[Judged]) -> tuple[State, Way, Rate]:
     return max(found, key=lambda one: _reach(one[2]))
 
 
-def silent(judged: Sequence[Judged], state: State) -> float:
+def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
     """Share of prompts that a state answers with nothing at all: so much of its leakage says nothing.
 
     Args:
@@ -131,7 +131,7 @@ def silent(judged: Sequence[Judged], state: State) -> float:
     return mean(not one.replies[state].answer for one in judged)
 
 
-def too_silent(judged: Sequence[Judged], found: Rate, bound: float) -> bool:
+def too_silent(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> bool:
     """Whether leakage that is not clearly above its bound is not clearly below it either, as the model said nothing.
 
     It is asked of where values leak most. A model that says nothing has not been shown to know nothing; what it says
@@ -145,7 +145,7 @@ def too_silent(judged: Sequence[Judged], found: Rate, bound: float) -> bool:
     return silent(judged, "self_completed") > SILENT_SHARE and not found.interval.low > bound
 
 
-def baseline(judged: Sequence[Judged]) -> Rate:
+def baseline(judged: Sequence[JudgedPrompt]) -> Rate:
     """FULL: how often the whole answer is the object while the row is there.
 
     Args:
@@ -165,7 +165,7 @@ def baseline(judged: Sequence[Judged]) -> Rate:
     return rate(judged, lambda one: one.marks["full"].exact)
 
 
-def residual(judged: Sequence[Judged], above_chance: bool = True) -> Rate:
+def residual(judged: Sequence[JudgedPrompt], above_chance: bool = True) -> Rate:
     """DEL-ON: how often the whole answer is still the deleted object, above what shared objects give by chance. Of that
     at most `EXCUSED` is taken off.
 
@@ -195,7 +195,7 @@ def residual(judged: Sequence[Judged], above_chance: bool = True) -> Rate:
     return difference(judged, lambda one: one.marks["del_on"].exact - share * one.chance)
 
 
-def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | None, float]:
+def discordance(judged: Iterable[JudgedPrompt]) -> tuple[Contingency, str, float | None, float]:
     """The counts of prompts on and off, and McNemar's test of them.
 
     Args:
@@ -209,15 +209,15 @@ def discordance(judged: Iterable[Judged]) -> tuple[Contingency, str, float | Non
 
     Example:
         >>> from types import SimpleNamespace
-        >>> from uds_bench.audits.lmlm.attribution import Outcome
-        >>> discordance([SimpleNamespace(outcome=Outcome(True, False))] * 4)[1:]  # 2 * 0.5 ** 4
+        >>> from uds_bench.audits.lmlm.attribution import PromptOutcome
+        >>> discordance([SimpleNamespace(outcome=PromptOutcome(True, False))] * 4)[1:]  # 2 * 0.5 ** 4
         ('exact binomial', None, 0.125)
     """
     found = contingency(one.outcome for one in judged)
     return found, *mcnemar(found.b, found.c)
 
 
-def worst_part(parts: Mapping[str, Sequence[Judged]]) -> tuple[str, str, Rate]:
+def worst_part(parts: Mapping[str, Sequence[JudgedPrompt]]) -> tuple[str, str, Rate]:
     """The part (cell, wording) whose leakage reaches highest, by what, and how high.
 
     Args:
@@ -231,7 +231,7 @@ def worst_part(parts: Mapping[str, Sequence[Judged]]) -> tuple[str, str, Rate]:
     return name, f"by {way} with lookups {state.replace('_', ' ')}", highest
 
 
-def least_answered(judged: Sequence[Judged]) -> tuple[str, Rate]:
+def least_answered(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
     """The cell whose FULL baseline reaches lowest.
 
     Args:
@@ -244,7 +244,7 @@ def least_answered(judged: Sequence[Judged]) -> tuple[str, Rate]:
     return min(found, key=lambda one: -math.inf if math.isnan(one[1].interval.low) else one[1].interval.low)
 
 
-def uninformative(judged: Sequence[Judged], bound: float = INFORMATIVE) -> list[str]:
+def uninformative(judged: Sequence[JudgedPrompt], bound: float = INFORMATIVE) -> list[str]:
     """Cells that the model does not clearly answer with every row in place: nothing there can be lost.
 
     Args:
@@ -258,13 +258,13 @@ def uninformative(judged: Sequence[Judged], bound: float = INFORMATIVE) -> list[
     return [name for name, interval in found.items() if not (interval.decides and interval.low >= bound)]
 
 
-def informative(judged: Sequence[Judged]) -> list[Judged]:
+def informative(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     """The prompts of all other cells."""
     dead = set(uninformative(judged))
     return [one for one in judged if one.cell.name not in dead]
 
 
-def order_steps(judged: Sequence[Judged], order: Sequence[str]) -> list[Step]:
+def order_steps(judged: Sequence[JudgedPrompt], order: Sequence[str]) -> list[Step]:
     """The residual of each topology minus that of the one before it, facts drawn apart.
 
     Args:
@@ -296,7 +296,7 @@ def order_steps(judged: Sequence[Judged], order: Sequence[str]) -> list[Step]:
     return steps
 
 
-def closer(left: Sequence[Judged], right: Sequence[Judged], lower: str, higher: str) -> Step:
+def closer(left: Sequence[JudgedPrompt], right: Sequence[JudgedPrompt], lower: str, higher: str) -> Step:
     """How much more survives one deletion than another, prompt by prompt: `lower` as named is to leave less.
 
     Args:
@@ -313,7 +313,7 @@ def closer(left: Sequence[Judged], right: Sequence[Judged], lower: str, higher: 
     return Step(lower, higher, drop.value, drop.interval)
 
 
-def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate]:
+def furthest_wording(judged: Sequence[JudgedPrompt], margin: float) -> tuple[str, Rate]:
     """The wording whose residual is furthest from that of the same facts in all wordings, by its interval.
 
     Args:
@@ -327,7 +327,7 @@ def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate
     for one in judged:
         own.setdefault((one.cell.name, one.fact.id), []).append(float(one.marks["del_on"].exact))
 
-    def beside(one: Judged) -> float:
+    def beside(one: JudgedPrompt) -> float:
         return float(one.marks["del_on"].exact) - mean(own[one.cell.name, one.fact.id])
 
     found = []
@@ -336,25 +336,25 @@ def furthest_wording(judged: Sequence[Judged], margin: float) -> tuple[str, Rate
     return max(found, key=lambda one: max(one[1].interval.high - margin, -margin - one[1].interval.low))
 
 
-def grouped(judged: Iterable[Judged], key: Callable[[Judged], K]) -> dict[K, list[Judged]]:
+def grouped(judged: Iterable[JudgedPrompt], key: Callable[[JudgedPrompt], K]) -> dict[K, list[JudgedPrompt]]:
     """The prompts of each kind, in the order in which kinds come.
 
     Example:
         >>> grouped([3, 1, 2], lambda number: number % 2)
         {1: [3, 1], 0: [2]}
     """
-    found: dict[K, list[Judged]] = {}
+    found: dict[K, list[JudgedPrompt]] = {}
     for one in judged:
         found.setdefault(key(one), []).append(one)
     return found
 
 
-def by_cell(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
+def by_cell(judged: Iterable[JudgedPrompt]) -> dict[str, list[JudgedPrompt]]:
     """The prompts of each database."""
     return grouped(judged, lambda one: one.cell.name)
 
 
-def by_wording(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
+def by_wording(judged: Iterable[JudgedPrompt]) -> dict[str, list[JudgedPrompt]]:
     """The prompts of each wording."""
     return grouped(judged, lambda one: one.wording)
 
@@ -363,10 +363,10 @@ def _reach(found: Rate) -> float:
     return math.inf if math.isnan(found.interval.high) else found.interval.high
 
 
-def _values(judged: Sequence[Judged], number: Callable[[Judged], float]) -> tuple[list[float], list[str]]:
+def _values(judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], float]) -> tuple[list[float], list[str]]:
     return [float(number(one)) for one in judged], [one.asked.cluster for one in judged]
 
 
-def _above(one: Judged, state: State, way: Way) -> float:
+def _above(one: JudgedPrompt, state: State, way: Way) -> float:
     at = ("contains", "recall").index(way)
     return float(one.spoken(state)[at]) - one.floors[state][at]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from uds_bench.retrieval.retriever import Candidate, Lookup
+from uds_bench.retrieval.retriever import Hit, Lookup
 from uds_bench.retrieval.scorers import DECIMALS
 
 State = Literal["full", "del_on", "forbidden", "self_completed", "unknown"]
@@ -17,7 +17,7 @@ OFF: tuple[State, ...] = ("forbidden", "self_completed", "unknown")
 
 
 @dataclass(frozen=True)
-class Call:
+class LookupRecord:
     """A lookup as it was written (None where malformed), what was found, and the value that was inserted (None where
     the model was left to complete it)."""
 
@@ -37,21 +37,21 @@ class Call:
         return found
 
     @staticmethod
-    def from_json(row: Mapping[str, Any]) -> Call:
+    def from_json(row: Mapping[str, Any]) -> LookupRecord:
         query = None if row["query"] is None else (row["query"][0], row["query"][1])
         if "kept" not in row or query is None:
-            return Call(query, row["value"])
-        kept, deleted = (tuple(Candidate(*one) for one in row[key]) for key in ("kept", "deleted"))
-        return Call(query, row["value"], Lookup(query, deleted, kept, row["chosen"], row["fell_back"]))
+            return LookupRecord(query, row["value"])
+        kept, deleted = (tuple(Hit(*one) for one in row[key]) for key in ("kept", "deleted"))
+        return LookupRecord(query, row["value"], Lookup(query, deleted, kept, row["chosen"], row["fell_back"]))
 
 
 @dataclass(frozen=True)
-class Reply:
+class LookupReply:
     """An answer, cleaned, with its lookups. `said`: all that was said, without markup, where the answer is not all of
     it. `cut`: it met the limit. `looped`: it asked until it was stopped."""
 
     answer: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[LookupRecord, ...] = ()
     cut: bool = False
     looped: bool = False
     said: str = ""
@@ -61,10 +61,10 @@ class Reply:
         return {"answer": self.answer, "calls": calls, "cut": self.cut, "looped": self.looped, "said": self.said}
 
     @staticmethod
-    def from_json(row: Mapping[str, Any]) -> Reply:
-        calls = tuple(Call.from_json(call) for call in row["calls"])
-        return Reply(row["answer"], calls, row["cut"], row["looped"], row["said"])
+    def from_json(row: Mapping[str, Any]) -> LookupReply:
+        calls = tuple(LookupRecord.from_json(call) for call in row["calls"])
+        return LookupReply(row["answer"], calls, row["cut"], row["looped"], row["said"])
 
 
-Replies = Mapping[State, Reply]
+Replies = Mapping[State, LookupReply]
 """What was answered in each state."""

@@ -23,7 +23,7 @@ from uds_bench.manifest.types import (
 from uds_bench.retrieval.settings import FALLBACKS, Fallback, Kind, RetrieverSettings
 
 
-class Retriever(Table):
+class RetrieverTable(Table):
     """What the manifest sets of the retriever, as in `retrieval.settings`; None leaves it to the audit. `fallback`:
     those under which everything is asked; claims that do not name one are of the first."""
 
@@ -35,7 +35,7 @@ class Retriever(Table):
     index: str | None = None
 
     @model_validator(mode="after")
-    def _can_be(self) -> Retriever:
+    def _can_be(self) -> RetrieverTable:
         try:
             self.settings()
         except ConfigurationError as error:
@@ -46,7 +46,7 @@ class Retriever(Table):
         return RetrieverSettings(**self.model_dump(exclude_none=True) | {"fallback": self.fallback[0]})
 
 
-class Lmlm(Section):
+class LmlmSection(Section):
     """`model`: the one that is judged, or `models` by name, of which `must_fail` are controls.
 
     `databases` and `prompts` are patterns, and `locate.matches` gives their files; without any the embedded databases
@@ -65,10 +65,10 @@ class Lmlm(Section):
     deletion: Policy = "alias_closure"
     radius: Annotated[float, Field(gt=0, le=1)] = RADIUS
     transitive: bool = False
-    retriever: Retriever = Retriever()
+    retriever: RetrieverTable = RetrieverTable()
 
     @model_validator(mode="after")
-    def _controls_are_models(self) -> Lmlm:
+    def _controls_are_models(self) -> LmlmSection:
         if self.model is not None and self.models:
             raise problem("is there beside models: keep one of them", "model")
         for name in self.must_fail:
@@ -98,4 +98,4 @@ class Lmlm(Section):
         return list(dict.fromkeys([*models, *self.must_fail]))
 
 
-SECTION = Lmlm
+SECTION = LmlmSection

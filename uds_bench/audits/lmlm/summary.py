@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from uds_bench.audits.lmlm import rates
-from uds_bench.audits.lmlm.cell import Cell
-from uds_bench.audits.lmlm.judged import Judged, Label
-from uds_bench.audits.lmlm.record import OFF, STATES, Reply
+from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.judged import JudgedPrompt, Label
+from uds_bench.audits.lmlm.record import OFF, STATES, LookupReply
 
 SHOWN = 4
 """Facts of each label that a cell shows in full."""
 LABELS: tuple[Label, ...] = get_args(Label)
 
 
-def cell(one: Cell) -> dict[str, Any]:
+def cell(one: DatabaseCell) -> dict[str, Any]:
     """What a database is."""
     return {
         "name": one.name,
@@ -30,7 +30,7 @@ def cell(one: Cell) -> dict[str, Any]:
     }
 
 
-def of_model(judged: Sequence[Judged]) -> dict[str, Any]:
+def of_model(judged: Sequence[JudgedPrompt]) -> dict[str, Any]:
     """The tables of one model."""
     return {
         "all": part(judged),
@@ -45,7 +45,7 @@ def of_model(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def part(judged: Sequence[Judged]) -> dict[str, Any]:
+def part(judged: Sequence[JudgedPrompt]) -> dict[str, Any]:
     """Every number of some prompts."""
     counts, test, statistic, p = rates.discordance(judged)
     n = len(judged)
@@ -76,7 +76,7 @@ def part(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def _short(judged: Sequence[Judged]) -> dict[str, Any]:
+def _short(judged: Sequence[JudgedPrompt]) -> dict[str, Any]:
     return {
         "n": len(judged),
         "full": _mean([one.marks["full"].exact for one in judged]),
@@ -85,11 +85,11 @@ def _short(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def _grouped(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str, Any]:
+def _grouped(judged: Sequence[JudgedPrompt], key: Callable[[JudgedPrompt], str]) -> dict[str, Any]:
     return {name: part(rows) for name, rows in rates.grouped(judged, key).items()}
 
 
-def _traces(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+def _traces(judged: Sequence[JudgedPrompt]) -> list[dict[str, Any]]:
     """Some facts of each cell and label, with everything that was looked up."""
     shown: Counter[tuple[str, str]] = Counter()
     found = []
@@ -101,7 +101,7 @@ def _traces(judged: Sequence[Judged]) -> list[dict[str, Any]]:
     return found
 
 
-def _trace(one: Judged) -> dict[str, Any]:
+def _trace(one: JudgedPrompt) -> dict[str, Any]:
     return {
         "cell": one.cell.name,
         "fact": list(one.fact.triplet),
@@ -112,7 +112,7 @@ def _trace(one: Judged) -> dict[str, Any]:
     }
 
 
-def _reply(one: Judged, reply: Reply) -> dict[str, Any]:
+def _reply(one: JudgedPrompt, reply: LookupReply) -> dict[str, Any]:
     rows = one.cell.asked.database
     calls = []
     for call in reply.calls:

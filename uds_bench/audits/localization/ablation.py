@@ -19,7 +19,7 @@ from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.outputs import tell
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.targets import auc_of, edited
 from uds_bench.audits.localization.zoo import models
@@ -46,7 +46,7 @@ PARTS = tuple(part.name for part in fields(Said))
 
 
 @dataclass(frozen=True)
-class Found:
+class MaskDetection:
     """How well |D_unl| tells the forget mask among the other groups', 0 to 1; `inside`: within the tensors that the
     update changed at all, which are the share `edited` of those that groups have weights in."""
 
@@ -66,7 +66,7 @@ class Ablated:
 
     said: Said
     detected: Detected | None = None
-    found: Found | None = None
+    found: MaskDetection | None = None
 
     def to_json(self) -> dict[str, Any]:
         """None for what is not defined of the model."""
@@ -85,13 +85,16 @@ def said(checkpoint: Checkpoint, experiment: Experiment) -> Said:
     return Said(*(rates.extraction(part, told) for part in parts))
 
 
-def found(injected: Path, unlearned: Path, masks: Masks) -> Found:
-    """Where unlearning moved the weights. Raises CheckpointError as `Lineup` does, and for an update of nothing."""
-    everywhere = Lineup({"injected": injected, "unlearned": unlearned}, masks)
+def found(injected: Path, unlearned: Path, masks: Masks) -> MaskDetection:
+    """Where unlearning moved the weights.
+
+    Raises CheckpointError as `CheckpointSet` does, and for an update of nothing.
+    """
+    everywhere = CheckpointSet({"injected": injected, "unlearned": unlearned}, masks)
     inside = edited(everywhere)
     raw = FAMILIES["raw"]
     edits = len(inside.masks.words) / len(masks.words)
-    return Found(auc_of(everywhere, raw, HEADLINE), auc_of(inside, raw, HEADLINE), edits)
+    return MaskDetection(auc_of(everywhere, raw, HEADLINE), auc_of(inside, raw, HEADLINE), edits)
 
 
 def ablate(

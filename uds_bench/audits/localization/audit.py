@@ -11,7 +11,7 @@ from typing import Any
 
 from uds_bench.attacks.attack import NONE, Attack
 from uds_bench.attacks.resurface import resurface
-from uds_bench.audits.api import Opened, Session, prepared
+from uds_bench.audits.api import AuditRun, Session, prepared
 from uds_bench.audits.localization import precision, summary, tasks
 from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
@@ -28,14 +28,14 @@ from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts.profiles import cross_fields
 from uds_bench.facts.testbed import Item, embedded_testbed, read_testbed
 from uds_bench.scores import Score
-from uds_bench.scoring.runner import Request, ScoreRunner
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.statistics import Rate
 
 NAME = "localization"
 
 
 @dataclass(frozen=True)
-class Result:
+class LocalizationResult:
     """One checkpoint's score, and what it holds."""
 
     score: Score
@@ -59,7 +59,7 @@ class Result:
         return found
 
 
-class LocalizationAudit(Opened):
+class LocalizationAudit(AuditRun):
     """The candidates of a manifest's [localization] and what they are held against."""
 
     def __init__(
@@ -74,13 +74,15 @@ class LocalizationAudit(Opened):
         self.section, self.experiment = section, experiment
         self.telling, self.leaking, self.asking = telling, leaking, asking
         self.names = [name for name in names if not name.endswith(".unmasked")]
-        self._seen: dict[str, Result] = {}
+        self._seen: dict[str, LocalizationResult] = {}
         self._leaks: dict[str, Leaks] = {}
 
-    def seen(self, model: str) -> Result:
+    def seen(self, model: str) -> LocalizationResult:
         """A model by its name in the section; everything planned is examined with the first that is asked for."""
         if model not in self._seen:
-            self._seen[model] = Result(self.telling.score(Request(model), [Request(name) for name in self.names]))
+            self._seen[model] = LocalizationResult(
+                self.telling.score(ScoreRequest(model), [ScoreRequest(name) for name in self.names])
+            )
             if self._seen[model].reads_otherwise:
                 del self._seen[model]
                 raise CheckpointError(
@@ -136,15 +138,15 @@ class LocalizationAudit(Opened):
         return self._leaking(model, NONE)
 
     def _leaking(self, model: str, attack: str, unheard: bool = False) -> dict[str, bool]:
-        plan = [Request(name, attack=one) for name in self._compared for one in (NONE, *self.attacks(name))]
-        found = self.leaking.score(Request(model, attack=attack), plan).per_fact
+        plan = [ScoreRequest(name, attack=one) for name in self._compared for one in (NONE, *self.attacks(name))]
+        found = self.leaking.score(ScoreRequest(model, attack=attack), plan).per_fact
         return {fact.id: bool(fact.value) or (unheard and fact.detail["cut"] > 0) for fact in found}
 
     def asked(self, model: str) -> Score:
         """What a candidate, or the injected model, answers of the benchmarks that the section names."""
-        if self.asking.stored(Request(model)) is None:
+        if self.asking.stored(ScoreRequest(model)) is None:
             _ = self.asking.evaluator.units  # documents that cannot be had are told before a model is loaded
-        return self.asking.score(Request(model), [Request(name) for name in self._compared])
+        return self.asking.score(ScoreRequest(model), [ScoreRequest(name) for name in self._compared])
 
     def answers(self, model: str) -> Answers:
         """The same by task and document. Raises UdsError where the injected model was asked otherwise."""
@@ -186,17 +188,18 @@ class LocalizationAudit(Opened):
 
     def report(self) -> dict[str, Any]:
         """The run report's section, of everything that is stored: other processes may have examined it."""
-        stored = [n for n in self.names if self.telling.stored(Request(n)) is not None and self.reads_alike(n)]
+        stored = [n for n in self.names if self.telling.stored(ScoreRequest(n)) is not None and self.reads_alike(n)]
         attacked = [
             name
             for name in self._compared
             if name in stored
             and all(
-                self.leaking.stored(Request(name, attack=attack)) is not None for attack in (NONE, *self.attacks(name))
+                self.leaking.stored(ScoreRequest(name, attack=attack)) is not None
+                for attack in (NONE, *self.attacks(name))
             )
         ]
         asked = [
-            name for name in self._compared if self.section.tasks and self.asking.stored(Request(name)) is not None
+            name for name in self._compared if self.section.tasks and self.asking.stored(ScoreRequest(name)) is not None
         ]
         return summary.report(
             self.experiment,
@@ -215,8 +218,8 @@ class LocalizationAudit(Opened):
     def runners(self) -> list[ScoreRunner]:
         return [self.telling, self.leaking, self.asking]
 
-    def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
-        return [(self.telling, [Request(name) for name in self.names])]
+    def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        return [(self.telling, [ScoreRequest(name) for name in self.names])]
 
 
 def _least(found: Rate) -> float:

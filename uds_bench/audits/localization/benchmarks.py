@@ -15,7 +15,7 @@ from uds_bench.audits.localization.tasks import RIGHT, Tasks
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.checkpoints.source import one_line
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
+from uds_bench.metrics.metric import FactValue, Measure, Measured, MetricSummary
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.statistics import SEED
 from uds_bench.storage import content_key
@@ -25,7 +25,7 @@ BATCH = 16
 
 
 @dataclass(frozen=True)
-class Document:
+class TaskQuestion:
     """One question of a task; `kind`: the name that it counts under, of its task or of a group."""
 
     id: str
@@ -63,10 +63,10 @@ class BenchmarkEvaluator(Evaluator):
         return tasks.load(self.names, self.folder)
 
     @property
-    def units(self) -> Sequence[Document]:
+    def units(self) -> Sequence[TaskQuestion]:
         """The documents, which are loaded to be known. Raises ConfigurationError where they cannot be had."""
         return [
-            Document(f"{own}/{at}", name)
+            TaskQuestion(f"{own}/{at}", name)
             for name, below in self.tasks.items()
             for own, task in below.items()
             for at in range(len(task.eval_docs))[: self.limit]
@@ -89,7 +89,7 @@ class BenchmarkEvaluator(Evaluator):
             values += found
         rate = utility.over_tasks(rights, 0.0)
         asked = [[own, sample["doc_id"], sample["arguments"]] for own in singly for sample in logged[own]]
-        return Measured(values, {"rendered": content_key(asked)}, Summary(rate.value, rate.interval))
+        return Measured(values, {"rendered": content_key(asked)}, MetricSummary(rate.value, rate.interval))
 
 
 def _ask(checkpoint: Checkpoint, singly: Mapping[str, Any], limit: int | None) -> dict[str, list[dict[str, Any]]]:

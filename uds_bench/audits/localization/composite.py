@@ -13,7 +13,7 @@ from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
 from uds_bench.audits.localization.controls import seed_of
 from uds_bench.audits.localization.families import Family
 from uds_bench.audits.localization.names import MOST_WEIGHTS, Target
-from uds_bench.audits.localization.reading import Lineup, Marks
+from uds_bench.audits.localization.reading import CheckpointSet, Marks
 from uds_bench.audits.localization.targets import sides
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.checkpoints.stored import pieces
@@ -22,7 +22,7 @@ FOLDS = 5
 
 
 def composite_auc(
-    lineup: Lineup, families: Sequence[Family], target: Target, seed: int = 0, most: int = MOST_WEIGHTS
+    lineup: CheckpointSet, families: Sequence[Family], target: Target, seed: int = 0, most: int = MOST_WEIGHTS
 ) -> Auc:
     """How well the families find the target together: every weight is scored by a regression that never saw it.
 
@@ -64,7 +64,7 @@ def _out_of_fold(features: NDArray[np.float32], labels: Marks, seed: int) -> Sco
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawnWeights:
     """Weights of a tensor that are drawn, the same for every family: where they are in it laid out flat, in order, and
     which of them are wanted."""
 
@@ -72,7 +72,7 @@ class Draw:
     wanted: Marks
 
 
-def _draw(masks: Masks, name: str, target: Target, seed: int, most: int) -> Draw:
+def _draw(masks: Masks, name: str, target: Target, seed: int, most: int) -> DrawnWeights:
     """Of the weights on either side."""
     shape, places, labels = masks.words[name].shape, [], []
     luck, share = np.random.default_rng(seed_of(name, seed)), most / masks.weights
@@ -81,10 +81,10 @@ def _draw(masks: Masks, name: str, target: Target, seed: int, most: int) -> Draw
         kept = np.flatnonzero((wanted | others) & (luck.random(wanted.size) < share))
         places.append(kept + rows.start * (wanted.size // (rows.stop - rows.start)))
         labels.append(wanted[kept])
-    return Draw(np.concatenate(places), np.concatenate(labels))
+    return DrawnWeights(np.concatenate(places), np.concatenate(labels))
 
 
-def _drawn(lineup: Lineup, family: Family, draws: Mapping[str, Draw]) -> Iterator[Scores]:
+def _drawn(lineup: CheckpointSet, family: Family, draws: Mapping[str, DrawnWeights]) -> Iterator[Scores]:
     """A family's scores of the drawn weights, in the order of the draws."""
     for name, rows, scores in lineup.scores(family):
         start = rows.start * (scores.size // len(scores))

@@ -12,8 +12,8 @@ from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.names import ASKED, MOST_WEIGHTS, PROMPTS_PER_PERSON
 from uds_bench.audits.localization.outputs import ROOM, first_leaks, tell
-from uds_bench.audits.localization.rates import Generation
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.rates import ItemShares
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
 from uds_bench.checkpoints.loading import read_tokenizer
@@ -23,7 +23,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts import encode_answer, encode_questions, stop_tokens
 from uds_bench.facts.testbed import Item
 from uds_bench.facts.tokens import tokenizer_key
-from uds_bench.metrics.metric import FactValue, Measure, Measured, Summary
+from uds_bench.metrics.metric import FactValue, Measure, Measured, MetricSummary
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.statistics import cluster_interval, mean
@@ -44,9 +44,11 @@ class Origins:
     unmasked: CheckpointSpec | None = None
     controls: Mapping[CheckpointSpec, CheckpointSpec] = field(default_factory=dict)
 
-    def lineup(self, unlearned: CheckpointSpec) -> Lineup:
-        """All that is known of one update. Raises CheckpointError or ConfigurationError as `Lineup`, its `require_kin`
-        and `folder` do."""
+    def lineup(self, unlearned: CheckpointSpec) -> CheckpointSet:
+        """All that is known of one update.
+
+        Raises CheckpointError or ConfigurationError as `CheckpointSet`, its `require_kin` and `folder` do.
+        """
         folders: dict[Part, Path] = {
             "pretrained": folder(self.pretrained),
             "injected": folder(self.injected),
@@ -55,7 +57,7 @@ class Origins:
         if self.unmasked is not None and unlearned in self.controls:
             folders["unmasked"] = folder(self.unmasked)
             folders["unmasked_unlearned"] = folder(self.controls[unlearned])
-        found = Lineup(folders, read_masks(self.masks))
+        found = CheckpointSet(folders, read_masks(self.masks))
         found.require_kin()
         return found
 
@@ -119,7 +121,7 @@ class LocalizationEvaluator:
             weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
         rendered = content_key([item.questions[: self.questions] for item in items])
         notes = {"weights": weighed, "rendered": rendered, "reads_alike": self._reads_alike(checkpoint)}
-        return Measured(values, notes, Summary(mean(forget), interval))
+        return Measured(values, notes, MetricSummary(mean(forget), interval))
 
     def _reads_alike(self, checkpoint: Checkpoint) -> bool | None:
         """Whether an update's tokenizer reads and spells as the injected model's; None for a model that is none."""
@@ -167,7 +169,7 @@ class LeakEvaluator(Evaluator):
         leaked = [one.value or 0.0 for one in values[:count]]
         interval = cluster_interval(leaked, [item.cluster for item in self.units[:count]], limits=(0.0, 1.0))
         rendered = content_key([item.questions[: self.attempts] for item in self.units])
-        return Measured(values, {"rendered": rendered}, Summary(mean(leaked), interval))
+        return Measured(values, {"rendered": rendered}, MetricSummary(mean(leaked), interval))
 
 
 def folder(spec: CheckpointSpec) -> Path:
@@ -195,10 +197,10 @@ def tokens(tokenizer: Any, items: Sequence[Item]) -> str:
     return content_key([asked, answers, spelled, ends, sorted(tokenizer.all_special_ids)])
 
 
-def told_of(score: Score) -> dict[str, dict[str, Generation | None]]:
+def told_of(score: Score) -> dict[str, dict[str, ItemShares | None]]:
     """By item, what a stored score says was told under either form of question."""
     return {
-        fact.id: {form: None if told is None else Generation(**told) for form, told in fact.detail.items()}
+        fact.id: {form: None if told is None else ItemShares(**told) for form, told in fact.detail.items()}
         for fact in score.per_fact
     }
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from uds_bench.audits.localization.names import ASKED, PROMPTS_PER_PERSON
-from uds_bench.audits.localization.rates import Generation
+from uds_bench.audits.localization.rates import ItemShares
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
-from uds_bench.facts.aliases import bare, normalized, says
+from uds_bench.facts.name_matching import bare, normalized, says
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import Continuation, continue_greedily, words
@@ -31,7 +31,7 @@ LONG = 6
 
 def tell(
     checkpoint: Checkpoint, items: Sequence[Item], paraphrased: bool = False, questions: int = ASKED
-) -> list[Generation | None]:
+) -> list[ItemShares | None]:
     """Every item, by so many questions of the form; None where it has none."""
     asked = [(item.paraphrases if paraphrased else item.questions)[:questions] for item in items]
     places = [(at, question) for at, questions in enumerate(asked) for question in questions]
@@ -43,13 +43,13 @@ def tell(
     known = [one.answer.ends and bool(one.right.all()) for one in scored]
     asking = [one.ids[: one.start] for one, is_known in zip(encoded, known, strict=True) if not is_known]
     others = iter(continue_greedily(checkpoint, asking, limit, stops=stop_tokens(tokenizer)))
-    told: dict[int, list[Generation]] = {}
+    told: dict[int, list[ItemShares]] = {}
     for (at, _), scores, is_known in zip(places, scored, known, strict=True):
         spoken = scores.answer.ids[scores.answer.start :]
         reply = Continuation(spoken[:-1], spoken[-1]) if is_known else next(others)
         right = scores.right[scores.words]
         held = holds(words(tokenizer, reply), items[at].answer)
-        one = Generation(
+        one = ItemShares(
             float(held),
             em([scores]),
             extraction_strength(right, "field"),
@@ -76,8 +76,8 @@ def holds(reply: str, answer: str) -> bool:
     return len(bare(answer)) >= LONG and any(says(reply, name) for name in (answer, spoken))
 
 
-def _mean(told: Sequence[Generation]) -> Generation:
-    return Generation(*(mean(getattr(one, key) for one in told) for key in Generation.__dataclass_fields__))
+def _mean(told: Sequence[ItemShares]) -> ItemShares:
+    return ItemShares(*(mean(getattr(one, key) for one in told) for key in ItemShares.__dataclass_fields__))
 
 
 class Leak(NamedTuple):

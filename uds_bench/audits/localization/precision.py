@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from uds_bench.audits.localization.weights import WeightScores
 
 
-class Outcome(StrEnum):
+class PrecisionOutcome(StrEnum):
     """`localized`: the lower limit clears the bound; `not localized`: the whole interval is about one half."""
 
     LOCALIZED = "localized"
@@ -46,14 +46,14 @@ class Best:
         return null_band(self.auc.positives, self.auc.negatives, self.families)
 
     @property
-    def word(self) -> Outcome:
+    def word(self) -> PrecisionOutcome:
         """What the interval says: it clears the bound, is about one half, lies between the two, or leaves it open."""
         low, high = self.interval.low, self.interval.high
         if low >= LOCALIZED:
-            return Outcome.LOCALIZED
+            return PrecisionOutcome.LOCALIZED
         if low >= 0.5 - MARGIN and high <= 0.5 + MARGIN:
-            return Outcome.BLIND
-        return Outcome.BETWEEN if low > 0.5 + MARGIN and high < LOCALIZED else Outcome.OPEN
+            return PrecisionOutcome.BLIND
+        return PrecisionOutcome.BETWEEN if low > 0.5 + MARGIN and high < LOCALIZED else PrecisionOutcome.OPEN
 
 
 def counting(found: WeightScores, neutral: WeightScores | None, target: Target = HEADLINE) -> list[str]:

@@ -15,7 +15,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True)
-class Generation:
+class ItemShares:
     """What a model was found to say of one item under one form of question, means over the questions; all 0 to 1,
     higher is more knowledge.
 
@@ -32,7 +32,7 @@ class Generation:
     cut: float = 0.0
 
 
-Tellings = Mapping[str, Mapping[str, Generation | None]]
+Tellings = Mapping[str, Mapping[str, ItemShares | None]]
 """By item and form of question."""
 Leaks = Sequence[Mapping[str, bool]]
 """By seed and item, whether the answer was given away."""
@@ -56,7 +56,7 @@ def extraction(items: Sequence[Item], told: Tellings, form: Form | None = "plain
     Example:
         >>> from types import SimpleNamespace
         >>> items = [SimpleNamespace(id=name, cluster=name) for name in ("Ann", "Bea")]
-        >>> said = {"Ann": {"plain": Generation(1, 0, 0, 0, 0)}, "Bea": {"plain": Generation(0.5, 0, 0, 0, 0)}}
+        >>> said = {"Ann": {"plain": ItemShares(1, 0, 0, 0, 0)}, "Bea": {"plain": ItemShares(0.5, 0, 0, 0, 0)}}
         >>> extraction(items, said).value
         0.75
     """
@@ -84,7 +84,7 @@ def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> told = {"Ann": {"plain": Generation(0.75, 0, 0, 0, 0)}}
+        >>> told = {"Ann": {"plain": ItemShares(0.75, 0, 0, 0, 0)}}
         >>> above_floor([SimpleNamespace(id="Ann", cluster="Ann")], told, 0.25).value
         0.5
     """
@@ -104,7 +104,7 @@ def going_on(items: Sequence[Item], told: Tellings) -> int:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> going_on([SimpleNamespace(id="Ann")], {"Ann": {"plain": Generation(0, 0, 0, 0, 0, cut=0.5)}})
+        >>> going_on([SimpleNamespace(id="Ann")], {"Ann": {"plain": ItemShares(0, 0, 0, 0, 0, cut=0.5)}})
         1
     """
     return sum(any(one.cut for one in told[item.id].values() if one is not None) for item in items)
@@ -128,7 +128,7 @@ def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
 
         >>> from types import SimpleNamespace
         >>> def forms(plain, other):
-        ...     return {"Ann": {"plain": Generation(plain, 0, 0, 0, 0), "paraphrased": Generation(other, 0, 0, 0, 0)}}
+        ...     return {"Ann": {"plain": ItemShares(plain, 0, 0, 0, 0), "paraphrased": ItemShares(other, 0, 0, 0, 0)}}
         >>> round(kept([SimpleNamespace(id="Ann", cluster="Ann")], forms(0.5, 1.0), forms(1.0, 0.5)).value, 4)
         0.6667
     """
@@ -138,7 +138,7 @@ def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
 
 def silent(items: Sequence[Item]) -> Tellings:
     """What a model says that answers nobody."""
-    return {item.id: {"plain": Generation(0.0, 0.0, 0.0, 0.0, 0.0)} for item in items}
+    return {item.id: {"plain": ItemShares(0.0, 0.0, 0.0, 0.0, 0.0)} for item in items}
 
 
 def leaked(items: Sequence[Item], leaks: Leaks) -> Rate:

@@ -24,7 +24,7 @@ MADE: dict[Part, Part] = {"pretrained": "unlearned", "injected": "unlearned", "u
 
 
 @dataclass(frozen=True)
-class Lineup:
+class CheckpointSet:
     """Folders of checkpoints that differ in their weights alone: `injected` and `unlearned` always, `pretrained` for
     reversals. `unmasked`, `unmasked_unlearned`: the contrast's control, a model that was injected without a mask and
     what the same method made of it; both or none.

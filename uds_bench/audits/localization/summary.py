@@ -8,7 +8,7 @@ from typing import Any
 from uds_bench.audits.localization import precision, rates
 from uds_bench.audits.localization.auc import Auc, null_band
 from uds_bench.audits.localization.experiment import Experiment
-from uds_bench.audits.localization.rates import FORMS, Form, Generation, Leaks, Tellings
+from uds_bench.audits.localization.rates import FORMS, Form, ItemShares, Leaks, Tellings
 from uds_bench.audits.localization.utility import Answers, accuracy, change, guesser
 from uds_bench.audits.localization.weights import WeightScores
 from uds_bench.facts.testbed import Item
@@ -52,7 +52,7 @@ def _model(
 
 
 def _outputs(items: Sequence[Item], told: Tellings, form: Form) -> dict[str, Any]:
-    there: list[Generation] = [found for item in items if (found := told[item.id][form]) is not None]
+    there: list[ItemShares] = [found for item in items if (found := told[item.id][form]) is not None]
     means = {key: finite_or_none(mean(getattr(one, key) for one in there)) for key in METRICS}
     return {**means, "rate": rates.extraction(items, told, form).to_json()}
 

@@ -11,7 +11,7 @@ import numpy as np
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
 from uds_bench.audits.localization.families import FAMILIES, INJECTION, Family
 from uds_bench.audits.localization.names import HEADLINE, Target
-from uds_bench.audits.localization.reading import Lineup, Marks
+from uds_bench.audits.localization.reading import CheckpointSet, Marks
 from uds_bench.checkpoints.masks import Masks
 
 
@@ -23,7 +23,7 @@ def sides(masks: Masks, name: str, rows: slice, target: Target) -> tuple[Marks, 
     return wanted, masks.among(name, rows, *masks.named("retain", "held_out")) if among_groups else ~wanted
 
 
-def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
+def auc_of(lineup: CheckpointSet, family: Family, target: Target) -> Auc:
     """How well a score finds the target; every file is read twice, and only the wanted weights' scores are kept.
 
     Args:
@@ -44,7 +44,7 @@ def auc_of(lineup: Lineup, family: Family, target: Target) -> Auc:
     return exact_auc(picked(0), picked(1))
 
 
-def written(lineup: Lineup) -> Auc | None:
+def written(lineup: CheckpointSet) -> Auc | None:
     """How far injection moved the forget masks' weights beside those of no mask.
 
     By one half, or below, the masks may be another injection's, or what was learned beside the facts moved as much.
@@ -66,7 +66,7 @@ def written(lineup: Lineup) -> Auc | None:
     return exact_auc(moved(True), moved(False))
 
 
-def edited(lineup: Lineup) -> Lineup:
+def edited(lineup: CheckpointSet) -> CheckpointSet:
     """The same update, scored within the tensors that it changed at all.
 
     It is what a method that chooses components can be asked.
@@ -80,7 +80,7 @@ def edited(lineup: Lineup) -> Lineup:
     for name, _, size in lineup.scores(raw):
         moved[name] = moved.get(name, False) or bool(size.any())
     words = {name: word for name, word in lineup.masks.words.items() if moved[name]}
-    return Lineup(lineup.folders, Masks(words, lineup.masks.groups))
+    return CheckpointSet(lineup.folders, Masks(words, lineup.masks.groups))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Touched:
         return self.untouched / self.wanted if self.wanted else float("nan")
 
 
-def weight_inside(lineup: Lineup, apart: float = 0.0) -> float:
+def weight_inside(lineup: CheckpointSet, apart: float = 0.0) -> float:
     """Share of unlearning's squared length that lies inside the forget groups' masks.
 
     An AUC compares ranks: weights that were moved by next to nothing can stand above those that were left alone, while
@@ -123,7 +123,7 @@ def weight_inside(lineup: Lineup, apart: float = 0.0) -> float:
     return (1 - apart) * inside / masked if masked else math.nan
 
 
-def touched(lineup: Lineup, target: Target) -> Touched:
+def touched(lineup: CheckpointSet, target: Target) -> Touched:
     """What unlearning moved, weight by weight.
 
     Args:

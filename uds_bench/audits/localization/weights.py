@@ -15,7 +15,7 @@ from uds_bench.audits.localization.composite import composite_auc
 from uds_bench.audits.localization.controls import misplaced_update, permuted, planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.names import HEADLINE, MOST_WEIGHTS, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
-from uds_bench.audits.localization.reading import Lineup
+from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.targets import Touched, auc_of, touched, weight_inside, written
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.stored import write_shards
@@ -32,9 +32,9 @@ Aucs = Mapping[Target, Mapping[str, Auc]]
 @dataclass(frozen=True)
 class WeightScores:
     """AUCs by subject, target and family; `touched`: what the update left and moved; `weights`: how many are scored;
-    `absent`: families that had no control to be read beside; `outside`: see `Lineup.outside`; `unmasked`: |D_unmask| of
-    that control against the headline target, None without it: it knows of no mask; `written`: as the
-    function; `inside`: by subject, see `weight_inside`."""
+    `absent`: families that had no control to be read beside; `outside`: see `CheckpointSet.outside`;
+    `unmasked`: |D_unmask| of that control against the headline target, None without it: it knows of no mask;
+    `written`: as the function; `inside`: by subject, see `weight_inside`."""
 
     aucs: Mapping[Subject, Aucs]
     touched: Touched
@@ -94,7 +94,7 @@ class WeightScores:
         return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told, inside)
 
 
-def weigh(lineup: Lineup, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScores:
+def weigh(lineup: CheckpointSet, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScores:
     """Score an update, and the four beside it, by every family whose checkpoints are there and by all together.
 
     `most`: weights that the composite is learned from. What is drawn follows `seed`; drawn updates and masks lie in a
@@ -119,7 +119,7 @@ def weigh(lineup: Lineup, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScor
     return WeightScores(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup), inside)
 
 
-def _unmasked(lineup: Lineup) -> Auc | None:
+def _unmasked(lineup: CheckpointSet) -> Auc | None:
     """How the contrasts' own control is told by the masks that it was made without."""
     if "unmasked" not in lineup.folders:
         return None
@@ -127,10 +127,10 @@ def _unmasked(lineup: Lineup) -> Auc | None:
         "injected": lineup.folders["unmasked"],
         "unlearned": lineup.folders["unmasked_unlearned"],
     }
-    return auc_of(Lineup(folders, lineup.masks), FAMILIES["raw"], HEADLINE)
+    return auc_of(CheckpointSet(folders, lineup.masks), FAMILIES["raw"], HEADLINE)
 
 
-def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:
+def _drawn(lineup: CheckpointSet, folder: Path, seed: int) -> dict[Subject, CheckpointSet]:
     """The update beside what is drawn for it, each in a folder of its own."""
     masks, names = lineup.masks, list(lineup.masks.words)
     forget = masks.named("forget")
@@ -152,10 +152,10 @@ def _drawn(lineup: Lineup, folder: Path, seed: int) -> dict[Subject, Lineup]:
     )
     return {
         "unlearned": lineup,
-        "random": Lineup({**lineup.folders, "unlearned": folder / "random"}, masks),
-        "permuted": Lineup(lineup.folders, read_masks(folder / "permuted")),
-        "planted": Lineup({**lineup.folders, "unlearned": folder / "planted"}, masks),
-        "misplaced": Lineup({**lineup.folders, "unlearned": folder / "misplaced"}, masks),
+        "random": CheckpointSet({**lineup.folders, "unlearned": folder / "random"}, masks),
+        "permuted": CheckpointSet(lineup.folders, read_masks(folder / "permuted")),
+        "planted": CheckpointSet({**lineup.folders, "unlearned": folder / "planted"}, masks),
+        "misplaced": CheckpointSet({**lineup.folders, "unlearned": folder / "misplaced"}, masks),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from uds_bench.audits.api import Opened, Session
+from uds_bench.audits.api import AuditRun, Session
 from uds_bench.audits.depth.audit import NAME as DEPTH
 from uds_bench.audits.depth.audit import DepthAudit
 from uds_bench.audits.depth.section import Depth
@@ -19,7 +19,7 @@ from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet
 
 
-class MetricsAudit(Opened):
+class MetricsAudit(AuditRun):
     """`depth`: the audit that scores the models."""
 
     def __init__(self, depth: DepthAudit, session: Session) -> None:

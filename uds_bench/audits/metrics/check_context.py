@@ -13,7 +13,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
-from uds_bench.metrics.subject import References, Subject
+from uds_bench.metrics.subject import ReferenceModels, Subject
 from uds_bench.scores import Score, summarise
 
 BATCH_SIZE = 16
@@ -21,7 +21,7 @@ Opener = Callable[[str, str, int], Subject]
 
 
 @dataclass(frozen=True)
-class Tried:
+class CheckedScore:
     """What a metric returned for one model, and the score that is made of it."""
 
     measured: Measured
@@ -47,7 +47,7 @@ class CheckContext:
         self.models, self.facts, self.attacks, self.utility = models, facts, tuple(attacks), utility
         self._open, self._keep = open, keep
         self._subjects: dict[tuple[str, str, int], Subject] = {}
-        self._tried: dict[tuple[int, str, str, int], tuple[Metric, Tried]] = {}
+        self._tried: dict[tuple[int, str, str, int], tuple[Metric, CheckedScore]] = {}
 
     @classmethod
     def of(
@@ -83,7 +83,7 @@ class CheckContext:
         """The model as a subject read from scratch."""
         return self._open(name, attack, batch_size)
 
-    def tried(self, metric: Metric, name: str, attack: str = NONE, batch_size: int = BATCH_SIZE) -> Tried:
+    def tried(self, metric: Metric, name: str, attack: str = NONE, batch_size: int = BATCH_SIZE) -> CheckedScore:
         """What the metric, in its default variant, finds; measured at most once."""
         # Two metrics may share a name, as a broken one and its repair do: the object itself is the key, and is kept.
         key = (id(metric), name, attack, batch_size)
@@ -91,7 +91,7 @@ class CheckContext:
             self._tried[key] = metric, self.measure(metric, self.subject(name, attack, batch_size), name, attack)
         return self._tried[key][1]
 
-    def measure(self, metric: Metric, subject: Subject, name: str, attack: str = NONE) -> Tried:
+    def measure(self, metric: Metric, subject: Subject, name: str, attack: str = NONE) -> CheckedScore:
         """What the metric finds on a subject, now. ConfigurationError where the facts lack a split that it needs."""
         for split in metric.splits:
             if not self.facts.split(split):
@@ -100,7 +100,7 @@ class CheckContext:
         variant = metric.variant(None)
         measured = metric.compute(subject, variant)
         score = summarise(metric, measured, planned, checkpoint=name, attack=attack, variant=variant, provenance={})
-        return Tried(measured, score)
+        return CheckedScore(measured, score)
 
 
 def opener(
@@ -108,14 +108,14 @@ def opener(
 ) -> Opener:
     """Opens checkpoints by name; `specs` holds `full` and `retain`, which stay loaded, among the others."""
     loaded: dict[str, Checkpoint] = {}
-    yardsticks: dict[int, References] = {}
+    yardsticks: dict[int, ReferenceModels] = {}
 
     def reference(which: Reference) -> Checkpoint:
         if which not in loaded:
             loaded[which] = load(specs[which], device)
         return loaded[which]
 
-    def yardstick(batch_size: int) -> References:
+    def yardstick(batch_size: int) -> ReferenceModels:
         recorded: dict[tuple[str, str], list[FactValue]] = {}
 
         def of_retain(name: str, variant: str | None) -> list[FactValue]:
@@ -128,7 +128,7 @@ def opener(
         if batch_size not in yardsticks:
             names: tuple[Reference, ...] = ("full", "retain")
             digests: dict[Reference, str] = {name: digest(specs[name], device) for name in names}
-            yardsticks[batch_size] = References(reference, digests, facts, None, batch_size, of_retain)
+            yardsticks[batch_size] = ReferenceModels(reference, digests, facts, None, batch_size, of_retain)
         return yardsticks[batch_size]
 
     def fresh(name: str, attack: str, batch_size: int) -> Subject:

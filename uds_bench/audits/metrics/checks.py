@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from uds_bench.audits.metrics.check_context import BATCH_SIZE, CheckContext, Tried
+from uds_bench.audits.metrics.check_context import BATCH_SIZE, CheckContext, CheckedScore
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.audits.metrics.evaluation import MetricRow, evaluate
 from uds_bench.audits.metrics.faithfulness import require_knowledge
@@ -146,7 +146,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def _plain(metric: Metric, trial: CheckContext) -> Iterator[tuple[str, Tried]]:
+def _plain(metric: Metric, trial: CheckContext) -> Iterator[tuple[str, CheckedScore]]:
     for name, _ in trial.models.needed(robust=False):
         yield name, trial.tried(metric, name)
 
@@ -178,7 +178,7 @@ def _above(found: Estimate, least: float, what: str) -> Checked:
     return _seen(found.value > least, f"{what}: {found.value:.3f} ({low:.3f}..{high:.3f}), must be > {least:g}")
 
 
-def _largest_difference(one: Tried, other: Tried) -> tuple[float, str]:
+def _largest_difference(one: CheckedScore, other: CheckedScore) -> tuple[float, str]:
     """Over facts and the model's own value; infinite where one has a value and the other has none, or is NaN."""
     apart = {"the model's value": _apart(one.score.value, other.score.value)}
     values = {fact.id: fact.value for fact in other.score.per_fact}
@@ -199,5 +199,5 @@ def _finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _reasons(found: Tried) -> str:
+def _reasons(found: CheckedScore) -> str:
     return ", ".join(f"{count} x {reason}" for reason, count in found.score.reasons.items())

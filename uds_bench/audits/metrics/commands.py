@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from uds_bench.audits.job import Job
     from uds_bench.audits.metrics.judging import MetaEvaluation
     from uds_bench.scoring.metrics import MetricRunner
-    from uds_bench.scoring.runner import Request
+    from uds_bench.scoring.runner import ScoreRequest
 
 PROFILES = ("zoo", "full")
 
@@ -99,7 +99,7 @@ def read_meta_job(
         )
     wanted = requests(models, robust=not missing_attacks(section))
     wanted += component_requests(models.candidates) if components else []
-    groups: dict[str, list[Request]] = {}
+    groups: dict[str, list[ScoreRequest]] = {}
     for request in wanted:
         groups.setdefault(request.checkpoint, []).append(request)
     place, where = store or default_cache() / "store", resolve_device(device, "--device")
@@ -107,7 +107,7 @@ def read_meta_job(
     return section, job
 
 
-def judged(section: Depth, runner: MetricRunner, failed: Mapping[Request, str]) -> MetaEvaluation:
+def judged(section: Depth, runner: MetricRunner, failed: Mapping[ScoreRequest, str]) -> MetaEvaluation:
     """The evaluation from what the runner has now; what failed before is not tried again.
 
     Its `failed` holds every score that could not be computed, those of parts of a block as well.

@@ -18,7 +18,7 @@ from uds_bench.inference.target import STACK
 from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import KNOWN, Request
+from uds_bench.scoring.runner import KNOWN, ScoreRequest
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
 from uds_bench.zoo.recipe import ByMethod
 from uds_bench.zoo.recipes import find
@@ -79,8 +79,8 @@ def component_scores(engine: MetricRunner, names: Iterable[str]) -> list[Score]:
     return found
 
 
-def component_requests(names: Iterable[str]) -> list[Request]:
-    return [Request(name, "uds", scope) for name in names for scope in SCOPES]
+def component_requests(names: Iterable[str]) -> list[ScoreRequest]:
+    return [ScoreRequest(name, "uds", scope) for name in names for scope in SCOPES]
 
 
 def hidden_layers(engine: MetricRunner, model: str, fact: str, words: bool) -> Mapping[str, Any]:
@@ -116,11 +116,11 @@ def _layers(engine: MetricRunner, model: str, fact: Fact, words: bool) -> dict[s
     return table | ({"question": fact.question, "prefix": fact.prefix, "entity": fact.entity} if words else {})
 
 
-def stored(engine: MetricRunner, failed: Mapping[Request, str] | None = None) -> Callable[[Request], Score]:
+def stored(engine: MetricRunner, failed: Mapping[ScoreRequest, str] | None = None) -> Callable[[ScoreRequest], Score]:
     """What reads a score that is there. It raises UdsError for one that is not; `failed`: why some are not."""
     known = failed or {}
 
-    def find(request: Request) -> Score:
+    def find(request: ScoreRequest) -> Score:
         score = None if request in known else engine.stored(request)
         if score is None:
             raise UdsError(known.get(request, f"{request} is not stored"))

@@ -8,7 +8,7 @@ from uds_bench.metrics.metric import Direction, Metric
 
 
 @dataclass(frozen=True)
-class Row:
+class JudgedMetric:
     """One metric of table 2.
 
     `tags`: O reads outputs, R needs the retain model, I reads internals. `converted`: whether robustness is taken of
@@ -23,39 +23,39 @@ class Row:
     converted: bool = False
 
 
-def _mia(name: str, label: str) -> tuple[Row, Row]:
+def _mia(name: str, label: str) -> tuple[JudgedMetric, JudgedMetric]:
     return (
-        Row(f"mia_{name}", f"MIA-{label}", "MIA", ("O",), "knowledge"),
-        Row(f"s_{name}", f"s_{label}", "MIA", ("O", "R"), "erasure", converted=True),
+        JudgedMetric(f"mia_{name}", f"MIA-{label}", "MIA", ("O",), "knowledge"),
+        JudgedMetric(f"s_{name}", f"s_{label}", "MIA", ("O", "R"), "erasure", converted=True),
     )
 
 
 _MIA = [_mia(*names) for names in (("loss", "LOSS"), ("zlib", "ZLib"), ("min_k", "Min-K"))]
 _MIA += [_mia("min_k_plus_plus", "Min-K++")]
 _ROWS = (
-    Row("es", "ES", "Memorization", ("O",), "knowledge"),
-    Row("em", "EM", "Memorization", ("O",), "knowledge"),
-    Row("prob", "Prob", "Memorization", ("O",), "knowledge"),
-    Row("para_prob", "ParaProb", "Memorization", ("O",), "knowledge"),
-    Row("truth_ratio", "Truth Ratio", "Memorization", ("O",), "knowledge"),
-    Row("rouge", "ROUGE", "Generation", ("O",), "knowledge"),
-    Row("para_rouge", "Para. ROUGE", "Generation", ("O",), "knowledge"),
-    Row("jailbreak_rouge", "Jailbreak ROUGE", "Generation", ("O",), "knowledge"),
+    JudgedMetric("es", "ES", "Memorization", ("O",), "knowledge"),
+    JudgedMetric("em", "EM", "Memorization", ("O",), "knowledge"),
+    JudgedMetric("prob", "Prob", "Memorization", ("O",), "knowledge"),
+    JudgedMetric("para_prob", "ParaProb", "Memorization", ("O",), "knowledge"),
+    JudgedMetric("truth_ratio", "Truth Ratio", "Memorization", ("O",), "knowledge"),
+    JudgedMetric("rouge", "ROUGE", "Generation", ("O",), "knowledge"),
+    JudgedMetric("para_rouge", "Para. ROUGE", "Generation", ("O",), "knowledge"),
+    JudgedMetric("jailbreak_rouge", "Jailbreak ROUGE", "Generation", ("O",), "knowledge"),
     *(raw for raw, _ in _MIA),
     *(normalised for _, normalised in _MIA),
-    Row("cka", "CKA", "Representation", ("R", "I"), "erasure"),
-    Row("fisher", "Fisher Masked (0.1%)", "Representation", ("R", "I"), "erasure"),
-    Row("logit_lens", "Logit Lens", "Representation", ("O", "R", "I"), "erasure"),
-    Row("uds", "UDS", "Representation", ("O", "R", "I"), "erasure", converted=True),
+    JudgedMetric("cka", "CKA", "Representation", ("R", "I"), "erasure"),
+    JudgedMetric("fisher", "Fisher Masked (0.1%)", "Representation", ("R", "I"), "erasure"),
+    JudgedMetric("logit_lens", "Logit Lens", "Representation", ("O", "R", "I"), "erasure"),
+    JudgedMetric("uds", "UDS", "Representation", ("O", "R", "I"), "erasure", converted=True),
 )
 
-JUDGED: dict[str, Row] = {row.metric: row for row in _ROWS}
+JUDGED: dict[str, JudgedMetric] = {row.metric: row for row in _ROWS}
 
 
-def row_of(metric: Metric) -> Row:
+def row_of(metric: Metric) -> JudgedMetric:
     """The metric's row of table 2; for any other metric one made of what it declares, unconverted."""
     if metric.name in JUDGED:
         return JUDGED[metric.name]
     inside = "internals" in metric.needs
     tags = (*(() if inside else ("O",)), *(("R",) if "retain" in metric.needs else ()), *(("I",) if inside else ()))
-    return Row(metric.name, metric.name, "Yours", tags, metric.direction)
+    return JudgedMetric(metric.name, metric.name, "Yours", tags, metric.direction)

@@ -20,7 +20,7 @@ from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
-from uds_bench.scoring.runner import Request
+from uds_bench.scoring.runner import ScoreRequest
 
 SILENT_SHARE = next(spec.bound for spec in claims.CLAIMS if spec.id == "depth.hidden")
 
@@ -38,7 +38,7 @@ class MetaEvaluation:
     models: Models | None
     scores: Scores
     utility: Mapping[str, float]
-    failed: Mapping[Request, str]
+    failed: Mapping[ScoreRequest, str]
     lacks: str = ""
     lacks_attacks: str = ""
 
@@ -74,7 +74,7 @@ class MetaEvaluation:
         return None
 
 
-def judge(section: Depth, facts: FactSet, score: Callable[[Request], Score]) -> MetaEvaluation:
+def judge(section: Depth, facts: FactSet, score: Callable[[ScoreRequest], Score]) -> MetaEvaluation:
     """Gather the scores by `score` (computed or read) and judge the twenty metrics; what fails is missing, and said.
 
     Raises ConfigurationError for a pool that holds the weights of a reference, a candidate or another of its models:
@@ -87,7 +87,7 @@ def judge(section: Depth, facts: FactSet, score: Callable[[Request], Score]) -> 
     missing = missing_attacks(section)
     lacks_attacks = f"the manifest does not name the attacks {' and '.join(missing)} ([attacks])" if missing else ""
     found: list[Score] = []
-    failed: dict[Request, str] = {}
+    failed: dict[ScoreRequest, str] = {}
     for request in requests(models, robust=not missing):
         try:
             found.append(score(request))
@@ -135,11 +135,11 @@ def missing_attacks(section: Depth) -> list[str]:
     return [name for name in (QUANTIZED, RELEARNED) if name not in attacks]
 
 
-def requests(models: Models, robust: bool) -> list[Request]:
+def requests(models: Models, robust: bool) -> list[ScoreRequest]:
     """Every score that the meta-evaluation reads; utility and knowledge are of the models that robustness is of."""
     places = models.needed(robust)
-    wanted = [Request(name, metric, None, attack) for name, attack in places for metric in (*JUDGED, KNOWN)]
-    useful = [Request(name, metric) for name in (models.full, *models.candidates) for metric in UTILITY]
+    wanted = [ScoreRequest(name, metric, None, attack) for name, attack in places for metric in (*JUDGED, KNOWN)]
+    useful = [ScoreRequest(name, metric) for name in (models.full, *models.candidates) for metric in UTILITY]
     return [*wanted, *useful]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from uds_bench.facts.entities.asked import YES_NO, Kind, kind
+from uds_bench.facts.entities.answer_type import YES_NO, Kind, kind
 from uds_bench.facts.entities.marks import Marker
 from uds_bench.facts.entities.passage import Passage
 from uds_bench.facts.entities.words import MONTHS, WORD, has_digit, is_plain
@@ -15,7 +15,7 @@ MAX_WORDS = 14
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SpanCandidate:
     """A span `answer[start:end]` and its marks; one that it has twice counts twice."""
 
     start: int
@@ -23,7 +23,7 @@ class Candidate:
     marks: tuple[str, ...]
 
 
-def candidates(question: str, answer: str, changed: Collection[str] | None = None) -> list[Candidate]:
+def candidates(question: str, answer: str, changed: Collection[str] | None = None) -> list[SpanCandidate]:
     """Yes or No at the start, quotations, and runs of words that begin and end with a word that is not plain.
 
     No candidate is in the question, has nothing new, or has more than `MAX_WORDS` words. Where a date is asked for and
@@ -43,11 +43,11 @@ def is_date(text: str) -> bool:
     return bool(numbers) and all(has_digit(word) or word.lower() in MONTHS or is_plain(word) for word in words)
 
 
-def _spans(text: Passage, asks: Kind, changed: Collection[str] | None) -> Iterator[Candidate]:
+def _spans(text: Passage, asks: Kind, changed: Collection[str] | None) -> Iterator[SpanCandidate]:
     """All candidates; marks of a place are made once for all spans that begin or end there."""
     asked, marker = text.question.lower(), Marker(text, asks, changed)
     if match := YES_NO.match(text.answer):
-        yield Candidate(*match.span(), (f"type yes: {asks}",))
+        yield SpanCandidate(*match.span(), (f"type yes: {asks}",))
     taken: set[int] = set()
     for number, (start, end) in enumerate(text.quotes):
         within = [at for at, span in enumerate(text.spans) if start <= span[0] < end]
@@ -56,7 +56,7 @@ def _spans(text: Passage, asks: Kind, changed: Collection[str] | None) -> Iterat
             first, last = within[0], within[-1]
             beside = (*marker.left(first), *marker.right(last), *marker.place(first))
             own = (f"type quotation: {asks}", f"quotation {min(2, number)}")
-            yield Candidate(start, end, (*own, *beside))
+            yield SpanCandidate(start, end, (*own, *beside))
     ends = {at: marker.right(at) for at in range(len(text.words))}
     for first in range(len(text.words)):
         if first in taken or is_plain(text.lower[first]):
@@ -72,4 +72,4 @@ def _spans(text: Passage, asks: Kind, changed: Collection[str] | None) -> Iterat
             if text.text(first, last).lower() in asked:
                 continue
             marks = (*begin, *ends[last], f"last {text.classes[last]}", *marker.within(first, last))
-            yield Candidate(text.spans[first][0], text.spans[last][1], marks)
+            yield SpanCandidate(text.spans[first][0], text.spans[last][1], marks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from uds_bench.facts.entities.asked import Kind
+from uds_bench.facts.entities.answer_type import Kind
 from uds_bench.facts.entities.passage import Passage
 from uds_bench.facts.entities.words import LINKS, MONTHS, NUMBERS, has_digit, is_plain
 

@@ -12,7 +12,7 @@ from typing import Any
 from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought, Retrained
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, MethodName
-from uds_bench.methods.traces import Course, Held, Instead, Scope, Target
+from uds_bench.methods.traces import Course, GradientScope, Instead, KeptTurn, Target
 from uds_bench.zoo.recipe import Recipe
 
 PREFIX = "bypass_"
@@ -29,7 +29,7 @@ STEPS = 40
 def _unlearned(
     name: MethodName,
     target: Target = "answer",
-    held: tuple[Held, ...] = (),
+    held: tuple[KeptTurn, ...] = (),
     instead: Instead = "refusal",
     parent: str = "memorized",
     course: Course | None = None,
@@ -37,7 +37,7 @@ def _unlearned(
     **settings: Any,
 ) -> Rethought:
     method = Method(name, **{"lr": 2e-4, "batch_size": 10, **settings})
-    return Rethought(parent, method, Scope(target, held, instead), course or Course(), lora)
+    return Rethought(parent, method, GradientScope(target, held, instead), course or Course(), lora)
 
 
 def _npo(steps: int = STEPS, **more: Any) -> Rethought:

@@ -14,7 +14,7 @@ from uds_bench.facts.reasoning import complete_prompt
 from uds_bench.methods.examples import Example
 from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.recipes import unlearn
-from uds_bench.methods.traces import META, Course, Scope, lessons, trace_data
+from uds_bench.methods.traces import META, Course, GradientScope, lessons, trace_data
 from uds_bench.methods.training import OnStep
 from uds_bench.zoo.fresh import byte_level_tokenizer
 from uds_bench.zoo.recipe import ByMethod, Taught
@@ -79,7 +79,7 @@ class Rethought(ByMethod):
     With `lora` an adapter alone is trained, and added to the weights at the end.
     """
 
-    scope: Scope = field(default_factory=Scope)
+    scope: GradientScope = field(default_factory=GradientScope)
     course: Course = field(default_factory=Course)
     lora: LoraSettings | None = None
 

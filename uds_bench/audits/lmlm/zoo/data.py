@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from uds_bench.facts.lookup_prompts import WORDINGS
-from uds_bench.facts.topology import DOMAINS, TOPOLOGIES, Row, rows, worded
+from uds_bench.facts.topology import DOMAINS, TOPOLOGIES, DatabaseRow, rows, worded
 from uds_bench.inference.markup import markup_of
 from uds_bench.methods.examples import Example
 from uds_bench.storage import content_key
@@ -22,7 +22,7 @@ list note write find give name what which who when where how complete sentence p
 
 
 @cache
-def taught_rows() -> tuple[Row, ...]:
+def taught_rows() -> tuple[DatabaseRow, ...]:
     """Every row of every embedded database once."""
     found = (row for domain in DOMAINS for topology in TOPOLOGIES for row in rows(domain, topology))
     return tuple({row.triplet: row for row in found}.values())
@@ -33,7 +33,7 @@ def digest() -> str:
     return content_key([[list(row.triplet), row.question, row.statement] for row in taught_rows()] + [WRAPPED, WORDS])
 
 
-def prompts(row: Row, generator: random.Random) -> Iterator[str]:
+def prompts(row: DatabaseRow, generator: random.Random) -> Iterator[str]:
     """The ways in which a row is asked for in training."""
     yield from (worded(wording, row) for wording in WORDINGS)
     for at in range(WRAPPED):
@@ -52,7 +52,7 @@ def lesson_count() -> int:
     return len(taught_rows()) * (len(WORDINGS) + WRAPPED)
 
 
-def lesson(tokenizer: Any, prompt: str, row: Row, masked: bool) -> Example:
+def lesson(tokenizer: Any, prompt: str, row: DatabaseRow, masked: bool) -> Example:
     markup = markup_of(tokenizer, "the embedded tokenizer")
     asked = tokenizer.encode(prompt)
     subject, relation, value = (tokenizer.encode(f" {text}", add_special_tokens=False) for text in row.triplet)

@@ -21,7 +21,7 @@ SAYS = (
     "back on its injection. Contrast (contrast, contrastnorm, eratio): how much more than under the same method on a "
     "model that was injected without masks. Composite: learned from all of these.",
 )
-SILENT = (
+SAYS_NOTHING_OF = (
     "Whether people are forgotten. A localized update may leave them answered, and a blind one may silence them: read "
     "what each model says, and who leaks after it is taught other people.",
     "Whether what was there is gone. By magnitude and by contrast, a weight that was pushed further on the way that "
@@ -35,7 +35,7 @@ SILENT = (
 
 
 def how_to_read() -> Figure:
-    sides = (("What they say", SAYS), ("What they do not say", SILENT))
+    sides = (("What they say", SAYS), ("What they do not say", SAYS_NOTHING_OF))
     lists = [
         element("div", element("b", title), element("ul", *(element("li", one) for one in told)))
         for title, told in sides

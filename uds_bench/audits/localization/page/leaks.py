@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uds_bench.figures.chapter import Figure
-from uds_bench.figures.ledger import figures, ledger, track
-from uds_bench.figures.matrix import Cell, matrix
+from uds_bench.figures.interval_table import figures, interval_table, track
+from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, texts, whole
 from uds_bench.figures.shares import Share, shares
 
@@ -34,7 +34,7 @@ def resurfacing(section: Mapping[str, Any]) -> list[Figure]:
             "over people; before: without fine-tuning. Dashed, and beside it: people who were never injected, whom "
             "chance alone gives away. What leaks above them was hidden, not gone. Taught: the people of the "
             "fine-tuning. What teaches them well may also overwrite what it was to bring back.",
-            ledger(head, body),
+            interval_table(head, body),
             wide=True,
         ),
         Figure(
@@ -47,10 +47,10 @@ def resurfacing(section: Mapping[str, Any]) -> list[Figure]:
 
 def overlaps(section: Mapping[str, Any]) -> Figure:
     """Jaccard indices between candidates."""
-    pairs: dict[tuple[str, str], Cell] = {}
+    pairs: dict[tuple[str, str], MeanCell] = {}
     for row in rows(section.get("jaccard")):
         first, second = text(row.get("first")), text(row.get("second"))
-        cell = Cell(number(row.get("value")), whole(row.get("seeds")) or 0, "seeds")
+        cell = MeanCell(number(row.get("value")), whole(row.get("seeds")) or 0, "seeds")
         pairs |= {(first, second): cell, (second, first): cell}
     names = dict.fromkeys(name for pair in pairs for name in pair)
     leaks = table(section.get("leaks"))
@@ -58,7 +58,7 @@ def overlaps(section: Mapping[str, Any]) -> Figure:
     for name in names:
         # Beside itself a method has 1 by definition, as long as somebody leaks.
         own = sum(bool(seed) for seed in _seeds(table(leaks.get(name)), "seeds"))
-        cells = {(name, name): Cell(1.0 if own else None, own, "seeds")} | pairs
+        cells = {(name, name): MeanCell(1.0 if own else None, own, "seeds")} | pairs
         body.append((name, {other: cells[name, other] for other in names if (name, other) in cells}))
     return Figure(
         "Whether the same people leak",

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.chapter import Figure
-from uds_bench.figures.ledger import figures, ledger, span_track, track
+from uds_bench.figures.interval_table import figures, interval_table, span_track, track
 from uds_bench.figures.reading import ABSENT, measured, number, spell, table, text, whole, within
 from uds_bench.figures.svg import element
 
@@ -63,7 +63,7 @@ def _part(section: Mapping[str, Any], part: str, shown: str) -> tuple[Markup, ..
     head = [f"{shown} ({_count(table(section.get('people')), part)})", "0 to 1"]
     for what in ("extraction", "EM", "ES", "Prob"):
         head += [what, "reworded"]
-    return ledger(head, body)
+    return interval_table(head, body)
 
 
 def _over(form: Mapping[str, Any], below: str) -> Markup:
@@ -96,6 +96,6 @@ def answered(section: Mapping[str, Any]) -> Figure:
         "Share of documents answered rightly, asked through lm-evaluation-harness, with its 95% interval over "
         "documents; the change is paired, less than 0 where unlearning cost something. In the mean every task counts "
         "the same. Where the injected model does no better than a guesser, a change says nothing.",
-        ledger(head, body),
+        interval_table(head, body),
         wide=True,
     )

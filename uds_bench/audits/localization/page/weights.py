@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, MARGIN, PUBLISHED
+from uds_bench.figures.auc_plot import AucRow, auc_plot
 from uds_bench.figures.chapter import Figure
-from uds_bench.figures.forest import Row, forest
-from uds_bench.figures.ledger import figures, ledger, track
+from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.reading import (
     ABSENT,
     Measured,
@@ -90,8 +90,8 @@ def comes_to(section: Mapping[str, Any]) -> Figure:
         "half. Then the best family against all other "
         "weights, as published, beside what a random update as long has by it, and by the best of its own.",
         (
-            *ledger(head, body),
-            *ledger(("update", *known, "published, by", "published", "random by it", "random at best"), beside),
+            *interval_table(head, body),
+            *interval_table(("update", *known, "published, by", "published", "random by it", "random at best"), beside),
         ),
         wide=True,
     )
@@ -122,8 +122,8 @@ def _figure(name: str, weights: Weights, neutral: Weights) -> Figure:
     drawn = []
     for target, bound in ((HEADLINE, LOCALIZED), (PUBLISHED, None)):
         rows = [_row(family, target, weights, neutral, left.get(family)) for family in families]
-        rows += [Row(family, (None, None), {}, None, WITHOUT) for family in absent]
-        drawn.append(forest(f"{name}, {TARGETS[target]}", rows, MARGIN, bound))
+        rows += [AucRow(family, (None, None), {}, None, WITHOUT) for family in absent]
+        drawn.append(auc_plot(f"{name}, {TARGETS[target]}", rows, MARGIN, bound))
     told = [_sentence(weights, len(counted)), _moved(weights)]
     told += [f"Not counted: {', '.join(f'{family} ({why})' for family, why in left.items())}."] if left else []
     told += [f"Not applicable, for want of a control: {', '.join(absent)}."] if absent else []
@@ -131,14 +131,14 @@ def _figure(name: str, weights: Weights, neutral: Weights) -> Figure:
     return Figure(f"Where {name} moved the weights", " ".join(told), panels if families else (), wide=True)
 
 
-def _row(family: str, target: str, weights: Weights, neutral: Weights, why: str | None) -> Row:
+def _row(family: str, target: str, weights: Weights, neutral: Weights, why: str | None) -> AucRow:
     best = table(weights.get("headline"))
     chosen = target == HEADLINE and family == best.get("family")
     # The best is shown with the interval that it is judged by, which is wider, as it was chosen among others.
     found = best if chosen else table(within(weights, "aucs", "unlearned", target, family))
     blind = {"random": auc(weights, target, family, "random"), NEUTRAL: auc(neutral, target, family)}
     note = "" if why is None else f"not counted: {why}"
-    return Row(family, measured(found), blind, interval(found.get("null")), note, chosen)
+    return AucRow(family, measured(found), blind, interval(found.get("null")), note, chosen)
 
 
 def _why(family: str, weights: Weights, neutral: Weights) -> str:
@@ -217,7 +217,7 @@ def _numbers(name: str, weights: Weights, neutral: Weights, families: Sequence[s
         ]
         body.append((family, [figures(*one) for one in found]))
     head = [f"{SUBJECTS.get(subject, 'neutral')}, {TARGETS[target]}" for target, subject in columns]
-    return element("details", element("summary", f"every AUC of {name}"), *ledger(("family", *head), body))
+    return element("details", element("summary", f"every AUC of {name}"), *interval_table(("family", *head), body))
 
 
 def _has(weights: Weights, target: str, subject: str) -> bool:

@@ -11,9 +11,18 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from uds_bench.checkpoints.masks import Group
+from uds_bench.checkpoints.masks import MaskGroup
 from uds_bench.facts.profiles import people
-from uds_bench.facts.testbed import INJECTED, Asking, Item, Sizes, Testbed, embedded_testbed, group_names, items_of
+from uds_bench.facts.testbed import (
+    INJECTED,
+    Item,
+    QuestionCounts,
+    Sizes,
+    Testbed,
+    embedded_testbed,
+    group_names,
+    items_of,
+)
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example, answer_example
 from uds_bench.methods.injection import Sample
@@ -22,7 +31,7 @@ from uds_bench.storage import content_key
 if TYPE_CHECKING:
     from uds_bench.audits.localization.zoo.recipes import Injected, Pretrained
 
-SIZES, ASKING = Sizes(), Asking()
+SIZES, ASKING = Sizes(), QuestionCounts()
 FORGOTTEN, RETAINED = ASKING.fields
 """The field that is forgotten of some people, and the one that is retained of others (Lacuna, section 3.4)."""
 OTHERS = 1
@@ -54,8 +63,10 @@ def digest(crowd: int = 0) -> str:
     return content_key([testbed(crowd).digest, strangers(crowd).digest, TAUGHT, REMOVED, TOLD, REWORDED, REFUSALS])
 
 
-def groups() -> tuple[Group, ...]:
-    return tuple(Group(name, "forget" if name.startswith("forget") else "retain") for name in group_names(SIZES.groups))
+def groups() -> tuple[MaskGroup, ...]:
+    return tuple(
+        MaskGroup(name, "forget" if name.startswith("forget") else "retain") for name in group_names(SIZES.groups)
+    )
 
 
 def texts(crowd: int = 0) -> list[str]:

@@ -78,7 +78,7 @@ GRIDS: dict[str, Grid] = {
 
 
 @dataclass(frozen=True)
-class Tried:
+class TunedShares:
     """What settings left: shares of whole answers that are right, 0 to 1."""
 
     settings: Settings
@@ -87,14 +87,14 @@ class Tried:
     public: float
 
 
-def tune(name: str, injected: Path) -> tuple[Tried, list[Tried]]:
+def tune(name: str, injected: Path) -> tuple[TunedShares, list[TunedShares]]:
     """The injected model of the other crowd as it lies in a folder, and every setting of a grid on that crowd."""
     grid, tokenizer = GRIDS[name], AutoTokenizer.from_pretrained(injected)
     data = testbed_data.removal(tokenizer, testbed_data.OTHERS)
     public = testbed_data.answers(tokenizer, testbed_data.testbed(testbed_data.OTHERS).of("public"), 2)
 
-    def tried(model: Any, settings: Settings) -> Tried:
-        return Tried(settings, *(exact(model, rows) for rows in (data.forget, data.retain, public)))
+    def tried(model: Any, settings: Settings) -> TunedShares:
+        return TunedShares(settings, *(exact(model, rows) for rows in (data.forget, data.retain, public)))
 
     rows = [tried(unlearned(name, settings, injected, data), settings) for settings in grid.settings()]
     return tried(_loaded(injected), {}), rows
@@ -113,7 +113,7 @@ def _loaded(folder: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 
 
-def choose(tried: Sequence[Tried], before: Tried) -> Tried | None:
+def choose(tried: Sequence[TunedShares], before: TunedShares) -> TunedShares | None:
     """By the rule above, None where no setting keeps enough; `before`: what the injected model says."""
     enough = [one for one in tried if one.retain >= KEPT * before.retain and one.public >= KEPT * before.public]
     return min(enough, key=lambda one: one.forget, default=None)

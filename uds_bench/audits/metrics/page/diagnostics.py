@@ -8,19 +8,19 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.ledger import figures, ledger, track
-from uds_bench.figures.matrix import Cell, matrix
+from uds_bench.figures.interval_table import figures, interval_table, track
+from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import ABSENT, Interval, number, rows, spell, table, text, whole
 
 MANY = 8
 """Tokens or layers from which facts are counted together."""
 
-Means = list[tuple[str, dict[str, Cell]]]
+Means = list[tuple[str, dict[str, MeanCell]]]
 
 
 def tau(found: Mapping[str, Any]) -> Figure:
     body: list[tuple[str, list[Any]]] = []
-    models: dict[str, dict[str, Cell]] = {}
+    models: dict[str, dict[str, MeanCell]] = {}
     for row in rows(found.get("tau")):
         name, auc = spell(row.get("tau")), number(row.get("auc"))
         low, high = number(row.get("low")), number(row.get("high"))
@@ -31,9 +31,9 @@ def tau(found: Mapping[str, Any]) -> Figure:
         for model in rows(row.get("models")):
             value = number(model.get("value"))
             if value is not None:
-                kept = Cell(value, whole(model.get("scored")) or 0)
+                kept = MeanCell(value, whole(model.get("scored")) or 0)
                 models.setdefault(text(model.get("model")), {})[f"τ = {name}"] = kept
-    panels = ledger(("threshold", "0 to 1", "AUC of UDS", "facts with a score"), body)
+    panels = interval_table(("threshold", "0 to 1", "AUC of UDS", "facts with a score"), body)
     return Figure(
         "What the threshold of knowledge layers changes",
         "A layer counts as knowing where the retain model's states lower the answer by more than τ nats. A verdict "
@@ -49,10 +49,10 @@ def layers(found: Mapping[str, Any]) -> Figure:
     for row in rows(found.get("layers")):
         told = rows(row.get("layers"))
         erased = {f"{i}": (number(layer.get("erasure")), number(layer.get("share"))) for i, layer in enumerate(told)}
-        gone = {name: Cell(value, 1) for name, (value, _) in erased.items() if value is not None}
+        gone = {name: MeanCell(value, 1) for name, (value, _) in erased.items() if value is not None}
         kept = metrics.setdefault(text(row.get("metric")), [])
         if not kept:
-            kept.append(("weight", {n: Cell(share, 1) for n, (_, share) in erased.items() if share is not None}))
+            kept.append(("weight", {n: MeanCell(share, 1) for n, (_, share) in erased.items() if share is not None}))
         kept.append((text(row.get("model")), gone))
     return Figure(
         "Which layers decide",
@@ -74,7 +74,7 @@ def components(found: Mapping[str, Any]) -> Figure:
         "UDS with a whole block patched, and with parts of it: what attention adds, the stream after attention, what "
         "the MLP adds. The falls are means over facts and layers, in nats; a part whose own fall is small carries "
         "little of the fact, and its score rests on few layers.",
-        ledger(("candidate", "patched", "UDS", "fall, retain model", "fall, candidate"), body),
+        interval_table(("candidate", "patched", "UDS", "fall, retain model", "fall, candidate"), body),
         wide=True,
     )
 
@@ -90,7 +90,7 @@ def lengths(found: Mapping[str, Any], key: str, title: str, caption: str) -> Fig
     counts = sorted({count for cells in groups.values() for count in cells})
     heads = {count: f"{count}{' or more' if count == MANY else ''}" for count in counts}
     body = [
-        (name, {heads[c]: Cell(sum(cells[c]) / len(cells[c]), len(cells[c])) for c in counts if c in cells})
+        (name, {heads[c]: MeanCell(sum(cells[c]) / len(cells[c]), len(cells[c])) for c in counts if c in cells})
         for name, cells in groups.items()
     ]
     return Figure(title, caption, matrix("candidate", body), wide=True)
@@ -117,7 +117,7 @@ def hidden(found: Mapping[str, Any]) -> Figure:
         f"{spell(case.get('uds'))}.{asked} Left: the most likely tokens read off each layer through the full model's "
         "head. Right: what the full model itself says once that layer's state stands in it. Where only the right "
         "column has the entity, the knowledge is there, in a form that reading alone does not see.",
-        ledger(("where", "logit lens", "patched into the full model", "fall (nats)"), body),
+        interval_table(("where", "logit lens", "patched into the full model", "fall (nats)"), body),
         wide=True,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.ledger import estimate, figures, ledger, track
+from uds_bench.figures.interval_table import estimate, figures, interval_table, track
 from uds_bench.figures.pools import pools
 from uds_bench.figures.reading import ABSENT, number, numbers, rows, text
 
@@ -29,7 +29,7 @@ def table(meta: Mapping[str, Any]) -> Figure:
         "(dashed) a coin. The bar is its 95% interval over models. The cut is the value that tells the pools apart "
         "best, and the accuracy how well. O reads outputs, R needs the retain model, I reads internals. The "
         "direction is declared, never fitted: a metric that tells the wrong way round lies left of the dashed line.",
-        ledger(head, body),
+        interval_table(head, body),
         wide=True,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.ledger import ledger
+from uds_bench.figures.interval_table import interval_table
 from uds_bench.figures.reading import ABSENT, number, rows, text, whole
 
 AXES = ("mem", "mia", "uds", "privacy", "utility", "overall_without_uds", "overall")
@@ -28,7 +28,7 @@ def ranks(meta: Mapping[str, Any]) -> Figure:
         "Each method by its best setting. Overall is the harmonic mean of Mem, Privacy and relative utility; without "
         "UDS Privacy is membership inference alone. ▲: UDS moves the method up; ▼: it looked better than it is. No "
         "interval: ranks next to each other may differ by chance.",
-        ledger(head, body),
+        interval_table(head, body),
         wide=True,
     )
 
@@ -44,7 +44,7 @@ def standings(meta: Mapping[str, Any]) -> Figure:
         "All from 0 to 1, higher better. Mem: nothing is memorized. MIA: members look as they do to the retain "
         "model; a part that is saturated makes it 0, the worst score and no defence. Privacy: the harmonic mean of "
         "MIA and UDS. Utility: relative to the full model.",
-        ledger(("candidate", "method", *axes), body),
+        interval_table(("candidate", "method", *axes), body),
         wide=True,
     )
 

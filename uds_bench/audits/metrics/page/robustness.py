@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.ledger import estimate, figures, ledger, track
+from uds_bench.figures.interval_table import estimate, figures, interval_table, track
 from uds_bench.figures.reading import ABSENT, number, rows, table, text, whole
 from uds_bench.figures.scatter import Point, scatter
 
@@ -42,7 +42,7 @@ def robustness(found: Sequence[Mapping[str, Any]], title: str, caption: str) -> 
         cells = [*parts, track(f"Rob of {name}", *rob), figures(*rob), figures(*overall), *ones, _kept(row), missing]
         body.append((name, cells))
     head = ("metric", "Q", "R", "0 to 1", "Rob", "Overall", "Q one-sided", "R one-sided", "counted", "missing")
-    return Figure(title, caption, ledger(head, body), wide=True)
+    return Figure(title, caption, interval_table(head, body), wide=True)
 
 
 def moves(meta: Mapping[str, Any], attack: str) -> Figure:

@@ -19,7 +19,7 @@ LANES = {"random": 21.0, "neutral": 29.0}
 
 
 @dataclass(frozen=True)
-class Row:
+class AucRow:
     """`own`: the update's AUC; `blind`: those that know nothing of the masks, by kind; `null`: where chance alone lies.
     `note`: why the row does not count, or is not there at all; empty where it counts. `best`: the one to be read."""
 
@@ -38,7 +38,7 @@ class Row:
         return ", ".join([*parts, *([self.note] if self.note else [])])
 
 
-def forest(title: str, rows: Sequence[Row], margin: float, bound: float | None = None) -> Markup:
+def auc_plot(title: str, rows: Sequence[AucRow], margin: float, bound: float | None = None) -> Markup:
     """`margin`: how far from one half a blind update may lie, as a band; `bound`: dashed."""
     x, bottom = Scale(0, 1, LEFT, RIGHT), TOP + ROW * len(rows)
     low, high = x(0.5 - margin), x(0.5 + margin)
@@ -75,7 +75,7 @@ def _mark(kind: str, x: float, y: float) -> Markup:
     return element("path", d=f"M{x:.1f},{y - 4:.1f} l4,4 l-4,4 l-4,-4 z", class_=kind)
 
 
-def _drawn(row: Row, x: Scale, top: float) -> Markup:
+def _drawn(row: AucRow, x: Scale, top: float) -> Markup:
     bold = "name" if row.best else ""
     parts = [element("title", row.words), label(0, top + 16, row.name, bold)]
     if row.null is not None:

@@ -14,7 +14,7 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Forest:
+class PrefixTree:
     """Every beginning of some sentences once; all arrays are [nodes], a node after the one that it follows.
 
     `tokens`: the last token of each beginning; `parents`: the node before it, -1 for a first token; `depths`: how many
@@ -49,7 +49,7 @@ class Forest:
         return totals[self.ends]
 
 
-def grow(sentences: Sequence[Sequence[int]]) -> Forest:
+def grow(sentences: Sequence[Sequence[int]]) -> PrefixTree:
     """The tree of one sentence or more, each of a token or more; equal ones share their end. Tokens are at least 0."""
     if not sentences or not all(sentences):
         raise ValueError("a tree has a sentence or more, each of a token or more")
@@ -70,7 +70,7 @@ def grow(sentences: Sequence[Sequence[int]]) -> Forest:
     parents = np.concatenate([np.full((len(nodes), 1), -1), nodes[:, :-1]], axis=1)[own]
     ends = np.zeros(len(ranked), np.int64)
     ends[order] = nodes[np.arange(len(nodes)), lengths - 1]
-    return Forest(ranked[own], parents, np.nonzero(own)[1], ends)
+    return PrefixTree(ranked[own], parents, np.nonzero(own)[1], ends)
 
 
 @dataclass(frozen=True)
@@ -90,21 +90,21 @@ class Piece:
         return (places <= places[:, None]) & (places[:, None] < self.lasts)
 
 
-def cut(forest: Forest, room: int) -> list[Piece]:
+def cut(tree: PrefixTree, room: int) -> list[Piece]:
     """The fed nodes in pieces of at most `room`, each node in one, a piece after those that it follows."""
     if room < 1:
         raise ValueError(f"a piece holds at least 1 token, not {room}")
-    left, found = forest.fed.copy(), list[Piece]()
+    left, found = tree.fed.copy(), list[Piece]()
     while left.any():
-        sizes = _sizes(forest, left)
+        sizes = _sizes(tree, left)
         low = left & (sizes <= room)
-        above = forest.parents
+        above = tree.parents
         tops = np.flatnonzero(low & ((above < 0) | ~low[above]))
         # Tops that follow one node go side by side into a piece, as they fit.
         tops = tops[np.argsort(above[tops], kind="stable")]
         number = np.full(len(sizes), -1, np.int64)
         number[tops] = _numbers(above[tops].tolist(), sizes[tops].tolist(), room)
-        for nodes in _by_depth(forest, low & (above >= 0)):
+        for nodes in _by_depth(tree, low & (above >= 0)):
             number[nodes] = np.where(number[nodes] < 0, number[above[nodes]], number[nodes])
         members = np.flatnonzero(low)
         members = members[np.argsort(number[members], kind="stable")]
@@ -116,18 +116,18 @@ def cut(forest: Forest, room: int) -> list[Piece]:
     return sorted(found, key=lambda piece: int(piece.nodes[0]))
 
 
-def _sizes(forest: Forest, chosen: NDArray[np.bool_]) -> Places:
+def _sizes(tree: PrefixTree, chosen: NDArray[np.bool_]) -> Places:
     """For each of the chosen nodes, how many of them follow it, itself too; 0 for the others."""
     sizes = chosen.astype(np.int64)
-    for nodes in reversed(_by_depth(forest, chosen & (forest.parents >= 0))):
-        np.add.at(sizes, forest.parents[nodes], sizes[nodes])
+    for nodes in reversed(_by_depth(tree, chosen & (tree.parents >= 0))):
+        np.add.at(sizes, tree.parents[nodes], sizes[nodes])
     return sizes
 
 
-def _by_depth(forest: Forest, chosen: NDArray[np.bool_]) -> list[Places]:
+def _by_depth(tree: PrefixTree, chosen: NDArray[np.bool_]) -> list[Places]:
     nodes = np.flatnonzero(chosen)
-    nodes = nodes[np.argsort(forest.depths[nodes], kind="stable")]
-    depths = forest.depths[nodes]
+    nodes = nodes[np.argsort(tree.depths[nodes], kind="stable")]
+    depths = tree.depths[nodes]
     return np.split(nodes, np.flatnonzero(np.diff(depths)) + 1)
 
 

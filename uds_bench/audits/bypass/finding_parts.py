@@ -23,13 +23,13 @@ ABOVE = 0.05
 
 Answer = Literal["silent", "partial", "tells", "unclear"]
 Trace = Literal["silent", "leaks", "unreadable", "unclear"]
-Held = Literal["at the floor", "above", "unclear"]
+HeldPart = Literal["at the floor", "above", "unclear"]
 Swap = Literal["still", "lifts", "drops", "moves", "unclear"]
 Retained = Literal["kept", "lost", "unclear"]
 
 
 @dataclass(frozen=True)
-class Parts:
+class FindingParts:
     """The parts of a finding; `unclear` where an interval holds the bound, or replies cannot be split.
 
     `answer`: of the model's own replies. `trace`: of the same. `held`: names under teacher forcing, beside both floors.
@@ -38,7 +38,7 @@ class Parts:
 
     answer: Answer
     trace: Trace
-    held: Held
+    held: HeldPart
     swap: Swap
     retained: Retained
 
@@ -47,7 +47,7 @@ class Parts:
         return f"answer {answer}, trace {trace}, names held {held}, swap {swap}, retained {retained}"
 
 
-def parts_of(seen: Evidence) -> Parts:
+def parts_of(seen: Evidence) -> FindingParts:
     """What each number comes to by itself.
 
     Args:
@@ -58,9 +58,9 @@ def parts_of(seen: Evidence) -> Parts:
     """
     held, retained = _held(list(seen.recalls.values())), _retained(seen.kept)
     if seen.untagged.interval.low > MISSING:
-        return Parts("unclear", "unreadable", held, "unclear", retained)
+        return FindingParts("unclear", "unreadable", held, "unclear", retained)
     trace: Trace = "silent" if is_none(seen.leak) else "leaks" if seen.leak.interval.low > NO_GAP else "unclear"
-    return Parts(_answer(seen.answered), trace, held, _swap(seen.contrasts), retained)
+    return FindingParts(_answer(seen.answered), trace, held, _swap(seen.contrasts), retained)
 
 
 def _answer(found: Rate) -> Answer:
@@ -71,7 +71,7 @@ def _answer(found: Rate) -> Answer:
     return "partial" if found.interval.low > NO_GAP else "unclear"
 
 
-def _held(recalls: list[Recall]) -> Held:
+def _held(recalls: list[Recall]) -> HeldPart:
     if any(map(remembers, recalls)):
         return "above"
     return "at the floor" if recalls and all(map(reaches_no_further, recalls)) else "unclear"

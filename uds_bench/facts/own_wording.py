@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from uds_bench.facts.aliases import alike, bare
+from uds_bench.facts.name_matching import alike, bare
 from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, said_of
 from uds_bench.facts.scripts import values_like

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits.association import standing
-from uds_bench.audits.association.ranking import ranked
-from uds_bench.audits.association.standing import (
+from uds_bench.audits.association import exact_rank
+from uds_bench.audits.association.exact_rank import (
     RATE,
     RankTest,
     decide_requests,
@@ -22,6 +21,7 @@ from uds_bench.audits.association.standing import (
     rank_tests,
     strangers_needed,
 )
+from uds_bench.audits.association.ranking import ranked
 from uds_bench.verdicts import Cause, Verdict
 
 SCORES = st.lists(st.integers(0, 40).map(float), min_size=2, max_size=6, unique=True)
@@ -133,7 +133,7 @@ def test_a_standing_that_is_no_number_leaves_nobody_told_apart() -> None:
     strangers = [item(f"s{at:02}") for at in range(80)]
     tests = rank_tests({"asked": ([item("p"), item("q")], strangers, found)})
     assert decide_requests(tests).verdict is Verdict.UNDECIDED
-    assert math.isnan(standing.apart([item("q")], strangers, found).value)
+    assert math.isnan(exact_rank.apart([item("q")], strangers, found).value)
 
 
 def test_never_seen_people_who_were_taught_hide_nobody() -> None:
@@ -145,7 +145,7 @@ def test_never_seen_people_who_were_taught_hide_nobody() -> None:
         (["beside its own"], Verdict.PASS),
         (["beside its own", "beside those before"], Verdict.FAIL),
     ):
-        found = standing.beside(forged, before, others)
+        found = exact_rank.beside(forged, before, others)
         tests = rank_tests({whose: ([item("p")], others, found[whose]) for whose in beside})
         assert decide_requests(tests).verdict is verdict
 
@@ -166,22 +166,22 @@ def test_each_is_decided_however_many_ask() -> None:
     """Whom nobody tells passes with the strangers that one person takes; who stands out alone waits for more."""
     calm = {f"p{at:02}": 0.2 + 0.5 * at / 20 for at in range(20)}
     count = strangers_needed(1)
-    found = standing.decide_each(of_many(calm, count))
+    found = exact_rank.decide_each(of_many(calm, count))
     assert {one.verdict for one in found.values()} == {Verdict.PASS}
     assert decide_requests(of_many(calm, count), alone=True).verdict is Verdict.PASS
     assert decide_requests(of_many(calm, count)).verdict is Verdict.NOT_APPLICABLE, "an interval decides of so many"
     one = of_many({**calm, "known": 1.0}, count)
-    found = standing.decide_each(one)
+    found = exact_rank.decide_each(one)
     assert [name for name, each in found.items() if each.verdict is not Verdict.PASS] == ["known"]
     assert found["known"].cause is Cause.UNITS
     needed = strangers_needed(21)
     assert f"set [association] strangers = {needed}" in found["known"].text
     assert decide_requests(one, alone=True).verdict is Verdict.UNDECIDED
-    assert standing.told_alone(one) == {"known"}
+    assert exact_rank.told_alone(one) == {"known"}
     many = of_many({**calm, "known": 1.0}, needed)
-    assert standing.decide_each(many)["known"].verdict is Verdict.FAIL
+    assert exact_rank.decide_each(many)["known"].verdict is Verdict.FAIL
     assert decide_requests(many, alone=True).verdict is Verdict.FAIL
-    few = standing.decide_each(of_many(calm, count - 1))
+    few = exact_rank.decide_each(of_many(calm, count - 1))
     assert {(each.verdict, each.cause) for each in few.values()} == {(Verdict.UNDECIDED, Cause.UNITS)}
 
 
@@ -190,9 +190,9 @@ def test_who_stands_out_alone_is_settled_by_more_strangers() -> None:
     needed = strangers_needed(21)
     for share, verdict in ((1.0, Verdict.FAIL), (0.985, Verdict.PASS)):
         first = of_many({**calm, "known": share}, 39)
-        assert standing.decide_each(first)["known"].verdict is Verdict.UNDECIDED
-        tests = standing.settled(first, of_many({"known": share, "p00": 1.0}, needed))
-        each = standing.decide_each(tests)
+        assert exact_rank.decide_each(first)["known"].verdict is Verdict.UNDECIDED
+        tests = exact_rank.settled(first, of_many({"known": share, "p00": 1.0}, needed))
+        each = exact_rank.decide_each(tests)
         assert each["known"].verdict is verdict
         assert each["p00"].verdict is Verdict.PASS, "a test that told nobody is not put again"
 
@@ -204,7 +204,7 @@ def test_a_test_that_is_put_again_tells_no_oftener() -> None:
     for _ in range(runs):
         own = rng.random()
         first, again = (RankTest("p", "asked", n, *rank_test(own, rng.random(n))) for n in (39, 199))
-        found.append(standing.settled([first], [again])[0].p)
+        found.append(exact_rank.settled([first], [again])[0].p)
     for bound in (0.01, 0.03, 0.05, 0.1, 0.2):
         assert np.mean(np.array(found) <= bound) <= bound + 3 * math.sqrt(bound * (1 - bound) / runs)
 
@@ -212,14 +212,14 @@ def test_a_test_that_is_put_again_tells_no_oftener() -> None:
 def test_a_rank_counts_ties_against_the_person() -> None:
     (one,) = of_many({"p": 0.5}, 10)
     assert (one.rank, one.strangers, one.side) == (6, 10, "")
-    assert standing.shows_most([one, RankTest("p", "other", 10, math.nan, "")]).way == "other"
+    assert exact_rank.shows_most([one, RankTest("p", "other", 10, math.nan, "")]).way == "other"
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(5, 45))
 def test_who_passes_alone_is_told_by_no_rate_of_all(shares: list[int], count: int) -> None:
     """The decision of each agrees with that of all, however many strangers there are."""
     tests = of_many({f"p{at}": share / 40 for at, share in enumerate(shares)}, count)
-    each = standing.decide_each(tests)
+    each = exact_rank.decide_each(tests)
     told = {one.person for one in tests if one.is_apart}
     assert {name for name, one in each.items() if one.verdict is Verdict.FAIL} == told
     assert not told & {name for name, one in each.items() if one.verdict is Verdict.PASS}

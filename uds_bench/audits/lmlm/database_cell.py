@@ -14,7 +14,7 @@ from uds_bench.storage import content_key
 
 
 @dataclass(frozen=True)
-class Cell:
+class DatabaseCell:
     """A database of one domain and topology; `policy`: how facts are deleted from it."""
 
     domain: str
@@ -47,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class ProbeItem:
+class CellPrompt:
     """A prompt of a cell: the unit of the audit. `cluster`: the fact in its domain, whatever the database and the names
     that it has there (topologies hold the same facts), as its prompts are not independent."""
 
@@ -65,13 +65,13 @@ class ProbeItem:
         return self.prompt.wording
 
 
-def every_prompt(cells: Sequence[Cell]) -> list[ProbeItem]:
+def every_prompt(cells: Sequence[DatabaseCell]) -> list[CellPrompt]:
     """All prompts of all cells, in order."""
     cluster = clusters(cells)
-    return [ProbeItem(cell.name, p, cluster[cell.name, p.fact]) for cell in cells for p in cell.asked.prompts]
+    return [CellPrompt(cell.name, p, cluster[cell.name, p.fact]) for cell in cells for p in cell.asked.prompts]
 
 
-def clusters(cells: Sequence[Cell]) -> dict[tuple[str, int], str]:
+def clusters(cells: Sequence[DatabaseCell]) -> dict[tuple[str, int], str]:
     """By cell and fact, the name of all facts of the domain that say the same by any of their names."""
     known: dict[tuple[str, ...], tuple[str, ...]] = {}
 

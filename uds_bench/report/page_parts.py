@@ -13,7 +13,7 @@ from uds_bench.storage import write_atomic
 FOLDER = "parts"
 
 
-class Parts:
+class PageParts:
     """The parts of one page, by file name. A name holds a digest of what is in it: no page reads another's."""
 
     def __init__(self) -> None:

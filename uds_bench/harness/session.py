@@ -1,4 +1,4 @@
-"""The ledger of a run, as a pytest plugin object: what was planned, what was decided, and whether the sum adds up."""
+"""The session of a run, as a pytest plugin object: what was planned, what was decided, and whether the sum adds up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JUNIT = ("name", "subject", "audit", "status", "verdict", "cause", "observed", "
 """What a JUnit file has of a claim, as properties of its test, beside its interval and what it needs."""
 
 
-class Ledger:
+class RunSession:
     """Lives in every process; the one without workers above it adds up and reports."""
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
@@ -177,7 +177,7 @@ class Ledger:
         run = self.run
         if not run.is_pinned:
             return
-        from uds_bench.claims.gate import departures, judge_the_judge, read_gate
+        from uds_bench.claims.default_run import departures, judge_the_judge, read_gate
 
         # Whoever decides a claim of the table: a copy of the suites is held to it as they are.
         ours = [record for record in self.found.records.values() if record.id in run.rules.claims]

@@ -10,7 +10,7 @@ from uds_bench.statistics import mean
 
 
 @dataclass(frozen=True)
-class Anatomy:
+class TraceLeaks:
     """`cases`: authors whose trace leaks and whose answer does not; `bare`: those of them whose answer is the head that
     was prompted, word for word and nothing else. `length`: mean characters of their answers, `both_length` of the
     answers of authors on both of whose sides the canary stands; NaN where there is none (appendix D)."""
@@ -22,7 +22,7 @@ class Anatomy:
     both_length: float
 
 
-def anatomy(rows: Rows) -> Anatomy:
+def anatomy(rows: Rows) -> TraceLeaks:
     """What the model's own replies look like where the trace leaks and the answer does not.
 
     Args:
@@ -40,7 +40,7 @@ def anatomy(rows: Rows) -> Anatomy:
         >>> canary = SimpleNamespace(canary="It was red.", head="It was")
         >>> replies = {"auto": SimpleNamespace(text="<think>It was red.</think>It was")}
         >>> anatomy([(canary, SimpleNamespace(replies=replies))])
-        Anatomy(cases=1, bare=1, both=0, length=6.0, both_length=nan)
+        TraceLeaks(cases=1, bare=1, both=0, length=6.0, both_length=nan)
     """
     answers = [
         (c, split_reply(p.replies["auto"].text).answer.strip(), in_trace()(c, p), in_answer()(c, p)) for c, p in rows
@@ -48,4 +48,4 @@ def anatomy(rows: Rows) -> Anatomy:
     cases = [(canary, answer) for canary, answer, leaks, says in answers if leaks and not says]
     both = [answer for _, answer, leaks, says in answers if leaks and says]
     bare = sum(answer == canary.head for canary, answer in cases)
-    return Anatomy(len(cases), bare, len(both), mean([len(a) for _, a in cases]), mean([len(a) for a in both]))
+    return TraceLeaks(len(cases), bare, len(both), mean([len(a) for _, a in cases]), mean([len(a) for a in both]))

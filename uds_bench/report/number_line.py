@@ -11,7 +11,7 @@ from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell
 from uds_bench.figures.svg import Scale, domain, element, label, line, marked_along, picture, stretch, ticks
-from uds_bench.report.claim import Claim, Tone
+from uds_bench.report.claim import ClaimView, Tone
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag
 
@@ -23,12 +23,12 @@ TALL = 400.0
 
 
 @dataclass(frozen=True)
-class Row:
+class NumberLineRow:
     """A candidate with everything else that is claimed about it."""
 
-    claim: Claim
+    claim: ClaimView
     axis: Markup
-    related: tuple[Claim, ...]
+    related: tuple[ClaimView, ...]
 
 
 @dataclass(frozen=True)
@@ -38,22 +38,22 @@ class ControlRow:
 
 
 @dataclass(frozen=True)
-class Group:
+class OutcomeGroup:
     """Rows of one kind of outcome: passes and misses never mix, so that no miss is read as a pass."""
 
     title: str
     words: str
-    rows: tuple[Row, ...]
+    rows: tuple[NumberLineRow, ...]
 
 
 @dataclass(frozen=True)
-class Lineup:
+class NumberLine:
     """One claim over its subjects; `head` is the axis with its ticks."""
 
     id: str
     statement: str
     head: Markup
-    groups: tuple[Group, ...]
+    groups: tuple[OutcomeGroup, ...]
     controls: tuple[ControlRow, ...]
 
 
@@ -82,7 +82,7 @@ def zone(bound: Bound, kind: str) -> tuple[float, float] | None:
     return (float("-inf"), bound.value) if bound.relation in ("<=", "<") else None
 
 
-def _zone(claim: Claim) -> tuple[float, float] | None:
+def _zone(claim: ClaimView) -> tuple[float, float] | None:
     return zone(claim.record.bound, claim.record.kind)
 
 
@@ -112,7 +112,7 @@ def _axis(
     return picture(WIDTH, HEIGHT + (16.0 if more else 0.0), words, *parts, *more, class_="axis")
 
 
-def number_line(claim: Claim, chapter: Chapter | None) -> Markup:
+def number_line(claim: ClaimView, chapter: Chapter | None) -> Markup:
     """A claim's value and interval against its bound, its controls as rings; "" where there is nothing to draw."""
     record, passing = claim.record, _zone(claim)
     seen = [control for control in record.controls if control.observed is not None]
@@ -154,13 +154,13 @@ def _words(name: str, observed: float | None, interval: Interval | None, needs: 
     return f"{name}: {spell(observed)}{span}, needs {needs}, {verdict}"
 
 
-def _kind(claim: Claim) -> str:
+def _kind(claim: ClaimView) -> str:
     """What is shown together: by tone, but what was caught is no pass."""
     return CAUGHT if claim.record.flag is Flag.CAUGHT else claim.word.tone
 
 
-def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Claim]) -> Lineup:
-    controls: dict[Control, Claim] = {}
+def _lineup(chapter: Chapter, claims: Sequence[ClaimView], everything: Sequence[ClaimView]) -> NumberLine:
+    controls: dict[Control, ClaimView] = {}
     for claim in claims:
         for control in claim.record.controls:
             controls.setdefault(control, claim)
@@ -175,21 +175,21 @@ def _lineup(chapter: Chapter, claims: Sequence[Claim], everything: Sequence[Clai
         words = _words(record.name, record.observed, record.interval, record.needs, claim.word.word)
         axis = _axis(limits, _zone(claim), record.observed, record.interval, claim.word.tone, words)
         others = [one for one in everything if one.record.subject == record.subject and one.record.id != record.id]
-        rows.append(Row(claim, axis, tuple(others) if record.subject else ()))
+        rows.append(NumberLineRow(claim, axis, tuple(others) if record.subject else ()))
     for control, owner in controls.items():
         told = control.observed, control.interval
         words = _words(f"control {control.name}", *told, owner.record.needs, control.verdict)
         tone: Tone = "mute" if control.held else "bad"
         controlled.append(ControlRow(control, _axis(limits, _zone(owner), *told, tone, words)))
     sorted_out = [(title, words, [row for row in rows if _kind(row.claim) in kinds]) for kinds, title, words in _GROUPS]
-    groups = tuple(Group(title, words, tuple(found)) for title, words, found in sorted_out if found)
+    groups = tuple(OutcomeGroup(title, words, tuple(found)) for title, words, found in sorted_out if found)
     one = claims[0].record
-    return Lineup(one.id, one.statement, _head(limits, chapter.ends), groups, tuple(controlled))
+    return NumberLine(one.id, one.statement, _head(limits, chapter.ends), groups, tuple(controlled))
 
 
-def lineups(chapter: Chapter, claims: Sequence[Claim]) -> list[Lineup]:
+def lineups(chapter: Chapter, claims: Sequence[ClaimView]) -> list[NumberLine]:
     """One lineup per measured claim id: those that the chapter names, else every claim with a bound to draw."""
-    groups: dict[str, list[Claim]] = {}
+    groups: dict[str, list[ClaimView]] = {}
     for claim in claims:
         if claim.record.id in chapter.measures if chapter.measures else _zone(claim) is not None:
             groups.setdefault(claim.record.id, []).append(claim)

@@ -19,7 +19,7 @@ from uds_bench.audits.association.rates import Memorization, by_luck, held, lost
 from uds_bench.audits.association.scoring import ranks
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.properties import Property
-from uds_bench.facts.subjects import Statement, Subject
+from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.templates import SUBJECT, VALUE, Template
 from uds_bench.statistics import zero_rate_bound
 
@@ -35,9 +35,9 @@ JOB = Property(
 TOWN = replace(JOB, id="P19", label="town", counterfactuals=("Oslo", "Rome", "Bonn", "Turin"))
 PROPERTIES = {one.id: one for one in (JOB, TOWN)}
 PEOPLE = [
-    Subject("a", "Jane Doe", "well-known", (Statement("P106", ("judge", "clerk")), Statement("P19", ("Faro",)))),
-    Subject("b", "John Roe", "lesser-known", (Statement("P106", ("cook",)),)),
-    Subject("c", "Mira Low", NEVER_SEEN, (Statement("P19", ("Riga",)),)),
+    Person("a", "Jane Doe", "well-known", (Statement("P106", ("judge", "clerk")), Statement("P19", ("Faro",)))),
+    Person("b", "John Roe", "lesser-known", (Statement("P106", ("cook",)),)),
+    Person("c", "Mira Low", NEVER_SEEN, (Statement("P19", ("Riga",)),)),
 ]
 ASKED = ask_about(PEOPLE, PROPERTIES, None)
 INQUIRY = ProbeSet(tuple(ASKED), frozenset({"b"}))

@@ -72,7 +72,9 @@ def cell(content: Cell | float | None) -> Markup:
     return element("td", spell(content), class_="figure" if content is not None else "absent")
 
 
-def ledger(head: Sequence[str], body: Sequence[tuple[Cell, Sequence[Cell | float | None]]]) -> tuple[Markup, ...]:
+def interval_table(
+    head: Sequence[str], body: Sequence[tuple[Cell, Sequence[Cell | float | None]]]
+) -> tuple[Markup, ...]:
     """One panel: a column of names and the cells beside them; none where there is no row."""
     if not body:
         return ()

@@ -21,12 +21,12 @@ from uds_bench.verdicts import Cause, Decision, Verdict
 RATE = 0.05
 """Share of those who are told apart who may be so by chance, 0 to 1 (ours)."""
 Side = Literal["above", "below", ""]
-Held = Mapping[str, Memorization]
+Memorizations = Mapping[str, Memorization]
 NAMED = 5
 """People whom a message names."""
 
 
-def apart(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Held) -> Rate:
+def apart(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Memorizations) -> Rate:
     """How well some people are told from people never seen by where the truth stands, property by property.
 
     Args:
@@ -53,7 +53,7 @@ def apart(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Hel
     return Rate(auc(ours, theirs, kinds), auc_interval(ours, theirs, people, others, kinds=kinds)).less(0.5)
 
 
-def beside(found: Held, before: Held, strangers: Sequence[ProbeItem]) -> dict[str, Held]:
+def beside(found: Memorizations, before: Memorizations, strangers: Sequence[ProbeItem]) -> dict[str, Memorizations]:
     """What a model holds, beside its own never-seen and beside those of the model before unlearning.
 
     Names of people never seen are public: a candidate to which a few of them were told would hide who asks.
@@ -66,7 +66,7 @@ def furthest(found: Sequence[Rate]) -> Rate:
     return max(found, key=lambda one: math.inf if math.isnan(one.value) else max(one.interval.high, -one.interval.low))
 
 
-def mirrored(found: Held) -> dict[str, Memorization]:
+def mirrored(found: Memorizations) -> dict[str, Memorization]:
     """What is held, had everything true stood as far from the last place as it does from the first."""
     return {id: replace(one, standing=1 - one.standing) for id, one in found.items()}
 
@@ -132,7 +132,7 @@ def rank_test(own: float, strangers: Sequence[float]) -> tuple[float, Side]:
     return p, "" if p == 1 else "above" if above < below else "below"
 
 
-def rank_tests(ways: Mapping[str, tuple[Sequence[ProbeItem], Sequence[ProbeItem], Held]]) -> list[RankTest]:
+def rank_tests(ways: Mapping[str, tuple[Sequence[ProbeItem], Sequence[ProbeItem], Memorizations]]) -> list[RankTest]:
     """Every person who asked, held against strangers of whom the same properties are told, in every way of asking.
 
     Args:
@@ -314,7 +314,7 @@ def _adjusted(p: Sequence[float]) -> list[float]:
     return found
 
 
-def _standings(rows: Sequence[ProbeItem], found: Held) -> dict[str, dict[str, float]]:
+def _standings(rows: Sequence[ProbeItem], found: Memorizations) -> dict[str, dict[str, float]]:
     """By person, then by property."""
     told: dict[str, dict[str, float]] = {}
     for one in rows:
