@@ -73,6 +73,7 @@ def test_basis(uds_claim: Claim, uds_audit: DepthAudit) -> None:
         tolerance=ROUNDING,
         what="largest difference between the drops of states and of the same states turned",
         controls=[ControlSubject("patched as they are", "fail", basis.largest_gap(plain, turned))],
+        readable=lambda decision: basis.unique(decision, own),
         provenance=own.provenance,
     )
 

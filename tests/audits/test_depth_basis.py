@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from uds_bench.audits.depth import basis
 from uds_bench.audits.depth.basis import FIT
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.facts import FactSet, load_facts
+from uds_bench.metrics import METRICS
+from uds_bench.metrics.metric import Measured
+from uds_bench.metrics.subject import ReferenceModels, Subject
 from uds_bench.scores import Score
 from uds_bench.statistics import Interval, Rate
-from uds_bench.verdicts import Cause, Decision, Verdict
+from uds_bench.verdicts import Cause, Decision, Verdict, decide_identity
+from uds_bench.zoo.specimens import folder
 
 GOOD, POOR = FIT + 0.3, FIT - 0.1
 LIMIT = 0.5
@@ -79,3 +87,42 @@ def test_what_is_kept_is_carried_and_said(
 
 def test_where_the_full_model_says_nothing_nothing_is_decided() -> None:
     assert basis.kept(decided(Verdict.PASS), GOOD, SAYS, full=0.0, share=LIMIT).verdict is Verdict.UNDECIDED
+
+
+@pytest.fixture(scope="module")
+def references() -> dict[str, Any]:
+    return {name: load(CheckpointSpec(str(folder(name)))) for name in ("full", "retain")}
+
+
+@pytest.mark.parametrize(("each", "verdict"), [(1, Verdict.UNDECIDED), (2, Verdict.PASS)])
+def test_text_at_fewer_positions_than_states_are_wide_leaves_the_map_open(
+    references: dict[str, Any], each: int, verdict: Verdict
+) -> None:
+    """One question of each of two people: any turn of what they leave open fits as well. Two, and there is one map."""
+    facts = load_facts("authors")
+    kept = [
+        fact
+        for person in facts.split("retain").clusters[:2]
+        for fact in [fact for fact in facts if fact.cluster == person][:each]
+    ]
+    some = FactSet([*list(facts.split("forget"))[:8], *kept])
+    known = ReferenceModels(references.__getitem__, {name: one.digest for name, one in references.items()}, some)
+    subject = Subject(references["retain"], known)
+    own, turned = (scored_by(METRICS["uds"].compute(subject, variant)) for variant in ("aligned", "turned"))
+    found = basis.unique(decide_identity(basis.largest_gap(own, turned), 0.0, 1e-5, "largest difference"), own)
+    assert found.verdict is verdict
+    if verdict is Verdict.UNDECIDED:
+        width = references["full"].model.config.hidden_size
+        assert own.notes["positions"] < width
+        assert found.cause is Cause.UNITS
+        assert f"needs {own.notes['positions'] + own.notes['open']} positions or more, of about " in found.text
+
+
+def scored_by(found: Measured) -> Score:
+    return SimpleNamespace(per_fact=found.values, notes=found.notes)  # type: ignore[return-value]
+
+
+def test_a_difference_where_the_map_is_known_stays_a_fault() -> None:
+    for gap, still in ((1.0, 0), (math.nan, 9)):
+        score = replace(scored(GOOD, GOOD), notes={"open": still, "positions": 90, "people": 2})
+        assert basis.unique(decide_identity(gap, 0.0, 1e-5, "difference"), score).verdict is Verdict.FAIL

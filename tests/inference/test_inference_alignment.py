@@ -137,6 +137,16 @@ def test_states_that_are_not_finite_leave_nothing() -> None:
     assert torch.isnan(found(x[:, :, None].transpose(1, 2))[1]).all()
 
 
+@pytest.mark.parametrize("positions", [5, 9, 30])
+def test_directions_that_positions_leave_open(positions: int) -> None:
+    """One is lost with the mean; of repeated positions none is gained."""
+    x, y = torch.randn(2, 1, positions, 8, generator=torch.Generator().manual_seed(0))
+    found = Map.fit(Moments.of(torch.cat([x, x], 1), torch.cat([y, y], 1)))
+    centred = [(one[0] - one[0].mean(0)).double().numpy() for one in (x, y)]
+    assert found.open.tolist() == [8 - np.linalg.matrix_rank(centred[0].T @ centred[1])]
+    assert found.open.tolist() == [max(0, 8 - (positions - 1))]
+
+
 def test_without_the_map_a_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What depth.basis must fail on: maps that leave states as they are."""
     monkeypatch.setattr(basis_map.Map, "__call__", lambda self, given: given)

@@ -179,12 +179,13 @@ class Claim:
         what: str,
         id: str | None = None,
         controls: Sequence[ControlSubject] = (),
+        readable: Callable[[Decision], Decision] = lambda decision: decision,
         remark: str = "",
         provenance: Any = None,
     ) -> Decision:
-        """An exact statement: `abs(observed - expected) <= tolerance`."""
+        """An exact statement: `abs(observed - expected) <= tolerance`; `readable` as of `threshold`."""
         spec = replace(self._spec(id, "identity", None, None, what), bound=tolerance)
-        decision = _remarked(verdicts.decide_identity(observed, expected, tolerance, what), remark)
+        decision = _remarked(readable(verdicts.decide_identity(observed, expected, tolerance, what)), remark)
         decided = [_held(c, verdicts.decide_identity(c.value, expected, tolerance, c.name)) for c in controls]
         return self._settle(spec, decision, decided, provenance)
 

@@ -14,15 +14,17 @@ from pydantic.dataclasses import dataclass
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
+PLAIN = (str, int, float, bool, type(None))
+
 
 def finite(value: Any) -> Any:
     """Plain JSON of a value: no numpy scalars, no enum objects, and None for numbers that are not finite."""
+    if type(value) in PLAIN:  # most of millions
+        return value if type(value) is not float or math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(k): finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite(v) for v in value]
-    if isinstance(value, bool) or value is None:
-        return value
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int):

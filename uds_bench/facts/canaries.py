@@ -75,12 +75,12 @@ class Canary(Named):
         """The first six words, without what surrounds them."""
         return self.canary[: self._split_at].strip()
 
-    @property
+    @cached_property
     def rest(self) -> str:
         """What follows the head, with the space before it: `head + rest` is the canary."""
         return self.canary[self._split_at :].rstrip()
 
-    @property
+    @cached_property
     def _split_at(self) -> int:
         words = re.match(rf"\s*(?:\S+\s+){{{HEAD_WORDS - 1}}}\S+", self.canary)
         assert words is not None

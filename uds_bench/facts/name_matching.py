@@ -123,14 +123,19 @@ def says(text: str, name: str) -> bool:
     """Whether the letters and digits of a name stand one after another in a text, as whole words, however they are
     parted, accented and cased there: a phone number is one with any signs between its digits. Scripts that put no space
     between words have no whole ones."""
-    if not bare(name) or bare(name) not in bare(text):
-        return False
-    parted = r"[\W_]*".join(map(re.escape, bare(name)))
+    wanted = bare(name)
+    return bool(wanted) and wanted in bare(text) and _spoken(wanted).search(_plain(text)) is not None
+
+
+@lru_cache(REMEMBERED)
+def _spoken(wanted: str) -> re.Pattern[str]:
+    """Letters and digits one after another, however they are parted."""
+    parted = r"[\W_]*".join(map(re.escape, wanted))
     before, after = (
         "" if UNSPACED.match(sign) else edge
-        for sign, edge in ((bare(name)[0], r"(?<![^\W_])"), (bare(name)[-1], r"(?![^\W_])"))
+        for sign, edge in ((wanted[0], r"(?<![^\W_])"), (wanted[-1], r"(?![^\W_])"))
     )
-    return re.search(before + parted + after, _plain(text)) is not None
+    return re.compile(before + parted + after)
 
 
 @lru_cache(REMEMBERED)
@@ -146,6 +151,7 @@ def alike(text: str) -> str:
     return "".join(sign for at, sign in enumerate(plain) if sign.isalnum() or NUMBERS.match(plain, at))
 
 
+@lru_cache(REMEMBERED)
 def _plain(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text.casefold())
     return "".join(sign for sign in plain if not unicodedata.combining(sign)).translate(LOOK_ALIKES)

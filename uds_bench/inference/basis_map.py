@@ -60,12 +60,14 @@ class Moments:
 class Map:
     """x -> (x - source) @ turn + target, a layer each; `turn` is orthogonal but for one factor a layer.
 
-    `source`, `target`: [layers, width]; `turn`: [layers, width, width].
+    `source`, `target`: [layers, width]; `turn`: [layers, width, width]. `open`: [layers], directions that the positions
+    leave open, 0 where there is one best map: fewer than the width and one more can fix none in the others.
     """
 
     source: torch.Tensor
     target: torch.Tensor
     turn: torch.Tensor
+    open: NDArray[np.float64]
 
     @classmethod
     def fit(cls, found: Moments) -> Map:
@@ -75,12 +77,13 @@ class Map:
         """
         x, y = found.x / found.count, found.y / found.count
         xx, yy, xy = found.about(x, y)
-        turns = [
-            left @ right if torch.isfinite(one).all() else torch.full_like(one, torch.nan)
-            for one in xy
-            for left, _, right in (torch.linalg.svd(one.nan_to_num()),)
-        ]
-        return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None])
+        turns, still = [], []
+        for one in xy:
+            left, sizes, right = torch.linalg.svd(one.nan_to_num())
+            turns.append(left @ right if torch.isfinite(one).all() else torch.full_like(one, torch.nan))
+            # What rounding leaves of a 0: numpy's bound of a rank.
+            still.append(int((sizes <= sizes[0] * len(one) * torch.finfo(one.dtype).eps).sum()))
+        return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None], np.array(still, np.float64))
 
     def explained(self, found: Moments) -> NDArray[np.float64]:
         """Share of the full model's variance that the map explains at some positions, [layers], at most 1."""

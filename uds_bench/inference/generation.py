@@ -19,7 +19,7 @@ Processing = Callable[[torch.Tensor, Sequence[int]], LogitsProcessorList]
 """Of a batch's mask, [rows, length], and of which prompts its rows are: what changes the logits."""
 
 BATCH = 128
-STAGES = (4, 8, 16, 32, 64, 128)
+STAGES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 """New tokens after which the answers that have ended leave their batch: few go on and on, and would hold all up."""
 
 

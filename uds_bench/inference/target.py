@@ -43,7 +43,8 @@ class Reading:
     `lens`: the entity's mean log-probability read from the source's block output through the full model's norm and
     head; `last_gap`: largest difference between patching the last layer and its lens (an identity: 0);
     `correct`: 1 where the source itself predicts every entity token greedily, else 0. `fit`: [layers], how well the
-    source's states fit into the full model's basis, see `Alignment`; 1 of states that were patched as they are.
+    source's states fit into the full model's basis, see `Alignment`; 1 of states that were patched as they are. `open`:
+    [layers], directions in which the map is not known, see `Map`; 0 of these.
     """
 
     drops: NDArray[np.float64]
@@ -51,6 +52,7 @@ class Reading:
     last_gap: NDArray[np.float64]
     correct: NDArray[np.float64]
     fit: NDArray[np.float64] = field(default_factory=lambda: np.ones(1))
+    open: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 
 
 class PatchingTarget:
@@ -69,6 +71,7 @@ class PatchingTarget:
         self.encoded = [encode(fact, full.tokenizer, variant) for fact in facts]
         self.rendered = rendered_digest(self.encoded)
         self.batches = entity_batches(self.encoded, batch_size, full.device)
+        self.positions = sum(int(batch.mask.sum()) for batch in self.batches)
         self.policy = f"right padding, at most {batch_size} facts of like length"
         key = content_key([STACK, full.digest, self.rendered, batch_size, str(full.device)])
         self._folder = None if cache is None else cache / "full_parts" / key
@@ -82,11 +85,10 @@ class PatchingTarget:
         source: Checkpoint,
         scope: Scope = "block",
         align: Align | None = None,
-        fit: NDArray[np.float64] | None = None,
     ) -> Reading:
         """One pass of the source, then the patched passes of the full model; see `Reading`.
 
-        `align`: brings block outputs into the full model's basis before they are patched, and `fit` says how well.
+        `align`: brings block outputs into the full model's basis before they are patched.
         """
         self._require_same_tokens(source)
         layers = len(self.full.anatomy.blocks)
@@ -115,7 +117,7 @@ class PatchingTarget:
                 gap = torch.where(batch.valid, torch.maximum(gap, (hooked - read[-1]).abs()), gap)
             last_gap[rows] = gap.amax(-1).double().cpu().numpy()
             correct[rows] = _said(source, batch, states)
-        return Reading(drops, lens, last_gap, correct, np.ones(layers) if fit is None else fit)
+        return Reading(drops, lens, last_gap, correct)
 
     @torch.inference_mode()
     def said(self, source: Checkpoint) -> NDArray[np.float64]:

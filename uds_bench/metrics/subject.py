@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -133,7 +133,8 @@ class ReferenceModels:
             turned = how.basis == "turned"
             known[how.basis] = align(source, on.batches, self._full_states(on), halves(self.kept), turned)
         by = known[how.basis]
-        return target.read(source, align=by.elsewhere if how.split == "forget" else by.held_out, fit=by.fit)
+        found = target.read(source, align=by.elsewhere if how.split == "forget" else by.held_out)
+        return replace(found, fit=by.fit, open=by.whole.open)
 
     def _full_states(self, on: PatchingTarget) -> Iterable[torch.Tensor]:
         """The full model's states on what is kept, batch by batch: from memory, where all of them are not too large."""

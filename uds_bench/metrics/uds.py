@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from uds_bench.facts import EncodedFact
 from uds_bench.metrics.erasure import NO_LAYER, TAU, Array, erasure
 from uds_bench.metrics.metric import PATCHED, FactValue, Measured, Metric
-from uds_bench.metrics.subject import PLAIN, Patching, Subject
+from uds_bench.metrics.subject import KEPT, PLAIN, Patching, Subject
 
 NOT_FINITE = "a drop is not finite"
 
@@ -68,9 +69,11 @@ def _compute(subject: Subject, variant: str) -> Measured:
     yardstick = replace(how, basis="aligned") if how.basis == "turned" else how
     target, retain, own = subject.target(how), subject.reading(yardstick, "retain"), subject.reading(how)
     values = fact_values(target.encoded, retain.drops, own.drops, own.last_gap)
-    told = {"tau": TAU, "patching": target.path(how.scope), "patching_reason": target.path_reason}
-    fits = {} if how.basis == "own" else {"fit": own.fit.tolist(), "retain_fit": retain.fit.tolist()}
-    return Measured(values, {**told, "rendered": target.rendered, **fits})
+    told: dict[str, Any] = {"tau": TAU, "patching": target.path(how.scope), "patching_reason": target.path_reason}
+    if how.basis != "own":
+        told |= {"fit": own.fit.tolist(), "retain_fit": retain.fit.tolist(), "open": int(own.open.max())}
+        told |= {"people": len(subject.kept.clusters), "positions": subject.target(KEPT).positions}
+    return Measured(values, {**told, "rendered": target.rendered})
 
 
 METRIC = Metric(

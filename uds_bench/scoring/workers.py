@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 from collections import Counter
@@ -205,6 +206,7 @@ def _start(threads: int, makes: str) -> None:
     torch.set_num_threads(threads)
     threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
     _makes = pickle.loads(Path(makes).read_bytes())
+    gc.freeze()  # what is imported lives on: it is not looked through for what can be freed
 
 
 def _score(at: int, groups: Groups) -> ProcessReport:

@@ -64,6 +64,38 @@ def readable(decision: Decision, score: Score) -> Decision:
     return replace(decision, verdict=Verdict.UNDECIDED, text=text, cause=Cause.BASIS)
 
 
+def unique(decision: Decision, score: Score) -> Decision:
+    """The decision on whether a turn is taken back, undecided where it is not and the map was not known.
+
+    States at fewer positions than they are wide leave directions of the map open, in which any turn fits as well.
+
+    Args:
+        decision: What the largest difference comes to.
+        score: An aligned score of UDS, with how many directions were `open`, and of what text.
+
+    Returns:
+        The decision, or an undecided one that says how much more is needed: a position fixes one direction at most.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> few = SimpleNamespace(notes={"open": 38, "positions": 65, "people": 2})
+        >>> found = unique(Decision(Verdict.FAIL, 1.1, None, "observed 1.1"), few)
+        >>> print(found.verdict, found.text.rpartition("needs ")[2])
+        undecided 103 positions or more, of about 4 people
+    """
+    still = score.notes.get("open", 0)
+    if decision.verdict is not Verdict.FAIL or decision.observed is None or not still:
+        return decision
+    positions, people = score.notes["positions"], score.notes["people"]
+    needed = positions + still
+    text = (
+        f"{decision.text}; the map is not unique: the text to be kept, {positions} positions of {people} people, "
+        f"leaves {still} directions of the states open, needs {needed} positions or more, of about "
+        f"{math.ceil(people * needed / positions)} people"
+    )
+    return replace(decision, verdict=Verdict.UNDECIDED, text=text, shortfall=None, cause=Cause.UNITS)
+
+
 def said(score: Score) -> Rate:
     """How often a model says the facts that are to be kept, with its interval over people.
 

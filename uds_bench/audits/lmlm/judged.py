@@ -166,7 +166,9 @@ class _Neighbours:
         for facts in (self._alike[self._group(fact.triplet.relation)], list(self._cell.asked.facts)):
             start, found = facts.index(fact), dict[str, tuple[str, ...]]()
             for one in (*facts[start + 1 :], *facts[:start]):
-                if len(found) < OTHERS and golds.isdisjoint(map(spelled, one.answers)):
+                if len(found) == OTHERS:
+                    break
+                if golds.isdisjoint(map(spelled, one.answers)):
                     found.setdefault(spelled(one.triplet.object), one.answers)
             if found:
                 return tuple(found.values())
