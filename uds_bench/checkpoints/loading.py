@@ -12,10 +12,10 @@ from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.probe import verify
-from uds_bench.checkpoints.source import attention_implementation, one_line, read_config, resolve, shape
+from uds_bench.checkpoints.source import attention_implementation, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import check_finite, finite, weight_files
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, one_line
 from uds_bench.extras import require
 
 PLACEHOLDERS = frozenset({"<image_soft_token>"})

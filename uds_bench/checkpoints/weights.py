@@ -1,6 +1,5 @@
 """The tensors of a folder's safetensors files, one at a time, whatever the shard layout."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from uds_bench.checkpoints.source import one_line
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, one_line
+from uds_bench.storage import load_json
 
 
 def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
@@ -24,7 +23,7 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
         _names(single)
         return (single,)
     try:
-        places: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        places: dict[str, str] = load_json(index.read_text(encoding="utf-8"))["weight_map"]
         shards = {name: folder / name for name in sorted(set(places.values()))}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{index}: not a weight index ({one_line(error)}): copy the folder again") from error
