@@ -38,7 +38,11 @@ def _end_with_parent() -> None:
 
 
 class ChildError(Exception):
-    """What a child said went wrong, or that it went beyond its limits."""
+    """What a child said went wrong."""
+
+
+class LimitError(ChildError):
+    """That a child went beyond its limits."""
 
 
 class Child:
@@ -53,14 +57,14 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, *given: Any) -> Any:
-        """What the function makes of JSON values. Raises ChildError where it raises, and beyond the limits."""
+        """What the function makes of JSON values. Raises ChildError where it raises, LimitError beyond the limits."""
         try:
             line = self._exchange(json.dumps(given, default=str).encode())
         except BaseException:
             self.close()  # an answer that is still to come would be taken for that to the next call
             raise
         if not line:
-            raise ChildError(self._end())
+            raise LimitError(self._end())
         answer = json.loads(line)
         if "error" in answer:
             raise ChildError(answer["error"])

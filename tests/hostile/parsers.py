@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
@@ -52,7 +53,8 @@ def _text(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-FACT = {"id": "a", "cluster": "a", "split": "forget", "question": "Who?", "answer": "Jo Ek", "prefix": "Jo", "entity": "Ek"}
+SPANS = {"question": "Who?", "answer": "Jo Ek", "prefix": "Jo", "entity": "Ek"}
+FACT = {"id": "a", "cluster": "a", "split": "forget", **SPANS}
 PERSON = {"id": "q1", "name": "Jane Doe", "cohort": "x", "facts": [{"property": "P106", "values": ["baker"]}]}
 ASKED = {"sentence": "Jane Doe's number is PROTECTED.", "value": "(020) 555"}
 REQUEST = {"id": "r1", "date": "2026-01-31", "person": "Jane Doe", "facts": [ASKED, PERSON["facts"][0]]}  # type: ignore[index]
@@ -128,14 +130,14 @@ def _parsers() -> dict[str, Parser]:
     golden["entries"] = dict(list(golden["entries"].items())[:2])
     gate = json.loads(default)
     gate["claims"] = dict(list(gate["claims"].items())[:2])
-    item = {"id": "a", "person": "p", "group": "forget1", "part": "forget", "kind": "qa", "prompt": "q", "answer": "a"}
+    item = {"id": "a", "person": "p", "part": "forget", "field": "x", "answer": "a", "questions": ["q"], "group": "f"}
     dump = b"[\n" + _text(ENTITY) + b",\n" + _text(LISTED) + b"\n]\n"
-    one = save({"w": __import__("numpy").zeros((2, 2), "float32")}, {"groups": "[]"})
+    one = save({"w": np.zeros((2, 2), "float32")}, {"groups": "[]"})
     return {
         "manifest": Parser("uds.toml", load_manifest, (MANIFEST,)),
         "waivers": Parser("waivers.toml", lambda path: load_waivers(path, date(2026, 1, 1)), (WAIVER,)),
         "facts": Parser("facts.jsonl", load_facts, (_text(FACT) + b"\n" + _text({**FACT, "id": "b"}),)),
-        "annotated": Parser("facts.json", load_facts, (_text([{"question": "q", "answer": "a b", "prefix": "a"}]),)),
+        "annotated": Parser("facts.json", load_facts, (_text([{"idx": 0, **SPANS}]),)),
         "people": Parser("people.jsonl", lambda path: read_people(path, known), (_text(PERSON),)),
         "requests": Parser("requests.jsonl", lambda path: read_requests(path, known), (_text(REQUEST),)),
         "presence": Parser(
@@ -161,9 +163,10 @@ def _parsers() -> dict[str, Parser]:
 
 PARSERS = _parsers()
 TOKENS = [
-    b"", b"null", b"true", b"-1", b"0.5", b"1e999", b"NaN", b"9" * 5000, b'""', b'"x"', b"[]", b"{}", b"[[[]]]", b'{"a":1}',
-    b"[" * 2000, b'{"a":' * 2000, b'"\\ud800"', b'"\\u0000"', b'"\\u001b[31m\\n::error::x"', b"\xff", b"\x00", b"\xef\xbb\xbf",
-    b'"' + b"x" * 3000 + b'"', b"1979-05-27", b"[[a]]", b"a.b.c = 1\n", b'"Q5"', b"\n", b"\r", b",", b"'", b"\x1f\x8b", b"BZh",
+    b"", b"null", b"true", b"-1", b"0.5", b"1e999", b"NaN", b"9" * 5000, b'""', b'"x"', b"[]", b"{}", b"[[[]]]",
+    b'{"a":1}', b"[" * 2000, b'{"a":' * 2000, b'"\\ud800"', b'"\\u0000"', b'"\\u001b[31m\\n::error::x"', b"\xff",
+    b"\x00", b"\xef\xbb\xbf", b'"' + b"x" * 3000 + b'"', b"1979-05-27", b"[[a]]", b"a.b.c = 1\n", b'"Q5"', b"\n",
+    b"\r", b",", b"'", b"\x1f\x8b", b"BZh",
 ]  # fmt: skip
 _VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|\btrue\b|\bfalse\b|\bnull\b')
 Edit = tuple[str, float, bytes]

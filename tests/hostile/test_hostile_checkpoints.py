@@ -1,4 +1,4 @@
-"""A candidate whose files were written to do harm: one line, in bounded time and memory, and others keep their scores."""
+"""A candidate whose files were written to do harm: one line, bounded time and memory, and others keep their scores."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from uds_bench.scoring.store import Store
 
 Damage = Callable[[Path], object]
 HANGS = r"(([a-z_.0-9]+)+)+[!]"
-LOOP = "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}"
-SECONDS = 60
-"""Within which anything is refused; what is hostile here would take years, or 10 GB."""
+LOOP = "{% for a in range(9999) %}" * 3 + "{% endfor %}" * 3
+SECONDS = 240
+"""Within which anything is refused, on a machine that is busy; what is hostile here would take years, or 10 GB."""
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_one_bad_candidate_is_one_line_and_another_keeps_its_score(saved: Path, 
         runner.score(plan[0], plan)
     assert "bad" in is_a_line(caught.value)
     assert time.monotonic() - started < SECONDS
-    assert runner.stored(plan[1]) is not None
+    assert runner.score(plan[1], plan).value is not None
 
 
 ADAPTERS: dict[str, dict[str, object]] = {
@@ -129,7 +129,8 @@ def test_a_pattern_that_ends_is_matched_as_before(saved: Path, tmp_path: Path) -
     adapter = Path(shutil.copytree(saved / "adapter", tmp_path / "adapter"))
     plain = load(CheckpointSpec(str(saved / "full"), adapter=str(adapter)))
     _set(adapter / "adapter_config.json", {"target_modules": r".*\.(q|k|v|o|gate|up|down)_proj"})
-    one, two = plain.model.state_dict(), load(CheckpointSpec(str(saved / "full"), adapter=str(adapter))).model.state_dict()
+    again = load(CheckpointSpec(str(saved / "full"), adapter=str(adapter)))
+    one, two = plain.model.state_dict(), again.model.state_dict()
     assert one.keys() == two.keys()
     assert all((one[name] == two[name]).all() for name in one)
 
@@ -140,6 +141,6 @@ def test_a_template_that_takes_all_of_its_time_takes_none_of_another(saved: Path
     slow.chat_template, quick.chat_template = LOOP, "{{ messages[0].content }}{{ eos_token }}"
     turns = [{"role": "user", "content": "hello"}]
     for _ in range(2):
-        with pytest.raises(CheckpointError, match="takes more than 10 s"):
+        with pytest.raises(CheckpointError, match="takes more than 5 s"):
             chat_text(slow, turns)
         assert chat_text(quick, turns) == f"hello{quick.eos_token}"

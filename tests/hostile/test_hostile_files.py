@@ -152,11 +152,12 @@ def test_entities_that_are_none(tmp_path: Path, line: str) -> None:
 
 
 def test_a_year_of_thousands_of_digits(tmp_path: Path) -> None:
-    person = {"mainsnak": {"snaktype": "value", "datatype": "wikibase-item",
-                           "datavalue": {"type": "wikibase-entityid", "value": {"id": "Q5"}}}, "rank": "normal"}  # fmt: skip
-    born = {"mainsnak": {"snaktype": "value", "datatype": "time",
-                         "datavalue": {"type": "time", "value": {"time": f"+{LONG}-01-01T", "precision": 11}}},
-            "rank": "normal"}  # fmt: skip
+    human = {"type": "wikibase-entityid", "value": {"id": "Q5"}}
+    when = {"type": "time", "value": {"time": f"+{LONG}-01-01T", "precision": 11}}
+    person, born = (
+        {"mainsnak": {"snaktype": "value", "datatype": kind, "datavalue": value}, "rank": "normal"}
+        for kind, value in (("wikibase-item", human), ("time", when))
+    )
     dump = tmp_path / "dump.json"
     entity = {"type": "item", "id": "Q1", "claims": {"P31": [person], "P569": [born]}}
     dump.write_text(f"[\n{json.dumps(entity)}\n]\n")

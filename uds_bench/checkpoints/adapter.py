@@ -17,7 +17,7 @@ from uds_bench.children import Child, ChildError
 from uds_bench.errors import CheckpointError, one_line
 from uds_bench.storage import load_json
 
-SECONDS = 10
+SECONDS = 5
 """Of computing that the patterns of an adapter have."""
 
 

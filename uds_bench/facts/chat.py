@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from uds_bench.children import Child, ChildError
+from uds_bench.children import Child, ChildError, LimitError
 from uds_bench.errors import CheckpointError, one_line
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def chat_text(tokenizer: PreTrainedTokenizerBase, *dialogues: Turns, **options: 
         for turns in tried:
             try:
                 return _apply(tokenizer, template, turns, options)
+            except LimitError:
+                raise
             except ChildError:
                 continue
         return _apply(tokenizer, template, last, options)
@@ -49,7 +51,7 @@ def chat_ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
     return tuple(ids)
 
 
-SECONDS = 10
+SECONDS = 5
 """Of computing that a template has, beside what each dialogue adds; one takes a ten thousandth of it."""
 
 
