@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -170,9 +171,10 @@ TOKENS = [
 ]  # fmt: skip
 _VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|\btrue\b|\bfalse\b|\bnull\b')
 Edit = tuple[str, float, bytes]
+WAYS = ["value", "insert", "cut", "byte", "whole"]
 EDITS = st.lists(
     st.tuples(
-        st.sampled_from(["value", "insert", "cut", "byte", "whole"]),
+        st.sampled_from(WAYS),
         st.floats(0, 1, exclude_max=True),
         st.one_of(st.sampled_from(TOKENS), st.binary(max_size=6)),
     ),
@@ -180,6 +182,13 @@ EDITS = st.lists(
     max_size=5,
 )
 """Places in a file, as shares of its length, and what is done there."""
+
+
+def drawn_edits(drawn: Random) -> list[Edit]:
+    """Some of `EDITS`, by a generator."""
+    tokens = (drawn.choice(TOKENS) if drawn.random() < 0.7 else drawn.randbytes(drawn.randrange(7)) for _ in range(5))
+    weights = (8, 4, 4, 4, 1)
+    return [(drawn.choices(WAYS, weights)[0], drawn.random(), token) for token in tokens][drawn.randrange(5) :]
 
 
 def edited(content: bytes, edits: list[Edit]) -> bytes:
