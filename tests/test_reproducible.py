@@ -1,4 +1,4 @@
-"""Who builds a release again gets the same bytes: wheel and sdist depend on the files, not on where, when and by whom."""
+"""Who builds a release again gets the same bytes: wheel and sdist depend on files, not on where, when or by whom."""
 
 from __future__ import annotations
 

@@ -7,11 +7,15 @@ MOST = 500
 _COMMAND = re.compile(r"(?<!\S)::(?=\w)|##(?=\w*\[)")
 """What CI systems would take for an order in the log of a job, as `::error::` and `##[error]`."""
 
+_BREAK = re.compile(r" *[^\S ]\s*")
+"""White space that is more than spaces: of these a message may speak, as of two in a name."""
+
 
 def printable(said: object) -> str:
     """What is said, on one line: characters that do not print are spelled out, and orders to CI broken."""
-    shown = "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in str(said))
-    return _COMMAND.sub(lambda found: " ".join(found[0]), " ".join(shown.split()))
+    line = _BREAK.sub(" ", str(said)).strip()
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+    return _COMMAND.sub(lambda found: " ".join(found[0]), shown)
 
 
 def one_line(said: object, most: int = 240) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 
+from uds_bench.audits.preflight import preflight
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.errors import MOST, CheckpointError, UdsError, printable
 from uds_bench.facts import FactSet
@@ -100,6 +101,17 @@ def test_one_bad_candidate_is_one_line_and_another_keeps_its_score(saved: Path, 
     assert "bad" in is_a_line(caught.value)
     assert time.monotonic() - started < SECONDS
     assert runner.score(plan[1], plan).value is not None
+
+
+@pytest.mark.parametrize("ends", [[[1]], {"a": 1}, "x", 1e999, [None]])
+def test_ends_of_replies_that_are_no_tokens_refuse_one_model_alone(saved: Path, tmp_path: Path, ends: object) -> None:
+    bad = Path(shutil.copytree(saved / "good", tmp_path / "bad"))
+    (bad / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
+    specs = {name: CheckpointSpec(str(saved / name)) for name in ("full", "good")} | {"bad": CheckpointSpec(str(bad))}
+    told = preflight(specs, specs, ["good", "bad"], "full")
+    assert told.keys() == {"bad"}
+    is_a_line(UdsError(told["bad"]))
+    assert told["bad"] == str(UdsError(told["bad"]))
 
 
 ADAPTERS: dict[str, dict[str, object]] = {

@@ -174,6 +174,7 @@ def test_a_year_of_thousands_of_digits(tmp_path: Path) -> None:
         ("::set-output name=a::b", ": :set-output name=a::b"),
         ("a ##[error]b ##vso[task.x]", "a # #[error]b # #vso[task.x]"),
         ("suites/test_depth.py::test_score", "suites/test_depth.py::test_score"),
+        ("two  spaces,\n   a line\tand a tab ", "two  spaces, a line and a tab"),
         ("\u202egnp.exe\u2028\u200b", r"\u202egnp.exe \u200b"),
         ("half \ud800", r"half \ud800"),
     ],
