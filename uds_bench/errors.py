@@ -7,7 +7,7 @@ MOST = 500
 _COMMAND = re.compile(r"(?<!\S)::(?=\w)|##(?=\w*\[)")
 """What CI systems would take for an order in the log of a job, as `::error::` and `##[error]`."""
 
-_BREAK = re.compile(r" *[^\S ]\s*")
+_BREAK = re.compile(r"(?<! ) *[^\S ]\s*")
 """White space that is more than spaces: of these a message may speak, as of two in a name."""
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+import time
 from datetime import date
 from pathlib import Path
 
@@ -191,3 +192,10 @@ def test_a_long_message_keeps_its_end_which_says_what_to_do() -> None:
     assert text.startswith("facts.jsonl, line 3: xx")
     assert text.endswith("xx: take it out")
     assert one_line("a" * MOST, MOST) == "a" * MOST
+
+
+def test_a_megabyte_of_spaces_takes_no_time() -> None:
+    started = time.process_time()
+    assert len(printable("a" + " " * (1 << 20) + "\n b")) == 3
+    assert len(printable("a" + " " * (1 << 20) + "b")) == (1 << 20) + 2
+    assert time.process_time() - started < 10
