@@ -13,6 +13,7 @@ from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.preflight import preflight
 from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints.source import read_config
 from uds_bench.errors import MOST, CheckpointError, UdsError, printable
 from uds_bench.facts import FactSet
 from uds_bench.facts.chat import chat_text
@@ -101,6 +102,15 @@ def test_one_bad_candidate_is_one_line_and_another_keeps_its_score(saved: Path, 
     assert "bad" in is_a_line(caught.value)
     assert time.monotonic() - started < SECONDS
     assert runner.score(plan[1], plan).value is not None
+
+
+def test_what_a_library_remarks_on_a_configuration_is_not_shown(
+    saved: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bad = Path(shutil.copytree(saved / "good", tmp_path / "bad"))
+    said(rope_parameters={"rope_type": "default", "rope_theta": 1e4, "\x1b[31m\n::error::owned": 1})(bad)
+    read_config(bad)
+    assert "owned" not in "".join(capfd.readouterr())
 
 
 @pytest.mark.parametrize("ends", [[[1]], {"a": 1}, "x", 1e999, [None]])

@@ -14,6 +14,7 @@ from transformers import CONFIG_MAPPING, AutoConfig
 
 from uds_bench.checkpoints.spec import CheckpointSpec, Shape
 from uds_bench.errors import CheckpointError, one_line
+from uds_bench.progress import hushed
 from uds_bench.storage import load_json
 
 ADAPTER_CONFIG = "adapter_config.json"
@@ -157,7 +158,8 @@ def read_config(folder: Path) -> Any:
         why = "needs code from its own repository, which is never run" if "auto_map" in raw else "is unknown"
         raise CheckpointError(f"{path}: model_type {family!r} {why}: use a family that transformers itself supports")
     try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        with hushed():
+            return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # each family validates its own fields with its own errors
         raise CheckpointError(f"{path}: {one_line(error)}: mend the configuration") from error
 
