@@ -52,7 +52,7 @@ def hush() -> None:
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """The library remarks on what a stranger wrote in the stranger's own words, control characters and all: not here."""
+    """The library remarks on what strangers wrote in their own words, control characters and all: not here."""
     import transformers
 
     chatter: Any = transformers.utils.logging
