@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import traceback
 import warnings
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
-def try_one(name: str, parser: Parser, content: bytes, folder: Path, keep: bool = False) -> None:
+def try_one(name: str, parser: Parser, content: bytes, folder: Path) -> None:
     path = folder / name / parser.name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
@@ -34,12 +35,6 @@ def try_one(name: str, parser: Parser, content: bytes, folder: Path, keep: bool 
         text = str(error)
         assert 0 < len(text) <= MOST
         assert text == printable(text)
-    except Exception:
-        if keep:
-            kept = CORPUS / name / hashlib.sha256(content).hexdigest()[:16]
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(content)
-        raise
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -56,13 +51,19 @@ def test_a_file_that_is_changed_anywhere_at_length(name: str, place: Path) -> No
     it."""
     parser, drawn = PARSERS[name], random.Random(name)
     starts = [*parser.seeds, *(path.read_bytes() for path in sorted((CORPUS / name).glob("*")))]
-    fell: set[str] = set()
+    fell: dict[str, str] = {}
     for _ in range(AT_LENGTH):
         content = edited(drawn.choice(starts), drawn_edits(drawn))
         try:
-            try_one(name, parser, content, place, keep=True)
+            try_one(name, parser, content, place)
         except Exception as error:
-            fell.add(f"{type(error).__name__}: {error}"[:MOST])
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            kind = f"{type(error).__name__} in {where.filename}, line {where.lineno}"
+            if kind not in fell:  # one of each is kept
+                kept = CORPUS / name / hashlib.sha256(content).hexdigest()[:16]
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_bytes(content)
+                fell[kind] = str(kept)
     assert not fell
 
 
