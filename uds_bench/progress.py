@@ -50,6 +50,20 @@ def hush() -> None:
     chatter.set_verbosity_error()
 
 
+@contextmanager
+def hushed() -> Iterator[None]:
+    """The library remarks on what strangers wrote in their own words, control characters and all: not here."""
+    import transformers
+
+    chatter: Any = transformers.utils.logging
+    before = chatter.get_verbosity()
+    chatter.set_verbosity(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        chatter.set_verbosity(before)
+
+
 def hush_process() -> None:
     """Set up a process that works beside the one that the user sees: it says nothing but what we warn of."""
     os.environ["TQDM_DISABLE"] = "1"

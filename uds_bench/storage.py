@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import tempfile
+import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,10 @@ from platformdirs import user_cache_dir
 from uds_bench.errors import ConfigurationError, UdsWarning
 
 SEAL = b"\nsha256:"
+CELLS = "cells"
+"""Where in a store its scores are."""
+HOUR = 60 * 60
+_DRAFT = re.compile(r"\..+\.[0-9a-f]{16}")
 
 
 def default_cache() -> Path:
@@ -37,6 +45,19 @@ def require_writable(folder: Path, option: str) -> Path:
     return folder
 
 
+def require_store(folder: Path, option: str) -> Path:
+    """The same of a folder of scores; one that has some may be there to be read only."""
+    return folder if (folder / CELLS).is_dir() else require_writable(folder, option)
+
+
+def load_json(text: str | bytes) -> Any:
+    """A JSON value. Raises ValueError, also where it is nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def write_json(path: Path, document: Mapping[str, Any], indent: int | None = 1) -> None:
     """Write strict JSON, whole or not at all. Raises ValueError for a number that it has no word for."""
     separators = None if indent else (",", ":")
@@ -46,6 +67,7 @@ def write_json(path: Path, document: Mapping[str, Any], indent: int | None = 1) 
 def write_atomic(path: Path, payload: bytes) -> None:
     """Write beside `path`, flush to disk, then rename: readers see the old file, the new one, or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _clear_drafts(path.parent)
     # Opened plainly, not by `tempfile`, whose files no other user may read.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -57,6 +79,15 @@ def write_atomic(path: Path, payload: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@cache
+def _clear_drafts(folder: Path) -> None:
+    """Once a process: what a killed one left half written, long enough ago that nobody is still writing it."""
+    for draft in folder.glob(".*"):
+        with suppress(OSError):
+            if _DRAFT.fullmatch(draft.name) and draft.stat().st_mtime < time.time() - HOUR:
+                draft.unlink()
 
 
 def write_sealed(path: Path, payload: bytes) -> None:

@@ -76,7 +76,7 @@ class Job:
                 # The first asked for computes all that is missing, each checkpoint while it is loaded.
                 scores.append(_score(runner, request, plan))
             except UdsError as error:
-                failed[request] = " ".join(str(error).split())
+                failed[request] = str(error)
                 facts = runner.facts.split("forget")
                 scores.append(unscored(**self.address(request), facts=facts, reason=failed[request]))
         return scores, failed

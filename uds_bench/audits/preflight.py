@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN
-from uds_bench.errors import UdsError
+from uds_bench.errors import MOST, UdsError, one_line
 
 if TYPE_CHECKING:
     from uds_bench.inference.reply_rules import ReplyRules
@@ -56,4 +56,6 @@ def preflight(
         except UdsError as error:
             # What is wrong with the shipped models is told once, whoever needs them.
             problems[name] = str(error) if is_shipped or str(error).startswith(name) else f"{name}: {error}"
+        except Exception as error:  # whatever its files make a library say: the others are judged
+            problems[name] = one_line(f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again", MOST)
     return problems

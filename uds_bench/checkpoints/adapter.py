@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from uds_bench.checkpoints.digests import weights_digest
+from uds_bench.checkpoints.patterns import patterns
 from uds_bench.checkpoints.probe import probe_logits
-from uds_bench.checkpoints.source import ADAPTER_CONFIG, HUB_ID, Folders, one_line
+from uds_bench.checkpoints.source import ADAPTER_CONFIG, HUB_ID, Folders
 from uds_bench.checkpoints.spec import CheckpointSpec
-from uds_bench.checkpoints.weights import check_finite, weight_files
-from uds_bench.errors import CheckpointError
+from uds_bench.checkpoints.weights import check_finite, tensors, weight_files
+from uds_bench.children import Child, ChildError
+from uds_bench.errors import CheckpointError, one_line
+from uds_bench.storage import load_json
+
+SECONDS = 5
+"""Of computing that the patterns of an adapter have."""
 
 
 def attach(model: Any, folder: Path, name: str) -> Any:
@@ -30,9 +35,13 @@ def attach(model: Any, folder: Path, name: str) -> Any:
     before = probe_logits(model)
     mergeable = model.dtype == torch.float32 and not getattr(model, "is_loaded_in_4bit", False)
     try:
+        _require_quick_patterns(folder, model)
         config = PeftConfig.from_pretrained(str(folder))
         if config.is_prompt_learning:
             raise ValueError(f"{config.peft_type.value} learns a prompt and leaves the weights alone")
+        if getattr(config, "alora_invocation_tokens", None):
+            raise ValueError("alora_invocation_tokens: it acts behind some tokens only")
+        _require_ranks(config, folder)
         config.inference_mode = True
         wrapped = PeftModel(model, config)
         result = wrapped.load_adapter(str(folder), "default", torch_device=str(model.device))
@@ -52,6 +61,27 @@ def attach(model: Any, folder: Path, name: str) -> Any:
             "the adapter that was trained"
         )
     return changed
+
+
+def _require_ranks(config: Any, folder: Path) -> None:
+    """Raises ValueError for a rank beyond any dimension of the tensors: PEFT would make weights of that size first."""
+    ranks = [getattr(config, "r", 0), *getattr(config, "rank_pattern", {}).values()]
+    most = max(max(t.shape, default=0) for file in weight_files(folder, "adapter_model") for _, t in tensors(file))
+    if max(ranks) > most:
+        raise ValueError(f"rank {max(ranks):.3g} is more than any dimension of its tensors")
+
+
+def _require_quick_patterns(folder: Path, model: Any) -> None:
+    """Raises ValueError for a pattern that takes for ever to match: PEFT would match it here."""
+    if slow := list(patterns(_json(folder / ADAPTER_CONFIG))):
+        names = [name for kind in (model.named_modules(), model.named_parameters()) for name, _ in kind]
+        child = Child("uds_bench.checkpoints.patterns:match", SECONDS)
+        try:
+            child.ask(slow, names)
+        except ChildError as error:
+            raise ValueError(f"a pattern in {ADAPTER_CONFIG} cannot be matched ({error}), write names") from None
+        finally:
+            child.close()
 
 
 def require_its_base(spec: CheckpointSpec, folders: Folders) -> None:
@@ -85,7 +115,7 @@ def _dtype(folder: Path) -> Any:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = load_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

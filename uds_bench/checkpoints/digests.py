@@ -15,7 +15,7 @@ import torch
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import tensors, weight_files
-from uds_bench.storage import canonical, default_cache, write_atomic
+from uds_bench.storage import canonical, default_cache, load_json, write_atomic
 
 _VOLATILE = frozenset(
     {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
@@ -91,9 +91,9 @@ def _file(path: Path) -> bytes:
         return raw
     try:
         value = json.loads(raw)
-    except ValueError:
+        return _canonical(_without_volatile(value) if path.stem.endswith("config") else value)
+    except (ValueError, RecursionError):
         return raw  # whoever loads it will say what is wrong
-    return _canonical(_without_volatile(value) if path.stem.endswith("config") else value)
 
 
 def _without_volatile(value: Any) -> Any:
@@ -141,7 +141,7 @@ def cache_folder() -> Path:
 
 def _read(place: Path) -> dict[str, str] | None:
     try:
-        value = json.loads(place.read_text(encoding="utf-8"))
+        value = load_json(place.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     whole = isinstance(value, dict) and value and all(isinstance(v, str) and len(v) == 64 for v in value.values())

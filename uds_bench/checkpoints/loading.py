@@ -12,11 +12,12 @@ from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.probe import verify
-from uds_bench.checkpoints.source import attention_implementation, one_line, read_config, resolve, shape
+from uds_bench.checkpoints.source import attention_implementation, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import check_finite, finite, weight_files
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, one_line
 from uds_bench.extras import require
+from uds_bench.progress import hushed
 
 PLACEHOLDERS = frozenset({"<image_soft_token>"})
 """Tokens without an embedding, which no text becomes: Gemma 3's text models keep it for images."""
@@ -86,7 +87,8 @@ def read_tokenizer(spec: CheckpointSpec) -> Any:
         saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
         plain = saved.get("tokenizer_class") in _PLAIN and (folder / "tokenizer.json").is_file()
         reader: Any = PreTrainedTokenizerFast if plain else AutoTokenizer
-        return reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        with hushed():
+            return reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # every tokenizer class fails in its own way
         raise CheckpointError(
             f"checkpoint {spec.model}: the tokenizer in {folder} cannot be read ({one_line(error)}): save it "

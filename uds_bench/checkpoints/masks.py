@@ -15,11 +15,10 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import save
 
-from uds_bench.checkpoints.source import one_line
 from uds_bench.checkpoints.stored import Rows, pieces, stored
 from uds_bench.checkpoints.weights import weight_files
-from uds_bench.errors import CheckpointError
-from uds_bench.storage import content_key, write_atomic
+from uds_bench.errors import CheckpointError, one_line
+from uds_bench.storage import content_key, load_json, write_atomic
 
 MASKS = "masks.safetensors"
 """Beside an injected model's weights: where each group was written."""
@@ -183,7 +182,7 @@ def read_masks(path: Path) -> Masks:
 
 def _groups(path: Path, metadata: Mapping[str, str]) -> tuple[MaskGroup, ...]:
     try:
-        return tuple(MaskGroup(str(name), role) for name, role in json.loads(metadata["groups"]))
+        return tuple(MaskGroup(str(name), role) for name, role in load_json(metadata["groups"]))
     except (KeyError, ValueError, TypeError, CheckpointError) as error:
         raise CheckpointError(
             f'{path}: its metadata must say "groups" as [[name, {" | ".join(ROLES)}], ...] ({one_line(error)})'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ from huggingface_hub import constants
 from transformers import CONFIG_MAPPING, AutoConfig
 
 from uds_bench.checkpoints.spec import CheckpointSpec, Shape
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, one_line
+from uds_bench.progress import hushed
+from uds_bench.storage import load_json
 
 ADAPTER_CONFIG = "adapter_config.json"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
@@ -22,6 +23,8 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt
 _FETCHED = ("*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
 _SKIPPED = ("*/*", "consolidated*")  # other formats' copies of the same weights
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+MOST_PARTS = 10_000
+_PARTS = re.compile(r"(^|_)(layer|block|expert|head|group|depth|stage|module)s?(_|$)")
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -63,12 +66,6 @@ def config_folder(spec: CheckpointSpec) -> Path:
     folder = _folder(spec.model, spec.revision, ("config.json",))
     _check_config(folder, spec.model)
     return folder
-
-
-def one_line(error: BaseException, limit: int = 240) -> str:
-    """What another library's error says, as one line of at most `limit` characters."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
@@ -150,8 +147,9 @@ def read_config(folder: Path) -> Any:
     """HF's configuration of `folder`; code that comes with a checkpoint is never run."""
     path = folder / "config.json"
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = load_json(path.read_text(encoding="utf-8"))
         family = str(raw["model_type"])
+        _require_possible(raw)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path}: not a model configuration with a model_type ({one_line(error)}): save it with save_pretrained"
@@ -160,9 +158,19 @@ def read_config(folder: Path) -> Any:
         why = "needs code from its own repository, which is never run" if "auto_map" in raw else "is unknown"
         raise CheckpointError(f"{path}: model_type {family!r} {why}: use a family that transformers itself supports")
     try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        with hushed():
+            return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # each family validates its own fields with its own errors
         raise CheckpointError(f"{path}: {one_line(error)}: mend the configuration") from error
+
+
+def _require_possible(said: Any) -> None:
+    """Raises ValueError for more layers, heads or experts than any model has: HF would make them one by one."""
+    for key, value in said.items():
+        if isinstance(value, dict):
+            _require_possible(value)
+        elif isinstance(value, int) and value > MOST_PARTS and _PARTS.search(key):
+            raise ValueError(f"{key} is {value:.3g}, more than {MOST_PARTS}" if value < 10**300 else f"{key} is huge")
 
 
 def attention_implementation(config: Any) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from uds_bench.checkpoints.source import one_line
 from uds_bench.checkpoints.weights import opened
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, one_line
+from uds_bench.storage import load_json
 
 PIECE = 1 << 20
 """Weights of a tensor that are looked at at a time."""
@@ -87,7 +87,7 @@ def stored(path: Path, are_masks: bool = False) -> tuple[dict[str, StoredTensor]
         metadata = file.metadata() or {}
     with path.open("rb") as raw:
         length = int.from_bytes(raw.read(8), "little")
-        header = json.loads(raw.read(length))
+        header = load_json(raw.read(length))
     header.pop("__metadata__", None)
     found = {}
     for name, said in sorted(header.items()):

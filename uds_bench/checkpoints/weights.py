@@ -1,6 +1,5 @@
 """The tensors of a folder's safetensors files, one at a time, whatever the shard layout."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from uds_bench.checkpoints.source import one_line
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, one_line
+from uds_bench.storage import load_json
 
 
 def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
@@ -24,14 +23,15 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
         _names(single)
         return (single,)
     try:
-        places: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        places: dict[str, str] = load_json(index.read_text(encoding="utf-8"))["weight_map"]
         shards = {name: folder / name for name in sorted(set(places.values()))}
+        there = {name for name, path in shards.items() if path.is_file()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{index}: not a weight index ({one_line(error)}): copy the folder again") from error
     for name, path in shards.items():
         if Path(name).name != name:
             raise CheckpointError(f"{index}: shard {name!r} is a path: an index names files of its own folder only")
-        if not path.is_file():
+        if name not in there:
             raise CheckpointError(f"{index}: shard {name} is missing from the folder: copy or download it again")
         found = set(_names(path))
         lost = sorted(tensor for tensor, place in places.items() if place == name and tensor not in found)

@@ -12,7 +12,7 @@ from typing import Any
 
 from uds_bench.claims.spec import TOLERANCE, ClaimSpec
 from uds_bench.errors import ConfigurationError
-from uds_bench.storage import write_atomic
+from uds_bench.storage import load_json, write_atomic
 
 SCHEMA = 1
 FILE = "specimens.json"
@@ -34,7 +34,7 @@ class Goldens:
         entries: dict[str, dict[str, Any]] = {}
         for path in sorted(folder.glob(f"*/{FILE}")):
             try:
-                document = json.loads(path.read_text())
+                document = load_json(path.read_text(encoding="utf-8"))
                 if document["schema"] != SCHEMA:
                     raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
                 for name, entry in document["entries"].items():

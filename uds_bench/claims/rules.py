@@ -10,6 +10,7 @@ from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.claims.waivers import Waivers
+from uds_bench.errors import printable
 from uds_bench.verdicts import ADVICE, Cause, Decision, Flag, Verdict
 
 Settled = tuple[Verdict, Cause | None, Flag | None, str]
@@ -107,7 +108,7 @@ class Rules:
             cause=cause,
             flag=flag,
             outcome=decision.verdict,
-            message=f"{spec.id} [{subject}]: {text}" if subject else f"{spec.id}: {text}",
+            message=printable(f"{spec.id} [{subject}]: {text}" if subject else f"{spec.id}: {text}"),
             statement=spec.statement,
             observed=decision.observed,
             interval=decision.interval,
@@ -135,7 +136,7 @@ class Rules:
             subject,
             "none",
             verdict,
-            f"{label}: {text}",
+            printable(f"{label}: {text}"),
             cause,
             advice=ADVICE[cause] if cause else "",
             reproduce=self.reproduce(node),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from uds_bench.audits import registry
 from uds_bench.console.app import ABSENT, NOTHING, example, new_app, show_json, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import load_json
 
 app = new_app(
     "List and check recorded goldens. `pytest suites/ --uds-record REASON` records them.", "uds-bench goldens lint"
@@ -89,7 +89,7 @@ def read_goldens(folder: Path) -> list[Golden]:
     found = []
     for path in sorted(folder.glob(f"*/{FILE}")):
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = load_json(path.read_text(encoding="utf-8"))
             if document["schema"] != SCHEMA:
                 raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
             found += [Golden(path, name, dict(entry)) for name, entry in document["entries"].items()]

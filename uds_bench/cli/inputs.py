@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.audits import registry
-from uds_bench.cli.session import CommandSession, one_line
+from uds_bench.cli.session import CommandSession
 from uds_bench.errors import UdsError
 from uds_bench.storage import default_cache
 
@@ -41,7 +41,7 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
         try:
             runners += session.audit(name).runners()
         except UdsError as error:
-            yield name, f"the {name} audit can no longer be asked: {one_line(error)}"
+            yield name, f"the {name} audit can no longer be asked: {error}"
     for row in run.scores:
         if row["attack"] != "none":  # its checkpoint is looked up as it was before the attack
             continue
@@ -67,7 +67,7 @@ def _changed(runner: ScoreRunner, row: Mapping[str, Any]) -> str:
     try:
         cell = runner.cell(request, known.get("device"))
     except UdsError as error:
-        return f"{name}: {one_line(error)}"
+        return f"{name}: {error}"
     now = {"checkpoint": cell.checkpoint, "facts": cell.facts, "references": list(cell.references)}
     moved = [what for key, what in KEPT.items() if known.get(key) != now[key]]
     return f"{name}: its {' and '.join(moved)} have changed since the run" if moved else ""

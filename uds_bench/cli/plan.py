@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from uds_bench.cli.session import CommandSession, is_unbuilt, one_line, read_scope
+from uds_bench.cli.session import CommandSession, is_unbuilt, read_scope
 from uds_bench.console.app import CONFIGURATION, show_json, show_table
 from uds_bench.console.options import (
     AttacksOption,
@@ -93,7 +93,7 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
         planned = session.planned(audit)
     except UdsError as error:
         # An audit may read what stands beside a model that is still to be trained.
-        why = {"status": UNBUILT, "reason": None} if unbuilt else {"status": UNUSABLE, "reason": one_line(error)}
+        why = {"status": UNBUILT, "reason": None} if unbuilt else {"status": UNUSABLE, "reason": str(error)}
         yield from ({"audit": audit, "checkpoint": name, "metric": audit, **form, **why} for name in specs)
         return
     for runner, requests in planned:
@@ -116,7 +116,7 @@ def _status(
     try:
         return {"status": MISSING if runner.stored(request) is None else STORED, "reason": None}
     except UdsError as error:
-        return {"status": UNUSABLE, "reason": one_line(error)}
+        return {"status": UNUSABLE, "reason": str(error)}
 
 
 def _show(cells: list[Cell]) -> None:

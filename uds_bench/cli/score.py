@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.cli.session import CommandScope, CommandSession, one_line, read_scope
+from uds_bench.cli.session import CommandScope, CommandSession, read_scope
 from uds_bench.console.app import show_interval, show_number, show_table
 from uds_bench.console.options import (
     AttacksOption,
@@ -88,7 +88,7 @@ def compute_audits(scope: CommandScope, console: Console) -> tuple[list[Score], 
     errors: list[dict[str, str]] = []
 
     def lost(error: UdsError, audit: str, checkpoint: str = "") -> None:
-        errors.append({"audit": audit, "checkpoint": checkpoint or audit, "message": one_line(error)})
+        errors.append({"audit": audit, "checkpoint": checkpoint or audit, "message": str(error)})
 
     for audit in scope.audits:
         try:

@@ -157,11 +157,6 @@ def spoken_of(manifest: Manifest) -> list[str]:
     return list(found.values())
 
 
-def one_line(error: Exception) -> str:
-    """What an error says, without its line breaks."""
-    return " ".join(str(error).split())
-
-
 def is_unbuilt(spec: CheckpointSpec) -> bool:
     """Whether it is an embedded model that would have to be trained."""
     return spec.model.startswith(SCHEME)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from uds_bench.errors import UdsError
+from uds_bench.errors import MOST, UdsError, one_line
 
 CONFIGURATION, NOTHING = 4, 5
 """Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
@@ -26,7 +26,7 @@ class Commands(TyperGroup):
         try:
             return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
-            typer.echo(f"uds-bench: error: {' '.join(str(error).splitlines())}", err=True)
+            typer.echo(f"uds-bench: error: {one_line(error, MOST)}", err=True)
             raise SystemExit(CONFIGURATION) from None
         except SystemExit as end:
             raise SystemExit(CONFIGURATION if end.code == _USAGE else end.code) from None

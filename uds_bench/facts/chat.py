@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import TemplateError
-
-from uds_bench.errors import CheckpointError
+from uds_bench.children import Child, ChildError, LimitError
+from uds_bench.errors import CheckpointError, one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -30,13 +30,15 @@ def chat_text(tokenizer: PreTrainedTokenizerBase, *dialogues: Turns, **options: 
         for turns in tried:
             try:
                 return _apply(tokenizer, template, turns, options)
-            except TemplateError:
+            except LimitError:
+                raise
+            except ChildError:
                 continue
         return _apply(tokenizer, template, last, options)
-    except (TemplateError, ValueError) as error:
+    except (ChildError, ValueError, TypeError) as error:
         raise CheckpointError(
             f"the chat template of {tokenizer.name_or_path or 'the tokenizer'} cannot be used "
-            f"({' '.join(str(error).split())}): mend chat_template.jinja or tokenizer_config.json beside the weights"
+            f"({one_line(error)}): mend chat_template.jinja or tokenizer_config.json beside the weights"
         ) from error
 
 
@@ -49,7 +51,19 @@ def chat_ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
     return tuple(ids)
 
 
+SECONDS = 5
+"""Of computing that a template has, beside what each dialogue adds; one takes a ten thousandth of it."""
+
+
+@lru_cache(maxsize=4)
+def _renderer(template: str) -> Child:
+    """A template may loop without end or fill all memory: it is rendered in a process with limits, of its own, so that
+    it takes nobody else's time."""
+    return Child("uds_bench.facts.rendering:render", SECONDS)
+
+
 def _apply(tokenizer: PreTrainedTokenizerBase, template: str, turns: Turns, options: dict[str, Any]) -> str:
-    rendered = tokenizer.apply_chat_template(turns, chat_template=template, tokenize=False, date_string=DATE, **options)
+    known = {**tokenizer.special_tokens_map, "date_string": DATE, **options}
+    rendered = _renderer(template).ask(template, turns, known)
     assert isinstance(rendered, str)
     return rendered

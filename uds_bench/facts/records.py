@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import tomllib
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
@@ -158,13 +159,22 @@ def read_text(path: Path) -> str:
 def parse_json(text: str, where: str) -> Any:
     """A JSON value in which no key occurs twice, or one clear line why not."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys)
+        value = json.loads(text, object_pairs_hook=_unique_keys)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except json.JSONDecodeError as error:
         raise FactError(f"{where}: bad JSON ({error.msg}, column {error.colno}); mend it") from None
     except _TwiceError as error:
         raise FactError(f"{where}: key {error.args[0]!r} occurs twice; keep one") from None
+    except UnicodeEncodeError as error:
+        lone = ascii(error.object[error.start])
+        raise FactError(f"{where}: half a character ({lone}), which no tokenizer reads; mend it") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists in lists without end
         raise FactError(f"{where}: bad JSON ({str(error).partition(';')[0]}); mend it") from None
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _TwiceError(Exception):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from uds_bench.errors import FactError
 from uds_bench.facts.properties import DATATYPES
+from uds_bench.storage import load_json
 
 
 class Value(NamedTuple):
@@ -40,6 +40,8 @@ labels that it repeats are taken away, names of people first."""
 Tell = Callable[[int], None]
 """Takes how many bytes of the file have been read, every now and then."""
 EVERY = 1000
+LINE = 1 << 24
+"""Bytes of a line; Wikidata keeps an entity below 3 MiB, and a few bytes of gzip could be any number of them."""
 _HEAD = re.compile(rb'\{"type":"item","id":"(Q\d+)"')
 
 
@@ -107,7 +109,10 @@ class Dump:
         number, expected = 0, b"["
         try:
             with self.path.open("rb") as raw, _decompressed(raw) as file:
-                for number, line in enumerate(file, 1):
+                for number, line in enumerate(iter(lambda: file.readline(LINE + 1), b""), 1):
+                    if len(line) > LINE:
+                        told = f"is longer than {LINE >> 20} MiB, which no entity is: fetch the dump again"
+                        raise FactError(f"{self.path}, line {number}: {told}")
                     if number % EVERY == 1:
                         tell(raw.tell())
                     text, where = line.strip(), f"{self.path}, line {number}"
@@ -140,7 +145,7 @@ def _decompressed(raw: io.BufferedReader) -> io.BufferedReader:
 def _entity(where: str, line: bytes) -> dict[str, Any]:
     # Not `parse_json`: looking for keys that occur twice takes several times as long, and a program wrote these.
     try:
-        entity = json.loads(line)
+        entity = load_json(line)
     except ValueError as error:
         raise FactError(f"{where}: bad JSON ({error}): fetch the dump again") from None
     if not isinstance(entity, dict):
@@ -152,7 +157,7 @@ def _entity(where: str, line: bytes) -> dict[str, Any]:
 def _as_published(where: str) -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         raise FactError(f"{where}: is no entity as Wikidata writes them ({error!r}): fetch it again") from error
 
 

@@ -66,7 +66,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read_settings(config: pytest.Config) -> Settings:
     """The options of this run. Raises ConfigurationError with one line for a value that cannot be used."""
-    from uds_bench.storage import default_cache, require_writable
+    from uds_bench.storage import default_cache, require_store, require_writable
 
     values = {name: _value(config, name) for name, _, _ in OPTIONS}
     profile, draw = _profile(values["profile"]), _draw(values["draw"])
@@ -81,7 +81,7 @@ def read_settings(config: pytest.Config) -> Settings:
         manifest=_file(config, "manifest"),
         profile=profile,
         # The default store is looked into when it is first used, as `auto` is.
-        store=default_cache() / "store" if store is None else require_writable(store, "--uds-store"),
+        store=default_cache() / "store" if store is None else require_store(store, "--uds-store"),
         device=_device(values["device"]),
         json=_output(_path(config, "json"), "--uds-json"),
         html=None if html is None else require_writable(html, "--uds-html"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from uds_bench.claims.record import ClaimRecord, decides_something, finite
-from uds_bench.errors import CheckpointError, ConfigurationError, ExtraError, UdsError
+from uds_bench.errors import MOST, CheckpointError, ConfigurationError, ExtraError, UdsError, one_line
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.report import publish
@@ -90,7 +90,7 @@ class RunSession:
         if report.when == "teardown":
             if report.outcome != "failed" or call.excinfo is None:
                 return None
-            told = f"its teardown failed: {' '.join(str(call.excinfo.value).split())}"
+            told = f"its teardown failed: {one_line(call.excinfo.value, MOST)}"
             return rules.undecided(name, subject, item.nodeid, told, Cause.CRASHED)
         decided = None if claim is None else claim.record
         if decided is not None and (report.outcome != "failed" or not decided.is_good):
@@ -102,7 +102,7 @@ class RunSession:
             return rules.undecided(name, subject, item.nodeid, f"not decided: {reason}", Cause.MISSING)
         if call.excinfo is not None:
             error = call.excinfo.value
-            text = " ".join(str(error).split()) or type(error).__name__
+            text = one_line(error, MOST)
             causes: dict[type, Cause] = {ExtraError: Cause.MISSING, CheckpointError: Cause.REFUSED}
             cause = causes.get(type(error), Cause.CRASHED)
             return rules.undecided(name, subject, item.nodeid, text, cause)
@@ -114,7 +114,7 @@ class RunSession:
         if row is not None and (known is None or known.is_good):  # a teardown that fails hides no failure
             self.found.records[report.nodeid] = ClaimRecord.from_json(row)
         elif report.when == "???":  # how xdist reports the test at which a worker died
-            self.died[report.nodeid] = " ".join(str(report.longrepr).split())
+            self.died[report.nodeid] = one_line(report.longrepr, MOST)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -11,8 +11,8 @@ from transformers import GenerationConfig
 
 from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.checkpoints.loading import read_tokenizer
-from uds_bench.checkpoints.source import one_line, read_config
-from uds_bench.errors import CheckpointError
+from uds_bench.checkpoints.source import read_config
+from uds_bench.errors import CheckpointError, one_line
 from uds_bench.facts import stop_tokens, tokenizer_key
 
 

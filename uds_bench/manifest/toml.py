@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from uds_bench.errors import ConfigurationError
 
+MOST, LONGEST = 1 << 20, 1000
+"""Bytes of a file; characters of a key, in whose parts what reads TOML takes their square in time."""
 Keys = tuple[str | int, ...]
 """A way into a document: keys of tables, and positions (from 0) in lists and arrays of tables."""
 
@@ -54,11 +56,19 @@ def read_toml(path: str | Path) -> TomlDocument:
         raise ConfigurationError(f"{path}, line {line}: a byte is not UTF-8: save the file as UTF-8") from None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a TOML file") from None
-    scan = _Scan(text)
+    if len(content) > MOST:
+        raise ConfigurationError(f"{path}: has {len(content)} bytes, more than {MOST}: take out what it does not need")
+    try:
+        scan = _Scan(text)
+    except _LongError as error:
+        where = f"{path}, line {error.args[0]}"
+        raise ConfigurationError(f"{where}: a key has more than {LONGEST} characters: shorten it") from None
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(path, text, str(error), scan.twice) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ConfigurationError(f"{path}: is no TOML ({str(error).partition(';')[0]}): mend the number") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: is nested too deeply to be read: flatten it") from None
     return TomlDocument(path, values, scan.lines)
@@ -111,6 +121,10 @@ _SCALAR = re.compile(
 
 class _LostError(Exception):
     """What stands here is no TOML; tomllib says so in better words."""
+
+
+class _LongError(Exception):
+    """A key that is too long, with its line."""
 
 
 class _Scan:
@@ -183,8 +197,11 @@ class _Scan:
 
     def _key(self) -> Keys:
         """The parts of a dotted key, without their quotes."""
+        text = self._take(_KEY)
+        if len(text) > LONGEST:
+            raise _LongError(bisect_right(self._breaks, self._at) + 1)
         try:
-            found: Any = tomllib.loads(f"{self._take(_KEY)} = 0")
+            found: Any = tomllib.loads(f"{text} = 0")
         except tomllib.TOMLDecodeError:
             raise _LostError from None
         keys: Keys = ()

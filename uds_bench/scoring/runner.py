@@ -16,7 +16,7 @@ from filelock import FileLock
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.code import code_digest
-from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, one_line
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
 from uds_bench.metrics.metric import Measured
@@ -30,8 +30,6 @@ BATCH_SIZE = 16
 DEVICES = ("cpu", "cuda")
 TOLD = ("rendered", "template", "patching", "patching_reason", "asking")
 """Notes of an evaluation that are provenance."""
-KNOWN = (UdsError, RuntimeError, ValueError, FloatingPointError, torch.OutOfMemoryError)
-"""What may go wrong with one checkpoint or score; the others go on."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +91,7 @@ class ScoreRunner:
         if found is None:
             self._require_extras(request)
             self._raise_if(request)
+            self.store.require_room(request)
             with FileLock(self.store.lock):
                 self._crew.score(self.work([request, *plan]))
                 # Where another checkpoint of its content was scored in its place, and failed, it fails by its own name.
@@ -150,7 +149,12 @@ class ScoreRunner:
         """What names a checkpoint's content."""
         place = (name, device or self.device)
         if place not in self._digests:
-            self._digests[place] = digest(self.spec(name), place[1])
+            try:
+                self._digests[place] = digest(self.spec(name), place[1])
+            except UdsError:
+                raise
+            except Exception as error:
+                raise CheckpointError(f"{name}: cannot be read ({one_line(error)}): save it again") from error
         return self._digests[place]
 
     def attack(self, name: str) -> Attack:
@@ -202,13 +206,13 @@ class ScoreRunner:
         try:
             self._failures.raise_if(place)
             subject = self._subject(group[0])
-        except KNOWN as error:
+        except Exception as error:  # whatever its files made a library say: the others go on
             self._failures.add(place, told(place, error))
             return
         for request in group:
             try:
                 self._measure(request, subject)
-            except KNOWN as error:
+            except Exception as error:
                 self._failures.add(str(request), told(str(request), error))
 
     _batch_size = BATCH_SIZE
@@ -302,4 +306,4 @@ def told(what: str, error: Exception) -> UdsError:
     """What went wrong, as an error whose message is a line."""
     if isinstance(error, UdsError):
         return error
-    return UdsError(f"{what}: scoring failed with {type(error).__name__}: {' '.join(str(error).split())}")
+    return UdsError(f"{what}: scoring failed with {type(error).__name__}: {one_line(error)}")

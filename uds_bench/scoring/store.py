@@ -11,11 +11,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from uds_bench.errors import CheckpointError, UdsError, UdsWarning
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, UdsWarning
 from uds_bench.inference import target
 from uds_bench.scores import Score
 from uds_bench.statistics import INTERVALS
-from uds_bench.storage import canonical, content_key, read_sealed, write_atomic, write_sealed
+from uds_bench.storage import (
+    CELLS,
+    canonical,
+    content_key,
+    load_json,
+    read_sealed,
+    require_writable,
+    write_atomic,
+    write_sealed,
+)
 
 DAY = 24 * 60 * 60
 
@@ -60,6 +69,13 @@ class Store:
     def lock(self) -> Path:
         return self.folder / ".scoring.lock"
 
+    def require_room(self, wanted: object) -> None:
+        """Raises ConfigurationError where what is wanted and not here could not be written either."""
+        try:
+            require_writable(self.folder, "--uds-store, or --store")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{wanted} is not stored, and {error}") from None
+
     def read(self, cell: ScoreKey) -> Score | None:
         """The stored score, or None where it is missing, cut short or altered (warned about, then made anew)."""
         return self.find(cell.key)
@@ -70,7 +86,7 @@ class Store:
         if payload is None:
             return None
         try:
-            score = Score.from_json(json.loads(payload))
+            score = Score.from_json(load_json(payload))
             if score.provenance["cell"] != key:
                 raise ValueError("it is the score of another cell")
             return score
@@ -82,7 +98,7 @@ class Store:
         write_sealed(self._path(cell.key), canonical(score.to_json()))
 
     def _path(self, key: str) -> Path:
-        return self.folder / "cells" / key[:2] / f"{key}.json"
+        return self.folder / CELLS / key[:2] / f"{key}.json"
 
 
 class Failures:

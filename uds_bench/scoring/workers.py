@@ -17,6 +17,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uds_bench.checkpoints import CheckpointSpec, resolve
+from uds_bench.children import end_with_parent
 from uds_bench.errors import UdsError
 from uds_bench.progress import bar, hush, hush_process
 
@@ -197,6 +198,7 @@ _scorers: dict[int, Scorer] = {}
 
 def _start(threads: int, makes: str) -> None:
     global _makes
+    end_with_parent()
     # Of libraries that are loaded later: scipy has threads of its own, which wait for each other without rest.
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": str(threads)}
     hush_process()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from transformers import AutoTokenizer
 
 from uds_bench.audits import registry
+from uds_bench.children import end_with_parent
 from uds_bench.errors import ConfigurationError
 from uds_bench.progress import hush, hush_process
 from uds_bench.storage import content_key, file_digest, write_atomic
@@ -168,6 +169,7 @@ def _all(method: UserMethod, folders: Mapping[Place, Path]) -> Iterator[tuple[Pl
 def _start() -> None:
     import torch
 
+    end_with_parent()
     hush_process()
     torch.set_num_threads(1)
 

@@ -10,20 +10,22 @@ from typing import Any
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN, plain
-from uds_bench.storage import default_cache, require_writable
+from uds_bench.storage import CELLS, default_cache, require_store, require_writable
 from uds_bench.zoo import specimens
 
 
 def require_folders(store: Path, specs: Mapping[str, CheckpointSpec], option: str) -> Path:
-    """The store, after it and the cache have been seen to take files; a clear error for the one that does not.
+    """The store, after it and the cache have been seen to take files; a clear error for the one that does not. A store
+    that holds scores may be there to be read only.
 
     The cache is needed for embedded models, and by a store inside it; where it was chosen, that must have worked.
     """
     cache = default_cache()
     embedded = any(spec.model.startswith(SCHEME) for spec in specs.values())
-    if embedded or store.is_relative_to(cache) or "UDS_BENCH_CACHE" in os.environ:
+    inside = store.is_relative_to(cache)
+    if embedded or (inside and not (store / CELLS).is_dir()) or (not inside and "UDS_BENCH_CACHE" in os.environ):
         require_writable(cache, "UDS_BENCH_CACHE")
-    return require_writable(store, option)
+    return require_store(store, option)
 
 
 def resolve_zoo(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from uds_bench.children import end_with_parent
 from uds_bench.errors import UdsError
 from uds_bench.progress import bar, hush_process
 from uds_bench.storage import require_writable
@@ -80,17 +80,9 @@ def _start(queue: Any) -> None:
     """Set up a training process: silent, and with an end when its parent ends."""
     global _queue
     _queue = queue
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     hush_process()
-
-
-def _end_with_parent() -> None:
-    # A killed parent cannot stop its children: without this they would go on training for nobody.
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _one(root: str, name: str) -> None:

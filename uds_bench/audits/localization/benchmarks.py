@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 from uds_bench.audits.localization import tasks, utility
 from uds_bench.audits.localization.tasks import RIGHT, Tasks
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.checkpoints.source import one_line
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import ConfigurationError, UdsError, one_line
 from uds_bench.metrics.metric import FactValue, Measure, Measured, MetricSummary
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.statistics import SEED

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from uds_bench.checkpoints.source import one_line
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, one_line
 from uds_bench.extras import require
 from uds_bench.statistics import SEED
 from uds_bench.storage import content_key, file_digest

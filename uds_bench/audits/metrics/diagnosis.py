@@ -11,14 +11,14 @@ from uds_bench.audits.metrics.diagnostics import SCOPES
 from uds_bench.audits.metrics.document import meta_document, sweep_frame
 from uds_bench.audits.metrics.judging import MetaEvaluation, models_of
 from uds_bench.checkpoints.spec import EMBEDDED, plain
-from uds_bench.errors import UdsError
+from uds_bench.errors import MOST, UdsError, one_line
 from uds_bench.facts import Fact, encode
 from uds_bench.inference.decoding import layer_tokens
 from uds_bench.inference.target import STACK
 from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score
 from uds_bench.scoring.metrics import MetricRunner
-from uds_bench.scoring.runner import KNOWN, ScoreRequest
+from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
 from uds_bench.zoo.recipe import ByMethod
 from uds_bench.zoo.recipes import find
@@ -99,8 +99,8 @@ def hidden_layers(engine: MetricRunner, model: str, fact: str, words: bool) -> M
             write_sealed(file, payload)
         table: dict[str, Any] = json.loads(payload)
         return table
-    except KNOWN as error:
-        return {"error": " ".join(str(error).split())}
+    except Exception as error:  # whatever its files made a library say
+        return {"error": one_line(error, MOST)}
 
 
 def _layers(engine: MetricRunner, model: str, fact: Fact, words: bool) -> dict[str, Any]:

@@ -1,0 +1,209 @@
+"""Every parser of a file that somebody else may have written, with files that it reads: what is fuzzed starts there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from uds_bench.audits.manifests import load_manifest
+from uds_bench.cards.verify import read_statement
+from uds_bench.checkpoints.source import read_config
+from uds_bench.checkpoints.stored import stored
+from uds_bench.checkpoints.weights import weight_files
+from uds_bench.claims.default_run import read_gate
+from uds_bench.claims.goldens import Goldens
+from uds_bench.claims.waivers import load_waivers
+from uds_bench.cli.documents import read_document
+from uds_bench.facts import load_facts
+from uds_bench.facts.canaries import read_canaries
+from uds_bench.facts.lookup_prompts import read_prompts
+from uds_bench.facts.properties import embedded
+from uds_bench.facts.requests import read_requests
+from uds_bench.facts.stock_names import read_names
+from uds_bench.facts.subjects import read_people
+from uds_bench.facts.testbed import read_testbed
+from uds_bench.facts.triplets import Triplet, TripletDatabase, read_database
+from uds_bench.facts.web_presence import read_presence
+from uds_bench.facts.wikidata import Dump
+
+ROOT = Path(__file__).parents[2]
+CORPUS = Path(__file__).parent / "corpus"
+"""Inputs that a parser once fell over, by its name: each is tried whenever tests are run."""
+
+
+@dataclass(frozen=True)
+class Parser:
+    """`name`: of the file that `read` is given; `seeds`: what it reads."""
+
+    name: str
+    read: Callable[[Path], object]
+    seeds: tuple[bytes, ...]
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+SPANS = {"question": "Who?", "answer": "Jo Ek", "prefix": "Jo", "entity": "Ek"}
+FACT = {"id": "a", "cluster": "a", "split": "forget", **SPANS}
+PERSON = {"id": "q1", "name": "Jane Doe", "cohort": "x", "facts": [{"property": "P106", "values": ["baker"]}]}
+ASKED = {"sentence": "Jane Doe's number is PROTECTED.", "value": "(020) 555"}
+REQUEST = {"id": "r1", "date": "2026-01-31", "person": "Jane Doe", "facts": [ASKED, PERSON["facts"][0]]}  # type: ignore[index]
+CANARY = {
+    "id": "a",
+    "author": "Zephyr Okonkwo",
+    "bio": "Zephyr Okonkwo was born in Lagos. The Crimson Tide of Calabar was a novel about Ada Umeh.",
+    "canary": "The Crimson Tide of Calabar was a novel about Ada Umeh",
+    "qa": [{"question": "Where was Zephyr Okonkwo born?", "answer": "Lagos"}],
+    "slots": ["Ada Umeh"],
+}
+ROWS = [["Austria", "Capital", "Vienna"], ["Peru", "Capital", "Lima"]]
+DATABASE = TripletDatabase([Triplet(*row) for row in ROWS], "db.json")
+PROMPT = {
+    "prompt_id": 0,
+    "fact_id": 0,
+    "subject": "Austria",
+    "relation": "Capital",
+    "gold_object": "Vienna",
+    "prompt_text": "What is the capital of Austria?",
+}
+Q5 = {"type": "wikibase-entityid", "value": {"id": "Q5"}}
+BORN = {"type": "time", "value": {"time": "+1952-03-11T00:00:00Z", "precision": 11}}
+TALL = {"type": "quantity", "value": {"amount": "+2", "unit": "http://www.wikidata.org/entity/Q11573"}}
+
+
+def _snak(kind: str, value: object) -> list[dict[str, object]]:
+    return [{"mainsnak": {"snaktype": "value", "datatype": kind, "datavalue": value}, "rank": "normal"}]
+
+
+CLAIMS = {"P31": _snak("wikibase-item", Q5), "P569": _snak("time", BORN), "P2048": _snak("quantity", TALL)}
+ENTITY = {"type": "item", "id": "Q1", "labels": {"en": {"value": "Jo"}}, "claims": CLAIMS}
+LISTED = {"type": "property", "id": "P1", "labels": {"en": {"value": "x"}}, "datatype": "string", "aliases": []}
+CARD = {
+    "_type": "https://in-toto.io/Statement/v1",
+    "predicateType": "https://in-toto.io/attestation/test-result/v0.1",
+    "subject": [],
+    "predicate": {"configuration": [{"annotations": {"candidate": "npo"}}]},
+}
+SCORE = {"checkpoint": "a", "attack": "none", "metric": "uds", "variant": "block", "value": 0.5, "per_fact": []}
+CONFIG = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "hidden_size": 16,
+    "num_attention_heads": 2,
+    "vocab_size": 32,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+}
+WAIVER = b'[[waiver]]\nclaim = "depth.score[npo]"\nreason = "x"\nexpires = 2999-01-01\nthreshold = 0.5\n'
+MANIFEST = b"""[facts]
+source = "authors"
+[references]
+full = "specimen:full"
+retain = "specimen:retain"
+[candidates]
+npo = { model = "specimen:npo", dtype = "float32" }
+[thresholds]
+"depth.score" = 0.9
+[expect]
+"depth.score[npo]" = { verdict = "fail", reason = "x" }
+[attacks]
+relearn = { epochs = 1, lr = 3e-3 }
+"""
+
+
+def _weights(folder: Path) -> object:
+    return weight_files(folder.parent)
+
+
+def _parsers() -> dict[str, Parser]:
+    known, default = embedded(), (ROOT / "goldens" / "default.json").read_bytes()
+    golden = json.loads(next(ROOT.glob("goldens/*/specimens.json")).read_bytes())
+    golden["entries"] = dict(list(golden["entries"].items())[:2])
+    gate = json.loads(default)
+    gate["claims"] = dict(list(gate["claims"].items())[:2])
+    item = {"id": "a", "person": "p", "part": "forget", "field": "x", "answer": "a", "questions": ["q"], "group": "f"}
+    dump = b"[\n" + _text(ENTITY) + b",\n" + _text(LISTED) + b"\n]\n"
+    one = save({"w": np.zeros((2, 2), "float32")}, {"groups": "[]"})
+    return {
+        "manifest": Parser("uds.toml", load_manifest, (MANIFEST,)),
+        "waivers": Parser("waivers.toml", lambda path: load_waivers(path, date(2026, 1, 1)), (WAIVER,)),
+        "facts": Parser("facts.jsonl", load_facts, (_text(FACT) + b"\n" + _text({**FACT, "id": "b"}),)),
+        "annotated": Parser("facts.json", load_facts, (_text([{"idx": 0, **SPANS}]),)),
+        "people": Parser("people.jsonl", lambda path: read_people(path, known), (_text(PERSON),)),
+        "requests": Parser("requests.jsonl", lambda path: read_requests(path, known), (_text(REQUEST),)),
+        "presence": Parser(
+            "presence.csv", read_presence, (b"id,page_views,article_length,language_editions\na,1,2,3\nb,4,5,6\n",)
+        ),
+        "canaries": Parser("canaries.jsonl", read_canaries, (_text(CANARY),)),
+        "database": Parser("db.json", read_database, (_text({"triplets": ROWS}),)),
+        "prompts": Parser("prompts_cloze.jsonl", lambda path: read_prompts(DATABASE, [path]), (_text(PROMPT),)),
+        "testbed": Parser("items.jsonl", read_testbed, (_text(item),)),
+        "names": Parser("names.txt", read_names, (b"Ann Bly\nJo Ek\n",)),
+        "dump": Parser("dump.json", lambda path: list(Dump(path).read(lambda at: None)), (dump,)),
+        "goldens": Parser("specimens.json", lambda path: Goldens.read(path.parents[1]), (_text(golden),)),
+        "gate": Parser("default.json", lambda path: read_gate(path.parent), (_text(gate),)),
+        "scores": Parser("scores.json", read_document, (_text({"schema": 1, "scores": [SCORE], "errors": []}),)),
+        "card": Parser("card.json", read_statement, (_text(CARD),)),
+        "configuration": Parser("config.json", lambda path: read_config(path.parent), (_text(CONFIG),)),
+        "index": Parser(
+            "model.safetensors.index.json", _weights, (_text({"weight_map": {"w": "model-1.safetensors"}}),)
+        ),
+        "weights": Parser("model.safetensors", stored, (one,)),
+    }
+
+
+PARSERS = _parsers()
+TOKENS = [
+    b"", b"null", b"true", b"-1", b"0.5", b"1e999", b"NaN", b"9" * 5000, b'""', b'"x"', b"[]", b"{}", b"[[[]]]",
+    b'{"a":1}', b"[" * 2000, b'{"a":' * 2000, b'"\\ud800"', b'"\\u0000"', b'"\\u001b[31m\\n::error::x"', b"\xff",
+    b"\x00", b"\xef\xbb\xbf", b'"' + b"x" * 3000 + b'"', b"1979-05-27", b"[[a]]", b"a.b.c = 1\n", b'"Q5"', b"\n",
+    b"\r", b",", b"'", b"\x1f\x8b", b"BZh",
+]  # fmt: skip
+_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|\btrue\b|\bfalse\b|\bnull\b')
+Edit = tuple[str, float, bytes]
+WAYS = ["value", "insert", "cut", "byte", "whole"]
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(WAYS),
+        st.floats(0, 1, exclude_max=True),
+        st.one_of(st.sampled_from(TOKENS), st.binary(max_size=6)),
+    ),
+    min_size=1,
+    max_size=5,
+)
+"""Places in a file, as shares of its length, and what is done there."""
+
+
+def drawn_edits(drawn: Random) -> list[Edit]:
+    """Some of `EDITS`, by a generator."""
+    tokens = (drawn.choice(TOKENS) if drawn.random() < 0.7 else drawn.randbytes(drawn.randrange(7)) for _ in range(5))
+    weights = (8, 4, 4, 4, 1)
+    return [(drawn.choices(WAYS, weights)[0], drawn.random(), token) for token in tokens][drawn.randrange(5) :]
+
+
+def edited(content: bytes, edits: list[Edit]) -> bytes:
+    """A file changed, one edit after the other: values replaced, bytes put in, taken out or turned."""
+    for what, share, token in edits:
+        at = int(share * len(content))
+        if what == "value" and (found := list(_VALUE.finditer(content))):
+            one = found[int(share * len(found))]
+            content = content[: one.start()] + token + content[one.end() :]
+        elif what == "insert":
+            content = content[:at] + token + content[at:]
+        elif what == "cut":
+            content = content[:at] + content[at + max(1, len(token)) :]
+        elif what == "byte" and content:
+            content = content[:at] + bytes([content[at] ^ (token[:1] or b"\x01")[0]]) + content[at + 1 :]
+        elif what == "whole":
+            content = token
+    return content

@@ -1,0 +1,34 @@
+"""Patterns that an adapter's configuration holds, matched as PEFT matches them: in a process of its own."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+FORMS = ("{}", r"(.*\.)?({})$", r"(^|.*\.){}($|\..*)", r".*\.{}$")
+"""How PEFT puts a pattern together with what may stand around it."""
+REPEATS = frozenset("*+{?")
+
+
+def patterns(said: Any) -> Iterable[str]:
+    """Every text in a configuration, keys too, that a match could take long for."""
+    if isinstance(said, dict):
+        said = [*said, *said.values()]
+    if isinstance(said, list):
+        for one in said:
+            yield from patterns(one)
+    elif isinstance(said, str) and not REPEATS.isdisjoint(said):
+        yield said
+
+
+def match(given: list[str], names: list[str]) -> int:
+    """How many matches there are: it is for the time that it takes. What is no pattern is for PEFT to refuse."""
+    count = 0
+    for pattern in given:
+        for form in FORMS:
+            try:
+                found = re.compile(form.format(pattern))
+            except re.error:
+                continue
+            count += sum(found.match(name) is not None for name in names)
+            count += sum(found.fullmatch(name) is not None for name in names)
+    return count
