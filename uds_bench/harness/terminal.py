@@ -65,7 +65,9 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
 
 
 def write_end(reporter: Any, run: Run, found: RunResult, exit_code: int) -> None:
-    """The sum that must add up, and the run in one sentence."""
+    """Where to read on, the sum that must add up, and the run in one sentence."""
+    for what, path in found.written.items():
+        reporter.write_line(f"{what}: {path}")
     total = " + ".join(
         f"{number} {word}" for word, number in found.counts.items() if number or word in ("pass", "fail")
     )
