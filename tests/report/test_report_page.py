@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 from dom import Page
 from example import counted, example, judged, render
+from made_reports import claim as made
+from made_reports import opened, run_of
 
 from uds_bench.claims.run_report import RunReport
 from uds_bench.report import page, write_report
+from uds_bench.report.page import render as page_of
 
 
 def opened_or_not(path: Path) -> str:
@@ -136,6 +139,21 @@ def test_what_was_caught_is_no_pass():
     assert "Specimens that came to what they must: 5 caught." in page.id("verdict").text
     assert "8 of 14 claims pass and none fails." in page.id("verdict").text
     assert "RED" not in page.all("h1")[0].text
+
+
+def test_a_refused_model_is_told_so_and_counted_among_the_undecided():
+    told = run_of(
+        made("depth.score[odd]", "undecided", cause="refused", message="depth.score [odd]: holds NaN"),
+        made("depth.score[wide]", "undecided", cause="interval"),
+        made("depth.score[npo]"),
+    )
+    page = Page(opened(page_of(told)))
+    seen = page.id("overview").text
+    assert "odd⊘refused ⊘ refused depth.score: holds NaN" in seen
+    assert "wide?undecided ? undecided depth.score" in seen
+    assert "npo✓pass" in seen
+    assert "0 fail + 2 undecided + 0 not applicable" in page.id("verdict").text
+    assert "1 undecided, 1 refused: odd, wide." in page.id("verdict").text
 
 
 def test_a_miss_of_what_was_declared_is_not_told_as_a_miss_of_the_bound():

@@ -20,8 +20,8 @@ class Claim:
 
     @property
     def word(self) -> Word:
-        """Its status."""
-        return WORDS[self.record.status]
+        """Its status, or that its model was refused."""
+        return WORDS[self.record.word]
 
     @property
     def told(self) -> str:
@@ -86,6 +86,7 @@ _WORDS = (
     Word("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
     Word("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
     Word("undecided", "bad", "?", "Nothing can be said, for the cause given: this stops a release like a fail."),
+    Word("refused", "bad", "⊘", "Undecided, as the model cannot be loaded, read or compared: this stops its release."),
     Word("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
     Word("caught", "good", "◉", "A specimen that must fail, and does: this gate can fail."),
     Word("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
@@ -95,7 +96,7 @@ _WORDS = (
 )
 
 WORDS = {word.word: word for word in _WORDS}
-"""By status of a claim."""
+"""By word of a claim."""
 
 CAUSES = {
     Cause.INTERVAL: "The interval holds the bound or decides nothing: it takes more facts or models.",
