@@ -115,8 +115,13 @@ def test_own_questions_become_facts(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--from", "open-unlearning/muse"), "neither a file nor a model of open-unlearning"),
-        (("--from", PUBLISHED, "--split", "forget20"), "there is no 'forget20': choose from forget01, forget05"),
+        (("--from", "muse"), "neither a file nor a model of open-unlearning: write open-unlearning/tofu_Llama"),
+        (
+            ("--from", PUBLISHED.replace("tofu_", "tofu-")),
+            f"of open-unlearning: did you mean '{PUBLISHED}'",
+        ),
+        (("--from", "questoins.jsonl"), "--from: no file "),
+        (("--from", PUBLISHED, "--split", "forget20"), "there is no 'forget20': did you mean 'forget"),
     ],
 )
 def test_a_preset_that_is_not_known_is_a_line(

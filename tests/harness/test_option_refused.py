@@ -32,7 +32,7 @@ REFUSED = [
     ("-o uds_manifest=nowhere.toml", "nowhere.toml"),
     ("--uds-method npo --uds-manifest a_file", "--uds-method makes what is judged, and --uds-manifest names it"),
     ("--uds-method nowhere:forget", "nowhere:forget: cannot be imported (ModuleNotFoundError"),
-    ("--uds-method npoo", "'npoo': name a function as package.module:function, or one of grad_ascent"),
+    ("--uds-method npoo", "'npoo': is no built-in method, and no package.module:function: did you mean 'npo'"),
 ]
 
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import pytest
 
 from uds_bench.device import resolve_device
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 Profile = Literal["quick", "zoo", "full"]
 RECORDED: Profile = "quick"
@@ -132,7 +132,7 @@ def _output(path: Path | None, option: str) -> Path | None:
 def _profile(value: str) -> Profile:
     found = next((name for name in get_args(Profile) if name == (value or RECORDED)), None)
     if found is None:
-        raise ConfigurationError(f"--uds-profile: {value!r} is no profile: choose from {', '.join(get_args(Profile))}")
+        raise ConfigurationError(f"--uds-profile: {value!r} is no profile: {did_you_mean(value, get_args(Profile))}")
     profile: Profile = found
     return profile
 

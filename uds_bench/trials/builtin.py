@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import IGNORED, Example, answered
 from uds_bench.methods.method import MethodName
@@ -27,8 +27,8 @@ def builtin(name: str) -> UserMethod:
     tried = [one for one in METHODS if one != "alt_po"]
     known = next((one for one in tried if one == name), None)
     if known is None:
-        listed = ", ".join(tried)
-        raise ConfigurationError(f"{name!r}: name a function as package.module:function, or one of {listed}")
+        near = did_you_mean(name, tried)
+        raise ConfigurationError(f"{name!r}: is no built-in method, and no package.module:function: {near}")
     return UserMethod(known, partial(_unlearned, known), code_of(unlearn))
 
 
