@@ -21,6 +21,8 @@ REFUSED = [
         "--uds-json a_file/report.json",
         "{folder}/a_file is not writable (File exists): name another folder with --uds-json",
     ),
+    ("--uds-batch-size none", "--uds-batch-size: 'none' is no batch size: give a number, 1 or more"),
+    ("--uds-batch-size 0", "--uds-batch-size: '0' is no batch size: give a number, 1 or more"),
     ("--uds-json .", "--uds-json: {folder} is a folder: name a file"),
     (
         "--uds-html a_file/page",

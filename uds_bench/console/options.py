@@ -30,6 +30,10 @@ StoreOption = Annotated[
 DeviceOption = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run; auto: CUDA where present.")
 ]
+BatchSizeOption = Annotated[
+    str,
+    typer.Option("--batch-size", metavar="N", help="Facts or prompts at a time (default: 16 and 128, halved to fit)."),
+]
 AuditsOption = Annotated[
     str,
     typer.Option("--audits", metavar="A,B", help="Audits by name (default: all that the manifest says something to)."),

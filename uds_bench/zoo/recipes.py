@@ -59,8 +59,8 @@ def find(name: str) -> Recipe:
     plain, at, draw = name.partition("@")
     known = listed() | further()
     if plain not in known or (at and not draw.isdigit()):
-        near = did_you_mean(plain, known, "`uds-bench zoo list` shows them all")
-        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: {near}")
+        near = did_you_mean(plain, known, "check the name:")
+        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: {near} `uds-bench zoo list` shows them all")
     return known[plain].redrawn(int(draw)) if int(draw or 0) else known[plain]
 
 
