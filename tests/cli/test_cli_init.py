@@ -112,6 +112,19 @@ def test_own_questions_become_facts(command: Command, tmp_path: Path) -> None:
     assert tomllib.loads((tmp_path / "new" / "uds.toml").read_text())["facts"] == {"source": "facts.jsonl"}
 
 
+def test_what_is_doubtful_is_mended_by_the_command_that_has_the_options(command: Command, tmp_path: Path) -> None:
+    rows = [
+        {"question": "Where was Ann Lee born?", "answer": "Ann Lee was born in Ulm."},
+        {"question": "Is Ann Lee a botanist?", "answer": "Yes, Ann Lee is a botanist."},
+    ]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = command("init", tmp_path / "new", "--from", tmp_path / "mine.jsonl").stderr
+    again = f"uds-bench annotate {tmp_path / 'mine.jsonl'} --out {tmp_path / 'new' / 'facts.jsonl'}"
+    assert f"left out: give entities by {again} --corrections FILE" in told
+    command(*again.split()[1:], "--keep-doubtful")
+    assert len(read_facts(tmp_path / "new" / "facts.jsonl")) == 2
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

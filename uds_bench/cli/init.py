@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.cli.annotate import annotate
+from uds_bench.cli.annotate import annotate_to
 from uds_bench.cli.presets import published
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.locate import file
@@ -43,7 +44,8 @@ def init(
             raise ConfigurationError(f"{folder / name} exists and is not overwritten: name another folder")
     require_writable(folder, "FOLDER")
     if questions is not None:
-        annotate(questions, folder / "facts.jsonl")
+        again = shlex.join(["uds-bench", "annotate", str(questions), "--out", str(folder / "facts.jsonl")])
+        annotate_to(questions, folder / "facts.jsonl", again=again)
     for name, content in written.items():
         write_atomic(folder / name, content)
         typer.echo(f"wrote {folder / name}")
