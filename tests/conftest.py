@@ -3,18 +3,22 @@
 import gc
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, settings
 
 pytest_plugins = ("pytester", "small_runs")
 
-# No test here depends on how busy the machine is.
-settings.register_profile("patient", deadline=None)
-# For mutants, of which it is asked only whether any example fails.
-settings.register_profile("mutants", deadline=None, phases=[Phase.explicit, Phase.generate], database=None)
-settings.load_profile("patient")
+# pytest reads this file too where a suite's name is misspelt, also where the tools of these tests are not installed.
+if find_spec("hypothesis"):
+    from hypothesis import Phase, settings
+
+    # No test here depends on how busy the machine is.
+    settings.register_profile("patient", deadline=None)
+    # For mutants, of which it is asked only whether any example fails.
+    settings.register_profile("mutants", deadline=None, phases=[Phase.explicit, Phase.generate], database=None)
+    settings.load_profile("patient")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,8 +1,15 @@
-"""Where models run."""
+"""Where models run, and how many facts go through one at a time."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from uds_bench.errors import ConfigurationError
+
+BATCH_SIZE = "UDS_BENCH_BATCH_SIZE"
+"""Environment variable of who chooses it, as the processes that score have the environment of the one above them."""
 
 
 def resolve_device(value: str, option: str = "--uds-device") -> str:
@@ -21,3 +28,28 @@ def resolve_device(value: str, option: str = "--uds-device") -> str:
             "choose cpu, or install a CUDA build of torch"
         )
     return "cpu"
+
+
+def at_a_time(size: int) -> int:
+    """How many facts, prompts or answers go through a model at first: as many as were asked for, or `size`."""
+    return _number(os.environ.get(BATCH_SIZE, ""), BATCH_SIZE) or size
+
+
+@contextmanager
+def batches(asked: str, option: str) -> Iterator[None]:
+    """Meanwhile so many go through models; "" leaves it as it is. Raises ConfigurationError for what is no number."""
+    before = os.environ.get(BATCH_SIZE)
+    if _number(asked, option):
+        os.environ[BATCH_SIZE] = asked
+    try:
+        yield
+    finally:
+        os.environ.pop(BATCH_SIZE, None)
+        if before is not None:
+            os.environ[BATCH_SIZE] = before
+
+
+def _number(text: str, named: str) -> int:
+    if text and not (text.isascii() and text.isdigit() and int(text)):
+        raise ConfigurationError(f"{named}: {text!r} is no batch size: give a number, 1 or more")
+    return int(text or 0)

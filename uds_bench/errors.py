@@ -1,6 +1,8 @@
 """What can go wrong, one clear line each: what, where (file, key, line), what to do."""
 
 import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 
 MOST = 500
 """Characters of a message."""
@@ -56,3 +58,25 @@ class UdsWarning(UserWarning):
 
     def __str__(self) -> str:
         return one_line(super().__str__(), MOST)
+
+
+def did_you_mean(word: object, known: Iterable[str], otherwise: str = "", shown: Callable[[str], object] = str) -> str:
+    """What to do about a word that is none of those known.
+
+    Args:
+        word: What was given.
+        known: What may be given.
+        otherwise: What to say where nothing is near; all that is known by default.
+        shown: A known one as it is to be written.
+
+    Returns:
+        The one or two that are nearest, as a question, or what else to do.
+
+    Example:
+        >>> did_you_mean("npoo", ["grad_diff", "npo"]), did_you_mean("x", ["grad_diff", "npo"])
+        ("did you mean 'npo'?", 'choose from grad_diff, npo')
+    """
+    names = list(known)
+    if near := get_close_matches(str(word), names, n=2):
+        return f"did you mean {' or '.join(repr(str(shown(name))) for name in near)}?"
+    return otherwise or (f"choose from {', '.join(names)}" if names else "remove it, none is taken here")

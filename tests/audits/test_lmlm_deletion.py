@@ -234,7 +234,7 @@ def test_a_policy_over_embeddings_needs_an_encoder(policy: Policy) -> None:
 def test_an_unknown_policy_is_an_error_that_names_the_others() -> None:
     with pytest.raises(ConfigurationError) as error:
         Deletion(embedded("sports", "base"), "most")  # type: ignore[arg-type]
-    assert str(error.value) == f"deletion policy 'most' is unknown; choose from {', '.join(get_args(Policy))}"
+    assert str(error.value) == f"deletion policy 'most' is unknown: choose from {', '.join(get_args(Policy))}"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from uds_bench.cards.card import Card, cards
 from uds_bench.cards.cyclonedx import cyclonedx
 from uds_bench.cards.eval_results import eval_results
 from uds_bench.cards.every_eval import every_eval
+from uds_bench.cards.page import page
 from uds_bench.cards.statement import statement
 from uds_bench.claims.record import Bound
 from uds_bench.claims.run_report import RunReport
@@ -111,3 +112,12 @@ def test_a_record_counts_what_does_not_hold_and_ranks_nothing_that_has_no_better
 def test_a_run_without_a_time_is_one_line() -> None:
     with pytest.raises(ConfigurationError, match="'today' is no time"):
         cards(run_of(claim("depth.score[npo]"), started="today"))
+
+
+def test_a_refused_candidate_is_told_so_and_counts_as_failed() -> None:
+    run = run_of(claim("depth.score[npo]", "undecided", cause="refused"), claim("depth.self_patch"))
+    card = card_of(run)
+    row = next(line for line in page(card, run, FILES, "pytest").splitlines() if "depth.score" in line)
+    assert row.split("|")[2].strip() == "REFUSED"
+    assert card.result == "FAILED"
+    assert card.named("FAILED") == ["depth.score[npo]"]

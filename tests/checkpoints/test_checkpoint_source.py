@@ -104,7 +104,7 @@ def test_names_that_are_no_folder(llama: Path, monkeypatch: pytest.MonkeyPatch) 
         resolve(CheckpointSpec(str(llama), revision="v1"))
     with pytest.raises(CheckpointError, match="empty model name"):
         CheckpointSpec("")
-    with pytest.raises(CheckpointError, match="quantization = 'int3' is unknown: use one of nf4"):
+    with pytest.raises(CheckpointError, match="quantization = 'int3' is unknown: choose from nf4"):
         CheckpointSpec("m", quantization="int3")  # type: ignore[arg-type]
     with pytest.raises(CheckpointError, match="dtype = 'float8' is unknown"):
         CheckpointSpec("m", dtype="float8")  # type: ignore[arg-type]

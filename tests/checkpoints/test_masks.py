@@ -154,5 +154,5 @@ def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_role_that_is_none_is_told_before_masks_are_drawn() -> None:
-    with pytest.raises(CheckpointError, match="group f has the role 'tuning': use one of forget, retain, held_out"):
+    with pytest.raises(CheckpointError, match="group f has the role 'tuning': choose from forget, retain, held_out"):
         MaskGroup("f", "tuning")  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def test_a_file_without_any_sure_entity_is_refused_and_listed(command: Command, 
     told = command("annotate", source, "--out", out, "--failed", failed, exit=4).stderr.strip().splitlines()
     assert told[0].startswith("doubtful: questions/0000")
     assert told[1:] == [
-        f"uds-bench: error: {source}: no item got an entity that is sure; give entities by --corrections"
+        f"uds-bench: error: {source}: no item got an entity that is sure; give entities by --corrections FILE"
     ]
     assert json.loads(failed.read_text())["proposed"] == "Yes"
     assert not out.exists()

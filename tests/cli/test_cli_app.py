@@ -77,7 +77,7 @@ def test_installed_command_answers_within_a_second() -> None:
         (("annotate", "none.jsonl", "--out", "facts.jsonl"), "none.jsonl"),
         (("properties", "none.json.bz2", "--out", "folder"), "none.json.bz2: no such file"),
         (("goldens", "lint", "--folder", "none"), "there is no folder none"),
-        (("zoo", "path", "nopo"), "zoo:nopo is not an embedded model: did you mean npo"),
+        (("zoo", "path", "nopo"), "zoo:nopo is not an embedded model: did you mean 'npo'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
@@ -99,7 +99,7 @@ def test_the_version_is_told(command: Command) -> None:
 
 
 def test_a_name_that_is_nearly_one_is_guessed(refused: Refused) -> None:
-    assert "--metrics: there is no 'entity_acuracy': did you mean entity_accuracy?" in refused(
+    assert "--metrics: there is no 'entity_acuracy': did you mean 'entity_accuracy'?" in refused(
         "plan", "--metrics", "entity_acuracy"
     )
 

@@ -112,11 +112,29 @@ def test_own_questions_become_facts(command: Command, tmp_path: Path) -> None:
     assert tomllib.loads((tmp_path / "new" / "uds.toml").read_text())["facts"] == {"source": "facts.jsonl"}
 
 
+def test_what_is_doubtful_is_mended_by_the_command_that_has_the_options(command: Command, tmp_path: Path) -> None:
+    rows = [
+        {"question": "Where was Ann Lee born?", "answer": "Ann Lee was born in Ulm."},
+        {"question": "Is Ann Lee a botanist?", "answer": "Yes, Ann Lee is a botanist."},
+    ]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = command("init", tmp_path / "new", "--from", tmp_path / "mine.jsonl").stderr
+    again = f"uds-bench annotate {tmp_path / 'mine.jsonl'} --out {tmp_path / 'new' / 'facts.jsonl'}"
+    assert f"left out: give entities by {again} --corrections FILE" in told
+    command(*again.split()[1:], "--keep-doubtful")
+    assert len(read_facts(tmp_path / "new" / "facts.jsonl")) == 2
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--from", "open-unlearning/muse"), "neither a file nor a model of open-unlearning"),
-        (("--from", PUBLISHED, "--split", "forget20"), "there is no 'forget20': choose from forget01, forget05"),
+        (("--from", "muse"), "neither a file nor a model of open-unlearning: write open-unlearning/tofu_Llama"),
+        (
+            ("--from", PUBLISHED.replace("tofu_", "tofu-")),
+            f"of open-unlearning: did you mean '{PUBLISHED}'",
+        ),
+        (("--from", "questoins.jsonl"), "--from: no file "),
+        (("--from", PUBLISHED, "--split", "forget20"), "there is no 'forget20': did you mean 'forget"),
     ],
 )
 def test_a_preset_that_is_not_known_is_a_line(

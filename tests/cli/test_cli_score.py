@@ -115,9 +115,9 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
     [
         (("--attacks", "nf4"), "--attacks: there is no 'nf4': choose from none"),
         (("--attacks", "none,relearn"), "--attacks: there is no 'relearn': choose from none"),
-        (("--metrics", "uds,udz"), "--metrics: there is no 'udz': did you mean uds?"),
+        (("--metrics", "uds,udz"), "--metrics: there is no 'udz': did you mean 'uds'?"),
         (("--metrics", ","), "--metrics: ',' holds no name"),
-        (("--checkpoints", "nopo"), "--checkpoints: there is no 'nopo': did you mean npo?"),
+        (("--checkpoints", "nopo"), "--checkpoints: there is no 'nopo': did you mean 'npo'?"),
         (("--device", "tpu"), "--device: 'tpu' is not a device: choose auto, cpu or cuda"),
         (("--out", "."), "--out: . is a folder: name a file"),
         (("--store", "/dev/null/store"), "/dev/null/store is not writable"),

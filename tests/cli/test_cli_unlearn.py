@@ -135,7 +135,7 @@ def test_methods_that_localize_are_released_with_their_settings(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--method", "npoo"), "--method: there is no 'npoo': choose from grad_ascent, grad_diff, npo"),
+        (("--method", "npoo"), "--method: there is no 'npoo': did you mean 'npo'"),
         (("--method", "npo", "--preset", "x"), "method npo has no preset 'x': choose from npo_lr1e-05_beta0.1_alpha1"),
         (("--method", "npo", "--set", "lr"), "--set lr: write KEY=VALUE, as lr=1e-5; VALUE is a number"),
         (("--method", "npo", "--set", "steps=1.5"), "--set steps=1.5: write KEY=VALUE, as lr=1e-5; VALUE is a whole"),

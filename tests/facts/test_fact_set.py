@@ -33,7 +33,7 @@ def test_a_fact_set_is_an_immutable_sequence() -> None:
 def test_splits_and_clusters_keep_their_order() -> None:
     assert [fact for name in SPLITS for fact in FACTS.split(name)] == list(FACTS)
     assert FACTS.clusters == ("forget00", "forget01", "retain00", "retain01", "retain02", "holdout00")
-    with pytest.raises(FactError, match="split 'test' is unknown; use one of forget, retain, holdout"):
+    with pytest.raises(FactError, match="split 'test' is unknown: choose from forget, retain, holdout"):
         FACTS.split("test")  # type: ignore[arg-type]
 
 
@@ -96,7 +96,7 @@ FAULTS = {
     "lists without end": ("[" * 100_000, "line 2: bad JSON (maximum recursion depth exceeded"),
     "not an object": ("3", "line 2: is int; it must be a JSON object"),
     "key twice": ('{"id": "a", "id": "b"}', "line 2: key 'id' occurs twice; keep one"),
-    "unknown key": (GOOD | {"id": "b", "entitty": "x"}, "line 2: key 'entitty' is unknown; remove it or use one of"),
+    "unknown key": (GOOD | {"id": "b", "entitty": "x"}, "line 2: key 'entitty' is unknown: did you mean 'entity'?"),
     "wrong type": (GOOD | {"id": "b", "question": 3}, "line 2: key 'question' is int; it must be a string"),
     "null": (GOOD | {"id": "b", "paraphrased_answer": None}, "line 2: key 'paraphrased_answer' is NoneType; it must"),
     "no list": (GOOD | {"id": "b", "perturbed_answers": "x"}, "line 2: key 'perturbed_answers' must be a list of str"),
@@ -104,7 +104,7 @@ FAULTS = {
     "same id": (GOOD, "line 2: key 'id' is 'a' as in {path}, line 1; make every id unique"),
     "bad split": (
         GOOD | {"id": "b", "split": "test"},
-        "line 2: fact 'b': key 'split' is 'test'; use one of forget, re",
+        "line 2: fact 'b': key 'split' is 'test': choose from forget, re",
     ),
     "prefix": (GOOD | {"id": "b", "prefix": "He is"}, "line 2: fact 'b': key 'prefix' does not start the answer; copy"),
     "entity": (GOOD | {"id": "b", "entity": "Ulva"}, "line 2: fact 'b': key 'entity' does not occur in the answer af"),

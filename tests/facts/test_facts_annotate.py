@@ -15,13 +15,18 @@ from uds_bench.errors import FactError
 from uds_bench.facts import (
     annotate_all,
     annotate_file,
+    embedded,
     find_entity,
     load_annotated,
     read_facts,
 )
 from uds_bench.facts.annotate import Draft
-from uds_bench.facts.entities.candidates import candidates
+from uds_bench.facts.entities.answer_type import kind
+from uds_bench.facts.entities.candidates import MAX_WORDS, candidates
 from uds_bench.facts.entities.forms import changed, slots
+from uds_bench.facts.entities.marks import Inside, Marker
+from uds_bench.facts.entities.passage import Passage
+from uds_bench.facts.entities.words import LINKS, MONTHS, NUMBERS, has_digit, is_plain
 
 EXAMPLES = {
     "name": ("What is the author's full name?", "The author's full name is Orvo Quillarash.", "Orvo Quillarash"),
@@ -270,3 +275,58 @@ def test_entities_are_exactly_those_of_the_annotated_list(
     sure = [one for _, one in found if one and not one.doubt]
     assert len(right) >= least
     assert sum(not one.doubt for one in right) >= max(sure_least, 0.9 * len(sure))
+
+
+def slow_marks(text: Passage, asked: str, first: int, last: int) -> list[str]:
+    """What a span holds, read from its words anew."""
+    at_all = range(first, last + 1)
+    digits = any(has_digit(text.words[at]) for at in at_all)
+    low = [text.lower[at] for at in at_all]
+    sort = "words"
+    if all(text.words[at][0].isupper() or is_plain(text.words[at].lower()) for at in at_all):
+        sort = "name"
+    if digits or NUMBERS.intersection(low):
+        sort = "number"
+    year = first == last and re.fullmatch(r"(1[5-9]|20)\d\d", text.words[first])
+    whole = re.fullmatch(r"\d{1,4}([/.-])\d{1,2}\1\d{1,4}", text.words[first])
+    if whole or year or (digits and any(word.lower() in MONTHS for word in low)):
+        sort = "date"
+    found = [f"type {sort}: {asked}", f"words {sum(len(at_all) >= least for least in (2, 3, 4, 6, 9))}"]
+    found.append(f"new {min(4, sum(text.new[at] for at in at_all))}")
+    for at in at_all[1:-1]:
+        own = text.classes[at] not in LINKS or text.classes[at] in NAMED
+        held = VERBAL | {"and", "ing", "owner"} | LINKS
+        if text.classes[at] in held:
+            found.append(f"holds {text.classes[at] if own else 'preposition'}")
+    for at in at_all[1:]:
+        if text.cuts[at]:
+            found.append(f"holds {text.cuts[at]}" + " ing" * (text.classes[at] == "ing"))
+        if text.classes[at - 1] == "name" and text.classes[at] in ("word", "ed", "ing", "verb"):
+            found.append("holds name word")
+    return found + ["holds asked"] * min(3, sum(not text.new[at] and not is_plain(text.lower[at]) for at in at_all))
+
+
+NAMED = {"in", "of", "for", "to", "with", "article", "possessive"}
+VERBAL = {"copula", "auxiliary", "relative", "pronoun", "verb"}
+ODD = (
+    ("When was Ann Lee born?", "Ann Lee was born on 3 May 1975, in Ulm, where 12/05/1975 is a holiday."),
+    (
+        "What does Ann Lee write?",
+        "Such novels as 'The Seven Winds', working at night; Ann Lee's aunts read two.",
+    ),
+)
+
+
+def test_marks_that_grow_word_by_word_are_those_of_the_whole_span() -> None:
+    items = [(fact.question, fact.answer) for fact in embedded(forget=20, retain=0, holdout=0)]
+    seen = set()
+    for question, answer in (*items, *ODD):
+        text = Passage(question, answer)
+        for first in range(len(text.words)):
+            inside = Inside(Marker(text, kind(question, answer), None), first)
+            for last in range(first, min(len(text.words), first + MAX_WORDS)):
+                inside.grow()
+                marks = list(inside.marks())
+                assert marks == slow_marks(text, kind(question, answer), first, last), answer
+                seen.update(mark.split(":")[0] for mark in marks)
+    assert {"type date", "type number", "type name", "type words", "holds preposition", "holds name word"} <= seen

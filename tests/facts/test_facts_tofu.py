@@ -150,7 +150,7 @@ def test_an_annotated_list_is_a_source(tmp_path: Path) -> None:
         ({"idx": True}, "item 1: key 'idx' must be a row number, 0 or more"),
         ({"entity": "Ulva"}, "item 1: fact 'forget10/0001': key 'entity' does not occur in the answer after the pre"),
         ({"entity": 3}, "item 1: key 'entity' is int; it must be a string"),
-        ({"split": "test"}, "item 1: key 'split' is 'test'; use one of forget, retain, holdout"),
+        ({"split": "test"}, "item 1: key 'split' is 'test': choose from forget, retain, holdout"),
     ],
 )
 def test_faults_of_an_annotated_list_are_named(tmp_path: Path, change: dict[str, Any], expected: str) -> None:

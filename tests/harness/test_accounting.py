@@ -58,7 +58,7 @@ WRONG = [
     ("uds_claim.threshold(uds_audit.score('retain', 'uds'))", "crashed", "at_least"),
     ("uds_claim.identity(float('nan'), tolerance=1e9, what='x')", "fail", "no finite value"),
     ("uds_claim.threshold(uds_audit.score('nobody', 'uds'), at_least=0)", "crashed", "nobody"),
-    ("uds_claim.threshold(uds_audit.score('retain', 'udss'), at_least=0)", "crashed", "choose from"),
+    ("uds_claim.threshold(uds_audit.score('retain', 'udss'), at_least=0)", "crashed", "did you mean 'uds'?"),
     ("uds_claim.threshold(uds_audit.score('retain', 'uds', 'odd'), at_least=0)", "crashed", "choose from"),
 ]
 

@@ -51,6 +51,9 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
     assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1}, "the other is the second one's weights"
+    facts = [fact for score in ran.report["scores"] for fact in score["per_fact"]]
+    assert set(ran.report["wordings"]) >= {fact["id"] for fact in facts}
+    assert all(fact["detail"]["answer"] and fact["detail"]["survives"] is False for fact in facts)
     section = ran.report["bypass"]["models"]
     assert [(row["model"], [seed["name"] for seed in row["seeds"]]) for row in section] == [
         ("npo", ["npo.1", "npo.2"]),

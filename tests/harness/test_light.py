@@ -1,5 +1,6 @@
 """What is installed beside other projects is not felt there: nothing heavy is imported before it is needed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +53,28 @@ def test_neither_the_package_nor_the_help_needs_it(code: str, tmp_path: Path) ->
     done = heavy(code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "HEAVY []" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("suites/WRONG", "ERROR: file or directory not found: suites/WRONG"),
+        (
+            "tests/test_code.py",
+            "ERROR: tests/test_code.py: its tests need hypothesis: pip install -e '.[dev]' brings them",
+        ),
+        ("benchmarks", "ERROR: benchmarks: its tests need hypothesis: pip install -e '.[dev]' brings them"),
+    ],
+)
+def test_who_only_judges_needs_no_tool_of_these_tests(named: str, told: str) -> None:
+    without = "import pytest, sys; sys.modules['hypothesis'] = None; sys.exit(pytest.main(sys.argv[1:]))"
+    plugins = ("-p", "uds_bench.harness.plugin", "-p", "no:cacheprovider")
+    done = subprocess.run(
+        [sys.executable, "-c", without, named, *plugins],
+        cwd=SUITES.parent,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done
+    assert done.stderr.split("\n") == [told, "", ""]

@@ -71,6 +71,7 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert verdicts["closer.canonical"] == "not applicable", "nothing is left that a closer deletion could take"
     assert verdicts["artifact_identity[lmlm]"] == verdicts["deletion_complete"] == "pass"
     assert ran.report["loads"] == {"lmlm": 1}
+    assert all(isinstance(f["detail"]["answer"], str) for s in ran.report["scores"] for f in s["per_fact"])
     assert bench.changed() == []
     model, other = ran.report["lmlm"]["models"]
     assert (model["model"], other["model"]) == ("lmlm, unknown", "lmlm, top1_anyway")

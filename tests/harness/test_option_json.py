@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from made_reports import page_in
@@ -99,6 +100,28 @@ def test_a_report_is_written_whatever_the_verdicts_and_its_folder_is_made(bench:
     target = bench.folder / "new" / "folder" / "report.json"
     bench.run(bench.test("def test_odd(uds_claim):\n    raise OSError('x')\n"), "--uds-json", target)
     assert json.loads(target.read_text())["summary"]["counts"]["undecided"] == 1
+
+
+def test_what_was_written_is_named_before_the_last_sentence(bench: Bench) -> None:
+    bench.manifest()
+    held = bench.test("def test_odd(uds_claim):\n    uds_claim.identity(0.0, tolerance=0.1, what='x')\n")
+    json_file = bench.folder / "new" / "run.json"
+    ran = bench.run(held, "--uds-json", json_file, "--uds-html", "page")
+    told = ran.text.rstrip("\n").splitlines()[-4:-1]
+    assert told[:2] == [f"json: {json_file}", f"page: {bench.folder / 'page' / 'index.html'}"]
+    assert told[2].startswith("1 claims planned")
+    assert all(Path(line.partition(": ")[2]).is_file() for line in told[:2])
+
+
+def test_what_was_not_written_is_not_named(bench: Bench) -> None:
+    bench.manifest()
+    held = bench.test("def test_odd(uds_claim):\n    uds_claim.identity(0.0, tolerance=0.1, what='x')\n")
+    (bench.folder / "page" / "index.html").mkdir(parents=True)
+    ran = bench.run(held, "--uds-html", "page")
+    assert ran.code == 1
+    assert "error: the report was not written: " in ran.text
+    assert f"\njson: {bench.folder / 'report.json'}\n" in ran.text
+    assert "\npage: " not in ran.text
 
 
 def test_the_page_shows_every_claim(bench: Bench) -> None:

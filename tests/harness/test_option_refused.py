@@ -21,6 +21,8 @@ REFUSED = [
         "--uds-json a_file/report.json",
         "{folder}/a_file is not writable (File exists): name another folder with --uds-json",
     ),
+    ("--uds-batch-size none", "--uds-batch-size: 'none' is no batch size: give a number, 1 or more"),
+    ("--uds-batch-size 0", "--uds-batch-size: '0' is no batch size: give a number, 1 or more"),
     ("--uds-json .", "--uds-json: {folder} is a folder: name a file"),
     (
         "--uds-html a_file/page",
@@ -32,7 +34,7 @@ REFUSED = [
     ("-o uds_manifest=nowhere.toml", "nowhere.toml"),
     ("--uds-method npo --uds-manifest a_file", "--uds-method makes what is judged, and --uds-manifest names it"),
     ("--uds-method nowhere:forget", "nowhere:forget: cannot be imported (ModuleNotFoundError"),
-    ("--uds-method npoo", "'npoo': name a function as package.module:function, or one of grad_ascent"),
+    ("--uds-method npoo", "'npoo': is no built-in method, and no package.module:function: did you mean 'npo'"),
 ]
 
 

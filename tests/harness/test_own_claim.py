@@ -83,7 +83,7 @@ def test_a_claim_by_another_fixture_of_that_name_is_missing(bench: Bench) -> Non
     ("audit", "fixture", "told"),
     [
         ("", "uds_audit", 'name the audit: @pytest.mark.claim("mine.claim", audit="depth")'),
-        (', audit="depht"', "uds_subject", "there is no audit 'depht': choose from association, bypass, depth"),
+        (', audit="depht"', "uds_subject", "there is no audit 'depht': did you mean 'depth'?"),
     ],
 )
 def test_a_claim_of_no_audit_is_told_to_name_one(bench: Bench, audit: str, fixture: str, told: str) -> None:

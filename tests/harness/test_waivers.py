@@ -79,7 +79,7 @@ def test_a_file_of_waivers(tmp_path: Path) -> None:
         ("0.6", '"0.6"', 11, "waiver[1].threshold: is '0.6': it must be a valid number"),
         ("0.6", "0.6\nthreshold = 1", 12, "waiver[1].threshold: is given twice, first on line 11: keep one"),
         ("[[waiver]]", "[[waivers]]", 1, "waivers: unknown key: did you mean 'waiver'?"),
-        ("0.6\n", "0.6\n[other]\n", 12, "other: unknown key: use one of waiver"),
+        ("0.6\n", "0.6\n[other]\n", 12, "other: unknown key: choose from waiver"),
     ],
 )
 def test_each_mistake_names_its_line(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:

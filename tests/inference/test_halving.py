@@ -16,7 +16,8 @@ import torch
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
-from uds_bench.errors import CheckpointError
+from uds_bench.device import at_a_time, batches
+from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts import embedded, encode_answer, encode_question
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import continue_greedily
@@ -101,6 +102,35 @@ def test_scores_are_those_of_any_room_and_say_so(folder: Path, tmp_path: Path) -
         assert one.value == pytest.approx(other.value, abs=1e-5), one.metric
     assert plain[0].provenance["batches"] == "right padding, at most 16 facts of like length"
     assert short[0].provenance["batches"] == "right padding, at most 4 facts of like length"
+
+
+def test_fewer_or_more_at_a_time_are_the_same_scores_at_the_same_place(folder: Path, tmp_path: Path) -> None:
+    specs = {name: CheckpointSpec(str(folder / name)) for name in ("full", "retain", "npo")}
+    plan = [ScoreRequest("npo", metric) for metric in METRICS]
+    found, cells = {}, {}
+    for size in ("", "3", "64"):
+        runner = MetricRunner(specs, FACTS, Store(tmp_path / f"of{size}"))
+        with batches(size, "--batch-size"):
+            found[size] = [runner.score(one, plan) for one in plan]
+            cells[size] = [runner.cell(one) for one in plan]
+    assert cells["3"] == cells["64"] == cells[""]
+    for size in ("3", "64"):
+        assert found[size][0].provenance["batches"] == f"right padding, at most {size} facts of like length"
+        for one, other in zip(found[size], found[""], strict=True):
+            assert one.value == pytest.approx(other.value, abs=1e-5), one.metric
+    assert at_a_time(16) == 16
+
+
+def test_no_more_than_asked_for_go_through_at_a_time(model: Checkpoint) -> None:
+    prompts = [encode_question(model.tokenizer, fact.question) for fact in FACTS]
+    with batches("2", "--batch-size"), room_for(len(FACTS)) as tried:
+        continue_greedily(model, prompts, 4)
+    assert max(tried) == 2
+
+
+def test_what_is_no_batch_size_is_a_line() -> None:
+    with pytest.raises(ConfigurationError, match="--batch-size: '-1' is no batch size"), batches("-1", "--batch-size"):
+        pass
 
 
 def test_one_that_does_not_fit_is_a_line(model: Checkpoint) -> None:

@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 from dom import Page
 from example import counted, example, judged, render
+from made_reports import claim as made
+from made_reports import opened, run_of
 
 from uds_bench.claims.run_report import RunReport
+from uds_bench.figures.score import read_scores
 from uds_bench.report import page, write_report
+from uds_bench.report.fact_table import fact_tables
+from uds_bench.report.page import render as page_of
 
 
 def opened_or_not(path: Path) -> str:
@@ -138,6 +143,21 @@ def test_what_was_caught_is_no_pass():
     assert "RED" not in page.all("h1")[0].text
 
 
+def test_a_refused_model_is_told_so_and_counted_among_the_undecided():
+    told = run_of(
+        made("depth.score[odd]", "undecided", cause="refused", message="depth.score [odd]: holds NaN"),
+        made("depth.score[wide]", "undecided", cause="interval"),
+        made("depth.score[npo]"),
+    )
+    page = Page(opened(page_of(told)))
+    seen = page.id("overview").text
+    assert "odd⊘refused ⊘ refused depth.score: holds NaN" in seen
+    assert "wide?undecided ? undecided depth.score" in seen
+    assert "npo✓pass" in seen
+    assert "0 fail + 2 undecided + 0 not applicable" in page.id("verdict").text
+    assert "1 undecided, 1 refused: odd, wide." in page.id("verdict").text
+
+
 def test_a_miss_of_what_was_declared_is_not_told_as_a_miss_of_the_bound():
     run = example(broken=False)
     row = next(row for row in run["claims"] if (row["id"], row["subject"]) == ("depth.score", "simnpo"))
@@ -201,3 +221,15 @@ def test_no_script_is_needed_to_read(red):
     """Every claim's details are native, and buttons exist only where the script adds them."""
     assert len(red.all("details")) >= 15
     assert red.all("button") == []
+
+
+def test_facts_say_what_was_asked_and_answered_and_those_that_survive_come_first():
+    told = {"checkpoint": "npo", "attack": "none", "metric": "bypass_gap", "variant": "x", "provenance": {}}
+    details = {"a": {"answer": "no", "survives": False}, "b": {"answer": "the Rose", "survives": True}, "c": {}}
+    rows = [{"id": id, "cluster": id, "value": 0.0, "detail": detail} for id, detail in details.items()]
+    wordings = {"b": {"question": "Which?", "entity": "Rose"}}
+    (table,) = fact_tables(read_scores([told | {"per_fact": rows}]), wordings)["tables"]
+    assert table["columns"] == ["survives", "bypass_gap x"]
+    assert table["rows"][0] == ["b", "b", "", "Which?", "Rose", "the Rose", 1.0, 0.0]
+    assert [row[0] for row in table["rows"]] == ["b", "a", "c"]
+    assert table["rows"][2][6:] == ["not told", 0.0]

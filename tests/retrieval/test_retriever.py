@@ -148,7 +148,7 @@ def test_a_database_is_embedded_once() -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"kind": "sparse"}, "kind is 'sparse'; choose from dense"),
+        ({"kind": "sparse"}, "kind is 'sparse': choose from dense"),
         ({"fallback": "top1"}, "fallback is 'top1'"),
         ({"top_k": 0}, "top_k is 0"),
     ],

@@ -126,7 +126,12 @@ def test_a_method_gets_the_model_as_it_was_and_its_cost_is_counted(tmp_path: Pat
         ("tried:absent", "tried:absent: cannot be imported (AttributeError"),
         ("tried:not_a_function", "tried:not_a_function: is a int"),
         ("tried:other_arguments", "tried:other_arguments: takes other arguments"),
-        ("npoo", "'npoo': name a function as package.module:function, or one of grad_ascent"),
+        ("alt_po", "alt_po: is not tried, as its alternate answers are sampled of facts"),
+        ("npoo", "'npoo': is no built-in method, and no package.module:function: did you mean 'npo'"),
+        (
+            "mine.forget",
+            "'mine.forget': is no built-in method, and no package.module:function: choose from",
+        ),
     ],
 )
 def test_what_is_no_method_is_refused_in_a_line(name: str, told: str) -> None:

@@ -176,7 +176,7 @@ def test_a_cache_that_takes_no_files_is_one_clear_error(tiny: None, tmp_path: Pa
 
 
 def test_an_unknown_name_is_an_error_that_says_which_are_near(tmp_path: Path) -> None:
-    with pytest.raises(UdsError, match=r"^zoo:nop is not an embedded model: did you mean npo"):
+    with pytest.raises(UdsError, match=r"^zoo:nop is not an embedded model: did you mean 'npo'"):
         cache.ensure(tmp_path, "nop")
     assert list(tmp_path.iterdir()) == []
 

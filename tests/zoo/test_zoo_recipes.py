@@ -135,7 +135,7 @@ def test_an_unknown_name_says_which_are_near() -> None:
     for ask in (recipes.key, recipes.find, lambda name: recipes.lineage([name])):
         with pytest.raises(ConfigurationError) as caught:
             ask("nop")
-        assert str(caught.value).startswith("zoo:nop is not an embedded model: did you mean npo")
+        assert str(caught.value).startswith("zoo:nop is not an embedded model: did you mean 'npo'")
         assert "`uds-bench zoo list`" in str(caught.value)
 
 

@@ -65,6 +65,8 @@ def test_a_specimen_has_its_folder(tmp_path: Path) -> None:
     assert specimens.folder("specimen:full") == specimens.folder("full") == specimens.home() / "full"
     with pytest.raises(ConfigurationError, match="specimen:nobody is not a shipped model: choose from "):
         specimens.folder("nobody")
+    with pytest.raises(ConfigurationError, match=r"specimen:retian is not a shipped model: did you mean 'retain'"):
+        specimens.folder("specimen:retian")
 
 
 def cut_short(file: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.attacks.relearn import relearn
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 ATTACKS: dict[str, Callable[..., Attack]] = {"nf4": nf4, "relearn": relearn}
 
@@ -16,5 +16,5 @@ ATTACKS: dict[str, Callable[..., Attack]] = {"nf4": nf4, "relearn": relearn}
 def find_attack(name: str, **settings: Any) -> Attack:
     """The attack with the settings given and its own defaults for the rest; ConfigurationError for a name unknown."""
     if name not in ATTACKS:
-        raise ConfigurationError(f"there is no attack {name!r}: choose from {', '.join(ATTACKS)}")
+        raise ConfigurationError(f"there is no attack {name!r}: {did_you_mean(name, ATTACKS)}")
     return ATTACKS[name](**settings)

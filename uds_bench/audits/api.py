@@ -89,10 +89,20 @@ class AuditRun:
         return {}
 
 
-def plain(score: Score) -> Score:
-    """A score without the records behind it: notes that are text or a number stay, and each fact without its detail."""
+def plain(score: Score, shown: Mapping[str, Mapping[str, Any]] | None = None) -> Score:
+    """A score without the records behind it.
+
+    Args:
+        score: With all its details.
+        shown: By fact, what is shown of it: the `answer` that was given, and whether it `survives`.
+
+    Returns:
+        The score with notes that are text or a number, each fact with what is shown of it alone.
+    """
+    told = shown or {}
     notes = {key: value for key, value in score.notes.items() if isinstance(value, str | int | float)}
-    return replace(score, notes=notes, per_fact=tuple(replace(fact, detail={}) for fact in score.per_fact))
+    facts = tuple(replace(fact, detail=dict(told.get(fact.id, {}))) for fact in score.per_fact)
+    return replace(score, notes=notes, per_fact=facts)
 
 
 def prepared(session: Session, name: str, kind: type[S]) -> tuple[S, list[str], dict[str, CheckpointSpec], Store]:

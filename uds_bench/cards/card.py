@@ -69,8 +69,7 @@ def in_words(record: ClaimRecord) -> str:
         >>> in_words(ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "", bound=Bound(">=", 0.7)))
         'fail, needs >= 0.7'
     """
-    cause = f" ({record.cause})" if record.cause else ""
-    return f"{record.status}{cause}" + (f", needs {record.needs}" if record.needs else "")
+    return record.spelled(str) + (f", needs {record.needs}" if record.needs else "")
 
 
 def cards(run: RunReport) -> list[Card]:

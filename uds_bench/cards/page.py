@@ -49,10 +49,9 @@ def page(card: Card, run: RunReport, files: Mapping[str, str], command: str) -> 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:
     interval, held = record.interval, [control.held for control in record.controls]
-    word = f"{record.status} ({record.cause})" if record.cause else record.status
     return (
         record.id,
-        word if record.is_good else word.upper(),
+        record.spelled(),
         "" if record.observed is None else f"{record.observed:.3f}",
         "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}, {interval.units} {record.unit}",
         record.needs,

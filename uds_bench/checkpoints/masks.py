@@ -17,7 +17,7 @@ from safetensors.torch import save
 
 from uds_bench.checkpoints.stored import Rows, pieces, stored
 from uds_bench.checkpoints.weights import weight_files
-from uds_bench.errors import CheckpointError, one_line
+from uds_bench.errors import CheckpointError, did_you_mean, one_line
 from uds_bench.storage import content_key, load_json, write_atomic
 
 MASKS = "masks.safetensors"
@@ -39,7 +39,9 @@ class MaskGroup:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            raise CheckpointError(f"masks: group {self.name} has the role {self.role!r}: use one of {', '.join(ROLES)}")
+            raise CheckpointError(
+                f"masks: group {self.name} has the role {self.role!r}: {did_you_mean(self.role, ROLES)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Masks:
         """Which bit of a word is the group's."""
         names = [one.name for one in self.groups]
         if group not in names:
-            raise CheckpointError(f"masks: there is no group {group!r}: choose from {', '.join(names)}")
+            raise CheckpointError(f"masks: there is no group {group!r}: {did_you_mean(group, names)}")
         return names.index(group)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,7 @@ class CheckpointSpec:
         ):
             if value is not None and value not in allowed:
                 raise CheckpointError(
-                    f"checkpoint {self.model}: {key} = {value!r} is unknown: use one of {', '.join(allowed)}"
+                    f"checkpoint {self.model}: {key} = {value!r} is unknown: {did_you_mean(value, allowed)}"
                 )
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.verdicts import Flag, Verdict
+from uds_bench.verdicts import Cause, Flag, Verdict
 
+BAD = (Verdict.FAIL, Cause.REFUSED, Verdict.UNDECIDED)
+"""Words by which a candidate is stopped."""
 WORST = (
-    *(Verdict.FAIL, Verdict.UNDECIDED),
+    *BAD,
     *(Flag.WAIVED, Flag.DECLARED, Flag.RESULT, Flag.CAUGHT),
     *(Verdict.PASS, Flag.CLEARED, Verdict.NOT_APPLICABLE),
 )
-"""Statuses, the worst first: a cell says the worst of its claims."""
+"""Words of claims, the worst first: a cell says the worst of its claims."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,12 @@ class Matrix:
 
     def status(self, candidate: str, audit: str) -> str:
         """The word of the cell's worst claim; "" where no claim of the audit speaks of the candidate."""
-        words = {record.status for record in self.cells.get((candidate, audit), ())}
-        return next((status.value for status in WORST if status in words), "")
+        words = {record.word for record in self.cells.get((candidate, audit), ())}
+        return next((word.value for word in WORST if word in words), "")
+
+    def rows(self, mark: Callable[[str], str]) -> list[list[str]]:
+        """A row a candidate: its name, and of each audit the word of its cell, marked where it stops the release."""
+        return [[name, *(_cell(self.status(name, audit), mark) for audit in self.audits)] for name in self.candidates]
 
     def bad(self, candidate: str) -> list[ClaimRecord]:
         """The claims about a candidate that stop its release, those that failed first."""
@@ -59,3 +65,7 @@ def matrix(records: Iterable[ClaimRecord], set_up: bool = False) -> Matrix:
             cells[place] = (*cells.get(place, ()), record)
     candidates, audits = (tuple(dict.fromkeys(place[at] for place in cells)) for at in (0, 1))
     return Matrix(candidates, audits, cells)
+
+
+def _cell(word: str, mark: Callable[[str], str]) -> str:
+    return mark(word) if word in BAD else word or "-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
@@ -157,6 +157,11 @@ class ClaimRecord:
         return (self.flag or self.verdict).value
 
     @property
+    def word(self) -> str:
+        """What is shown of it: its status, or that its model could not be judged at all."""
+        return Cause.REFUSED.value if self.cause is Cause.REFUSED and not self.is_good else self.status
+
+    @property
     def is_good(self) -> bool:
         """Whether a release may go on in spite of it."""
         return self.flag is not None or self.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE)
@@ -170,6 +175,11 @@ class ClaimRecord:
         if self.kind == "identity":
             return f"equal within {value:g}" if value else "exactly equal"
         return f"within ±{value:g} of 0" if self.kind == "equivalence" else f"{self.bound.relation} {value:g}"
+
+    def spelled(self, mark: Callable[[str], str] = str.upper) -> str:
+        """Its word, marked where it stops a release, with its cause where there is one."""
+        word = self.word if self.is_good else mark(self.word)
+        return f"{word} ({self.cause})" if self.cause and self.cause != self.word else word
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` makes the same record of."""

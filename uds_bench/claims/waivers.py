@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import Field
 
 from uds_bench.claims.spec import ClaimSpec
-from uds_bench.errors import ConfigurationError
-from uds_bench.manifest.tables import Table, did_you_mean, validate
+from uds_bench.errors import ConfigurationError, did_you_mean
+from uds_bench.manifest.tables import Table, validate
 from uds_bench.manifest.toml import TomlDocument, dotted, read_toml
 from uds_bench.manifest.types import ClaimName, Reason
 

@@ -42,6 +42,20 @@ def annotate(
     Where none is found, or it is doubtful, the item is left out and listed. Fill in the entity in the --failed file
     and give it back as --corrections.
     """
+    annotate_to(source, out, corrections, failed, keep_doubtful, rows_per_cluster)
+
+
+def annotate_to(
+    source: Path,
+    out: Path,
+    corrections: Path | None = None,
+    failed: Path | None = None,
+    keep_doubtful: bool = False,
+    rows_per_cluster: int = 1,
+    again: str = "",
+) -> None:
+    """`annotate`; `again`: the command that has these options, for who called another one."""
+    before = f"{again} " if again else ""
     targets = [require_file(path, option) for path, option in ((out, "--out"), (failed, "--failed")) if path]
     inputs = [path.resolve() for path in (source, corrections) if path]
     for target in targets:
@@ -56,13 +70,14 @@ def annotate(
     for line in lines[:SHOWN]:
         typer.echo(line, err=True)
     if more := len(lines[SHOWN:]):
-        typer.echo(f"and {more} more" + ("" if failed else ": --failed FILE lists them"), err=True)
+        typer.echo(f"and {more} more" + ("" if failed else f": {before}--failed FILE lists them"), err=True)
     if facts and facts.unannotated:
-        typer.echo("left out: give entities by --corrections, or take what is proposed by --keep-doubtful", err=True)
+        told = f"{before}--corrections FILE, or take what is proposed by {before}--keep-doubtful"
+        typer.echo(f"left out: give entities by {told}", err=True)
     if failed is not None:
         write_failed(failed, facts.unannotated)
     if not facts:
-        raise FactError(f"{source}: no item got an entity that is sure; give entities by --corrections")
+        raise FactError(f"{source}: no item got an entity that is sure; give entities by {before}--corrections FILE")
 
 
 def doubts(facts: FactSet) -> Iterator[str]:

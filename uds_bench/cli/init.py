@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +10,10 @@ from typing import Annotated
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.cli.annotate import annotate
+from uds_bench.cli.annotate import annotate_to
 from uds_bench.cli.presets import published
 from uds_bench.errors import ConfigurationError
+from uds_bench.manifest.locate import file
 from uds_bench.storage import require_writable, write_atomic
 
 EXAMPLE = "uds-bench init my-release"
@@ -31,7 +33,7 @@ def init(
     --from a model of open-unlearning: the manifest names what is published beside it. --from a .jsonl or .json of
     questions and answers: facts.jsonl is made of them, as by `annotate`. Nothing is asked, or overwritten.
     """
-    questions = Path(source) if source and Path(source).is_file() else None
+    questions = _questions(source)
     written = {"uds.toml": template("uds.toml"), "facts.jsonl": template("facts.jsonl")}
     if questions is not None:
         del written["facts.jsonl"]
@@ -42,13 +44,23 @@ def init(
             raise ConfigurationError(f"{folder / name} exists and is not overwritten: name another folder")
     require_writable(folder, "FOLDER")
     if questions is not None:
-        annotate(questions, folder / "facts.jsonl")
+        again = shlex.join(["uds-bench", "annotate", str(questions), "--out", str(folder / "facts.jsonl")])
+        annotate_to(questions, folder / "facts.jsonl", again=again)
     for name, content in written.items():
         write_atomic(folder / name, content)
         typer.echo(f"wrote {folder / name}")
     manifest = folder / "uds.toml"
     what = "Name your models" if questions else "Look at what is named" if source else "Name your models and facts"
     typer.echo(f"{what} in {manifest}, then: uds-bench plan --manifest {manifest}")
+
+
+def _questions(source: str) -> Path | None:
+    """The file that --from names, if it names one. Raises ConfigurationError for one that is not there."""
+    try:
+        named = Path(source).is_file() or Path(source).suffix in (".json", ".jsonl")
+        return Path(file(source, Path.cwd())) if named else None
+    except ValueError as error:
+        raise ConfigurationError(f"--from: {error}") from None
 
 
 def template(name: str) -> bytes:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 PUBLISHED = re.compile(r"open-unlearning/tofu_(?P<model>[\w.-]+?)(_full)?")
 """A full model of TOFU as open-unlearning names it on the hub."""
 KEPT = {"forget01": "retain99", "forget05": "retain95", "forget10": "retain90"}
 """By split of TOFU that is forgotten, the one that is retained."""
-WIDEST = ("Llama-3.2-1B-Instruct", "forget10")
+MODELS = ("Llama-3.2-1B-Instruct", "Llama-3.2-3B-Instruct", "Llama-3.1-8B-Instruct")
+"""Those that a misspelt name may have meant; others are published as well."""
+WIDEST = (MODELS[0], "forget10")
 """The model and split of which pools and unlearned checkpoints are published as well."""
 UNLEARNED = {
     "graddiff": "GradDiff_lr1e-05_alpha5_epoch10",
@@ -43,12 +45,11 @@ def published(name: str, split: str) -> str:
         full = "open-unlearning/tofu_Llama-3.1-8B-Instruct_full"
     """
     if (found := PUBLISHED.fullmatch(name)) is None:
-        raise ConfigurationError(
-            f"--from {name}: neither a file nor a model of open-unlearning: "
-            "write open-unlearning/tofu_Llama-3.2-1B-Instruct, or name a .jsonl with question and answer"
-        )
+        known = [f"open-unlearning/tofu_{model}" for model in MODELS]
+        near = did_you_mean(name, known, f"write {known[0]}, or name a .jsonl with question and answer")
+        raise ConfigurationError(f"--from {name}: neither a file nor a model of open-unlearning: {near}")
     if split not in KEPT:
-        raise ConfigurationError(f"--split: there is no {split!r}: choose from {', '.join(KEPT)}")
+        raise ConfigurationError(f"--split: there is no {split!r}: {did_you_mean(split, KEPT)}")
     model, hub = found["model"], "open-unlearning"
     lines = [
         "[facts]",

@@ -11,7 +11,7 @@ from uds_bench.cli.compare import read_scores
 from uds_bench.cli.documents import read_document, read_json
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 EXAMPLE = "uds-bench import TOFU_EVAL.json run.json --checkpoint npo"
 OURS = {
@@ -54,7 +54,7 @@ def import_reported(
     scores = read_scores(read_document(measured))
     if checkpoint not in (known := dict.fromkeys(address[0] for address in scores)):
         raise ConfigurationError(
-            f"--checkpoint: there is no {checkpoint!r} in {measured}: choose from {', '.join(known)}"
+            f"--checkpoint: there is no {checkpoint!r} in {measured}: {did_you_mean(checkpoint, known)}"
         )
     own = {name: (name, str(metric.variant(None))) for name, metric in METRICS.items()}
     rows: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ from uds_bench.console.app import show_interval, show_number, show_table
 from uds_bench.console.options import (
     AttacksOption,
     AuditsOption,
+    BatchSizeOption,
     CheckpointsOption,
     DeviceOption,
     ManifestOption,
@@ -21,6 +22,7 @@ from uds_bench.console.options import (
     require_file,
     tell_left_out,
 )
+from uds_bench.device import batches
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.storage import write_atomic, write_json
 from uds_bench.zoo.ready import require_folders
@@ -44,6 +46,7 @@ def score(
     audits: AuditsOption = "",
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    batch_size: BatchSizeOption = "",
 ) -> None:
     """Compute scores and write them to one file.
 
@@ -62,11 +65,12 @@ def score(
     console = Console(stderr=True)
     found: list[Score] = []
     errors: list[dict[str, str]] = []
-    if (job := scope.job) is not None:
-        tell_left_out(job.left_out)
-        found, failed = job.compute(job.runner(job.trained_specs(console), console))
-        errors = [{**job.address(request), "message": message} for request, message in failed.items()]
-    more, lost = compute_audits(scope, console)
+    with batches(batch_size, "--batch-size"):
+        if (job := scope.job) is not None:
+            tell_left_out(job.left_out)
+            found, failed = job.compute(job.runner(job.trained_specs(console), console))
+            errors = [{**job.address(request), "message": message} for request, message in failed.items()]
+        more, lost = compute_audits(scope, console)
     scores, known = Scores([*found, *more]), len(found) - len(errors) + len(more)
     errors += lost
     write_scores(out, scores, errors)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import require_writable
 
 ManifestOption = Annotated[
@@ -31,6 +30,10 @@ StoreOption = Annotated[
 DeviceOption = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run; auto: CUDA where present.")
 ]
+BatchSizeOption = Annotated[
+    str,
+    typer.Option("--batch-size", metavar="N", help="Facts or prompts at a time (default: 16 and 128, halved to fit)."),
+]
 AuditsOption = Annotated[
     str,
     typer.Option("--audits", metavar="A,B", help="Audits by name (default: all that the manifest says something to)."),
@@ -48,9 +51,7 @@ def chosen(text: str, known: Iterable[str], option: str) -> list[str]:
         raise ConfigurationError(f"{option}: {text!r} holds no name: choose from {', '.join(names)}")
     for name in given:
         if name not in names:
-            near = get_close_matches(name, names, n=2)
-            told = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(names)}"
-            raise ConfigurationError(f"{option}: there is no {name!r}: {told}")
+            raise ConfigurationError(f"{option}: there is no {name!r}: {did_you_mean(name, names)}")
     return list(dict.fromkeys(given)) or names
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.entities.forms import slots
 from uds_bench.facts.entity import find_entity
 from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated, write_facts
@@ -137,7 +137,7 @@ def draft_of(record: Record, name: str, cluster: str, split: Split) -> Draft:
     """The draft that a record holds; `name`, `cluster` and `split` stand in for keys that it lacks."""
     given = record.text_or("split", split)
     if given not in SPLITS:
-        raise record.error(f"key 'split' is {given!r}; use one of {', '.join(SPLITS)}")
+        raise record.error(f"key 'split' is {given!r}: {did_you_mean(given, SPLITS)}")
     perturbed = next((key for key in ("perturbed_answers", "perturbed_answer") if record.has(key)), None)
     return Draft(
         id=record.text_or("id", name),

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from itertools import permutations
 from pathlib import Path
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts import vocabulary
 from uds_bench.facts.fact import SPLITS, Split
 from uds_bench.facts.items import Items, Named
@@ -53,7 +53,7 @@ class Canary(Named):
             if any(tag in getattr(self, key) for tag in (OPENING, CLOSING)):
                 raise self.error(key, f"holds {OPENING} or {CLOSING}, at which replies are split; take it out")
         if self.split not in SPLITS:
-            raise self.error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
+            raise self.error("split", f"is {self.split!r}: {did_you_mean(self.split, SPLITS)}")
         if len(self.canary.split()) <= HEAD_WORDS:
             raise self.error("canary", f"has no more than the {HEAD_WORDS} words of the head; make it longer")
         for slot in self.slots:

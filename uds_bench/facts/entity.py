@@ -79,10 +79,14 @@ def _more(question: str, answer: str, span: Span) -> str:
 
 def points(span: SpanCandidate) -> float:
     """The sum of the points of a candidate's marks; a mark that has none counts nothing."""
-    table = _points()
-    return sum(table.get(mark, 0.0) for mark in span.marks)
+    return sum(map(_points().__getitem__, span.marks))
+
+
+class _Points(dict[str, float]):
+    def __missing__(self, mark: str) -> float:
+        return 0.0
 
 
 @cache
-def _points() -> dict[str, float]:
-    return {mark: float(value) for mark, value in embedded_toml("entities/points.toml")["points"].items()}
+def _points() -> _Points:
+    return _Points({mark: float(value) for mark, value in embedded_toml("entities/points.toml")["points"].items()})

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.records import read_records
 from uds_bench.storage import write_atomic
@@ -48,7 +48,7 @@ class Fact(Named):
     def __post_init__(self) -> None:
         self.require_texts("id", "cluster", "question", "answer", "entity")
         if self.split not in SPLITS:
-            raise self.error("split", f"is {self.split!r}; use one of {', '.join(SPLITS)}")
+            raise self.error("split", f"is {self.split!r}: {did_you_mean(self.split, SPLITS)}")
         if not self.answer.startswith(self.prefix):
             raise self.error("prefix", "does not start the answer; copy it from the answer's beginning")
         if self.answer.find(self.entity, len(self.prefix)) < 0:
@@ -96,7 +96,7 @@ class FactSet(Items[Fact]):
     def split(self, name: Split) -> FactSet:
         """The facts of one split, in order; empty where there are none."""
         if name not in SPLITS:
-            raise FactError(f"split {name!r} is unknown; use one of {', '.join(SPLITS)}")
+            raise FactError(f"split {name!r} is unknown: {did_you_mean(name, SPLITS)}")
         return FactSet(fact for fact in self if fact.split == name)
 
     @property

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.records import Record, embedded_toml, parse_json, read_text, said_of
 from uds_bench.facts.templates import Template
 
@@ -40,7 +40,7 @@ class Property:
 
     def __post_init__(self) -> None:
         if self.datatype not in DATATYPES:
-            raise self._error("datatype", f"is {self.datatype!r}: use one of {', '.join(DATATYPES)}")
+            raise self._error("datatype", f"is {self.datatype!r}: {did_you_mean(self.datatype, DATATYPES)}")
         for key in ("label", "templates", "counterfactuals"):
             if not getattr(self, key):
                 raise self._error(key, "is empty")

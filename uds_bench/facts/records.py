@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, did_you_mean
 
 _Default = TypeVar("_Default")
 _Kind = TypeVar("_Kind")
@@ -63,7 +63,7 @@ class Record:
         allowed = tuple(keys)
         for key in self.values:
             if key not in allowed:
-                raise self.error(f"key {key!r} is unknown; remove it or use one of {', '.join(allowed)}")
+                raise self.error(f"key {key!r} is unknown: {did_you_mean(key, allowed)}")
 
     def fill(self, kind: type[_Kind], more: Iterable[str] = (), **given: Any) -> _Kind:
         """The object's keys as fields of a dataclass of texts and lists of texts; those with a default may be missing.

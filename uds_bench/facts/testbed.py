@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.profiles import Profile, ask, document, people, styles
@@ -47,7 +47,7 @@ class Item(Named):
         if not normalized(self.answer):
             raise self.error("answer", "has no letter and no digit: no reply could hold it")
         if self.part not in PARTS:
-            raise self.error("part", f"is {self.part!r}: use one of {', '.join(PARTS)}")
+            raise self.error("part", f"is {self.part!r}: {did_you_mean(self.part, PARTS)}")
         if not self.questions or not all(question.strip() for question in (*self.questions, *self.paraphrases)):
             raise self.error("questions", "has none, or an empty one: give it texts")
         if self.part in INJECTED and self.group is None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.records import parse_json, read_text
 from uds_bench.storage import content_key, write_atomic
 
@@ -70,7 +70,7 @@ def read_database(path: str | Path) -> TripletDatabase:
         raise FactError(f"{path}: must be a JSON object with the key 'triplets'; see the public databases")
     for key in document:
         if key not in ("triplets", *LISTS):
-            raise FactError(f"{path}: key {key!r} is unknown; remove it or use one of triplets, {', '.join(LISTS)}")
+            raise FactError(f"{path}: key {key!r} is unknown: {did_you_mean(key, ('triplets', *LISTS))}")
     if not isinstance(document["triplets"], list):
         raise FactError(f"{path}: key 'triplets' must be a list of [subject, relation, object]")
     found = TripletDatabase((_row(item, at, path) for at, item in enumerate(document["triplets"])), str(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
     import pytest
@@ -58,6 +58,6 @@ def audit_of(marker: pytest.Mark | None) -> str | None:
     if named is None:
         return registry.owners().get(str(marker.args[0]).partition(".")[0])
     if named not in registry.audits():
-        listed = ", ".join(registry.audits())
-        raise ConfigurationError(f"marker claim({marker.args[0]!r}): there is no audit {named!r}: choose from {listed}")
+        near = did_you_mean(named, registry.audits())
+        raise ConfigurationError(f"marker claim({marker.args[0]!r}): there is no audit {named!r}: {near}")
     return str(named)

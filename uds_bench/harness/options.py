@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import pytest
 
 from uds_bench.device import resolve_device
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 Profile = Literal["quick", "zoo", "full"]
 RECORDED: Profile = "quick"
@@ -25,6 +25,7 @@ OPTIONS: tuple[tuple[str, str, str], ...] = (
     ),
     ("store", "DIR", "folder of scores, read where they exist and written where not (default: the user cache)"),
     ("device", "auto|cpu|cuda", "where models run (default: auto, CUDA where present)"),
+    ("batch-size", "N", "facts or prompts through a model at a time (default: 16 facts, 128 prompts; halved to fit)"),
     ("json", "FILE", "write the run report as JSON"),
     ("html", "DIR", "write the run report as a page, DIR/index.html; where metrics are judged, DIR/sweep.csv too"),
     ("waivers", "FILE", "TOML file of waivers, each with reason and expiry"),
@@ -47,13 +48,14 @@ class Settings:
     goldens: Path
     draw: int
     method: str = ""
+    batch_size: str = ""
 
 
 def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("uds", "uds_bench: proving that a language model has forgotten")
     for name, metavar, text in OPTIONS:
         group.addoption(f"--uds-{name}", metavar=metavar, default=None, help=text)
-        parser.addini(f"uds_{name}", f"default of --uds-{name}", default="")
+        parser.addini(_ini(name), f"default of --uds-{name}", default="")
     group.addoption("--uds-record", metavar="REASON", default=None, help="record goldens, saying why")
     group.addoption(
         "--uds-method",
@@ -90,6 +92,7 @@ def read_settings(config: pytest.Config) -> Settings:
         goldens=find_goldens(config.rootpath / config.getini("uds_goldens")),
         draw=draw,
         method=method,
+        batch_size=values["batch-size"],
     )
 
 
@@ -101,8 +104,12 @@ def find_goldens(named: Path) -> Path:
     )
 
 
+def _ini(name: str) -> str:
+    return f"uds_{name.replace('-', '_')}"
+
+
 def _value(config: pytest.Config, name: str) -> str:
-    return str(config.getoption(f"--uds-{name}") or config.getini(f"uds_{name}") or "")
+    return str(config.getoption(f"--uds-{name}") or config.getini(_ini(name)) or "")
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:
@@ -132,7 +139,7 @@ def _output(path: Path | None, option: str) -> Path | None:
 def _profile(value: str) -> Profile:
     found = next((name for name in get_args(Profile) if name == (value or RECORDED)), None)
     if found is None:
-        raise ConfigurationError(f"--uds-profile: {value!r} is no profile: choose from {', '.join(get_args(Profile))}")
+        raise ConfigurationError(f"--uds-profile: {value!r} is no profile: {did_you_mean(value, get_args(Profile))}")
     profile: Profile = found
     return profile
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Generator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from uds_bench.device import batches
 from uds_bench.errors import UdsError
 from uds_bench.harness.fixtures import LACKS, RUN, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
 from uds_bench.harness.items import SUBJECT, audit_of, decides_claim
@@ -46,7 +48,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     try:
-        settings, trials = _tried(config, read_settings(config))
+        settings = read_settings(config)
+        meanwhile = ExitStack()
+        meanwhile.enter_context(batches(settings.batch_size, "--uds-batch-size"))
+        config.add_cleanup(meanwhile.close)
+        settings, trials = _tried(config, settings)
         run = Run(settings, config)
         config.stash[RUN] = run
         if run.settings.manifest is not None:

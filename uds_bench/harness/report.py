@@ -110,10 +110,11 @@ def publish(run: Run, found: RunResult) -> None:
     report = run_report(run, found)
     if settings.json is not None:
         found.remarks += filter(None, [write_run(report, settings.json)])
+        found.written["json"] = settings.json
     if settings.html is not None:
         from uds_bench.report import write_report
 
-        write_report(report, settings.html)
+        found.written["page"] = write_report(report, settings.html)
         for audit in run.opened.values():
             for name, content in audit.files().items():
                 write_atomic(settings.html / name, content)

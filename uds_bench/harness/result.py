@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from uds_bench.claims.record import ClaimRecord, count, is_good
@@ -19,7 +20,8 @@ class RunResult:
     `problems` make the run red whatever the claims say; `remarks` only tell. `loads`: how often each checkpoint was
     loaded, over all processes. `deselected`: claims that were collected and then left out on request.
     `is_whole`: whether none was left out so, or by naming single tests. `unasked`: audits to which the manifest says
-    nothing. `of_gate`: how many claims of the default were judged, and how many it has.
+    nothing. `of_gate`: how many claims of the default were judged, and how many it has. `written`: by what it is, what
+    the run left behind.
     """
 
     started: float = field(default_factory=time.time)
@@ -34,6 +36,7 @@ class RunResult:
     is_whole: bool = False
     unasked: list[str] = field(default_factory=list)
     of_gate: tuple[int, int] | None = None
+    written: dict[str, Path] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from uds_bench.claims.record import ClaimRecord, decides_something, finite
-from uds_bench.errors import MOST, CheckpointError, ConfigurationError, ExtraError, UdsError, one_line
+from uds_bench.errors import MOST, CheckpointError, ConfigurationError, ExtraError, UdsError, did_you_mean, one_line
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.report import publish
@@ -216,7 +216,7 @@ class RunSession:
         names += [(name, "[specimens] entry") for name in rules.specimens]
         names += [(waiver.claim, "waiver") for waiver in rules.waivers]
         return [
-            f"{what} {name!r} matches no claim: correct or remove it"
+            f"{what} {name!r} matches no claim: {did_you_mean(name, sorted(known), 'correct or remove it')}"
             for name, what in names
             if (name.partition(".")[0] in audits or name.partition(".")[0] not in ours)
             and name not in known

@@ -13,11 +13,9 @@ from uds_bench.claims.candidate_table import matrix
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.harness.result import RunResult
 from uds_bench.harness.screen import sentence
-from uds_bench.verdicts import Verdict
 
 PLACE = "GITHUB_STEP_SUMMARY"
 """The variable that names the file: Markdown that is appended to it stands on the page of the job."""
-BAD = (Verdict.FAIL, Verdict.UNDECIDED)
 
 
 def append_step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: str = "") -> None:
@@ -34,23 +32,22 @@ def step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: s
     told = [f"### {sentence(replace(found, problems=problems), is_embedded, exit_code, instead)}", *problems]
     table = matrix(records)
     if table.candidates and not is_embedded:
-        rows = [[name, *(_cell(table.status(name, audit)) for audit in table.audits)] for name in table.candidates]
-        told.append(tabulate(rows, headers=("candidate", *table.audits), tablefmt="github"))
+        told.append(tabulate(table.rows(_strong), headers=("candidate", *table.audits), tablefmt="github"))
     if red := [_row(record) for record in records if not record.is_good]:
         headers = ("claim", "result", "observed", "95% interval", "needs", "what to do")
         told.append(tabulate(red, headers=headers, tablefmt="github", disable_numparse=True))
     return "\n\n".join([*told, f"{CLAIM[0].upper()}{CLAIM[1:]}."]) + "\n\n"
 
 
-def _cell(word: str) -> str:
-    return f"**{word.upper()}**" if word in BAD else word or "-"
+def _strong(word: str) -> str:
+    return f"**{word.upper()}**"
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:
     interval = record.interval
     return (
         record.name,
-        _cell(record.status) + (f" ({record.cause})" if record.cause else ""),
+        record.spelled(_strong),
         "" if record.observed is None else f"{record.observed:.3f}",
         "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}, {interval.units} {record.unit}",
         record.needs,

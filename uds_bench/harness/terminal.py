@@ -46,8 +46,9 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
     red = [record for record in records if not (record.is_good or record.subject)]
     red += [record for name in table.candidates for record in table.bad(name)]
     if not run.is_embedded and table.candidates:
-        rows = [[name, *(_cell(table.status(name, audit)) for audit in table.audits)] for name in table.candidates]
-        reporter.write_line(f"\n{tabulate(rows, headers=('candidate', *table.audits), tablefmt='plain')}")
+        reporter.write_line(
+            f"\n{tabulate(table.rows(str.upper), headers=('candidate', *table.audits), tablefmt='plain')}"
+        )
     unrun = [record.name for record in red if record.message.endswith(NEVER_RUN)]
     alike: dict[tuple[str | None, str], list[ClaimRecord]] = {}
     for record in red:
@@ -65,7 +66,9 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
 
 
 def write_end(reporter: Any, run: Run, found: RunResult, exit_code: int) -> None:
-    """The sum that must add up, and the run in one sentence."""
+    """Where to read on, the sum that must add up, and the run in one sentence."""
+    for what, path in found.written.items():
+        reporter.write_line(f"{what}: {path}")
     total = " + ".join(
         f"{number} {word}" for word, number in found.counts.items() if number or word in ("pass", "fail")
     )
@@ -79,7 +82,7 @@ def write_end(reporter: Any, run: Run, found: RunResult, exit_code: int) -> None
 
 def _audits(records: list[ClaimRecord]) -> list[list[Any]]:
     """A row an audit: its claims by status, bad ones in capitals, and how many of its controls came out right."""
-    spelled = {record.status: _spelled(record) for record in records}
+    spelled = {record.status: record.status if record.is_good else record.status.upper() for record in records}
     words = [word for word in STATUSES if word in spelled]
     rows: list[list[Any]] = [["audit", "claims", *(spelled[word] for word in words), "controls right"]]
     for audit in dict.fromkeys(record.audit for record in records):
@@ -89,15 +92,6 @@ def _audits(records: list[ClaimRecord]) -> list[list[Any]]:
         right = f"{sum(held)} of {len(held)}" if held else ""
         rows.append([audit, len(own), *(counts[word] or "" for word in words), right])
     return rows
-
-
-def _spelled(record: ClaimRecord) -> str:
-    return record.status if record.is_good else record.status.upper()
-
-
-def _cell(word: str) -> str:
-    """A candidate's status in one audit: bad ones in capitals."""
-    return word.upper() if word in (Verdict.FAIL, Verdict.UNDECIDED) else word or "-"
 
 
 def _in_short(record: ClaimRecord) -> str:
@@ -111,7 +105,7 @@ def _row(record: ClaimRecord) -> tuple[str, ...]:
     interval = record.interval
     return (
         record.name,
-        f"{_spelled(record)} ({record.cause})" if record.cause else _spelled(record),
+        record.spelled(),
         "" if record.observed is None else f"{record.observed:.3g}" if interval is None else f"{record.observed:.3f}",
         "" if interval is None else f"{interval.low:.3f}..{interval.high:.3f}",
         record.needs,

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.device import at_a_time
 from uds_bench.facts.dialogue import EncodedAnswer
 from uds_bench.inference.batches import PaddingSide
 from uds_bench.inference.halving import halving
@@ -58,7 +59,7 @@ def score_answers(
     """
     if batch_size < 1:
         raise ValueError(f"batch size must be at least 1, not {batch_size}")
-    return halving(lambda size: _score_answers(model, answers, size, side), batch_size, "answers")
+    return halving(lambda size: _score_answers(model, answers, size, side), at_a_time(batch_size), "answers")
 
 
 def _score_answers(

@@ -12,6 +12,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessorList
 
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.device import at_a_time
 from uds_bench.inference.halving import halving
 from uds_bench.inference.preallocated import preallocated_cache
 
@@ -80,7 +81,7 @@ def continue_greedily(
                 _go_on(model, rows, *_padded([prompts[i] for i in rows], model.device), limit, stops, processing)
             )
 
-    halving(go_on, batch_size, "prompts")
+    halving(go_on, at_a_time(batch_size), "prompts")
     return [found[i] for i in range(len(prompts))]
 
 

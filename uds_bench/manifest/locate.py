@@ -9,10 +9,10 @@ import glob
 import os
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 
 from uds_bench.checkpoints.spec import EMBEDDED
+from uds_bench.errors import did_you_mean
 
 
 class MissingError(ValueError):
@@ -127,9 +127,8 @@ def _missing(what: str, text: str, target: Path) -> str:
     parent = next(path for path in target.parents if _is_folder(path))
     wrong = target.relative_to(parent).parts
     try:
-        near = get_close_matches(wrong[0], [path.name for path in sorted(parent.iterdir())], n=2)
+        beside = sorted(path.name for path in parent.iterdir())
     except OSError:
-        near = []
+        beside = []
     shown = Path(*Path(text).parts[: -len(wrong)])
-    advice = f"did you mean {' or '.join(repr(str(shown / name)) for name in near)}?" if near else "check the path"
-    return f"no {what} {target}: {advice}"
+    return f"no {what} {target}: {did_you_mean(wrong[0], beside, 'check the path', shown.joinpath)}"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date, time
-from difflib import get_close_matches
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.manifest.locate import MissingError
 from uds_bench.manifest.toml import Keys, TomlDocument, dotted
 
@@ -48,14 +46,6 @@ def validate(model: type[_Model], document: TomlDocument, context: Any = None) -
 def problem(text: str, key: str | int | None = None) -> PydanticCustomError:
     """To be raised inside a validator: what is wrong with the value, or with `key` in it, and what to do."""
     return PydanticCustomError("problem", "{text}", {"text": text} | ({} if key is None else {"key": key}))
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """What to do about an unknown word: the nearest known ones, or all of them."""
-    names = list(known)
-    if near := get_close_matches(word, names, n=2):
-        return f"did you mean {' or '.join(repr(name) for name in near)}?"
-    return f"use one of {', '.join(names)}" if names else "remove it, no key is taken here"
 
 
 def _first(errors: list[ErrorDetails], document: TomlDocument) -> ConfigurationError:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.methods.method import KINDS, Method, MethodName
 from uds_bench.methods.recipes import METHODS
 
@@ -44,7 +44,7 @@ def make_method(name: MethodName, settings: Mapping[str, Any], forget: int) -> M
     """
     known = (*COMMON, *METHODS[name].settings)
     if unknown := [key for key in settings if key not in known]:
-        raise ConfigurationError(f"method {name} has no setting {unknown[0]!r}: choose from {', '.join(known)}")
+        raise ConfigurationError(f"method {name} has no setting {unknown[0]!r}: {did_you_mean(unknown[0], known)}")
     values = {"batch_size": 32, **settings}
     epochs = values.pop("epochs", None)
     if "steps" not in values:
@@ -137,6 +137,6 @@ def find_preset(method: MethodName, name: str | None = None) -> tuple[str, Prese
     """A preset of the method, its default where `name` is None; ConfigurationError where it has none of that name."""
     name = name or DEFAULTS[method]
     if name not in PRESETS or PRESETS[name].method != method:
-        listed = ", ".join(key for key, preset in PRESETS.items() if preset.method == method)
-        raise ConfigurationError(f"method {method} has no preset {name!r}: choose from {listed}")
+        near = did_you_mean(name, [key for key, preset in PRESETS.items() if preset.method == method])
+        raise ConfigurationError(f"method {method} has no preset {name!r}: {near}")
     return name, PRESETS[name]

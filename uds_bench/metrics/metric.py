@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from uds_bench.errors import did_you_mean
 from uds_bench.statistics import Interval
 
 if TYPE_CHECKING:
@@ -125,5 +126,5 @@ class Metric(Measure):
         """
         chosen = name or self.variants[0]
         if chosen not in self.variants:
-            raise ValueError(f"metric {self.name} has no variant {chosen!r}: choose from {', '.join(self.variants)}")
+            raise ValueError(f"metric {self.name} has no variant {chosen!r}: {did_you_mean(chosen, self.variants)}")
         return chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.metrics import (
     cka,
     em,
@@ -57,5 +57,5 @@ def find_metric(name: str) -> Metric:
         'erasure'
     """
     if name not in METRICS:
-        raise ConfigurationError(f"there is no metric {name!r}: choose from {', '.join(METRICS)}")
+        raise ConfigurationError(f"there is no metric {name!r}: {did_you_mean(name, METRICS)}")
     return METRICS[name]

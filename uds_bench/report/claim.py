@@ -20,8 +20,8 @@ class ClaimView:
 
     @property
     def word(self) -> VerdictWord:
-        """Its status."""
-        return WORDS[self.record.status]
+        """Its status, or that its model was refused."""
+        return WORDS[self.record.word]
 
     @property
     def told(self) -> str:
@@ -88,6 +88,9 @@ _WORDS = (
     VerdictWord("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
     VerdictWord("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
     VerdictWord("undecided", "bad", "?", "Nothing can be said, for the cause given: this stops a release like a fail."),
+    VerdictWord(
+        "refused", "bad", "⊘", "Undecided, as the model cannot be loaded, read or compared: this stops its release."
+    ),
     VerdictWord("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
     VerdictWord("caught", "good", "◉", "A specimen that must fail, and does: this gate can fail."),
     VerdictWord("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),
@@ -97,7 +100,7 @@ _WORDS = (
 )
 
 WORDS = {word.word: word for word in _WORDS}
-"""By status of a claim."""
+"""By word of a claim."""
 
 CAUSES = {
     Cause.INTERVAL: "The interval holds the bound or decides nothing: it takes more facts or models.",

@@ -10,6 +10,8 @@ from uds_bench.figures.score import FactRow, ScoreRow
 Wordings = Mapping[str, Mapping[str, str]]
 LOW_SURVIVES = ("erasure", "utility")
 """Directions of which a low value is the bad one: not erased, or not kept."""
+SURVIVES = "survives"
+"""What a fact's detail may say of it, where its values do not."""
 
 
 def fact_tables(scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any] | None:
@@ -22,7 +24,7 @@ def fact_tables(scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any
     Returns:
         `tables`, one for each attack and set of facts, with `title`, `columns` and `rows`; a row is id, cluster, kind,
         question, entity, reply and a value a column, or why there is none. Sorted by the first column, what survives
-        first. None where no score has facts.
+        first: 1 or 0 where a reply says so of each fact, else the first score. None where no score has facts.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[ScoreRow]] = {}
     for score in scores:
@@ -33,18 +35,32 @@ def fact_tables(scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any
 
 
 def _table(attack: str, scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any]:
-    sign = 1.0 if scores[0].direction in LOW_SURVIVES else -1.0
-    rows = [_row(facts, wordings) for facts in zip(*(score.facts for score in scores), strict=True)]
-    values = [fact.value for fact in scores[0].facts]
-    order = sorted(range(len(rows)), key=lambda at: (values[at] is None, sign * (values[at] or 0.0)))
+    each = list(zip(*(score.facts for score in scores), strict=True))
+    survives = [_survives(facts) for facts in each]
+    is_told = any(found is not None for found in survives)
+    values = survives if is_told else [facts[0].value for facts in each]
+    sign = 1.0 if scores[0].direction in LOW_SURVIVES and not is_told else -1.0
+    order = sorted(range(len(each)), key=lambda at: (values[at] is None, sign * (values[at] or 0.0)))
+    rows = [_row(each[at], wordings, [_shown(values[at], "not told")] if is_told else []) for at in order]
     names = [f"{score.metric} {score.variant}".strip() for score in scores]
     title = ", ".join(names) + (f" after {attack}" if attack != "none" else "")
-    return {"title": title, "columns": names, "rows": [rows[at] for at in order]}
+    return {"title": title, "columns": [SURVIVES, *names] if is_told else names, "rows": rows}
 
 
-def _row(facts: Sequence[FactRow], wordings: Wordings) -> list[str | float]:
+def _row(facts: Sequence[FactRow], wordings: Wordings, before: list[str | float]) -> list[str | float]:
     first, told = facts[0], wordings.get(facts[0].id, {})
     replies = (fact.detail.get("answer") for fact in facts)
     reply = next((reply for reply in replies if isinstance(reply, str)), "")
-    values = [fact.reason or "no value" if fact.value is None else round(fact.value, 4) for fact in facts]
-    return [first.id, first.cluster, first.kind, told.get("question", ""), told.get("entity", ""), reply, *values]
+    asked = (told.get("question", ""), told.get("entity", ""))
+    values = [_shown(fact.value, fact.reason) for fact in facts]
+    return [first.id, first.cluster, first.kind, *asked, reply, *before, *values]
+
+
+def _survives(facts: Sequence[FactRow]) -> float | None:
+    """1 or 0 where a detail says it; None where none does."""
+    said = (fact.detail.get(SURVIVES) for fact in facts)
+    return next((float(one) for one in said if isinstance(one, bool)), None)
+
+
+def _shown(value: float | None, reason: str) -> str | float:
+    return reason or "no value" if value is None else round(value, 4)

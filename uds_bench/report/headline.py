@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from uds_bench.claims.record import decides_something
+from uds_bench.claims.record import STATUSES, decides_something
 from uds_bench.claims.run_report import RunReport
 from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
 from uds_bench.verdicts import KNOWN, Verdict
@@ -43,7 +43,7 @@ def _by_word(claims: Sequence[ClaimView], named: str = "") -> str:
     """`2 fail, 1 undecided`, in the order of the words; those of the tone `named` with names: `2 declared (a, b)`."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
-        groups.setdefault(claim.record.status, []).append(claim.record.name)
+        groups.setdefault(claim.record.word, []).append(claim.record.name)
     return ", ".join(
         f"{len(groups[word])} {word}" + (f" ({_named(groups[word])})" if WORDS[word].tone == named else "")
         for word in WORDS
@@ -94,7 +94,7 @@ def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
         title=title,
         reason=reason,
         planned=planned,
-        terms=tuple((entry, summary.counts.get(name, 0)) for name, entry in WORDS.items()),
+        terms=tuple((WORDS[name], summary.counts.get(name, 0)) for name in STATUSES),
         problems=tuple(summary.problems),
         notes=tuple(summary.notes),
     )

@@ -73,12 +73,11 @@ def hidden(text: str, salt: str) -> str:
 
 
 def _claim(record: ClaimRecord, salt: str) -> ClaimRecord:
-    cause = f" ({record.cause})" if record.cause else ""
     seen = "" if record.observed is None else f", observed {spell(record.observed)}"
     node = record.node.rpartition("/")[2]
     return replace(
         record,
-        message=f"{record.name}: {record.status}{cause}{seen}" + (f", needs {record.needs}" if record.needs else ""),
+        message=f"{record.name}: {record.spelled(str)}{seen}" + (f", needs {record.needs}" if record.needs else ""),
         controls=tuple(replace(control, why=control.why and ELSEWHERE) for control in record.controls),
         golden={key: record.golden[key] for key in ("status", "recorded", "tolerance") if key in record.golden},
         expected=_reason(record.expected, salt),

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 Kind = Literal["dense", "tfidf", "bm25", "hybrid"]
 Fallback = Literal["top1_anyway", "unknown"]
@@ -47,7 +47,7 @@ class RetrieverSettings:
         for name, allowed in (("kind", get_args(Kind)), ("fallback", FALLBACKS)):
             if getattr(self, name) not in allowed:
                 raise ConfigurationError(
-                    f"retriever: {name} is {getattr(self, name)!r}; choose from {', '.join(allowed)}"
+                    f"retriever: {name} is {getattr(self, name)!r}: {did_you_mean(getattr(self, name), allowed)}"
                 )
         lowest, highest = (0.0, math.inf) if self.kind == "bm25" else (-1.0, 1.0)
         if not lowest <= self.least <= highest:

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.device import at_a_time
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, Split, require_forget
 from uds_bench.inference.halving import halving
@@ -146,7 +147,7 @@ class MetricRunner(ScoreRunner):
         if self._references is None:
             digests: dict[Reference, str] = {name: self.digest(name) for name in REFERENCES if name in self.specs}
             self._references = ReferenceModels(
-                self.loaded, digests, self.facts, self.store.cache, self._batch_size, self._of_retain
+                self.loaded, digests, self.facts, self.store.cache, at_a_time(self._batch_size), self._of_retain
             )
         return self._references
 

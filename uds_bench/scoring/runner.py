@@ -16,7 +16,7 @@ from filelock import FileLock
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.code import code_digest
-from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, one_line
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, did_you_mean, one_line
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
 from uds_bench.metrics.metric import Measured
@@ -160,10 +160,8 @@ class ScoreRunner:
     def attack(self, name: str) -> Attack:
         """An attack as it is set here."""
         if name not in self.attacks:
-            listed = ", ".join([NONE, *self.attacks])
-            raise ConfigurationError(
-                f"the manifest has no attack {name!r}: choose from {listed}, or add [attacks] {name}"
-            )
+            near = did_you_mean(name, [NONE, *self.attacks])
+            raise ConfigurationError(f"the manifest has no attack {name!r}: {near}, or add [attacks] {name}")
         return self.attacks[name]
 
     def failed(self) -> dict[str, UdsError]:

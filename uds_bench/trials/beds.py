@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 
 from uds_bench.audits import registry
 from uds_bench.children import end_with_parent
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.progress import hush, hush_process
 from uds_bench.storage import content_key, file_digest, write_atomic
 from uds_bench.trials.method import UserMethod
@@ -135,7 +135,7 @@ def try_method(method: UserMethod, home: Path, audits: Iterable[str] = (), tell:
 def _bed(audit: str) -> tuple[Bed, str]:
     found = registry.audits()[audit].bed() if audit in registry.audits() else None
     if found is None:
-        raise ConfigurationError(f"no method is tried by the audit {audit!r}: choose from {', '.join(beds())}")
+        raise ConfigurationError(f"no method is tried by the audit {audit!r}: {did_you_mean(audit, beds())}")
     return found
 
 

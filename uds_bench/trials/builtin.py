@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import IGNORED, Example, answered
 from uds_bench.methods.method import MethodName
@@ -15,6 +15,7 @@ from uds_bench.trials.method import Lessons, UserMethod, code_of
 
 SETTINGS: dict[str, Any] = {"lr": 1e-3, "epochs": 5, "batch_size": 16}
 """For all of them, as the zoo's candidates have where nothing else is said; what is a method's own is as published."""
+UNTRIED = "alt_po"
 STEERED = 3.0
 """RMU's scale: about the length of the states of the shipped models."""
 PUBLISHED_LAYERS = 16
@@ -23,12 +24,14 @@ PUBLISHED_LAYERS = 16
 
 def builtin(name: str) -> UserMethod:
     """A built-in method as `gate-method` calls one. Raises ConfigurationError for a name that is none."""
-    # Alternate answers are sampled of facts, and what is to be forgotten here are texts.
-    tried = [one for one in METHODS if one != "alt_po"]
+    if name == UNTRIED:
+        why = "its alternate answers are sampled of facts, and what is to be forgotten here are texts"
+        raise ConfigurationError(f"{name}: is not tried, as {why}: judge what `uds-bench unlearn` makes by it")
+    tried = [one for one in METHODS if one != UNTRIED]
     known = next((one for one in tried if one == name), None)
     if known is None:
-        listed = ", ".join(tried)
-        raise ConfigurationError(f"{name!r}: name a function as package.module:function, or one of {listed}")
+        near = did_you_mean(name, tried)
+        raise ConfigurationError(f"{name!r}: is no built-in method, and no package.module:function: {near}")
     return UserMethod(known, partial(_unlearned, known), code_of(unlearn))
 
 

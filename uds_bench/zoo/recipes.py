@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 
 from uds_bench.checkpoints.spec import SCHEME
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import content_key
 from uds_bench.zoo.recipe import Recipe, Zoo
 
@@ -60,9 +59,8 @@ def find(name: str) -> Recipe:
     plain, at, draw = name.partition("@")
     known = listed() | further()
     if plain not in known or (at and not draw.isdigit()):
-        near = get_close_matches(plain, known, n=2)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: {hint}`uds-bench zoo list` shows them all")
+        near = did_you_mean(plain, known, "check the name:")
+        raise ConfigurationError(f"{SCHEME}{name} is not an embedded model: {near} `uds-bench zoo list` shows them all")
     return known[plain].redrawn(int(draw)) if int(draw or 0) else known[plain]
 
 

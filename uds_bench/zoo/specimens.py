@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.checkpoints.spec import SPECIMEN, plain
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import content_key, file_digest
 
 INDEX = "index.json"
@@ -71,7 +71,7 @@ def folder(name: str) -> Path:
 def _checked(root: Path, name: str) -> Path:
     known = _read(root)[0]
     if name not in known:
-        raise ConfigurationError(f"{SPECIMEN}{name} is not a shipped model: choose from {', '.join(known)}")
+        raise ConfigurationError(f"{SPECIMEN}{name} is not a shipped model: {did_you_mean(name, known)}")
     for file, digest in known[name].files.items():
         path = root / name / file
         try:

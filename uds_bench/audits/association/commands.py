@@ -13,7 +13,7 @@ import typer
 from uds_bench.audits.association import request_commands
 from uds_bench.console.app import NOTHING, ends, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption, require_file
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
     from uds_bench.audits.association.audit import AssociationAudit
@@ -170,16 +170,9 @@ def _chosen(probe_set: ProbeSet, named: Sequence[str]) -> set[str]:
         if name in strangers:
             raise ConfigurationError(f"--subject {name!r}: is of the never-seen, of whom no model has heard")
         if name not in ids:
-            near = _near(name, [*ids])
-            raise ConfigurationError(f"--subject {name!r}: nobody of [association] subjects is called so{near}")
+            near = did_you_mean(name, ids, "add the person there")
+            raise ConfigurationError(f"--subject {name!r}: nobody of [association] subjects is called so: {near}")
     return {id for name in named for id in ids[name]}
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, known, n=2)
-    return f": did you mean {' or '.join(map(repr, found))}?" if found else ": add the person there"
 
 
 def _row(one: ProbeItem, found: Sequence[TrueValue]) -> dict[str, str]:

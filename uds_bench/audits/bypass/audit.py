@@ -9,7 +9,7 @@ from typing import Any
 
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
-from uds_bench.audits.bypass import finding
+from uds_bench.audits.bypass import finding, rates
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
 from uds_bench.audits.bypass.rates import Rows
@@ -36,6 +36,14 @@ class BypassResult:
     @cached_property
     def probed(self) -> Mapping[str, list[Probed]]:
         return probed_of(self.score)
+
+    def shown(self) -> dict[str, dict[str, Any]]:
+        """By author to be forgotten, the model's own reply, and whether its trace or its answer holds the canary."""
+        held = (rates.in_trace(), rates.in_answer())
+        return {
+            canary.id: {"answer": one.replies["auto"].said, "survives": any(holds(canary, one) for holds in held)}
+            for canary, one in self.rows()
+        }
 
     def rows(self, split: str = "forget") -> Rows:
         """Each author's canary beside what was probed."""
@@ -98,7 +106,8 @@ class BypassAudit(AuditRun):
         return {"models": models}
 
     def scores(self) -> list[Score]:
-        return [replace(plain(one.score), interval=one.finding.gap.interval) for one in self._examined.values()]
+        found = self._examined.values()
+        return [replace(plain(one.score, one.shown()), interval=one.finding.gap.interval) for one in found]
 
     def wordings(self) -> dict[str, dict[str, str]]:
         return {canary.id: {"question": canary.head, "entity": canary.rest.strip()} for canary in self.canaries}

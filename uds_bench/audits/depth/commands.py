@@ -14,7 +14,7 @@ import typer
 from uds_bench.console.app import ends
 from uds_bench.console.options import DeviceOption, ManifestOption
 from uds_bench.device import resolve_device
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import default_cache
 from uds_bench.zoo.ready import resolve_zoo
 
@@ -91,7 +91,7 @@ def _method_name(text: str) -> MethodName:
     for name in METHODS:
         if name == text:
             return name
-    raise ConfigurationError(f"--method: there is no {text!r}: choose from {', '.join(METHODS)}")
+    raise ConfigurationError(f"--method: there is no {text!r}: {did_you_mean(text, METHODS)}")
 
 
 def _parsed(words: Iterable[str]) -> Iterable[tuple[str, int | float]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth.section import Depth
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts import FactSet
 from uds_bench.metrics import find_metric
 from uds_bench.scoring.runner import ScoreRequest
@@ -40,7 +40,7 @@ def plan_requests(
             continue  # the claim that wants it says so
         for group in of:
             if group not in groups:
-                raise ConfigurationError(f"marker scores: there is no group {group!r}: choose from {', '.join(groups)}")
+                raise ConfigurationError(f"marker scores: there is no group {group!r}: {did_you_mean(group, groups)}")
         places = [(checkpoint, attack) for group in of for checkpoint in groups[group] for attack in under]
         for checkpoint, attack in places:
             if attack in attacks:

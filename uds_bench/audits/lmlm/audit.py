@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uds_bench.attacks.random_weights import random_weights
-from uds_bench.audits.api import AuditRun, Session, prepared
+from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.lmlm import summary
 from uds_bench.audits.lmlm.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.databases import cells_of
@@ -113,6 +113,16 @@ class LmlmAudit(AuditRun):
             "cells": [summary.cell(cell) for cell in self.cells],
             "models": [{"model": name, **summary.of_model(judged)} for name, judged in found.items()],
         }
+
+    def scores(self) -> list[Score]:
+        """See `AuditRun`: each prompt with what is answered after the deletion, under the first fallback."""
+        found = []
+        for runner in self.runners():
+            way = _evaluator(runner).fallbacks[0]
+            for score in runner.asked.values():
+                replies = replies_of(score, way)
+                found.append(plain(score, {id: {"answer": each["del_on"].answer} for id, each in replies.items()}))
+        return found
 
     def wordings(self) -> dict[str, dict[str, str]]:
         facts = {cell.name: cell.facts for cell in self.cells}

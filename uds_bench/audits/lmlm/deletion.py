@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.retrieval.scorers import DECIMALS
 
@@ -43,7 +43,9 @@ class Deletion:
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
-            raise ConfigurationError(f"deletion policy {self.policy!r} is unknown; choose from {', '.join(POLICIES)}")
+            raise ConfigurationError(
+                f"deletion policy {self.policy!r} is unknown: {did_you_mean(self.policy, POLICIES)}"
+            )
         if self.policy in EMBEDDING and self.embed is None:
             raise ConfigurationError(f"deletion policy {self.policy} needs an encoder: name one under retriever")
 

@@ -29,13 +29,11 @@ def tune(
     from uds_bench.audits.localization import tuning as tuning_resurfacing
     from uds_bench.audits.localization.zoo import models as located
     from uds_bench.audits.localization.zoo import tuning
-    from uds_bench.errors import ConfigurationError
+    from uds_bench.errors import ConfigurationError, did_you_mean
     from uds_bench.zoo.ready import build_models
 
     if name not in (*tuning.GRIDS, RESURFACING):
-        raise ConfigurationError(
-            f"there is no grid {name!r}: choose from {', '.join(tuning.GRIDS)}, or {RESURFACING} for its rates"
-        )
+        raise ConfigurationError(f"there is no grid {name!r}: {did_you_mean(name, (*tuning.GRIDS, RESURFACING))}")
     injected = build_models([located.OTHERS])[located.OTHERS]
     if name == RESURFACING:
         rates = tuning_resurfacing.tune(injected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.storage import content_key
 
@@ -25,9 +25,7 @@ class Experiment:
         known = self.testbed.fields
         for key, field in (("forget_field", self.forgotten), ("retain_field", self.retained)):
             if field is not None and field not in known:
-                raise ConfigurationError(
-                    f"{key} = {field!r} is no field of the testbed: choose from {', '.join(known)}"
-                )
+                raise ConfigurationError(f"{key} = {field!r} is no field of the testbed: {did_you_mean(field, known)}")
         if not self.forget:
             raise ConfigurationError("the testbed has nobody to forget: give it items with part 'forget'")
 

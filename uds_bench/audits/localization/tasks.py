@@ -11,7 +11,6 @@ import logging
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from uds_bench.errors import ConfigurationError, one_line
+from uds_bench.errors import ConfigurationError, did_you_mean, one_line
 from uds_bench.extras import require
 from uds_bench.statistics import SEED
 from uds_bench.storage import content_key, file_digest
@@ -132,8 +131,7 @@ def _unknown(index: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 def _require_known(index: Mapping[str, Any], names: Sequence[str]) -> None:
     for name, lacking in _unknown(index, names).items():
-        near = get_close_matches(lacking, index, n=2)
-        advice = f"did you mean {' or '.join(map(repr, near))}?" if near else '"lm-eval ls tasks" lists them'
+        advice = did_you_mean(lacking, index, '"lm-eval ls tasks" lists them')
         names_it = "is" if name == lacking else f"names {lacking!r}, which is"
         raise ConfigurationError(f"tasks = {name!r} {names_it} no task of lm-evaluation-harness: {advice}")
     known: dict[str, str] = {}

@@ -12,7 +12,7 @@ import typer
 from uds_bench.console.app import ABSENT, ends, show_interval, show_number, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption
 from uds_bench.device import resolve_device
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import default_cache, require_writable, write_atomic, write_json
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def read_meta_job(
     from uds_bench.audits.metrics.judging import missing_attacks, models_of, requests
 
     if profile not in PROFILES:
-        raise ConfigurationError(f"--profile: there is no {profile!r}: choose from {', '.join(PROFILES)}")
+        raise ConfigurationError(f"--profile: there is no {profile!r}: {did_you_mean(profile, PROFILES)}")
     read = load_manifest(manifest or embedded_manifest(profile))
     section = read.require(Depth, NAME)
     models = models_of(section)

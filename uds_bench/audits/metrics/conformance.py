@@ -10,7 +10,7 @@ from typing import Any, Literal
 from uds_bench.audits.metrics.check_context import CheckContext
 from uds_bench.audits.metrics.checks import CHECKS
 from uds_bench.audits.metrics.embedded import zoo_trial
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.metrics.metric import Metric
 
 Outcome = Literal["pass", "fail", "not applicable", "expected failure", "unexpected pass"]
@@ -98,7 +98,7 @@ def _result(metric: Metric, check: str, trial: CheckContext, reason: str | None)
 def _known(expected: Mapping[str, str] | None) -> dict[str, str]:
     given = dict(expected or {})
     if unknown := sorted(given.keys() - CHECKS.keys()):
-        raise ConfigurationError(f"there is no check {', '.join(unknown)}: choose from {', '.join(CHECKS)}")
+        raise ConfigurationError(f"there is no check {unknown[0]}: {did_you_mean(unknown[0], CHECKS)}")
     if unexplained := [check for check, reason in given.items() if not reason.strip()]:
         raise ConfigurationError(f"an expected failure needs a reason: {', '.join(unexplained)} has none")
     return given

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from uds_bench.facts.entities.answer_type import YES_NO, Kind, kind
-from uds_bench.facts.entities.marks import Marker
+from uds_bench.facts.entities.marks import Inside, Marker
 from uds_bench.facts.entities.passage import Passage
 from uds_bench.facts.entities.words import MONTHS, WORD, has_digit, is_plain
 
@@ -59,17 +59,21 @@ def _spans(text: Passage, asks: Kind, changed: Collection[str] | None) -> Iterat
             yield SpanCandidate(start, end, (*own, *beside))
     ends = {at: marker.right(at) for at in range(len(text.words))}
     for first in range(len(text.words)):
-        if first in taken or is_plain(text.lower[first]):
+        if first in taken or text.plain[first]:
             continue
-        begin = (*marker.left(first), *marker.place(first), f"first {text.classes[first]}")
+        begin, inside = (
+            (*marker.left(first), *marker.place(first), f"first {text.classes[first]}"),
+            Inside(marker, first),
+        )
         for last in range(first, min(len(text.words), first + MAX_WORDS)):
             if last in taken or not text.together(first, last):
                 break
-            if is_plain(text.lower[last]) or not any(text.new[first : last + 1]):
+            inside.grow()
+            if text.plain[last] or not inside.is_new:
                 continue
             if asks == "number" and not text.new[last]:
                 continue
             if text.text(first, last).lower() in asked:
                 continue
-            marks = (*begin, *ends[last], f"last {text.classes[last]}", *marker.within(first, last))
+            marks = (*begin, *ends[last], f"last {text.classes[last]}", *inside.marks())
             yield SpanCandidate(text.spans[first][0], text.spans[last][1], marks)

@@ -14,13 +14,23 @@ _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _RIGHT_NAMED = frozenset({"in", "of", "for", "to", "with"})
 _VERBAL = frozenset({"copula", "auxiliary", "relative", "pronoun", "verb"})
 _HELD = _VERBAL | _RIGHT_NAMED | {"and", "article", "possessive", "ing", "owner"}
+_LENGTHS = [f"words {sum(length >= least for least in (2, 3, 4, 6, 9))}" for length in range(10)]
 
 
 class Marker:
-    """Marks by the places of a span's first and last word. `changed`: see `candidates`."""
+    """Marks by the places of a span's first and last word. `changed`: see `candidates`.
+
+    `held`, `parted`: by place, what a span holds that goes on on both sides of a word, or to the left of it.
+    """
 
     def __init__(self, text: Passage, kind: Kind, changed: Collection[str] | None) -> None:
-        self.text, self.kind, self.changed = text, kind, changed
+        self.text, self.kind, self.aligned = text, kind, changed is not None
+        self.held = [_held(found) for found in text.classes]
+        self.parted = [_parted(text, at) for at in range(len(text.words))]
+        self.asked = [not new and not plain for new, plain in zip(text.new, text.plain, strict=True)]
+        self.differs = [new and root in (changed or ()) for new, root in zip(text.new, text.stems, strict=True)]
+        self.digits = [has_digit(word) for word in text.words]
+        self.named = [word[0].isupper() or is_plain(word.lower()) for word in text.words]
 
     def left(self, at: int) -> list[str]:
         """What stands before, and what stands before the small words before."""
@@ -64,49 +74,74 @@ class Marker:
         step = sum(said >= least for least in (1, 3, 6, 12))
         return [f"sentence {min(2, text.sentence[first])}", f"new before, {long}: {step}"]
 
-    def within(self, first: int, last: int) -> Iterator[str]:
-        text, inner = self.text, range(first + 1, last)
-        yield f"type {self._type(first, last)}: {self.kind}"
-        length = last - first + 1
-        yield f"words {sum(length >= least for least in (2, 3, 4, 6, 9))}"
-        yield f"new {min(4, sum(text.new[first : last + 1]))}"
-        for at in inner:
-            found = text.classes[at]
-            if found in _HELD:
-                yield f"holds {found}"
-            elif found in LINKS:
-                yield "holds preposition"
-        for at in range(first + 1, last + 1):
-            if cut := text.cuts[at]:
-                yield f"holds {cut}" + (" ing" if text.classes[at] == "ing" else "")
-            if text.classes[at - 1] == "name" and text.classes[at] in ("word", "ed", "ing", "verb"):
-                yield "holds name word"
-        asked = sum(not new and not is_plain(low) for new, low in self._words(first, last))
-        yield from ["holds asked"] * min(3, asked)
-        if self.changed is not None:
-            yield from self._alignment(first, last, self.changed)
 
-    def _words(self, first: int, last: int) -> zip[tuple[bool, str]]:
-        return zip(self.text.new[first : last + 1], self.text.lower[first : last + 1], strict=True)
+class Inside:
+    """The marks of what spans hold that begin with one word, which grow word by word: none is looked at again."""
 
-    def _type(self, first: int, last: int) -> str:
-        words, low = self.text.words[first : last + 1], self.text.lower[first : last + 1]
-        digits = any(map(has_digit, words))
-        month = digits and any(word.lower() in MONTHS for word in low)
-        if month or _NUMERIC_DATE.fullmatch(words[0]) or (len(words) == 1 and _YEAR.fullmatch(words[0])):
+    def __init__(self, marker: Marker, first: int) -> None:
+        self._marker, self._first, self._last = marker, first, first - 1
+        self._held: list[str] = []
+        self._parted: list[str] = []
+        self._asked = self._new = self._differs = 0
+        self._digits = self._month = self._number = False
+        self._named = True
+
+    @property
+    def is_new(self) -> bool:
+        """Whether anything in the span is."""
+        return self._new > 0
+
+    def grow(self) -> None:
+        """Take in the next word."""
+        marker, first, last = self._marker, self._first, self._last + 1
+        text, self._last = marker.text, last
+        self._held += marker.held[last - 1] if last > first + 1 else ()
+        self._parted += marker.parted[last] if last > first else ()
+        self._asked += marker.asked[last]
+        self._new += text.new[last]
+        self._differs += marker.differs[last]
+        self._digits |= marker.digits[last]
+        self._month |= text.lower[last].lower() in MONTHS
+        self._number |= text.lower[last] in NUMBERS
+        self._named &= marker.named[last]
+
+    def marks(self) -> Iterator[str]:
+        """Of the words from the first one to the last that was taken in."""
+        yield f"type {self._type()}: {self._marker.kind}"
+        yield _LENGTHS[min(self._last - self._first + 1, 9)]
+        yield f"new {min(4, self._new)}"
+        yield from self._held
+        yield from self._parted
+        yield from ["holds asked"] * min(3, self._asked)
+        if self._marker.aligned:
+            yield from self._alignment()
+
+    def _type(self) -> str:
+        begin, alone = self._marker.text.words[self._first], self._first == self._last
+        if (self._digits and self._month) or _NUMERIC_DATE.fullmatch(begin) or (alone and _YEAR.fullmatch(begin)):
             return "date"
-        if digits or NUMBERS.intersection(low):
+        if self._digits or self._number:
             return "number"
-        return "name" if all(word[0].isupper() or is_plain(word.lower()) for word in words) else "words"
+        return "name" if self._named else "words"
 
-    def _alignment(self, first: int, last: int, changed: Collection[str]) -> Iterator[str]:
+    def _alignment(self) -> Iterator[str]:
         """How a span stands to the words that differ in wrong answers."""
-        text = self.text
-        differs = [text.new[at] and text.stems[at] in changed for at in range(len(text.words))]
-        inside = [differs[at] for at in range(first, last + 1) if text.new[at]]
-        yield "differs: " + ("all" if all(inside) else "some" if any(inside) else "none")
-        if any(inside) and sum(inside) == sum(differs):
+        text, differs = self._marker.text, self._marker.differs
+        yield "differs: " + ("all" if self._differs == self._new else "some" if self._differs else "none")
+        if self._differs and self._differs == sum(differs):
             yield "differs: nowhere else"
-        for at in (first - 1, last + 1):
-            if text.together(min(at, first), max(at, last)) and differs[at]:
+        for at in (self._first - 1, self._last + 1):
+            if text.together(min(at, self._first), max(at, self._last)) and differs[at]:
                 yield "differs: beside"
+
+
+def _held(found: str) -> tuple[str, ...]:
+    return (f"holds {found}",) if found in _HELD else ("holds preposition",) if found in LINKS else ()
+
+
+def _parted(text: Passage, at: int) -> tuple[str, ...]:
+    """The sign before a word, and that it goes on where a name ended."""
+    found, cut = text.classes[at], text.cuts[at]
+    named = at > 0 and text.classes[at - 1] == "name" and found in ("word", "ed", "ing", "verb")
+    signs = (f"holds {cut}" + (" ing" if found == "ing" else ""),) if cut else ()
+    return (*signs, *(("holds name word",) if named else ()))

@@ -29,9 +29,8 @@ class Passage:
         self.words = [answer[start:end] for start, end in self.spans]
         self.lower = [self._lower(at) for at in range(len(self.words))]
         self.stems = [stem(word) for word in self.words]
-        self.new = [
-            not is_plain(low) and root not in self.asked for low, root in zip(self.lower, self.stems, strict=True)
-        ]
+        self.plain = [is_plain(low) for low in self.lower]
+        self.new = [not plain and root not in self.asked for plain, root in zip(self.plain, self.stems, strict=True)]
         self.sentence: list[int] = []
         for at in range(len(self.words)):
             before = self.sentence[-1] if self.sentence else 0
