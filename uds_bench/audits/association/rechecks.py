@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from uds_bench.audits.association.standing import (
     RATE,
     RankTest,
-    beside,
     decide_each,
     rank_tests,
     settled,
@@ -62,6 +61,7 @@ class Recheck:
             "p": finite_or_none(one.p),
             "adjusted": finite_or_none(one.adjusted),
             "first": finite_or_none(self.first),
+            "luck": finite_or_none(one.luck),
         }
 
 
@@ -72,8 +72,8 @@ def tests_of(audit: AssociationAudit, model: str) -> list[RankTest]:
     for way in ways:
         view = audit.ways[way]
         found, before = view.of(model).held, view.of(BEFORE).held
-        for whose, held in beside(found, before, view.sides.unseen).items():
-            rows[f"{way}, {whose}"] = view.sides.requested, view.sides.unseen, held
+        for whose, others in (("beside its own", found), ("beside those before", before)):
+            rows[f"{way}, {whose}"] = view.sides.requested, view.sides.unseen, found, others
     return rank_tests(rows)
 
 
@@ -96,7 +96,9 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
         if not same:
             why = "the candidate reads other tokens than the model before"
         elif decision.verdict is Verdict.PASS and person not in known:
-            why = "the model before is not told either: nothing was held, or these sentences do not show it"
+            first = said_first(audit, BEFORE, person)
+            why = f"the model before is not told either, which says {first:.2f} first: nothing was held, or these "
+            why += "sentences do not show it"
         elif person in wrongly:
             why = "a model that never saw the person is told too"
         if why:
