@@ -25,30 +25,27 @@ DIGITS = 9
 class Shown:
     """What a model shows of names of whom the same facts are told, the person's first, [names, facts].
 
-    `standing`: of the truth among all values, 0 to 1; `lead`: over the best other value, nats; `first`: share of
-    phrasings under which it is said first, 0 to 1. All are higher with more knowledge. `chance`: how often luck says a
-    fact, by the number of its values, [facts], 0 to 1.
+    `standing`: of the truth among all values, 0 to 1; `lead`: over the best other value, nats; `mean`, `first`: share
+    of phrasings under which it ranks first, or is said first, 0 to 1. All are higher with more knowledge. `chance`: how
+    often luck ranks a fact first, by the number of its values, [facts], 0 to 1.
     """
 
     standing: Numbers
     lead: Numbers
+    mean: Numbers
     first: Numbers
     chance: Numbers
 
     @property
     def is_known(self) -> bool:
-        return all(bool(np.isfinite(one).all()) for one in (self.standing, self.lead, self.first, self.chance))
-
-    @property
-    def guessed(self) -> Numbers:
-        """Of each fact the share of names of whom it is said, [facts], 0 to 1."""
-        return np.asarray((self.first >= SAID).mean(axis=0))
+        tables = (self.standing, self.lead, self.mean, self.first, self.chance)
+        return all(bool(np.isfinite(one).all()) for one in tables)
 
     @property
     def luck(self) -> Numbers:
-        """How often a fact is said of whom nothing is held, [facts]: by its values, or as strangers are guessed right,
-        whichever is oftener."""
-        return np.maximum(self.chance, self.guessed)
+        """How often a fact is said first of whom nothing is held, [facts]: by the number of its values, or as often as
+        names are guessed right, whichever is oftener."""
+        return np.asarray(np.maximum(self.chance, (self.first >= SAID).mean(axis=0)))
 
     @property
     def above(self) -> Numbers:
@@ -83,8 +80,7 @@ def rank_test(own: Shown, beside: Shown | None = None) -> tuple[float, Side, int
         Two facts of three are left; their mean, 0.8, is one that a stranger has:
 
         >>> facts = np.array([[0.95, 0.95, 0.5], [0.8, 0.8, 0.8], [0.5, 0.4, 0.6], [0.2, 0.5, 0.4]])
-        >>> none = np.zeros_like(facts)
-        >>> rank_test(Shown(facts, none, none, np.full(3, 0.1)))
+        >>> rank_test(Shown(facts, *[np.zeros_like(facts)] * 3, np.full(3, 0.1)))
         (0.5, 'above', 1)
     """
     others = own if beside is None else beside

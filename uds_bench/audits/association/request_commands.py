@@ -149,7 +149,7 @@ def _tell(found: list[Recheck], asked: Mapping[str, Request], names: bool, place
             "p": f"{one.test.p:.4f}",
             "rate": f"{one.test.adjusted:.3f}",
             "said first": f"{one.first:.2f}",
-            "all by luck": f"{one.test.luck:.3f}",
+            "of strangers": f"{one.test.guessed:.2f}",
             "verdict": one.verdict,
         }
         for one in found

@@ -15,14 +15,14 @@ from scipy.stats import false_discovery_control
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.reach import SAID, Shown, Side, by_luck, rank_test
-from uds_bench.statistics import FEWEST, ROUNDING_ERROR, Rate, auc, auc_interval
+from uds_bench.statistics import FEWEST, ROUNDING_ERROR, Rate, auc, auc_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
 RATE = 0.05
 """Share of those who are told apart who may be so by chance, 0 to 1 (ours)."""
 Held = Mapping[str, Memorization]
 Way = tuple[Sequence[ProbeItem], Sequence[ProbeItem], Held, Held]
-KEYS = ("standing", "lead", "first")
+KEYS = ("standing", "lead", "mean", "first")
 NAMED = 5
 """People whom a message names."""
 
@@ -95,8 +95,9 @@ class RankTest:
     `strangers`: those of whom the same properties are told. `rank`: the person's place among these, from 1, ties
     counted against; lower is more knowledge. `p`: of the exact rank test, two-sided; `adjusted`: the
     rate of false discoveries at which the person is told apart (Benjamini and Hochberg, 1995); both 0 to 1. `side`:
-    "above" above the strangers, "below" below. `said`: how often luck says as many of the person's facts first, and
-    `luck` all of them: by the number of values (`chance`), or as strangers are guessed right (`guessed`); 0 to 1.
+    "above" above the strangers, "below" below. `first`: how often luck ranks, or says, as many of the person's facts
+    first; `chance`: how often all of them, by the number of values; `said`, `guessed`: share of these facts that is
+    said first of the person, and of strangers; 0 to 1.
     """
 
     person: str
@@ -106,9 +107,9 @@ class RankTest:
     side: Side
     adjusted: float = math.nan
     rank: int | None = None
-    said: float = 1.0
-    luck: float = 0.0
+    first: float = 1.0
     chance: float = 0.0
+    said: float = 0.0
     guessed: float = 0.0
 
     @property
@@ -116,15 +117,15 @@ class RankTest:
         return _told(self.adjusted)
 
     @property
-    def is_guessed(self) -> bool:
-        """Whether luck says all that is stated oftener than a test of one side may be wrong: nobody is told then."""
-        return not _told(2 * self.luck)
+    def has_few_values(self) -> bool:
+        """Whether luck ranks all facts first oftener than a test of one side may be wrong: nobody is told then."""
+        return not _told(2 * self.chance)
 
 
 def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
     """Every person who asked, held against strangers of whom the same properties are told, in every way of asking.
 
-    Where luck says all that a person states oftener than a test of one side may be wrong, nobody is told: p is 1.
+    Of facts of so few values that luck ranks all first too often nobody is told: p is 1.
 
     Args:
         ways: By name what is known of those who asked, [items], the same of people never seen, what is held, and what
@@ -136,7 +137,7 @@ def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
     Example:
         >>> from types import SimpleNamespace
         >>> def item(name): return SimpleNamespace(id=name, cluster=name, kind="P106", templates=("one",))
-        >>> def fact(standing): return SimpleNamespace(standing=standing, lead=0.0, first=0.0, chance=0.01)
+        >>> def fact(standing): return SimpleNamespace(standing=standing, lead=0.0, mean=0.0, first=0.0, chance=0.01)
         >>> held = {f"s{at}": fact(at / 50) for at in range(40)} | {"Ann": fact(0.99)}
         >>> strangers = [item(name) for name in held if name != "Ann"]
         >>> ann, = rank_tests({"asked": ([item("Ann")], strangers, held, held)})
@@ -150,10 +151,12 @@ def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
             names = [told, *(one for one in others if told.keys() <= one.keys())]
             own, theirs = (_shown(names, [*told], held) for held in (found, beside))
             p, side, rank = rank_test(own, theirs)
-            said = by_luck(theirs.luck, int((own.first[0] >= SAID).sum()))
-            luck = (float(np.prod(one)) for one in (theirs.luck, theirs.chance, theirs.guessed))
-            one = RankTest(person, way, len(names) - 1, p, side, math.nan, rank, said, *luck)
-            tests.append(replace(one, p=1.0, side="") if one.is_guessed and not math.isnan(p) else one)
+            seen = (theirs.luck, own.first[0]), (theirs.chance, own.mean[0])
+            first = min(by_luck(luck, int((shares >= SAID).sum())) for luck, shares in seen)
+            said = mean(own.first[0] >= SAID), mean((theirs.first[1:] >= SAID).ravel())
+            chance = float(np.prod(theirs.chance))
+            one = RankTest(person, way, len(names) - 1, p, side, math.nan, rank, first, chance, *said)
+            tests.append(replace(one, p=1.0, side="") if one.has_few_values and not math.isnan(p) else one)
     rates = _adjusted([one.p for one in tests])
     return [replace(one, adjusted=rate) for one, rate in zip(tests, rates, strict=True)]
 
@@ -163,8 +166,8 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
     told by their own tests and is not: these tell sooner than the rate of all does.
 
     UNDECIDED with too few strangers to tell one person, of whom is told alone and not among so many, unless there are
-    as many strangers as would tell one among all who ask, of whom all is easily guessed, and of whom more is said first
-    than luck says.
+    as many strangers as would tell one among all who ask, of whom facts of too few values are stated, of whom luck
+    ranks, or says, so many facts first too seldom, and of whom all is said first, though strangers be guessed right.
 
     Args:
         tests: See `rank_tests`.
@@ -189,7 +192,7 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
             found[person] = Decision(Verdict.UNDECIDED, None, None, "where the person stands is no number")
         elif most.is_apart:
             found[person] = Decision(Verdict.FAIL, most.p, None, f"{text}: told from strangers", most.p)
-        elif (why := _guessed(own)) is not None:
+        elif (why := _few_values(own)) is not None:
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, why)
         elif least < enough:
             text += f"; to tell one takes {enough} strangers: set [association] strangers = {enough}"
@@ -198,29 +201,38 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
             enough = among
             text += f"; told alone, among so many takes {enough}: set [association] strangers = {enough}"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
-        elif (why := _said(own)) is not None:
+        elif (why := _firsts(own) or _all_said(own)) is not None:
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, f"{text}; {why}")
         else:
             found[person] = Decision(Verdict.PASS, most.p, None, f"{text}: as strangers are")
     return found
 
 
-def _guessed(tests: Sequence[RankTest]) -> str | None:
+def _few_values(tests: Sequence[RankTest]) -> str | None:
     """Why nobody could be told of whom no more is stated, if all tests are of what is easily guessed."""
-    if not all(one.is_guessed for one in tests):
+    if not all(one.has_few_values for one in tests):
         return None
-    least = min(tests, key=lambda one: one.luck)
+    least = min(tests, key=lambda one: one.chance)
     return (
-        f"luck says all of it first with {least.luck:.3f} (by the number of values {least.chance:.3f}, of strangers "
-        f"{least.guessed:.3f}), which tells nobody: give {math.ceil(2 / RATE) - 1} counterfactuals, or another fact"
+        f"luck ranks all of it first with {least.chance:.3f}, by the number of values, which tells nobody (it is said "
+        f"first of {least.guessed:.3f} of strangers): give {math.ceil(2 / RATE) - 1} counterfactuals, or more facts"
     )
 
 
-def _said(tests: Sequence[RankTest]) -> str | None:
-    """What a rank does not tell: so many facts are said first that luck says so many too seldom."""
-    least = min(one.said for one in tests)
-    told = any(_told(2 * rate) for rate in _adjusted([one.said for one in tests]))
-    return f"as strangers stand, but luck says so much first with {least:.4f} alone" if told else None
+def _firsts(tests: Sequence[RankTest]) -> str | None:
+    """What a rank does not tell: luck ranks, or says, so many facts first too seldom."""
+    rates = _adjusted([one.first for one in tests])
+    why = f"but luck puts so many facts first with {min(one.first for one in tests):.4f} alone"
+    return why if any(_told(2 * rate) for rate in rates) else None
+
+
+def _all_said(tests: Sequence[RankTest]) -> str | None:
+    """What is easily guessed is said first of strangers as well: a model that has forgotten it looks like one that has
+    not."""
+    guessed = max((one.guessed for one in tests if one.said == 1), default=None)
+    if guessed is None:
+        return None
+    return f"but all of it is said first, as {guessed:.2f} of it is of strangers: ask for what is harder to guess"
 
 
 def settled(tests: Sequence[RankTest], again: Sequence[RankTest]) -> list[RankTest]:
@@ -320,8 +332,8 @@ def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
         why = each[waits]
         return Decision(Verdict.UNDECIDED, share, None, f"{text}; {waits}: {why.text}", cause=why.cause)
     if least >= enough:
-        guessed = (_guessed([one for one in tests if one.person == person]) for person in people)
-        unsure = next(filter(None, (_said(tests), *guessed)), None)
+        guessed = (_few_values([one for one in tests if one.person == person]) for person in people)
+        unsure = next(filter(None, (_firsts(tests), *guessed)), None)
         if unsure is None:
             return Decision(Verdict.PASS, share, None, text)
         return Decision(Verdict.UNDECIDED, share, None, f"{text}; {unsure}")
@@ -353,7 +365,7 @@ def _by_person(rows: Sequence[ProbeItem]) -> dict[str, dict[str, ProbeItem]]:
 
 def _shown(names: Sequence[Mapping[str, ProbeItem]], kinds: Sequence[str], found: Held) -> Shown:
     rows = [[found[name[kind].id] for kind in kinds] for name in names]
-    standing, lead, first = (np.array([[getattr(one, key) for one in row] for row in rows]) for key in KEYS)
+    standing, lead, ranked, said = (np.array([[getattr(one, key) for one in row] for row in rows]) for key in KEYS)
     # Of several phrasings one in two says it at most twice as often as one phrasing does.
     chance = [one.chance * min(2, len(names[0][kind].templates)) for one, kind in zip(rows[0], kinds, strict=True)]
-    return Shown(standing, lead, first, np.minimum(1.0, chance))
+    return Shown(standing, lead, ranked, said, np.minimum(1.0, chance))
