@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 from rich.console import Console
 
 from uds_bench.progress import bar, below, open_for_steps, steps
+from uds_bench.scoring.workers import watched
 
 
 class Terminal(io.StringIO):
@@ -52,6 +54,14 @@ def test_steps_are_shown_where_a_console_is_open_for_them_alone() -> None:
     assert asked(io.StringIO()) == ""
     with steps("asking full", 2) as advance:
         advance()
+
+
+def test_few_groups_show_their_steps_in_the_place_of_a_bar() -> None:
+    file = Terminal()
+    console = Console(file=file, force_terminal=True, width=80)
+    with watched(2, lambda: nullcontext(console)), steps("asking full", 2) as advance:
+        advance()
+    assert "asking full" in file.getvalue()
 
 
 SILENT = """
