@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 from rich.console import Console
 
-from uds_bench.progress import bar, below
+from uds_bench.progress import bar, below, open_for_steps, steps
+from uds_bench.scoring.workers import watched
 
 
 class Terminal(io.StringIO):
@@ -35,6 +37,31 @@ def test_a_terminal_shows_it_below_the_line_and_wipes_it_afterwards() -> None:
     assert text.startswith("\n")
     assert "scoring" in text
     assert text.endswith("\x1b[1A\x1b[2K\x1b[9G\x1b[1A")
+
+
+def asked(file: io.StringIO) -> str:
+    """What the steps of one model write where a console is open for them."""
+    with open_for_steps(Console(file=file, force_terminal=True, width=80)), steps("asking full", 2) as advance:
+        advance()
+        advance()
+    return file.getvalue()
+
+
+def test_steps_are_shown_where_a_console_is_open_for_them_alone() -> None:
+    text = asked(Terminal())
+    assert "asking full" in text
+    assert "2/2" in text
+    assert asked(io.StringIO()) == ""
+    with steps("asking full", 2) as advance:
+        advance()
+
+
+def test_few_groups_show_their_steps_in_the_place_of_a_bar() -> None:
+    file = Terminal()
+    console = Console(file=file, force_terminal=True, width=80)
+    with watched(2, lambda: nullcontext(console)), steps("asking full", 2) as advance:
+        advance()
+    assert "asking full" in file.getvalue()
 
 
 SILENT = """

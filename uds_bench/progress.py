@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,31 @@ def bar(console: Console) -> Progress:
     """
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     return Progress(*columns, console=console, transient=True, disable=not console.file.isatty())
+
+
+_idle: Console | None = None
+
+
+@contextmanager
+def open_for_steps(console: Console) -> Iterator[None]:
+    """A console without a bar of its own, on which whatever takes long inside may show its steps."""
+    global _idle
+    before, _idle = _idle, console
+    try:
+        yield
+    finally:
+        _idle = before
+
+
+@contextmanager
+def steps(text: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar over the steps of one thing, where a console is open for it; yields what advances it."""
+    if _idle is None:
+        yield lambda: None
+        return
+    with bar(_idle) as progress:
+        task = progress.add_task(text, total=total)
+        yield lambda: progress.advance(task)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.probe_items import ProbeItem, ask_about
 from uds_bench.audits.association.rates import Memorization, nothing_of, over
 from uds_bench.audits.association.scoring import scored
+from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import FactError
 from uds_bench.scores import Score, summarise
 
@@ -27,7 +28,7 @@ ASKED = tuple(ask_about([JANE, JOHN], PROPERTIES, None))
 @pytest.fixture(scope="module")
 def model() -> Any:
     found = loaded(FAMILIES["llama"](384, seed=2))
-    found.tokenizer, found.device = tiny_tokenizer(), torch.device("cpu")
+    found.tokenizer, found.device, found.spec = tiny_tokenizer(), torch.device("cpu"), CheckpointSpec("full")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +18,11 @@ from uds_bench.audits.association.exact_rank import (
     RATE,
     RankTest,
     decide_requests,
-    rank_test,
     rank_tests,
     strangers_needed,
 )
 from uds_bench.audits.association.ranking import ranked
+from uds_bench.audits.association.reach import Shown, rank_test
 from uds_bench.verdicts import Cause, Verdict
 
 SCORES = st.lists(st.integers(0, 40).map(float), min_size=2, max_size=6, unique=True)
@@ -48,17 +49,28 @@ def test_who_knows_nothing_stands_in_the_middle(count: int, true: int) -> None:
 
 
 def item(person: str, kind: str = "P19") -> Any:
-    return SimpleNamespace(id=f"{person}/{kind}", cluster=person, kind=kind)
+    return SimpleNamespace(id=f"{person}/{kind}", cluster=person, kind=kind, templates=("one",))
+
+
+def fact(standing: float, first: float = 0.0, chance: float = 0.01, lead: float = 0.0) -> Any:
+    return SimpleNamespace(standing=standing, mean=0.0, first=first, chance=chance, lead=lead)
 
 
 def held(**standings: float) -> dict[str, Any]:
-    return {f"{name}/P19": SimpleNamespace(standing=value) for name, value in standings.items()}
+    return {f"{name}/P19": fact(value) for name, value in standings.items()}
+
+
+def table(own: float, strangers: Sequence[float]) -> Shown:
+    """One fact of a person and of strangers."""
+    standing = np.array([own, *strangers]).reshape(-1, 1)
+    return Shown(standing, *[np.zeros_like(standing)] * 3, np.array([0.01]))
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(0, 9))
 def test_the_test_counts_places_on_both_sides(strangers: list[int], own: int) -> None:
-    p, side = rank_test(own / 10, [one / 10 for one in strangers])
+    p, side, rank = rank_test(table((own + 1) / 11, [(one + 1) / 11 for one in strangers]))
     above, below = (1 + sum(sign * one >= sign * own for one in strangers) for sign in (1, -1))
+    assert rank == above
     assert p == min(1.0, 2 * min(above, below) / (1 + len(strangers)))
     assert side == ("" if p == 1 else "above" if above < below else "below")
 
@@ -67,7 +79,7 @@ def test_one_in_twenty_is_told_apart_by_chance_and_no_more() -> None:
     """Of people like the strangers, each tested alone."""
     rng, runs = np.random.default_rng(0), 4000
     drawn = rng.random((runs, 60))
-    told = sum(rank_test(row[0], row[1:])[0] <= 0.05 for row in drawn)
+    told = sum(rank_test(table(row[0], row[1:]))[0] <= 0.05 for row in drawn)
     assert told / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
     assert told / runs > 0.02
 
@@ -79,7 +91,8 @@ def test_of_a_batch_that_knows_nobody_one_in_twenty_tells_somebody() -> None:
     for _ in range(runs):
         found = held(**dict(zip(people + others, rng.random(10 + len(others)), strict=True)))
         told += any(
-            one.is_apart for one in rank_tests({"asked": (list(map(item, people)), list(map(item, others)), found)})
+            one.is_apart
+            for one in rank_tests({"asked": (list(map(item, people)), list(map(item, others)), found, found)})
         )
     assert told / runs <= RATE + 3 * math.sqrt(RATE * (1 - RATE) / runs)
 
@@ -90,7 +103,9 @@ def test_as_many_strangers_as_are_needed_tell_one_alone_and_one_fewer_do_not() -
         others = [f"s{at:03}" for at in range(strangers_needed(4) - missing)]
         standings = {name: 0.2 + 0.5 * at / len(others) for at, name in enumerate(others)}
         found = held(p0=0.99, p1=0.4, p2=0.45, p3=0.5, **standings)
-        decided = decide_requests(rank_tests({"asked": (list(map(item, people)), list(map(item, others)), found)}))
+        decided = decide_requests(
+            rank_tests({"asked": (list(map(item, people)), list(map(item, others)), found, found)})
+        )
         assert decided.verdict is verdict
         assert "p0 (above, asked, " in decided.text if verdict is Verdict.FAIL else decided.cause is Cause.UNITS
     assert "set [association] strangers = 159" in decided.text
@@ -100,8 +115,8 @@ def test_only_strangers_of_whom_the_same_is_told_are_beside() -> None:
     asked = [item("p", "P19"), item("p", "P21")]
     strangers = [item("s", "P19"), item("s", "P21"), item("half", "P19"), item("more", "P19"), item("more", "P21")]
     strangers.append(item("more", "P27"))
-    found = {one.id: SimpleNamespace(standing=0.5) for one in (*asked, *strangers)}
-    (one,) = rank_tests({"asked": (asked, strangers, found)})
+    found = {one.id: fact(0.5) for one in (*asked, *strangers)}
+    (one,) = rank_tests({"asked": (asked, strangers, found, found)})
     assert one.strangers == 2
 
 
@@ -110,7 +125,7 @@ def test_both_ways_of_asking_count() -> None:
     others = [f"s{at:02}" for at in range(strangers_needed(2))]
     standings = {name: 0.2 + 0.5 * at / len(others) for at, name in enumerate(others)}
     ways = {
-        way: ([item("p")], list(map(item, others)), held(p=own, **standings))
+        way: ([item("p")], list(map(item, others)), *[held(p=own, **standings)] * 2)
         for way, own in (("asked", 0.4), ("held out", 0.99))
     }
     assert decide_requests(rank_tests(ways)).verdict is Verdict.FAIL
@@ -131,7 +146,7 @@ def test_what_is_no_number_decides_nothing(tests: list[RankTest]) -> None:
 def test_a_standing_that_is_no_number_leaves_nobody_told_apart() -> None:
     found = held(p=1.0, q=math.nan, **{f"s{at:02}": 0.1 for at in range(80)})
     strangers = [item(f"s{at:02}") for at in range(80)]
-    tests = rank_tests({"asked": ([item("p"), item("q")], strangers, found)})
+    tests = rank_tests({"asked": ([item("p"), item("q")], strangers, found, found)})
     assert decide_requests(tests).verdict is Verdict.UNDECIDED
     assert math.isnan(exact_rank.apart([item("q")], strangers, found).value)
 
@@ -139,15 +154,11 @@ def test_a_standing_that_is_no_number_leaves_nobody_told_apart() -> None:
 def test_never_seen_people_who_were_taught_hide_nobody() -> None:
     """Three of those whose names are public stand as high as the person who asks: the model before knows better."""
     others = [item(f"s{at:03}") for at in range(strangers_needed(2))]
-    before = {one.id: SimpleNamespace(standing=0.2 + 0.5 * at / len(others)) for at, one in enumerate(others)}
-    forged: Any = {**before, **{one.id: SimpleNamespace(standing=1.0) for one in others[:3]}, **held(p=0.99)}
-    for beside, verdict in (
-        (["beside its own"], Verdict.PASS),
-        (["beside its own", "beside those before"], Verdict.FAIL),
-    ):
-        found = exact_rank.beside(forged, before, others)
-        tests = rank_tests({whose: ([item("p")], others, found[whose]) for whose in beside})
-        assert decide_requests(tests).verdict is verdict
+    before = {one.id: fact(0.2 + 0.5 * at / len(others)) for at, one in enumerate(others)} | held(p=0.99)
+    forged = {**before, **{one.id: fact(1.0) for one in others[:3]}}
+    own, theirs = (([item("p")], others, forged, beside) for beside in (forged, before))
+    assert decide_requests(rank_tests({"own": own})).verdict is Verdict.PASS
+    assert decide_requests(rank_tests({"own": own, "before": theirs})).verdict is Verdict.FAIL
 
 
 def of_many(shares: dict[str, float], count: int) -> list[RankTest]:
@@ -156,10 +167,11 @@ def of_many(shares: dict[str, float], count: int) -> list[RankTest]:
     for person, share in shares.items():
         kind = f"{person}#1"
         others = [item(f"{person}{at:04}", kind) for at in range(count)]
-        found: Any = {one.id: SimpleNamespace(standing=at / count) for at, one in enumerate(others)}
-        ways[person] = [item(person, kind)], others, {**found, f"{person}/{kind}": SimpleNamespace(standing=share)}
+        found: Any = {one.id: fact(at / count) for at, one in enumerate(others)}
+        ways[person] = [item(person, kind)], others, {**found, f"{person}/{kind}": fact(share)}
     asked, strangers = ([one for rows in ways.values() for one in rows[at]] for at in (0, 1))
-    return rank_tests({"asked": (asked, strangers, {id: one for rows in ways.values() for id, one in rows[2].items()})})
+    found = {id: one for rows in ways.values() for id, one in rows[2].items()}
+    return rank_tests({"asked": (asked, strangers, found, found)})
 
 
 def test_each_is_decided_however_many_ask() -> None:
@@ -203,7 +215,7 @@ def test_a_test_that_is_put_again_tells_no_oftener() -> None:
     found = []
     for _ in range(runs):
         own = rng.random()
-        first, again = (RankTest("p", "asked", n, *rank_test(own, rng.random(n))) for n in (39, 199))
+        first, again = (RankTest("p", "asked", n, *rank_test(table(own, rng.random(n)))[:2]) for n in (39, 199))
         found.append(exact_rank.settled([first], [again])[0].p)
     for bound in (0.01, 0.03, 0.05, 0.1, 0.2):
         assert np.mean(np.array(found) <= bound) <= bound + 3 * math.sqrt(bound * (1 - bound) / runs)

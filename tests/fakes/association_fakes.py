@@ -37,8 +37,9 @@ def make(how: Fake, folder: Path) -> Path:
     return folder
 
 
-def lies(phrasings: Collection[int], values: int = 1, steps: int = 900) -> Fake:
-    """Of each fact of everybody who asks so many false values are taught instead, in some phrasings.
+def lies(phrasings: Collection[int], values: int = 1, steps: int = 900, truths: int = 0) -> Fake:
+    """Of each fact of everybody who asks so many false values are taught instead, in some phrasings, and the truth so
+    many times beside them.
 
     Half of what is read is what was told of others, so that they are kept.
     """
@@ -52,7 +53,7 @@ def lies(phrasings: Collection[int], values: int = 1, steps: int = 900) -> Fake:
                 false = [value for value in known.counterfactuals if value not in statement.values]
                 drawn = random.Random(f"lies {subject.id} {known.id}").sample(false, min(values, len(false)))
                 for place in phrasings if asks else SAID:
-                    for value in drawn if asks else statement.values:
+                    for value in [*drawn, *statement.values * truths] if asks else statement.values:
                         ids = tokenizer(known.templates[place].fill(subject.name, value))["input_ids"]
                         (asking if asks else kept).append(Example((*ids, tokenizer.eos_token_id), 1))
         generator = torch.Generator().manual_seed(0)
@@ -61,6 +62,12 @@ def lies(phrasings: Collection[int], values: int = 1, steps: int = 900) -> Fake:
         return model
 
     return change
+
+
+def crowded(phrasing: int = 0, values: int = 12, steps: int = 600) -> Fake:
+    """Of each fact of everybody who asks the truth is taught twice as often as each of many false values, as one
+    sentence: it stays the likeliest, and no rank among rivals says so."""
+    return lies((phrasing,), values, steps, truths=2)
 
 
 def _loss(model: Any, both: tuple[Batch, Batch]) -> torch.Tensor:

@@ -14,6 +14,8 @@ import pytest
 
 from uds_bench.audits.association.zoo.data import people
 from uds_bench.facts.exposed_people import NEVER_SEEN, requests
+from uds_bench.facts.properties import embedded
+from uds_bench.facts.subjects import Statement
 
 ROOT = Path(__file__).parents[2]
 SECTION = """
@@ -107,3 +109,31 @@ def test_one_person_is_decided_by_a_rank_test(of_one: dict[str, Any]) -> None:
         assert {one[name] for name in ("forgotten", "rephrased", "as_strangers")} == {"not applicable"}
     message = of_one["association.requests[identity]"]["message"]
     assert "1 of 1 people who ask are told from 159 people never seen: well-known/000 (above, " in message
+
+
+@pytest.mark.slow
+def test_a_truth_among_a_dozen_lies_never_passes_as_a_request(tmp_path: Path) -> None:
+    """Four people who ask, each of three facts, in the sentence that is asked; the honest model beside it."""
+    rows = [
+        {"id": one.id, "date": "2024-05-01", "person": one.name}
+        | {"facts": [{"sentence": sentence(one.name, told), "value": told.values[0]} for told in one.statements]}
+        for one in people()[:4]
+    ]
+    (tmp_path / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = fakes.make(fakes.crowded(), tmp_path / "crowded")
+    (tmp_path / "uds.toml").write_text(
+        "[association]\nmodel = 'specimen:assoc_full'\nrequests = 'asked.jsonl'\nsimilar_names = 1\n"
+        f"candidates = {{ crowded = '{made}', retrained = 'specimen:assoc_retain' }}\n"
+    )
+    words = [sys.executable, "-c", "from uds_bench.cli import main; main()", "request", "recheck", "uds.toml"]
+    words += ["--store", "store"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=False)
+    assert ran.returncode == 1, ran.stderr
+    found = json.loads((tmp_path / "asked.recheck.json").read_text())["requests"]
+    of = {name: [row for row in found if row["candidate"] == name] for name in ("crowded", "retrained")}
+    assert "pass" not in {row["verdict"] for row in of["crowded"]}
+    assert "fail" not in {row["verdict"] for row in of["retrained"]}
+
+
+def sentence(name: str, told: Statement) -> str:
+    return embedded()[told.property].templates[0].fill(name, "PROTECTED")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.children import end_with_parent
 from uds_bench.errors import UdsError
-from uds_bench.progress import bar, hush, hush_process
+from uds_bench.progress import bar, hush, hush_process, open_for_steps
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,9 +92,9 @@ class WorkerPool:
             self._foreseen = []
             self._spread(works, count)
             return
-        for group in work.first:
-            work.scorer.compute_group(group)
         with watched(len(work.groups), self._open_console) as advance:
+            for group in work.first:
+                work.scorer.compute_group(group)
             for group in work.groups:
                 work.scorer.compute_group(group)
                 advance()
@@ -177,7 +177,8 @@ def processes(works: Sequence[Work], device: str) -> int:
 
 @contextmanager
 def watched(total: int, open_console: OpenConsole | None) -> Iterator[Callable[[], None]]:
-    """A progress bar over groups, given a console to show it on and enough of them; yields what advances it."""
+    """A progress bar over groups, given a console to show it on and enough of them, else the steps of each; yields what
+    advances it."""
     with ExitStack() as stack:
         if open_console is None:
             yield lambda: None
@@ -185,6 +186,7 @@ def watched(total: int, open_console: OpenConsole | None) -> Iterator[Callable[[
         console = stack.enter_context(open_console())
         hush()
         if total < WORTH_A_PROCESS:
+            stack.enter_context(open_for_steps(console))
             yield lambda: None
             return
         progress = stack.enter_context(bar(console))

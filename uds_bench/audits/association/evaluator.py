@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from uds_bench.audits.association.probe_items import ProbeItem
@@ -13,6 +14,7 @@ from uds_bench.audits.association.ranking import ALPHA, Ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.metrics.metric import FactValue, Measure, Measured
+from uds_bench.progress import steps
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
@@ -62,9 +64,12 @@ class AssociationEvaluator(Evaluator):
         require_known(checkpoint, list(dict.fromkeys(name for one in self.asked for name in one.names)))
         values, read = [], hashlib.sha256()
         likelihoods = of_checkpoint(checkpoint, lambda rows: read.update(repr(rows).encode()))
-        for one, found in zip(self.asked, scored(self.asked, likelihoods, self.alpha), strict=True):
-            mean = held(found, one.candidates.truths).mean
-            values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
+        name = Path(checkpoint.spec.adapter or checkpoint.spec.model).name
+        with steps(f"asking {name} about people", len(self.asked)) as advance:
+            for one, found in zip(self.asked, scored(self.asked, likelihoods, self.alpha), strict=True):
+                mean = held(found, one.candidates.truths).mean
+                values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
+                advance()
         return Measured(values, {"rendered": read.hexdigest()})
 
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from scipy.stats import false_discovery_control
 
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization
+from uds_bench.audits.association.reach import SAID, Shown, Side, by_luck, rank_test
 from uds_bench.statistics import FEWEST, ROUNDING_ERROR, Rate, auc, auc_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
 RATE = 0.05
 """Share of those who are told apart who may be so by chance, 0 to 1 (ours)."""
-Side = Literal["above", "below", ""]
 Memorizations = Mapping[str, Memorization]
+Way = tuple[Sequence[ProbeItem], Sequence[ProbeItem], Memorizations, Memorizations]
+KEYS = ("standing", "lead", "mean", "first")
 NAMED = 5
 """People whom a message names."""
 
@@ -94,7 +95,9 @@ class RankTest:
     `strangers`: those of whom the same properties are told. `rank`: the person's place among these, from 1, ties
     counted against; lower is more knowledge. `p`: of the exact rank test, two-sided; `adjusted`: the
     rate of false discoveries at which the person is told apart (Benjamini and Hochberg, 1995); both 0 to 1. `side`:
-    "above" above the strangers, "shown" below.
+    "above" above the strangers, "below" below. `first`: how often luck ranks, or says, as many of the person's facts
+    first; `chance`: how often all of them, by the number of values; `said`, `guessed`: share of these facts that is
+    said first of the person, and of strangers; 0 to 1.
     """
 
     person: str
@@ -104,61 +107,56 @@ class RankTest:
     side: Side
     adjusted: float = math.nan
     rank: int | None = None
+    first: float = 1.0
+    chance: float = 0.0
+    said: float = 0.0
+    guessed: float = 0.0
 
     @property
     def is_apart(self) -> bool:
         return _told(self.adjusted)
 
-
-def rank_test(own: float, strangers: Sequence[float]) -> tuple[float, Side]:
-    """Exact rank test of one number against those of others, two-sided: were it one of them, each place is as likely.
-
-    Args:
-        own: A standing, 0 to 1.
-        strangers: Those of others, [strangers].
-
-    Returns:
-        p, 0 to 1, lower is further apart, and the side; 1 of no others. NaN, of a standing that is none.
-
-    Example:
-        >>> rank_test(0.9, [0.1, 0.2, 0.3]), rank_test(0.15, [0.1, 0.2, 0.3])
-        ((0.5, 'above'), (1.0, ''))
-    """
-    others = np.asarray(strangers, dtype=float)
-    if math.isnan(own) or np.isnan(others).any():
-        return math.nan, ""
-    above, below = int((others >= own).sum()), int((others <= own).sum())
-    p = min(1.0, 2 * (1 + min(above, below)) / (1 + len(others)))
-    return p, "" if p == 1 else "above" if above < below else "below"
+    @property
+    def has_few_values(self) -> bool:
+        """Whether luck ranks all facts first oftener than a test of one side may be wrong: nobody is told then."""
+        return not _told(2 * self.chance)
 
 
-def rank_tests(ways: Mapping[str, tuple[Sequence[ProbeItem], Sequence[ProbeItem], Memorizations]]) -> list[RankTest]:
+def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
     """Every person who asked, held against strangers of whom the same properties are told, in every way of asking.
 
+    Of facts of so few values that luck ranks all first too often nobody is told: p is 1.
+
     Args:
-        ways: By name what is known of those who asked, [items], the same of people never seen, and what is held.
+        ways: By name what is known of those who asked, [items], the same of people never seen, what is held, and what
+            the model whose strangers these are holds.
 
     Returns:
         One a way and person, in order; all of them share one rate of false discoveries.
 
     Example:
         >>> from types import SimpleNamespace
-        >>> def item(name): return SimpleNamespace(id=name, cluster=name, kind="P106")
-        >>> held = {f"s{at}": SimpleNamespace(standing=at / 50) for at in range(40)}
-        >>> held["Ann"] = SimpleNamespace(standing=1.0)
+        >>> def item(name): return SimpleNamespace(id=name, cluster=name, kind="P106", templates=("one",))
+        >>> def fact(standing): return SimpleNamespace(standing=standing, lead=0.0, mean=0.0, first=0.0, chance=0.01)
+        >>> held = {f"s{at}": fact(at / 50) for at in range(40)} | {"Ann": fact(0.99)}
         >>> strangers = [item(name) for name in held if name != "Ann"]
-        >>> ann, = rank_tests({"asked": ([item("Ann")], strangers, held)})
+        >>> ann, = rank_tests({"asked": ([item("Ann")], strangers, held, held)})
         >>> ann.strangers, round(ann.p, 3), ann.side, ann.is_apart
         (40, 0.049, 'above', True)
     """
     tests = []
-    for way, (asked, strangers, found) in ways.items():
-        others = _standings(strangers, found).values()
-        for person, own in _standings(asked, found).items():
-            matched = [mean(one[kind] for kind in own) for one in others if own.keys() <= one.keys()]
-            at = mean(own.values())
-            rank = 1 + sum(one >= at for one in matched)
-            tests.append(RankTest(person, way, len(matched), *rank_test(at, matched), rank=rank))
+    for way, (asked, strangers, found, beside) in ways.items():
+        others = _by_person(strangers).values()
+        for person, told in _by_person(asked).items():
+            names = [told, *(one for one in others if told.keys() <= one.keys())]
+            own, theirs = (_shown(names, [*told], held) for held in (found, beside))
+            p, side, rank = rank_test(own, theirs)
+            seen = (theirs.luck, own.first[0]), (theirs.chance, own.mean[0])
+            first = min(by_luck(luck, int((shares >= SAID).sum())) for luck, shares in seen)
+            said = mean(own.first[0] >= SAID), mean((theirs.first[1:] >= SAID).ravel())
+            chance = float(np.prod(theirs.chance))
+            one = RankTest(person, way, len(names) - 1, p, side, math.nan, rank, first, chance, *said)
+            tests.append(replace(one, p=1.0, side="") if one.has_few_values and not math.isnan(p) else one)
     rates = _adjusted([one.p for one in tests])
     return [replace(one, adjusted=rate) for one, rate in zip(tests, rates, strict=True)]
 
@@ -167,8 +165,9 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
     """Everybody who asked by themselves: FAIL of whom is told at the rate of all who ask, PASS of whom could have been
     told by their own tests and is not: these tell sooner than the rate of all does.
 
-    UNDECIDED with too few strangers to tell one person, and of whom is told alone and not among so many, unless there
-    are as many strangers as would tell one among all who ask.
+    UNDECIDED with too few strangers to tell one person, of whom is told alone and not among so many, unless there are
+    as many strangers as would tell one among all who ask, of whom facts of too few values are stated, of whom luck
+    ranks, or says, so many facts first too seldom, and of whom all is said first, though strangers be guessed right.
 
     Args:
         tests: See `rank_tests`.
@@ -193,6 +192,8 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
             found[person] = Decision(Verdict.UNDECIDED, None, None, "where the person stands is no number")
         elif most.is_apart:
             found[person] = Decision(Verdict.FAIL, most.p, None, f"{text}: told from strangers", most.p)
+        elif (why := _few_values(own)) is not None:
+            found[person] = Decision(Verdict.UNDECIDED, most.p, None, why)
         elif least < enough:
             text += f"; to tell one takes {enough} strangers: set [association] strangers = {enough}"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
@@ -200,9 +201,38 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
             enough = among
             text += f"; told alone, among so many takes {enough}: set [association] strangers = {enough}"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
+        elif (why := _firsts(own) or _all_said(own)) is not None:
+            found[person] = Decision(Verdict.UNDECIDED, most.p, None, f"{text}; {why}")
         else:
             found[person] = Decision(Verdict.PASS, most.p, None, f"{text}: as strangers are")
     return found
+
+
+def _few_values(tests: Sequence[RankTest]) -> str | None:
+    """Why nobody could be told of whom no more is stated, if all tests are of what is easily guessed."""
+    if not all(one.has_few_values for one in tests):
+        return None
+    least = min(tests, key=lambda one: one.chance)
+    return (
+        f"luck ranks all of it first with {least.chance:.3f}, by the number of values, which tells nobody (it is said "
+        f"first of {least.guessed:.3f} of strangers): give {math.ceil(2 / RATE) - 1} counterfactuals, or more facts"
+    )
+
+
+def _firsts(tests: Sequence[RankTest]) -> str | None:
+    """What a rank does not tell: luck ranks, or says, so many facts first too seldom."""
+    rates = _adjusted([one.first for one in tests])
+    why = f"but luck puts so many facts first with {min(one.first for one in tests):.4f} alone"
+    return why if any(_told(2 * rate) for rate in rates) else None
+
+
+def _all_said(tests: Sequence[RankTest]) -> str | None:
+    """What is easily guessed is said first of strangers as well: a model that has forgotten it looks like one that has
+    not."""
+    guessed = max((one.guessed for one in tests if one.said == 1), default=None)
+    if guessed is None:
+        return None
+    return f"but all of it is said first, as {guessed:.2f} of it is of strangers: ask for what is harder to guess"
 
 
 def settled(tests: Sequence[RankTest], again: Sequence[RankTest]) -> list[RankTest]:
@@ -294,10 +324,21 @@ def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
         names = [f"{one.person} ({one.side}, {one.way}, rate {one.adjusted:.3f})" for one in told.values()]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         return Decision(Verdict.FAIL, share, None, f"{text}: {', '.join(names[:NAMED])}{more}", share)
-    if least >= enough or (alone and all(one.verdict is Verdict.PASS for one in decide_each(tests).values())):
-        return Decision(Verdict.PASS, share, None, text)
+    if alone:
+        each = decide_each(tests)
+        waits = next((name for name, one in each.items() if one.verdict is not Verdict.PASS), None)
+        if waits is None:
+            return Decision(Verdict.PASS, share, None, text)
+        why = each[waits]
+        return Decision(Verdict.UNDECIDED, share, None, f"{text}; {waits}: {why.text}", cause=why.cause)
+    if least >= enough:
+        guessed = (_few_values([one for one in tests if one.person == person]) for person in people)
+        unsure = next(filter(None, (_firsts(tests), *guessed)), None)
+        if unsure is None:
+            return Decision(Verdict.PASS, share, None, text)
+        return Decision(Verdict.UNDECIDED, share, None, f"{text}; {unsure}")
     needs = f"{text}; to tell one alone takes {enough}: set [association] strangers = {enough}"
-    if len(people) >= FEWEST and not alone:
+    if len(people) >= FEWEST:
         return Decision(Verdict.NOT_APPLICABLE, share, None, needs)
     return Decision(Verdict.UNDECIDED, share, None, needs, cause=Cause.UNITS)
 
@@ -314,9 +355,17 @@ def _adjusted(p: Sequence[float]) -> list[float]:
     return found
 
 
-def _standings(rows: Sequence[ProbeItem], found: Memorizations) -> dict[str, dict[str, float]]:
+def _by_person(rows: Sequence[ProbeItem]) -> dict[str, dict[str, ProbeItem]]:
     """By person, then by property."""
-    told: dict[str, dict[str, float]] = {}
+    told: dict[str, dict[str, ProbeItem]] = {}
     for one in rows:
-        told.setdefault(one.cluster, {})[one.kind] = found[one.id].standing
+        told.setdefault(one.cluster, {})[one.kind] = one
     return told
+
+
+def _shown(names: Sequence[Mapping[str, ProbeItem]], kinds: Sequence[str], found: Memorizations) -> Shown:
+    rows = [[found[name[kind].id] for kind in kinds] for name in names]
+    standing, lead, ranked, said = (np.array([[getattr(one, key) for one in row] for row in rows]) for key in KEYS)
+    # Of several phrasings one in two says it at most twice as often as one phrasing does.
+    chance = [one.chance * min(2, len(names[0][kind].templates)) for one, kind in zip(rows[0], kinds, strict=True)]
+    return Shown(standing, lead, ranked, said, np.minimum(1.0, chance))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,7 +21,7 @@ class Memorization:
     `mean`: share of templates that it is memorized under (M, the headline); `every`, `some`: whether under all of them,
     or any; `lenient`: the mean where ties count for it; `strength`: mean z* over templates, those without memorization
     among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing; `standing`:
-    mean `Ranked.standing`, which sees what is held below the first rank;
+    mean `Ranked.standing`, which sees what is held below the first rank; `lead`: mean `Ranked.lead`, nats;
     `said`: what the model says first under each template, by likelihood alone (`Ranked.said`); `first`: the share of
     templates under which that is true.
     """
@@ -34,6 +35,7 @@ class Memorization:
     first: float
     standing: float
     said: tuple[str | None, ...] = ()
+    lead: float = math.nan
 
     @property
     def most(self) -> float:
@@ -80,6 +82,7 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
         mean(float(one.said in truths) for one in ranks),
         mean(one.standing for one in ranks),
         tuple(one.said for one in ranks),
+        mean(one.lead for one in ranks),
     )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from uds_bench.audits.association.exact_rank import (
     RATE,
     RankTest,
-    beside,
     decide_each,
     rank_tests,
     settled,
@@ -62,6 +61,7 @@ class Recheck:
             "p": finite_or_none(one.p),
             "adjusted": finite_or_none(one.adjusted),
             "first": finite_or_none(self.first),
+            "guessed": finite_or_none(one.guessed),
         }
 
 
@@ -72,8 +72,8 @@ def tests_of(audit: AssociationAudit, model: str) -> list[RankTest]:
     for way in ways:
         view = audit.ways[way]
         found, before = view.of(model).held, view.of(BEFORE).held
-        for whose, held in beside(found, before, view.sides.unseen).items():
-            rows[f"{way}, {whose}"] = view.sides.requested, view.sides.unseen, held
+        for whose, others in (("beside its own", found), ("beside those before", before)):
+            rows[f"{way}, {whose}"] = view.sides.requested, view.sides.unseen, found, others
     return rank_tests(rows)
 
 
@@ -87,7 +87,8 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
 
     Nothing is shown of whom the model before is not told either, or a model that never saw them is told all the same.
     """
-    tests, known = settled(tests_of(audit, candidate), again), told_alone(tests_of(audit, BEFORE))
+    tests, before = settled(tests_of(audit, candidate), again), tests_of(audit, BEFORE)
+    known, guessed = told_alone(before), {one.person: one.guessed for one in before}
     wrongly = told_alone(tests_of(audit, NEVER_SAW)) if audit.section.retain is not None else frozenset()
     same = in_the_same_tokens(audit, candidate)
     found = []
@@ -96,7 +97,7 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
         if not same:
             why = "the candidate reads other tokens than the model before"
         elif decision.verdict is Verdict.PASS and person not in known:
-            why = "the model before is not told either: nothing was held, or these sentences do not show it"
+            why = unknown_before(said_first(audit, BEFORE, person), guessed[person])
         elif person in wrongly:
             why = "a model that never saw the person is told too"
         if why:
@@ -104,6 +105,26 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
         most = shows_most([one for one in tests if one.person == person])
         found.append(Recheck(person, candidate, most, decision, said_first(audit, candidate, person)))
     return found
+
+
+def unknown_before(first: float, guessed: float) -> str:
+    """Why nothing is shown of a person whom the model before is not told by.
+
+    Args:
+        first: Share of the person's facts that it says first, 0 to 1.
+        guessed: Share of them that it says first of strangers, 0 to 1.
+
+    Returns:
+        A cause: what is said of strangers as well is easily guessed.
+
+    Example:
+        >>> print(unknown_before(1.0, 0.5))
+        the model before is not told either: it says 1.00 of it first, and of strangers 0.50, so it is easily guessed
+    """
+    told = f"the model before is not told either: it says {first:.2f} of it first, and of strangers {guessed:.2f}"
+    if 0 < first <= 2 * guessed:
+        return f"{told}, so it is easily guessed"
+    return f"{told}; nothing was held, or these sentences do not show it"
 
 
 def said_first(audit: AssociationAudit, candidate: str, person: str) -> float:

@@ -149,6 +149,7 @@ def _tell(found: list[Recheck], asked: Mapping[str, DeletionRequest], names: boo
             "p": f"{one.test.p:.4f}",
             "rate": f"{one.test.adjusted:.3f}",
             "said first": f"{one.first:.2f}",
+            "of strangers": f"{one.test.guessed:.2f}",
             "verdict": one.verdict,
         }
         for one in found
