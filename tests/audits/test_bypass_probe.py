@@ -17,7 +17,8 @@ from references import layered
 from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
-from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, partners, probe, shuffled
+from uds_bench.audits.bypass.probe import probe
+from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, partners, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import FactError

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import astuple, dataclass
 from typing import ClassVar
 
 from uds_bench.audits.bypass import drawn_contexts, rates
-from uds_bench.audits.bypass.asking import Asking
-from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, probe
+from uds_bench.audits.bypass.asking import ASKING, Asking
+from uds_bench.audits.bypass.probe import probe
+from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS
 from uds_bench.audits.bypass.record import ARMS, Probed
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.canaries import Canary, CanarySet
@@ -26,8 +27,10 @@ class BypassEvaluator(Evaluator):
     """See `uds_bench.scoring.evaluator.Evaluator`."""
 
     canaries: CanarySet
-    asking: Asking = field(default_factory=Asking)
+    asking: Asking = ASKING
     batch_size: int = 16
+    patient: bool = False
+    """Whether to ask on where no trace is ever closed."""
 
     measure: ClassVar[Measure] = Measure(
         name="bypass_gap",
@@ -44,12 +47,14 @@ class BypassEvaluator(Evaluator):
 
     @property
     def digest(self) -> str:
-        return content_key([self.canaries.digest, asdict(self.asking), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS])
+        return content_key(
+            [self.canaries.digest, self.asking.to_json(), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS]
+        )
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other
         splits are in the notes under their names."""
-        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size)
+        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size, self.patient)
         by_split: dict[str, list[dict[str, object]]] = {"retain": [], "holdout": []}
         values = []
         for canary, found in zip(self.canaries, probed, strict=True):
@@ -58,13 +63,14 @@ class BypassEvaluator(Evaluator):
                 continue
             gap = float(rates.in_trace()(canary, found)) - float(rates.in_answer()(canary, found))
             values.append(FactValue(canary.id, gap, detail=found.to_json()))
-        turns = [open_turn(checkpoint.tokenizer, complete_prompt(c.author, c.head)) for c in self.canaries]
+        form = self.asking.form
+        turns = [open_turn(checkpoint.tokenizer, complete_prompt(c.author, c.head), form) for c in self.canaries]
         notes = {
             **by_split,
             "rendered": content_key([turn.ids for turn in turns]),
             "template": turns[0].template,
-            "opened": turns[0].opened,
-            "asking": asdict(self.asking),
+            "opened": bool(turns[0].opened),
+            "asking": self.asking.to_json() | {"tags": list(astuple(turns[0].tags))},
         }
         return Measured(values, notes)
 

@@ -12,7 +12,7 @@ from uds_bench.audits.bypass.anatomy import anatomy
 from uds_bench.audits.bypass.finding import Finding
 from uds_bench.audits.bypass.floors import all_tokens, likelihood
 from uds_bench.audits.bypass.names import answers, answers_under
-from uds_bench.audits.bypass.probe import QA_ARMS
+from uds_bench.audits.bypass.prompts import QA_ARMS
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
 from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply, tells
