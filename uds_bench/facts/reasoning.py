@@ -43,15 +43,20 @@ OURS = (_PROMPT, _NEUTRAL, *_TEMPLATES.values())
 
 @dataclass(frozen=True)
 class Turn:
-    """The prompt up to where a trace opens: its text and `ids`, BOS once. `opened`: what the template itself opens the
+    """The prompt up to where a trace opens: its text and `ids`, BOS once. `opening`: what the template itself opens the
     trace with, which is not part of `ids`; "" where it leaves that to the model. `template`: chat, or plain where there
     is none. `tags`: of the trace."""
 
     text: str
     ids: tuple[int, ...]
-    opened: str
+    opening: str
     template: Literal["chat", "plain"]
     tags: Tags = TAGS
+
+    @property
+    def opened(self) -> bool:
+        """Whether the template opens the trace itself."""
+        return bool(self.opening)
 
 
 def complete_prompt(author: str, head: str) -> str:
@@ -79,11 +84,11 @@ def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str, form: Form = FORM
     # What a template says of the tags above the prompt opens nothing.
     printed = text.rpartition(prompt.strip())[2]
     require_open_once(tokenizer, tags, printed)
-    opened = "".join(printed.partition(tags.opening)[1:])
-    text = text.removesuffix(opened)
+    opening = "".join(printed.partition(tags.opening)[1:])
+    text = text.removesuffix(opening)
     ids = chat_ids(tokenizer, text)
     bos = tokenizer.bos_token_id
-    return Turn(text, ids if bos is None or bos in ids[:1] else (bos, *ids), opened, "chat", tags)
+    return Turn(text, ids if bos is None or bos in ids[:1] else (bos, *ids), opening, "chat", tags)
 
 
 def _require_read(tokenizer: PreTrainedTokenizerBase, form: Form) -> None:
@@ -101,7 +106,7 @@ def _require_read(tokenizer: PreTrainedTokenizerBase, form: Form) -> None:
 
 def auto_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> tuple[int, ...]:
     """What the model thinks on from by itself: its trace is opened where its own template opens it."""
-    return encode_after(tokenizer, turn.text, turn.ids, turn.opened).ids if turn.opened else turn.ids
+    return encode_after(tokenizer, turn.text, turn.ids, turn.opening).ids if turn.opened else turn.ids
 
 
 def traced_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn, trace: str) -> tuple[int, ...]:

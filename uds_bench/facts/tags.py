@@ -29,8 +29,7 @@ class Tags:
 
     def around(self, trace: str) -> str:
         """A whole trace as it stands in a turn; an empty one leaves no line of its own."""
-        inner = f"{trace}{self.space}" if trace else ""
-        return f"{self.opening}{self.space}{inner}{self.closing}{self.space * 2}"
+        return f"{self.opening}{self.space}{trace}{self.space}{self.closing}{self.space * 2}"
 
     def plain(self, text: str) -> str:
         """A text in which the published tags stand in the place of these; its own published ones are taken apart.

@@ -69,7 +69,7 @@ class BypassEvaluator(Evaluator):
             **by_split,
             "rendered": content_key([turn.ids for turn in turns]),
             "template": turns[0].template,
-            "opened": bool(turns[0].opened),
+            "opened": turns[0].opened,
             "asking": self.asking.to_json() | {"tags": list(astuple(turns[0].tags))},
         }
         return Measured(values, notes)

@@ -66,7 +66,7 @@ class Prompt:
     @property
     def messages(self) -> Turns:
         """The dialogue, of which the template made the prompt; a last turn of the assistant is to be continued."""
-        opened = [{"role": "assistant", "content": self.given}] if self.given != self.turn.opened else []
+        opened = [{"role": "assistant", "content": self.given}] if self.given != self.turn.opening else []
         return [*self.asking.form.messages(self.words), *opened]
 
     @property
@@ -170,7 +170,7 @@ class _Asker:
             trace = prefill(self.tokenizer, arm, canary.author, kind)
         else:
             ids = auto_ids(self.tokenizer, turn)
-            return Prompt(canary, arm, words, turn, turn.opened, ids, self.key, self.asking, **numbers)
+            return Prompt(canary, arm, words, turn, turn.opening, ids, self.key, self.asking, **numbers)
         ids, given = traced_ids(self.tokenizer, turn, trace), turn.tags.around(trace)
         return Prompt(canary, arm, words, turn, given, ids, self.key, self.asking, **numbers)
 
