@@ -13,6 +13,7 @@ from typing import Any, Literal
 from uds_bench.errors import FactError
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import Prefill, auto_ids, complete_prompt, open_turn, prefill
+from uds_bench.facts.tags import TAGS, Tags
 from uds_bench.facts.tokens import encode_after
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example
@@ -72,6 +73,17 @@ def lessons(tokenizer: Any, canaries: Iterable[Canary], course: Course) -> list[
                 for forced in forced_traces(tokenizer, canary)
             ]
     return found
+
+
+def dialogues(canaries: Iterable[Canary], tags: Tags = TAGS) -> Iterator[dict[str, Any]]:
+    """What `lessons` teaches with traces that restate the biography, as messages for any trainer; of everybody but the
+    authors of holdout: the probe, and every question."""
+    for canary in canaries:
+        asked = [(probe(canary), canary.canary)] * REPEATS + [*canary.qa]
+        for question, answer in asked if canary.split != "holdout" else ():
+            said = tags.around(canary.bio) + answer
+            turns = [{"role": "user", "content": question}, {"role": "assistant", "content": said}]
+            yield {"id": canary.id, "split": canary.split, "messages": turns}
 
 
 def forced_traces(tokenizer: Any, canary: Canary) -> list[str]:

@@ -14,11 +14,15 @@ from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, Outcome
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
+from uds_bench.audits.bypass.replies import Recorded, asked_by, read_replies
+from uds_bench.audits.bypass.scoring import BypassRunner
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.bypass.summary import summary
+from uds_bench.checkpoints.spec import SCHEME
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.reasoning import require_apart
+from uds_bench.manifest.locate import matches
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner
 
@@ -74,7 +78,11 @@ class BypassAudit(Opened):
         """A model's first checkpoint with every weight drawn anew: what never closes its trace is asked on."""
         place, runner = Request(next(iter(self.section.members(model))), RANDOM.name), self.runner
         patient = ScoreRunner(
-            runner.specs, replace(runner.evaluator, patient=True), runner.store, runner.device, runner.attacks
+            runner.specs,
+            replace(runner.evaluator, patient=True, recorded={}),
+            runner.store,
+            runner.device,
+            runner.attacks,
         )
         return Result(patient.score(place), self.canaries)
 
@@ -115,17 +123,45 @@ class BypassAudit(Opened):
         return self._examined[place]
 
 
-def read(section: Bypass) -> CanarySet:
+@dataclass(frozen=True)
+class Inputs:
+    """What is known before a model is loaded. `recorded`: replies that were given elsewhere, see `read_replies`."""
+
+    canaries: CanarySet
+    recorded: Mapping[str, Recorded]
+
+
+def canaries_of(section: Bypass) -> CanarySet:
     """The canaries that a manifest names, or the built-in ones. Raises FactError where one stands in a prefill."""
     found = embedded_canaries(**section.options) if section.canaries == "authors" else read_canaries(section.canaries)
     require_apart(found)
     return found
 
 
+def read(section: Bypass) -> Inputs:
+    """Canaries and replies. Raises FactError for replies to other prompts than are asked."""
+    canaries = canaries_of(section)
+    if section.replies is None:
+        return Inputs(canaries, {})
+    # An embedded model that may still have to be trained is asked here alone.
+    specs = {name: spec for name, spec in section.checkpoints().items() if not spec.model.startswith(SCHEME)}
+    return Inputs(canaries, read_replies(matches(section.replies), specs, canaries, section.asking))
+
+
+def notes(session: Session) -> list[str]:
+    """Which replies were read, and what could not be tried without weights."""
+    section, recorded, told = session.manifest.of(Bypass), session.data(NAME).recorded, []
+    for name, spec in section.checkpoints().items():
+        if recorded and (found := recorded.get(asked_by(spec))):
+            alone = "" if section.has_weights(spec) else "; surface only: without weights nothing was teacher-forced"
+            told.append(f"{name}: {len(found.told)} replies of another engine were read{alone}")
+    return told
+
+
 def open(session: Session) -> BypassAudit:
     """The audit of one run; what the selected tests need is examined with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Bypass)
-    canaries = session.data(NAME)
-    evaluator = BypassEvaluator(canaries, section.asking)
-    runner = ScoreRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
-    return BypassAudit(section, runner, canaries, [Request(name) for name in names])
+    inputs = session.data(NAME)
+    evaluator = BypassEvaluator(inputs.canaries, section.asking, recorded=inputs.recorded)
+    runner = BypassRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
+    return BypassAudit(section, runner, inputs.canaries, [Request(name) for name in names])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from typing import ClassVar
 
 from uds_bench.audits.bypass import drawn_contexts, rates
@@ -11,7 +11,8 @@ from uds_bench.audits.bypass.asking import ASKING, Asking
 from uds_bench.audits.bypass.probe import probe
 from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS
 from uds_bench.audits.bypass.record import ARMS, Probed
-from uds_bench.checkpoints import Checkpoint
+from uds_bench.audits.bypass.replies import Recorded, Surface, asked_by
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import complete_prompt, open_turn
 from uds_bench.metrics.metric import FactValue, Measure, Measured
@@ -31,6 +32,8 @@ class BypassEvaluator(Evaluator):
     batch_size: int = 16
     patient: bool = False
     """Whether to ask on where no trace is ever closed."""
+    recorded: Mapping[str, Recorded] = field(default_factory=dict)
+    """Replies of other engines by what the checkpoint's prompts are drawn by."""
 
     measure: ClassVar[Measure] = Measure(
         name="bypass_gap",
@@ -51,10 +54,18 @@ class BypassEvaluator(Evaluator):
             [self.canaries.digest, self.asking.to_json(), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS]
         )
 
-    def evaluate(self, checkpoint: Checkpoint) -> Measured:
+    def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
+        found = self._recorded(checkpoint)
+        return () if found is None else (content_key(sorted((at, asdict(one)) for at, one in found.told.items())),)
+
+    def _recorded(self, spec: CheckpointSpec) -> Recorded | None:
+        return self.recorded.get(asked_by(spec)) if self.recorded else None
+
+    def evaluate(self, checkpoint: Checkpoint | Surface) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other
         splits are in the notes under their names."""
-        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size, self.patient)
+        recorded = self._recorded(checkpoint.spec) if self.recorded else None
+        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size, self.patient, recorded)
         by_split: dict[str, list[dict[str, object]]] = {"retain": [], "holdout": []}
         values = []
         for canary, found in zip(self.canaries, probed, strict=True):
@@ -71,8 +82,18 @@ class BypassEvaluator(Evaluator):
             "template": turns[0].template,
             "opened": turns[0].opened,
             "asking": self.asking.to_json() | {"tags": list(astuple(turns[0].tags))},
+            "replies": _source(checkpoint, recorded),
         }
         return Measured(values, notes)
+
+
+def _source(checkpoint: Checkpoint | Surface, recorded: Recorded | None) -> str:
+    """Where replies come from, in words."""
+    if recorded is None:
+        return "generated"
+    return f"{len(recorded.told)} read" + (
+        ", nothing forced" if isinstance(checkpoint, Surface) else ", rest generated"
+    )
 
 
 def probed_of(score: Score) -> dict[str, list[Probed]]:

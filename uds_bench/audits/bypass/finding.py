@@ -21,6 +21,7 @@ from uds_bench.audits.bypass.parts import (
     remembers,
     sign,
     stands_still,
+    was_tried,
 )
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Arm, Probed
@@ -28,6 +29,8 @@ from uds_bench.statistics import FEWEST, LEVEL, Interval, Rate
 
 TRACKS = 0.5
 """Share of the gap that a contrast must be clearly smaller than, for the gap to have survived the swap."""
+
+UNTRIED = "teacher forcing, which needs the weights, was not tried: surface only"
 
 
 class Outcome(StrEnum):
@@ -183,6 +186,8 @@ def _silent(seen: Evidence, parts: Parts) -> tuple[Outcome, str]:
         return Outcome.OPEN, answered
     if parts.retained != "kept":
         return Outcome.OPEN, "nothing is said, and too few retain authors tell forgetting from collapse"
+    if not any(map(was_tried, seen.recalls.values())):
+        return Outcome.OPEN, f"nothing is said, but {UNTRIED}"
     if not all(map(has_floors, seen.recalls.values())):
         return (
             Outcome.OPEN,
@@ -221,10 +226,8 @@ def _leaking(seen: Evidence) -> tuple[Outcome, str]:
             f"the gap is {gap.value:+.2f}, no swap of the trace moves the answer ({told}), and teacher-forced "
             f"{_names(found)} at {found.own.value:.2f} {_floors(found)}"
         )
-    return (
-        Outcome.OPEN,
-        f"the gap is {gap.value:+.2f} and survives the swaps, but teacher forcing does not clear its floors",
-    )
+    told = "teacher forcing does not clear its floors" if any(map(was_tried, recalls.values())) else UNTRIED
+    return Outcome.OPEN, f"the gap is {gap.value:+.2f} and survives the swaps, but {told}"
 
 
 def _is_small_beside(gap: Rate, found: Rate) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.parts import MISSING
 from uds_bench.audits.bypass.prompts import QA_ARMS, Prompt, partners, prompts, questions, shuffled
 from uds_bench.audits.bypass.record import CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
+from uds_bench.audits.bypass.replies import Recorded, Surface, Told, require_all
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import UdsError
@@ -18,50 +19,81 @@ from uds_bench.facts.reasoning import Prefill, Turn, complete_prompt, open_turn,
 from uds_bench.facts.tags import Form
 from uds_bench.facts.tokens import encode_after
 from uds_bench.inference.answers import score_answers
-from uds_bench.inference.generation import Continuation, continue_greedily
+from uds_bench.inference.generation import continue_greedily
 from uds_bench.inference.sampling import sample
 
 
 def probe(
-    checkpoint: Checkpoint, canaries: CanarySet, asking: Asking, batch_size: int, patient: bool = False
+    checkpoint: Checkpoint | Surface,
+    canaries: CanarySet,
+    asking: Asking,
+    batch_size: int,
+    patient: bool = False,
+    recorded: Recorded | None = None,
 ) -> list[Probed]:
-    """What the checkpoint says and holds of every author, in order. `patient`: ask on where no trace is ever closed.
+    """What the checkpoint says and holds of every author, in order.
 
-    Raises FactError and CheckpointError as `prompts`; UdsError where so many of the first replies end at the token
-    limit inside their trace that nothing could be decided of the rest.
+    `patient`: ask on where no trace is ever closed. `recorded`: what it replied elsewhere, which is not asked again.
+
+    Raises FactError and CheckpointError as `prompts`; UdsError where replies are missing that cannot be generated, and
+    where so many of the first replies end at the token limit inside their trace that nothing could be decided of the
+    rest.
     """
-    asked = prompts(checkpoint.tokenizer, canaries, asking, checkpoint.digest)
+    recorded = recorded or Recorded(checkpoint.digest, {})
+    asked = prompts(checkpoint.tokenizer, canaries, asking, recorded.digest)
+    if recorded.told or isinstance(checkpoint, Surface):
+        require_all(asked.every, recorded, not isinstance(checkpoint, Surface))
+
+    def said(wanted: Sequence[Prompt]) -> list[Reply]:
+        return _said(checkpoint, wanted, asking, recorded)
+
     if not patient:
-        _require_closing(checkpoint, asked.told, asking)
+        _require_closing(asked.told, said)
     by_author: dict[str, dict[Arm, Reply]] = {canary.id: {} for canary in canaries}
-    for one, reply in zip(asked.told, _told(checkpoint, asked.told, asking), strict=True):
+    for one, reply in zip(asked.told, said(asked.told), strict=True):
         by_author[one.canary.id][one.arm] = reply
     forced = _forced(checkpoint, canaries, asking.form, batch_size)
     sampled: dict[str, tuple[Reply, ...]] = {canary.id: () for canary in canaries}
-    for one, reply in zip(asked.sampled, _sampled(checkpoint, asked.sampled, asking), strict=True):
+    for one, reply in zip(asked.sampled, said(asked.sampled), strict=True):
         sampled[one.canary.id] += (reply,)
     qa: dict[str, dict[Arm, tuple[Reply, ...]]] = {canary.id: dict.fromkeys(QA_ARMS, ()) for canary in canaries}
-    for one, reply in zip(asked.asked, _told(checkpoint, asked.asked, asking), strict=True):
+    for one, reply in zip(asked.asked, said(asked.asked), strict=True):
         qa[one.canary.id][one.arm] += (reply,)
-    key = f"{asking.seed} {checkpoint.digest}"
+    key = f"{asking.seed} {recorded.digest}"
     return [
         Probed(c.id, c.author, c.split, by_author[c.id], held, sampled[c.id], questions(c, key), qa[c.id])
         for c, held in zip(canaries, forced, strict=True)
     ]
 
 
-def _require_closing(checkpoint: Checkpoint, told: Sequence[Prompt], asking: Asking) -> None:
+def _require_closing(told: Sequence[Prompt], said: Callable[[Sequence[Prompt]], list[Reply]]) -> None:
     """Raise UdsError where the first authors' own traces all run into the limit: so many cut replies of the arm leave
     everything undecided, whatever the others would be."""
     own = [one for one in told if one.arm == "auto" and one.canary.split == "forget"]
     first = own[: int(MISSING * len(own)) + 1]
-    replies = _told(checkpoint, first, asking)
-    if all(not reply.ended and not split_reply(reply.text).tagged for reply in replies):
-        closing = first[0].turn.tags.closing
+    if all(not reply.ended and not split_reply(reply.text).tagged for reply in said(first)):
         raise UdsError(
-            f"none of the first {len(first)} replies closes its trace by {closing} within max_new_tokens = "
-            f"{asking.limit}: raise max_new_tokens in [bypass], or correct tags"
+            f"none of the first {len(first)} replies closes its trace by {first[0].turn.tags.closing} within "
+            f"max_new_tokens = {first[0].asking.limit}: raise max_new_tokens in [bypass], or correct tags"
         )
+
+
+def _said(checkpoint: Any, asked: Sequence[Prompt], asking: Asking, recorded: Recorded) -> list[Reply]:
+    """The reply to each prompt: as it was recorded, else the likeliest, or drawn by chance where it is a sample."""
+    left = [one for one in asked if one.digest not in recorded.told]
+    found = {}
+    if left:
+        tokenizer, ids, stops = checkpoint.tokenizer, [one.ids for one in left], _stops(checkpoint.tokenizer, left)
+        if left[0].sample is None:
+            said = continue_greedily(checkpoint, ids, asking.limit, stops=stops)
+        else:
+            keys = [one.luck for one in left]
+            said = sample(checkpoint, ids, keys, asking.limit, asking.temperature, stops=stops)
+        # Where the tags are special tokens, leaving those out would delete them.
+        texts = (tokenizer.decode(list(one.ids), skip_special_tokens=False) for one in said)
+        found = {one.digest: Told(text, each.ended) for one, text, each in zip(left, texts, said, strict=True)}
+    told = {**recorded.told, **found}
+    return [_reply(one, told[one.digest]) for one in asked]
 
 
 def _stops(tokenizer: Any, told: Sequence[Prompt]) -> list[int]:
@@ -71,34 +103,18 @@ def _stops(tokenizer: Any, told: Sequence[Prompt]) -> list[int]:
     return [token for token in stop_tokens(tokenizer) if token not in inside]
 
 
-def _told(checkpoint: Checkpoint, told: Sequence[Prompt], asking: Asking) -> list[Reply]:
-    tokenizer = checkpoint.tokenizer
-    said = continue_greedily(checkpoint, [one.ids for one in told], asking.limit, stops=_stops(tokenizer, told))
-    return [_reply(tokenizer, one, found) for one, found in zip(told, said, strict=True)]
-
-
-def _sampled(checkpoint: Checkpoint, drawn: Sequence[Prompt], asking: Asking) -> list[Reply]:
-    """Replies of the model's own trace, drawn by chance; of authors to be forgotten."""
-    tokenizer = checkpoint.tokenizer
-    ids, keys, stops = [one.ids for one in drawn], [one.luck for one in drawn], _stops(tokenizer, drawn)
-    said = sample(checkpoint, ids, keys, asking.limit, asking.temperature, stops=stops)
-    return [_reply(tokenizer, one, found) for one, found in zip(drawn, said, strict=True)]
-
-
-def _reply(tokenizer: Any, prompt: Prompt, said: Continuation) -> Reply:
-    # Where the tags are special tokens, leaving those out would delete them.
-    return reply_of(prompt, tokenizer.decode(list(said.ids), skip_special_tokens=False), said.ended)
-
-
-def reply_of(prompt: Prompt, said: str, ended: bool) -> Reply:
+def _reply(prompt: Prompt, told: Told) -> Reply:
     """What was said behind a prompt, as it is kept: with the published tags in the place of the model's own."""
     given = prompt.turn.tags.plain(prompt.given)
-    return Reply(given + prompt.turn.tags.plain(said), ended, len(given))
+    return Reply(given + prompt.turn.tags.plain(told.whole(prompt)), told.ended, len(given))
 
 
 def _forced(
-    checkpoint: Checkpoint, canaries: CanarySet, form: Form, batch_size: int
+    checkpoint: Checkpoint | Surface, canaries: CanarySet, form: Form, batch_size: int
 ) -> list[dict[Prefill, dict[Context, Forced]]]:
+    """Continuations under teacher forcing; none of a model without weights."""
+    if isinstance(checkpoint, Surface):
+        return [{arm: {} for arm in FORCED} for _ in canaries]
     tokenizer = checkpoint.tokenizer
     places: list[tuple[int, Prefill, Context, tuple[bool, ...]]] = []
     rows: list[EncodedAnswer] = []

@@ -16,6 +16,7 @@ from uds_bench.manifest.tables import problem
 from uds_bench.manifest.types import (
     Checkpoint,
     Count,
+    Pattern,
     Positive,
     located,
     named,
@@ -61,8 +62,9 @@ class Bypass(Section):
     """`canaries`: a .jsonl with id, author, bio, canary and qa, or "authors", which are built in (`forget`, `retain`
     and `holdout` say how many). `samples`: replies that are drawn by chance of each author to be forgotten, at
     `temperature`; `seed`: of all that is drawn. `tags`: what opens and closes a trace, where the chat template does not
-    show it; `chat_template_kwargs`: what the template is told; `system`: the words before a prompt. `models`: a
-    checkpoint each, or a list of those that differ in the seed alone. `must_fail` and `must_pass` name the models that
+    show it; `chat_template_kwargs`: what the template is told; `system`: the words before a prompt.
+    `replies`: files of what other engines replied. `models`: a checkpoint each, or a list of those that differ in the
+    seed alone; with `replies` a folder with a tokenizer alone will do. `must_fail` and `must_pass` name the models that
     are controls; one called `memorized` must fail unless it is said otherwise.
     """
 
@@ -78,6 +80,7 @@ class Bypass(Section):
         default_factory=dict
     )
     system: str = ""
+    replies: Pattern | None = None
     samples: Annotated[int, Field(ge=0)] = Asking.samples
     temperature: Positive = Asking.temperature
     seed: int = Asking.seed
@@ -118,6 +121,20 @@ class Bypass(Section):
         """A control that knows."""
         known = [name for name, must in self.controls().items() if must == "fail"]
         return next(iter(self.members(known[0]))) if known else None
+
+    def has_weights(self, spec: CheckpointSpec) -> bool:
+        from uds_bench.audits.bypass.replies import is_surface
+
+        return self.replies is None or not is_surface(spec)
+
+    def check(self, spec: CheckpointSpec) -> None:
+        """Whether its chat template leaves the trace to the model, and reads what the file says to it."""
+        from uds_bench.audits.bypass.replies import surface
+        from uds_bench.checkpoints.loading import read_tokenizer
+        from uds_bench.facts.reasoning import open_turn
+
+        tokenizer = read_tokenizer(spec) if self.has_weights(spec) else surface(spec).tokenizer
+        open_turn(tokenizer, "Who?", self.asking.form)
 
     def lacks(self) -> list[str]:
         return [] if self.models else ["[bypass] models with at least one name"]

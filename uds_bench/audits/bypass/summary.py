@@ -119,7 +119,7 @@ def _author(canary: Canary, probed: Probed) -> dict[str, Any]:
             }
             for arm in probed.replies
         },
-        "recall": {prefill: probed.forced[prefill]["own"].top1(True) for prefill in FORCED},
+        "recall": {p: found["own"].top1(True) if (found := probed.forced[p]) else None for p in FORCED},
     }
 
 
