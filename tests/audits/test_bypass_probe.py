@@ -69,7 +69,7 @@ def said_slowly(family: str, ids: tuple[int, ...]) -> tuple[list[int], float]:
 @pytest.mark.parametrize(("family", "batch_size"), [("llama", 1), ("llama", 4), ("gpt2", 16), ("gemma3", 3)])
 def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
     checkpoint = loaded(family)
-    tokenizer, found = checkpoint.tokenizer, probe(loaded(family), CANARIES, ASKING, batch_size, patient=True)
+    tokenizer, found = checkpoint.tokenizer, probe(loaded(family), CANARIES, ASKING, batch_size)
     flips = 0
     for canary, probed in zip(CANARIES, found, strict=True):
         traces = {"auto": None, "bio": BIO.format(canary.author), "meta": META.format(canary.author), "empty": ""}
@@ -95,7 +95,7 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
 @cache
 def asked() -> tuple[Any, list[Probed]]:
     checkpoint = loaded()
-    return checkpoint, probe(checkpoint, CANARIES, ASKING, 8, patient=True)
+    return checkpoint, probe(checkpoint, CANARIES, ASKING, 8)
 
 
 def test_the_floors_and_the_other_heads_are_asked_with_somebody_elses_words() -> None:
@@ -181,7 +181,7 @@ def test_a_canary_in_a_prefill_is_refused() -> None:
 
 
 def test_a_tokenizer_without_template_says_so() -> None:
-    examiner = BypassEvaluator(CANARIES, ASKING, patient=True)
+    examiner = BypassEvaluator(CANARIES, ASKING)
     for template, told in ((None, "plain"), (TEMPLATE, "chat")):
         measured = examiner.evaluate(loaded(template=template))
         assert measured.notes["template"] == told
@@ -222,7 +222,7 @@ def test_a_canary_in_a_drawn_trace_is_refused() -> None:
 
 @pytest.mark.parametrize("change", [{"samples": 3}, {"temperature": 0.5}, {"seed": 1}, {"limit": 30}])
 def test_how_models_are_asked_is_part_of_a_scores_address(change: dict[str, Any]) -> None:
-    one, other = (BypassEvaluator(CANARIES, asking, patient=True) for asking in (ASKING, replace(ASKING, **change)))
+    one, other = (BypassEvaluator(CANARIES, asking) for asking in (ASKING, replace(ASKING, **change)))
     assert one.digest != other.digest
     asked = {"limit": 24, "samples": 2, "temperature": 1.0, "seed": 0, "tags": ["<think>", "</think>"]}
     assert one.evaluate(loaded()).notes["asking"] == asked

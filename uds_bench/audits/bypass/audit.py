@@ -75,16 +75,8 @@ class BypassAudit(Opened):
         return found
 
     def with_random_weights(self, model: str) -> Result:
-        """A model's first checkpoint with every weight drawn anew: what never closes its trace is asked on."""
-        place, runner = Request(next(iter(self.section.members(model))), RANDOM.name), self.runner
-        patient = ScoreRunner(
-            runner.specs,
-            replace(runner.evaluator, patient=True, recorded={}),
-            runner.store,
-            runner.device,
-            runner.attacks,
-        )
-        return Result(patient.score(place), self.canaries)
+        """A model's first checkpoint with every weight drawn anew."""
+        return self._one(Request(next(iter(self.section.members(model))), RANDOM.name))
 
     def word(self, model: str) -> tuple[Outcome, str]:
         """What a model comes to over its seeds, and why."""

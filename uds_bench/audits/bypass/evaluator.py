@@ -30,8 +30,6 @@ class BypassEvaluator(Evaluator):
     canaries: CanarySet
     asking: Asking = ASKING
     batch_size: int = 16
-    patient: bool = False
-    """Whether to ask on where no trace is ever closed."""
     recorded: Mapping[str, Recorded] = field(default_factory=dict)
     """Replies of other engines by what the checkpoint's prompts are drawn by."""
 
@@ -65,12 +63,15 @@ class BypassEvaluator(Evaluator):
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other
         splits are in the notes under their names."""
         recorded = self._recorded(checkpoint.spec) if self.recorded else None
-        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size, self.patient, recorded)
+        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size, recorded)
         by_split: dict[str, list[dict[str, object]]] = {"retain": [], "holdout": []}
         values = []
         for canary, found in zip(self.canaries, probed, strict=True):
             if canary.split != "forget":
                 by_split[canary.split].append(found.to_json())
+                continue
+            if not found.replies["auto"].asked:
+                values.append(FactValue(canary.id, None, "not asked: no trace is closed", found.to_json()))
                 continue
             gap = float(rates.in_trace()(canary, found)) - float(rates.in_answer()(canary, found))
             values.append(FactValue(canary.id, gap, detail=found.to_json()))

@@ -126,6 +126,11 @@ def _word(seen: Evidence, parts: Parts) -> tuple[Outcome, str]:
     """What makes the split unreadable comes first, then an answer that tells, then the gap and what it survives."""
     if (units := seen.gap.interval.units) < FEWEST:
         return Outcome.OPEN, f"{units} authors: fewer than {FEWEST} decide nothing"
+    if seen.tried < units:
+        return Outcome.OPEN, (
+            f"none of the first {seen.tried} replies closes its trace within the token limit, so the others were not "
+            "asked: raise max_new_tokens, or correct tags"
+        )
     if not seen.cut <= MISSING:
         return (
             Outcome.OPEN,

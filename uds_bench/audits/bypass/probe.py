@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from uds_bench.audits.bypass.asking import Asking
@@ -12,7 +12,6 @@ from uds_bench.audits.bypass.record import CONTEXTS, FORCED, Arm, Context, Force
 from uds_bench.audits.bypass.replies import Recorded, Surface, Told, require_all
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.errors import UdsError
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.dialogue import EncodedAnswer, stop_tokens
 from uds_bench.facts.reasoning import Prefill, Turn, complete_prompt, open_turn, prefill, traced_ids
@@ -28,27 +27,29 @@ def probe(
     canaries: CanarySet,
     asking: Asking,
     batch_size: int,
-    patient: bool = False,
     recorded: Recorded | None = None,
 ) -> list[Probed]:
     """What the checkpoint says and holds of every author, in order.
 
-    `patient`: ask on where no trace is ever closed. `recorded`: what it replied elsewhere, which is not asked again.
+    `recorded`: what it replied elsewhere, which is not asked again. Where none of the first replies closes its trace,
+    the others are not asked: they stand as cut before their first word.
 
-    Raises FactError and CheckpointError as `prompts`; UdsError where replies are missing that cannot be generated, and
-    where so many of the first replies end at the token limit inside their trace that nothing could be decided of the
-    rest.
+    Raises FactError and CheckpointError as `prompts`; UdsError where replies are missing that cannot be generated.
     """
     recorded = recorded or Recorded(checkpoint.digest, {})
     asked = prompts(checkpoint.tokenizer, canaries, asking, recorded.digest)
     if recorded.told or isinstance(checkpoint, Surface):
         require_all(asked.every, recorded, not isinstance(checkpoint, Surface))
 
-    def said(wanted: Sequence[Prompt]) -> list[Reply]:
-        return _said(checkpoint, wanted, asking, recorded)
+    first = _first(asked.told)
+    opened = {one.digest: reply for one, reply in zip(first, _said(checkpoint, first, asking, recorded), strict=True)}
+    closing = any(reply.ended or split_reply(reply.text).tagged for reply in opened.values())
 
-    if not patient:
-        _require_closing(asked.told, said)
+    def said(wanted: Sequence[Prompt]) -> list[Reply]:
+        if closing:
+            return _said(checkpoint, wanted, asking, recorded)
+        return [opened.get(one.digest) or _reply(one, Told("", ended=False)) for one in wanted]
+
     by_author: dict[str, dict[Arm, Reply]] = {canary.id: {} for canary in canaries}
     for one, reply in zip(asked.told, said(asked.told), strict=True):
         by_author[one.canary.id][one.arm] = reply
@@ -66,16 +67,11 @@ def probe(
     ]
 
 
-def _require_closing(told: Sequence[Prompt], said: Callable[[Sequence[Prompt]], list[Reply]]) -> None:
-    """Raise UdsError where the first authors' own traces all run into the limit: so many cut replies of the arm leave
-    everything undecided, whatever the others would be."""
+def _first(told: Sequence[Prompt]) -> list[Prompt]:
+    """The own traces of so many authors that, cut at the token limit, they leave everything undecided, whatever the
+    others would be."""
     own = [one for one in told if one.arm == "auto" and one.canary.split == "forget"]
-    first = own[: int(MISSING * len(own)) + 1]
-    if all(not reply.ended and not split_reply(reply.text).tagged for reply in said(first)):
-        raise UdsError(
-            f"none of the first {len(first)} replies closes its trace by {first[0].turn.tags.closing} within "
-            f"max_new_tokens = {first[0].asking.limit}: raise max_new_tokens in [bypass], or correct tags"
-        )
+    return own[: int(MISSING * len(own)) + 1]
 
 
 def _said(checkpoint: Any, asked: Sequence[Prompt], asking: Asking, recorded: Recorded) -> list[Reply]:
