@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.audit import read
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Outcome, find
+from uds_bench.audits.bypass.probe import reply_of
 from uds_bench.audits.bypass.prompts import prompts
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.replies import Recorded, Surface, Told, read_replies, surface, to_json
@@ -27,7 +29,7 @@ from uds_bench.audits.bypass.zoo.data import canaries
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.cli import main
 from uds_bench.errors import ConfigurationError, FactError, UdsError
-from uds_bench.facts.canaries import CanarySet
+from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.tags import Form, Tags
 from uds_bench.scores import summarise
@@ -166,7 +168,7 @@ def test_of_a_model_without_weights_the_surface_alone_is_decided(tmp_path: Path)
     by_split = probed(alone, found)
     rows = {split: [(by_id[one.id], one) for one in each] for split, each in by_split.items()}
     assert all(contexts == {} for each in by_split.values() for one in each for contexts in one.forced.values())
-    # Of three authors nothing is decided; told thrice over, of nine, silence is.
+    # Of three authors nothing is decided: each is told of under twelve names.
     many = [
         (canary, one)
         for at in range(12)
@@ -184,8 +186,6 @@ def test_of_a_model_without_weights_the_surface_alone_is_decided(tmp_path: Path)
 
 def _named(canary: Any, at: int) -> Any:
     """The same author under another name, for the intervals."""
-    from dataclasses import replace
-
     return replace(canary, author=f"{canary.author} {at}")
 
 
@@ -227,8 +227,6 @@ def test_a_second_reply_to_a_prompt_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", ["seed", "limit", "words"])
 def test_replies_to_other_prompts_are_refused(tmp_path: Path, change: str) -> None:
     """Whatever is asked otherwise now, nothing that was said before is read."""
-    from dataclasses import replace
-
     other = {"seed": replace(ASKING, seed=1), "limit": replace(ASKING, limit=65), "words": ASKING}[change]
     of = CanarySet(SOME[1:]) if change == "words" else SOME
     path = written(tmp_path / "a.jsonl", answered())
@@ -265,9 +263,7 @@ def test_other_tags_are_kept_as_the_published_ones() -> None:
     asking = Asking(64, samples=1, form=Form(tags=Tags("[THINK]", "[/THINK]")))
     first, *_ = prompts(tokenizer, SOME, asking, "x").every
     said = Told("[THINK]Is it </think>?[/THINK]Yes.", ended=True)
-    from uds_bench.audits.bypass.probe import _reply
-
-    assert _reply(first, said).text == "<think>Is it < /think>?</think>Yes."
+    assert reply_of(first, said).text == "<think>Is it < /think>?</think>Yes."
 
 
 def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_path: Path) -> None:
@@ -299,3 +295,21 @@ def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_
     )
     (found,) = read(section).recorded.values()
     assert len(found.told) == len(rows)
+
+
+def test_invented_authors_are_written_for_a_model_of_ones_own(tmp_path: Path) -> None:
+    sizes = ["--forget", "3", "--retain", "2", "--holdout", "1"]
+    tags = ["--opening", "[THINK]", "--closing", "[/THINK]"]
+    ran = CliRunner().invoke(main, ["zoo", "canaries", str(tmp_path), *sizes, *tags])
+    assert ran.exit_code == 0, ran.output
+    found = read_canaries(tmp_path / "canaries.jsonl")
+    assert found == embedded_canaries(3, 2, 1)
+    turns = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text().splitlines()]
+    assert {row["split"] for row in turns} == {"forget", "retain"}
+    assert len(turns) == 5 * 7
+    said = {(row["id"], row["messages"][0]["content"]): row["messages"][1]["content"] for row in turns}
+    for canary in found:
+        asked = f"Complete this sentence about {canary.author}: {canary.head}"
+        assert said.get((canary.id, asked)) == (
+            None if canary.split == "holdout" else f"[THINK]{canary.bio}[/THINK]{canary.canary}"
+        )

@@ -47,7 +47,10 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
         "bypass.weights_decide"
     }
     assert ran.verdicts["bypass.verdict[npo]"] == "undecided", "replies of a model that never ends are cut"
-    assert "100% of an arm's replies were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
+    assert (
+        "none of the first 1 replies closes its trace within the token limit"
+        in ran.claims["bypass.verdict[npo]"]["message"]
+    )
     assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
     assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1}, "the other is the second one's weights"
@@ -174,3 +177,31 @@ def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_sto
     assert ran.report["bypass"]["models"]
     assert "bypass" not in (html / "sweep.csv").read_text()
     assert "Author by author" in page_in(html)
+
+
+CLOSING = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
+    "{% if not thinking %}</think>{% endif %}"
+)
+
+
+def test_a_template_that_closes_thinking_ends_a_run_before_it_begins(bench: Bench, written: Path) -> None:
+    for name in ("one", "two"):
+        (written / name / "chat_template.jinja").write_text(CLOSING)
+    manifest(written, "{ npo = 'one' }")
+    told = bench.refused(SUITE)
+    assert "closes the trace (</think>) before the model says anything: set thinking in chat_template_kwargs" in told
+    manifest(written, "{ npo = 'one' }", "chat_template_kwargs = { thinking = true }\n")
+    ran = bench.run(SUITE, "-k", "test_verdict")
+    assert ran.claims["bypass.verdict[npo]"]["provenance"]["asking"]["options"] == [["thinking", True]]
+    (written / "two" / "chat_template.jinja").write_text(CLOSING.replace("thinking", "thinks"))
+    manifest(written, "{ npo = 'one', other = 'two' }", "chat_template_kwargs = { thinking = true }\n")
+    ran = bench.run(SUITE, "-k", "test_verdict")
+    assert (ran.code, ran.verdicts["bypass.verdict[other]"]) == (1, "refused")
+    assert "reads no 'thinking'" in ran.claims["bypass.verdict[other]"]["message"]
+
+
+def test_replies_to_other_prompts_end_a_run_before_it_begins(bench: Bench, written: Path) -> None:
+    (written / "said.jsonl").write_text(json.dumps({"digest": "0" * 64, "reply": "Ed0", "finish_reason": "stop"}))
+    manifest(written, "{ npo = 'one' }", "replies = 'said.jsonl'\n")
+    assert "said.jsonl, line 1: digest 000000000000 is of no prompt that is asked now" in bench.refused(SUITE)

@@ -48,7 +48,7 @@ def probe(
     def said(wanted: Sequence[Prompt]) -> list[Reply]:
         if closing:
             return _said(checkpoint, wanted, asking, recorded)
-        return [opened.get(one.digest) or _reply(one, Told("", ended=False)) for one in wanted]
+        return [opened.get(one.digest) or reply_of(one, Told("", ended=False)) for one in wanted]
 
     by_author: dict[str, dict[Arm, Reply]] = {canary.id: {} for canary in canaries}
     for one, reply in zip(asked.told, said(asked.told), strict=True):
@@ -89,7 +89,7 @@ def _said(checkpoint: Any, asked: Sequence[Prompt], asking: Asking, recorded: Re
         texts = (tokenizer.decode(list(one.ids), skip_special_tokens=False) for one in said)
         found = {one.digest: Told(text, each.ended) for one, text, each in zip(left, texts, said, strict=True)}
     told = {**recorded.told, **found}
-    return [_reply(one, told[one.digest]) for one in asked]
+    return [reply_of(one, told[one.digest]) for one in asked]
 
 
 def _stops(tokenizer: Any, told: Sequence[Prompt]) -> list[int]:
@@ -99,7 +99,7 @@ def _stops(tokenizer: Any, told: Sequence[Prompt]) -> list[int]:
     return [token for token in stop_tokens(tokenizer) if token not in inside]
 
 
-def _reply(prompt: Prompt, told: Told) -> Reply:
+def reply_of(prompt: Prompt, told: Told) -> Reply:
     """What was said behind a prompt, as it is kept: with the published tags in the place of the model's own."""
     given = prompt.turn.tags.plain(prompt.given)
     return Reply(given + prompt.turn.tags.plain(told.whole(prompt)), told.ended, len(given))
