@@ -14,7 +14,7 @@ from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, Outcome
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
-from uds_bench.audits.bypass.replies import Recorded, asked_by, read_replies
+from uds_bench.audits.bypass.replies import Recorded, read_replies
 from uds_bench.audits.bypass.scoring import BypassRunner
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.bypass.summary import summary
@@ -142,11 +142,13 @@ def read(section: Bypass) -> Inputs:
 
 def notes(session: Session) -> list[str]:
     """Which replies were read, and what could not be tried without weights."""
-    section, recorded, told = session.manifest.of(Bypass), session.data(NAME).recorded, []
-    for name, spec in section.checkpoints().items():
-        if recorded and (found := recorded.get(asked_by(spec))):
-            alone = "" if section.has_weights(spec) else "; surface only: without weights nothing was teacher-forced"
-            told.append(f"{name}: {len(found.told)} replies of another engine were read{alone}")
+    section, told = session.manifest.of(Bypass), []
+    specs = section.checkpoints()
+    for one in session.data(NAME).recorded.values():
+        alone = (
+            "" if section.has_weights(specs[one.name]) else ", and no weights: surface only, nothing was teacher-forced"
+        )
+        told.append(f"{one.name}: {len(one.told)} replies of another engine were read{alone}")
     return told
 
 

@@ -46,10 +46,12 @@ class Told:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Replies of one checkpoint by the digest of their prompt. `digest`: what its prompts were drawn by."""
+    """Replies of one checkpoint by the digest of their prompt. `digest`: what its prompts were drawn by; `name`: of the
+    checkpoint."""
 
     digest: str
     told: Mapping[str, Told]
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def read_replies(
                 )
             if found.setdefault(whose[asked], {}).setdefault(asked, told := _told(record)) is not told:
                 raise record.error("is a second reply to the same prompt: keep one")
-    return {drawn_by: Recorded(drawn_by, told) for drawn_by, told in found.items()}
+    return {drawn_by: Recorded(drawn_by, told, owners[drawn_by]) for drawn_by, told in found.items()}
 
 
 def _told(record: Record) -> Told:
