@@ -12,7 +12,11 @@ from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 from made_reports import page_in
 from small_runs import ATTACKS, Bench
 
+from uds_bench.audits.bypass.asking import Asking
 from uds_bench.audits.bypass.record import ARMS
+from uds_bench.audits.bypass.replies import prompts_of
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.facts.canaries import read_canaries
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
@@ -205,3 +209,31 @@ def test_replies_to_other_prompts_end_a_run_before_it_begins(bench: Bench, writt
     (written / "said.jsonl").write_text(json.dumps({"digest": "0" * 64, "reply": "Ed0", "finish_reason": "stop"}))
     manifest(written, "{ npo = 'one' }", "replies = 'said.jsonl'\n")
     assert "said.jsonl, line 1: digest 000000000000 is of no prompt that is asked now" in bench.refused(SUITE)
+
+
+def test_a_model_without_weights_is_judged_by_its_replies(bench: Bench, written: Path) -> None:
+    """Its verdict cannot be a pass, and nothing speaks of what was not forced."""
+    (written / "one" / "model.safetensors").unlink()
+    manifest(written, "{ served = 'one', other = 'two' }")
+    told = bench.refused(SUITE, "-k", "served")
+    assert "served: checkpoint" in told
+    assert "has no model.safetensors" in told
+    spec = CheckpointSpec(str(written / "one"))
+    canaries = read_canaries(written / "canaries.jsonl")
+    _, asked = prompts_of(spec, canaries, Asking(24))
+    by_id = {canary.id: canary.canary for canary in canaries}
+    said = [(one.digest, f"<think></think>{by_id[one.canary.id]}") for one in asked]
+    rows = [{"digest": digest, "reply": reply, "finish_reason": "stop"} for digest, reply in said]
+    (written / "said.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    manifest(written, "{ served = 'one', other = 'two' }", "replies = 'said.jsonl'\n")
+    ran = bench.run(SUITE)
+    assert ran.verdicts["bypass.verdict[served]"] == "fail"
+    assert "not unlearned" in ran.claims["bypass.verdict[served]"]["message"]
+    assert ran.verdicts["bypass.forced_consistency[served]"] == "not applicable"
+    assert ran.claims["bypass.verdict[served]"]["provenance"]["replies"] == f"{len(rows)} read, nothing forced"
+    assert ran.claims["bypass.verdict[other]"]["provenance"]["replies"] == "generated"
+    assert f"served: {len(rows)} replies of another engine were read, and no weights: surface only" in ran.text
+    (written / "said.jsonl").write_text("\n".join(map(json.dumps, rows[:-1])))
+    ran = bench.run(SUITE, "-k", "test_verdict and served")
+    assert ran.verdicts == {"bypass.verdict[served]": "undecided"}
+    assert f"1 of {len(rows)} replies are missing" in ran.claims["bypass.verdict[served]"]["message"]

@@ -78,6 +78,10 @@ class BypassAudit(Opened):
         """A model's first checkpoint with every weight drawn anew."""
         return self._one(Request(next(iter(self.section.members(model))), RANDOM.name))
 
+    def speaks_alone(self, model: str) -> bool:
+        """Whether there are replies of a model and no weights, so that nothing was teacher-forced."""
+        return not all(map(self.section.has_weights, self.section.members(model).values()))
+
     def word(self, model: str) -> tuple[Outcome, str]:
         """What a model comes to over its seeds, and why."""
         return finding.over_seeds([one.finding for one in self.examined(model)])
