@@ -50,6 +50,7 @@ def chat_ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
 
 
 def _apply(tokenizer: PreTrainedTokenizerBase, template: str, turns: Turns, options: dict[str, Any]) -> str:
-    rendered = tokenizer.apply_chat_template(turns, chat_template=template, tokenize=False, date_string=DATE, **options)
+    options = {"date_string": DATE} | options
+    rendered = tokenizer.apply_chat_template(turns, chat_template=template, tokenize=False, **options)
     assert isinstance(rendered, str)
     return rendered
