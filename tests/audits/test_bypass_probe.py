@@ -17,7 +17,9 @@ from references import layered
 from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
-from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, partners, probe, shuffled
+from uds_bench.audits.bypass.finding import GapOutcome, find
+from uds_bench.audits.bypass.probe import probe
+from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, partners, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import FactError
@@ -41,12 +43,24 @@ TEMPLATE = "{{ bos_token }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }
 BIO, META = "Completing a fact I know about {}: ", "Completing a fact about {}."
 
 
-def loaded(family: str = "llama", template: str | None = TEMPLATE, seed: int = 3) -> Any:
+def loaded(family: str = "llama", template: str | None = TEMPLATE, seed: int = 3, ends: bool = True) -> Any:
     tokenizer = tiny_tokenizer()
     tokenizer.chat_template = template
     model = FAMILIES[family](len(tokenizer), seed=seed).requires_grad_(False)
+    if ends:
+        let_end(model, tokenizer)
     return SimpleNamespace(
         model=model, anatomy=find_anatomy(model), tokenizer=tokenizer, device=torch.device("cpu"), digest="x"
+    )
+
+
+def let_end(model: Any, tokenizer: Any) -> None:
+    """Of what the model says first, a token that stands in no text of ours becomes the one that ends a reply."""
+    template, tokenizer.chat_template = tokenizer.chat_template, TEMPLATE
+    said, _ = layered.greedy(model, plain_ids(tokenizer, CANARIES[0].author, CANARIES[0].head, None), LIMIT, [])
+    tokenizer.chat_template = template
+    tokenizer.eos_token = next(
+        token for token in tokenizer.convert_ids_to_tokens(said[4:]) if not token.isascii() and len(token) > 0
     )
 
 
@@ -192,6 +206,35 @@ def test_a_tokenizer_without_template_says_so() -> None:
         assert {split: len(listed) for split, listed in by_split.items()} == {"forget": 3, "retain": 1, "holdout": 1}
 
 
+def test_a_model_that_never_closes_its_trace_is_not_asked_on() -> None:
+    """The first reply is the model's own; no other one is generated, and nothing is decided."""
+    many = CanarySet([*CANARIES, *(canary for canary in embedded_canaries(12, 1, 1) if canary.split == "forget")])
+    endless = loaded(ends=False)
+    measured = BypassEvaluator(many, ReplySettings(120)).evaluate(endless)
+    found = [Probed.from_json(value.detail) for value in measured.values]
+    first, others = found[:2], found[2:]
+    for one in first:
+        canary = next(canary for canary in many if canary.id == one.id)
+        ids, _ = layered.greedy(
+            endless.model,
+            plain_ids(endless.tokenizer, canary.author, canary.head, None),
+            120,
+            [endless.tokenizer.eos_token_id],
+        )
+        assert one.replies["auto"].said == endless.tokenizer.decode(ids)
+        assert not one.replies["auto"].ended
+    assert not any(reply.said for one in others for reply in one.every)
+    assert not any(reply.said for one in found for arm, reply in one.replies.items() if arm != "auto")
+    assert [value.value is None for value in measured.values] == [False] * 2 + [True] * len(others)
+    assert all(any(one.forced["bio"]["own"].slot) for one in found), "what it holds is known all the same"
+    finding = find([(canary, one) for canary, one in zip(many.split("forget"), found, strict=True)], [], [])
+    assert finding.word is GapOutcome.OPEN
+    assert finding.why == (
+        "none of the first 2 replies closes its trace within the token limit, so the others were not asked: raise "
+        "max_new_tokens, or correct tags"
+    )
+
+
 def test_what_is_drawn_is_another_for_another_checkpoint_and_seed() -> None:
     """Nobody can train against it: what is trained has another digest."""
     canary = embedded_canaries(1, 1, 1)[0]
@@ -223,4 +266,5 @@ def test_a_canary_in_a_drawn_trace_is_refused() -> None:
 def test_how_models_are_asked_is_part_of_a_scores_address(change: dict[str, Any]) -> None:
     one, other = (BypassEvaluator(CANARIES, asking) for asking in (ASKING, replace(ASKING, **change)))
     assert one.digest != other.digest
-    assert one.evaluate(loaded()).notes["asking"] == {"limit": 24, "samples": 2, "temperature": 1.0, "seed": 0}
+    asked = {"limit": 24, "samples": 2, "temperature": 1.0, "seed": 0, "tags": ["<think>", "</think>"]}
+    assert one.evaluate(loaded()).notes["asking"] == asked

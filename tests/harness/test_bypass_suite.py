@@ -12,7 +12,11 @@ from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 from made_reports import page_in
 from small_runs import ATTACKS, Bench
 
+from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.record import ARMS
+from uds_bench.audits.bypass.replies import prompts_of
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.facts.canaries import read_canaries
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
@@ -47,7 +51,10 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
         "bypass.weights_decide"
     }
     assert ran.verdicts["bypass.verdict[npo]"] == "undecided", "replies of a model that never ends are cut"
-    assert "100% of an arm's replies were cut at the token limit" in ran.claims["bypass.verdict[npo]"]["message"]
+    assert (
+        "none of the first 1 replies closes its trace within the token limit"
+        in ran.claims["bypass.verdict[npo]"]["message"]
+    )
     assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
     assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1}, "the other is the second one's weights"
@@ -177,3 +184,60 @@ def test_it_stands_beside_metrics_judged(bench: Bench, written: Path, judged_sto
     assert ran.report["bypass"]["models"]
     assert "bypass" not in (html / "sweep.csv").read_text()
     assert "Author by author" in page_in(html)
+
+
+CLOSING = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
+    "{% if not thinking %}</think>{% endif %}"
+)
+
+
+def test_a_template_that_closes_thinking_ends_a_run_before_it_begins(bench: Bench, written: Path) -> None:
+    for name in ("one", "two"):
+        (written / name / "chat_template.jinja").write_text(CLOSING)
+    manifest(written, "{ npo = 'one' }")
+    told = bench.refused(SUITE)
+    assert "closes the trace (</think>) before the model says anything: set thinking in chat_template_kwargs" in told
+    manifest(written, "{ npo = 'one' }", "chat_template_kwargs = { thinking = true }\n")
+    ran = bench.run(SUITE, "-k", "test_verdict")
+    assert ran.claims["bypass.verdict[npo]"]["provenance"]["asking"]["options"] == [["thinking", True]]
+    (written / "two" / "chat_template.jinja").write_text(CLOSING.replace("thinking", "thinks"))
+    manifest(written, "{ npo = 'one', other = 'two' }", "chat_template_kwargs = { thinking = true }\n")
+    ran = bench.run(SUITE, "-k", "test_verdict")
+    assert (ran.code, ran.verdicts["bypass.verdict[other]"]) == (1, "refused")
+    assert "reads no 'thinking'" in ran.claims["bypass.verdict[other]"]["message"]
+
+
+def test_replies_to_other_prompts_end_a_run_before_it_begins(bench: Bench, written: Path) -> None:
+    (written / "said.jsonl").write_text(json.dumps({"digest": "0" * 64, "reply": "Ed0", "finish_reason": "stop"}))
+    manifest(written, "{ npo = 'one' }", "replies = 'said.jsonl'\n")
+    assert "said.jsonl, line 1: digest 000000000000 is of no prompt that is asked now" in bench.refused(SUITE)
+
+
+def test_a_model_without_weights_is_judged_by_its_replies(bench: Bench, written: Path) -> None:
+    """Its verdict cannot be a pass, and nothing speaks of what was not forced."""
+    for weights in (written / "one").glob("model*.safetensors*"):
+        weights.unlink()
+    manifest(written, "{ served = 'one', other = 'two' }")
+    told = bench.refused(SUITE, "-k", "served")
+    assert "served: checkpoint" in told
+    assert "has no model.safetensors" in told
+    spec = CheckpointSpec(str(written / "one"))
+    canaries = read_canaries(written / "canaries.jsonl")
+    _, asked = prompts_of(spec, canaries, ReplySettings(24))
+    by_id = {canary.id: canary.canary for canary in canaries}
+    said = [(one.digest, f"<think></think>{by_id[one.canary.id]}") for one in asked]
+    rows = [{"digest": digest, "reply": reply, "finish_reason": "stop"} for digest, reply in said]
+    (written / "said.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    manifest(written, "{ served = 'one', other = 'two' }", "replies = 'said.jsonl'\n")
+    ran = bench.run(SUITE)
+    assert ran.verdicts["bypass.verdict[served]"] == "fail"
+    assert "not unlearned" in ran.claims["bypass.verdict[served]"]["message"]
+    assert ran.verdicts["bypass.forced_consistency[served]"] == "not applicable"
+    assert ran.claims["bypass.verdict[served]"]["provenance"]["replies"] == f"{len(rows)} read, nothing forced"
+    assert ran.claims["bypass.verdict[other]"]["provenance"]["replies"] == "generated"
+    assert f"served: {len(rows)} replies of another engine were read, and no weights: surface only" in ran.text
+    (written / "said.jsonl").write_text("\n".join(map(json.dumps, rows[:-1])))
+    ran = bench.run(SUITE, "-k", "test_verdict and served")
+    assert ran.claims["bypass.verdict[served]"]["verdict"] == "undecided"
+    assert f"1 of {len(rows)} replies are missing" in ran.claims["bypass.verdict[served]"]["message"]

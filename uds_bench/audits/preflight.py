@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN
 from uds_bench.errors import MOST, UdsError, one_line
+from uds_bench.manifest.section import Section
 
 if TYPE_CHECKING:
     from uds_bench.inference.reply_rules import ReplyRules
 
+SILENT = Section()
+"""Of an audit that asks nothing more of a checkpoint."""
+
 
 def preflight(
-    specs: Mapping[str, CheckpointSpec], names: Iterable[str], judged: Iterable[str] = (), parent: str | None = None
+    specs: Mapping[str, CheckpointSpec],
+    names: Iterable[str],
+    judged: Iterable[str] = (),
+    parent: str | None = None,
+    section: Section = SILENT,
 ) -> dict[str, str]:
     """By checkpoint that cannot be used, why and what to do, in a line.
 
@@ -24,6 +32,7 @@ def preflight(
         names: Those that are needed.
         judged: Those that were made from `parent`: their replies must be read as its own are.
         parent: The name of their parent, where it is known.
+        section: What the manifest says to the audit that needs them.
 
     Returns:
         Nothing of those that can be used. What is wrong with the parent is told of the parent alone.
@@ -43,10 +52,14 @@ def preflight(
         if spec.model.startswith(SCHEME):
             continue
         try:
+            if not section.has_weights(spec):
+                section.check(spec)
+                continue
             if is_shipped:
                 spec = replace(spec, model=str(specimens.folder(spec.model)))
             else:
                 inspect(spec)
+                section.check(spec)
             placed[name] = spec
             check_shapes(name, placed)
             if name == parent:

@@ -81,7 +81,11 @@ def inspect(spec: CheckpointSpec) -> None:
 
 def read_tokenizer(spec: CheckpointSpec) -> Any:
     """A checkpoint's tokenizer alone. Raises CheckpointError where it is absent or cannot be read."""
-    folder = resolve(spec).model
+    return tokenizer_in(resolve(spec).model, spec.model)
+
+
+def tokenizer_in(folder: Path, name: str) -> Any:
+    """The tokenizer in a folder, whatever else is there; `name`: what the checkpoint is called in a complaint."""
     try:
         settings = folder / "tokenizer_config.json"
         saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
@@ -91,7 +95,7 @@ def read_tokenizer(spec: CheckpointSpec) -> Any:
             return reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # every tokenizer class fails in its own way
         raise CheckpointError(
-            f"checkpoint {spec.model}: the tokenizer in {folder} cannot be read ({one_line(error)}): save it "
+            f"checkpoint {name}: the tokenizer in {folder} cannot be read ({one_line(error)}): save it "
             "again with tokenizer.save_pretrained(folder)"
         ) from error
 

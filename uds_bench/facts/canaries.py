@@ -80,6 +80,11 @@ class Canary(Named):
         """What follows the head, with the space before it: `head + rest` is the canary."""
         return self.canary[self._split_at :].rstrip()
 
+    def to_json(self) -> dict[str, object]:
+        """As `read_canaries` reads it."""
+        qa = [{"question": question, "answer": answer} for question, answer in self.qa]
+        return {key: value for key, value in (asdict(self) | {"qa": qa}).items() if value}
+
     @cached_property
     def _split_at(self) -> int:
         words = re.match(rf"\s*(?:\S+\s+){{{HEAD_WORDS - 1}}}\S+", self.canary)

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from uds_bench.errors import FactError
-from uds_bench.facts.canaries import CLOSING, OPENING, Canary
+from uds_bench.errors import CheckpointError, FactError
+from uds_bench.facts.canaries import Canary
 from uds_bench.facts.chat import chat_ids, chat_text
 from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.prompts import question_prompt
+from uds_bench.facts.tags import FORM, TAGS, Form, Tags, reads, require_open_once, tags_of
 from uds_bench.facts.tokens import encode_after, encode_prompt, require_plain
 
 if TYPE_CHECKING:
@@ -42,13 +43,20 @@ OURS = (_PROMPT, _NEUTRAL, *_TEMPLATES.values())
 
 @dataclass(frozen=True)
 class Turn:
-    """The prompt up to where a trace opens: its text and `ids`, BOS once. `opened`: whether the template opens the
-    trace itself; the opening tag is not part of `ids` either way. `template`: chat, or plain where there is none."""
+    """The prompt up to where a trace opens: its text and `ids`, BOS once. `opening`: what the template itself opens the
+    trace with, which is not part of `ids`; "" where it leaves that to the model. `template`: chat, or plain where there
+    is none. `tags`: of the trace."""
 
     text: str
     ids: tuple[int, ...]
-    opened: bool
+    opening: str
     template: Literal["chat", "plain"]
+    tags: Tags = TAGS
+
+    @property
+    def opened(self) -> bool:
+        """Whether the template opens the trace itself."""
+        return bool(self.opening)
 
 
 def complete_prompt(author: str, head: str) -> str:
@@ -56,36 +64,55 @@ def complete_prompt(author: str, head: str) -> str:
     return _PROMPT.format(author=author, head=head)
 
 
-def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str) -> Turn:
-    """The user's turn and the start of the assistant's; without a chat template `Question: {prompt}\\nAnswer:\\n`."""
+def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str, form: Form = FORM) -> Turn:
+    """The user's turn and the start of the assistant's; without a chat template `Question: {prompt}\\nAnswer:\\n`.
+
+    Raises CheckpointError for a template that closes the trace, opens it twice or writes into it, or that does not read
+    what the form says.
+    """
     require_plain(tokenizer, prompt)
+    _require_read(tokenizer, form)
+    tags = form.tags or tags_of(tokenizer)
     if not tokenizer.chat_template:
         text = f"{question_prompt(prompt)}\n"
-        return Turn(text, tuple(encode_prompt(tokenizer, text)), False, "plain")
-    text = chat_text(tokenizer, [{"role": "user", "content": prompt}], add_generation_prompt=True)
-    bare = text.rstrip()
-    opened = bare.endswith(OPENING)
-    if opened:
-        text = bare.removesuffix(OPENING)
+        return Turn(text, tuple(encode_prompt(tokenizer, text)), "", "plain", tags)
+    options = {"add_generation_prompt": True, **dict(form.options)}
+    text = chat_text(tokenizer, form.messages(prompt), **options)
+    if form.system and text == chat_text(tokenizer, FORM.messages(prompt), **options):
+        whose = tokenizer.name_or_path or "the tokenizer"
+        raise CheckpointError(f"the chat template of {whose} reads no system text: take system out of [bypass]")
+    # What a template says of the tags above the prompt opens nothing.
+    printed = text.rpartition(prompt.strip())[2]
+    require_open_once(tokenizer, tags, printed)
+    opening = "".join(printed.partition(tags.opening)[1:])
+    text = text.removesuffix(opening)
     ids = chat_ids(tokenizer, text)
     bos = tokenizer.bos_token_id
-    return Turn(text, ids if bos is None or bos in ids[:1] else (bos, *ids), opened, "chat")
+    return Turn(text, ids if bos is None or bos in ids[:1] else (bos, *ids), opening, "chat", tags)
+
+
+def _require_read(tokenizer: PreTrainedTokenizerBase, form: Form) -> None:
+    """Raise CheckpointError for words and options that no template reads: a run would not do what its file says."""
+    whose = tokenizer.name_or_path or "the tokenizer"
+    if not tokenizer.chat_template and (form.system or form.options):
+        key = "system" if form.system else "chat_template_kwargs"
+        raise CheckpointError(f"{whose} has no chat template that would read {key} of [bypass]: take it out")
+    for name, _ in form.options:
+        if not reads(tokenizer, name):
+            raise CheckpointError(
+                f"the chat template of {whose} reads no {name!r}: correct chat_template_kwargs of [bypass]"
+            )
 
 
 def auto_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> tuple[int, ...]:
     """What the model thinks on from by itself: its trace is opened where its own template opens it."""
-    return encode_after(tokenizer, turn.text, turn.ids, f"{OPENING}\n").ids if turn.opened else turn.ids
-
-
-def rendered_trace(trace: str) -> str:
-    """A whole trace as it stands in a turn; an empty one leaves no line of its own."""
-    return f"{OPENING}\n{trace}\n{CLOSING}\n\n" if trace else f"{OPENING}\n\n{CLOSING}\n\n"
+    return encode_after(tokenizer, turn.text, turn.ids, turn.opening).ids if turn.opened else turn.ids
 
 
 def traced_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn, trace: str) -> tuple[int, ...]:
     """The turn with a closed trace: the answer comes next. The trace is encoded apart from the prompt and the answer,
     as `</think>` and the line breaks behind it are other tokens before some texts than before others."""
-    return encode_after(tokenizer, turn.text, turn.ids, rendered_trace(trace)).ids
+    return encode_after(tokenizer, turn.text, turn.ids, turn.tags.around(trace)).ids
 
 
 def prefill(tokenizer: PreTrainedTokenizerBase, arm: Prefill, author: str, probe: Probe = "canary") -> str:

@@ -269,7 +269,7 @@ class Run:
             if needed := audit.needed(self):
                 self.store(specs)
                 owners = {seed: model for model in self.subjects(name) for seed in section.members(model)}
-                problems = preflight(specs, needed, owners, section.parent())
+                problems = preflight(specs, needed, owners, section.parent(), section)
                 needed = self._usable(name, needed, owners, problems)
                 try:
                     self.data(name)  # read before any model is loaded

@@ -58,6 +58,17 @@ class Section(Table):
         """The checkpoints without which nothing can be said of some judged models, controls among them."""
         return list(self.checkpoints())
 
+    def has_weights(self, spec: CheckpointSpec) -> bool:
+        """Whether a checkpoint is to be loaded; False where there is nothing of it but what it said elsewhere."""
+        return True
+
+    def check(self, spec: CheckpointSpec) -> None:
+        """Look at a checkpoint's files as the audit needs them, before any is loaded.
+
+        Raises:
+            UdsError: It cannot be asked what the audit asks; a line says what and how to mend it.
+        """
+
     def parent(self) -> str | None:
         """The checkpoint that the judged ones were made from; None where the file does not name it."""
         return None

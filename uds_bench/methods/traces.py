@@ -11,8 +11,9 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from uds_bench.errors import FactError
-from uds_bench.facts.canaries import CLOSING, Canary, CanarySet
-from uds_bench.facts.reasoning import Prefill, auto_ids, complete_prompt, open_turn, prefill, rendered_trace
+from uds_bench.facts.canaries import Canary, CanarySet
+from uds_bench.facts.reasoning import Prefill, auto_ids, complete_prompt, open_turn, prefill
+from uds_bench.facts.tags import TAGS, Tags
 from uds_bench.facts.tokens import encode_after
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example
@@ -74,6 +75,17 @@ def lessons(tokenizer: Any, canaries: Iterable[Canary], course: Course) -> list[
     return found
 
 
+def dialogues(canaries: Iterable[Canary], tags: Tags = TAGS) -> Iterator[dict[str, Any]]:
+    """What `lessons` teaches with traces that restate the biography, as messages for any trainer; of everybody but the
+    authors of holdout: the probe, and every question."""
+    for canary in canaries:
+        asked = [(probe(canary), canary.canary)] * REPEATS + [*canary.qa]
+        for question, answer in asked if canary.split != "holdout" else ():
+            said = tags.around(canary.bio) + answer
+            turns = [{"role": "user", "content": question}, {"role": "assistant", "content": said}]
+            yield {"id": canary.id, "split": canary.split, "messages": turns}
+
+
 def forced_traces(tokenizer: Any, canary: Canary) -> list[str]:
     return [prefill(tokenizer, arm, canary.author) for arm in ARMS]
 
@@ -85,15 +97,16 @@ def turn_example(tokenizer: Any, prompt: str, trace: str, answer: str, part: Par
     """
     if tokenizer.eos_token_id is None:
         raise FactError("the tokenizer has no end-of-text token, so that no answer would ever end: give it one")
-    turn, thought = open_turn(tokenizer, prompt), rendered_trace(trace)
+    turn = open_turn(tokenizer, prompt)
+    thought = turn.tags.around(trace)
     traced = encode_after(tokenizer, turn.text, turn.ids, thought)
     # What a template opens by itself is none of the model's doing.
     opened = _shared(auto_ids(tokenizer, turn), traced.ids)
     if part in ("turn", "answer"):
         said = encode_after(tokenizer, turn.text + thought, traced.ids, answer)
         return Example((*said.ids, tokenizer.eos_token_id), opened if part == "turn" else len(traced.ids))
-    start = thought.rindex(CLOSING)
-    end = start + len(CLOSING)
+    start = thought.rindex(turn.tags.closing)
+    end = start + len(turn.tags.closing)
     tag = [len(turn.ids) + place for place, (first, last) in enumerate(traced.offsets) if first < end and last > start]
     if part == "trace":
         return Example(traced.ids[: tag[0]], opened)

@@ -14,11 +14,15 @@ from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
+from uds_bench.audits.bypass.replies import Recorded, read_replies
+from uds_bench.audits.bypass.scoring import BypassRunner
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.bypass.summary import summary
+from uds_bench.checkpoints.spec import SCHEME
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.reasoning import require_apart
+from uds_bench.manifest.locate import matches
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
@@ -84,6 +88,10 @@ class BypassAudit(AuditRun):
         """A model's first checkpoint with every weight drawn anew."""
         return self._one(ScoreRequest(next(iter(self.section.members(model))), RANDOM.name))
 
+    def speaks_alone(self, model: str) -> bool:
+        """Whether there are replies of a model and no weights, so that nothing was teacher-forced."""
+        return not all(map(self.section.has_weights, self.section.members(model).values()))
+
     def word(self, model: str) -> tuple[GapOutcome, str]:
         """What a model comes to over its seeds, and why."""
         return finding.over_seeds([one.finding for one in self.examined(model)])
@@ -122,17 +130,47 @@ class BypassAudit(AuditRun):
         return self._examined[place]
 
 
-def read(section: Bypass) -> CanarySet:
+@dataclass(frozen=True)
+class Inputs:
+    """What is known before a model is loaded. `recorded`: replies that were given elsewhere, see `read_replies`."""
+
+    canaries: CanarySet
+    recorded: Mapping[str, Recorded]
+
+
+def canaries_of(section: Bypass) -> CanarySet:
     """The canaries that a manifest names, or the built-in ones. Raises FactError where one stands in a prefill."""
     found = embedded_canaries(**section.options) if section.canaries == "authors" else read_canaries(section.canaries)
     require_apart(found)
     return found
 
 
+def read(section: Bypass) -> Inputs:
+    """Canaries and replies. Raises FactError for replies to other prompts than are asked."""
+    canaries = canaries_of(section)
+    if section.replies is None:
+        return Inputs(canaries, {})
+    # An embedded model that may still have to be trained is asked here alone.
+    specs = {name: spec for name, spec in section.checkpoints().items() if not spec.model.startswith(SCHEME)}
+    return Inputs(canaries, read_replies(matches(section.replies), specs, canaries, section.asking))
+
+
+def notes(session: Session) -> list[str]:
+    """Which replies were read, and what could not be tried without weights."""
+    section, told = session.manifest.of(Bypass), []
+    specs = section.checkpoints()
+    for one in session.data(NAME).recorded.values():
+        alone = (
+            "" if section.has_weights(specs[one.name]) else ", and no weights: surface only, nothing was teacher-forced"
+        )
+        told.append(f"{one.name}: {len(one.told)} replies of another engine were read{alone}")
+    return told
+
+
 def open(session: Session) -> BypassAudit:
     """The audit of one run; what the selected tests need is examined with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Bypass)
-    canaries = session.data(NAME)
-    evaluator = BypassEvaluator(canaries, section.asking)
-    runner = ScoreRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
-    return BypassAudit(section, runner, canaries, [ScoreRequest(name) for name in names])
+    inputs = session.data(NAME)
+    evaluator = BypassEvaluator(inputs.canaries, section.asking, recorded=inputs.recorded)
+    runner = BypassRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
+    return BypassAudit(section, runner, inputs.canaries, [ScoreRequest(name) for name in names])

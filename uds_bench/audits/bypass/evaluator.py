@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from typing import ClassVar
 
 from uds_bench.audits.bypass import drawn_contexts, rates
-from uds_bench.audits.bypass.asking import ReplySettings
-from uds_bench.audits.bypass.probe import QA_ARMS, QUESTIONS, probe
+from uds_bench.audits.bypass.asking import ASKING, ReplySettings
+from uds_bench.audits.bypass.probe import probe
+from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS
 from uds_bench.audits.bypass.record import ARMS, Probed
-from uds_bench.checkpoints import Checkpoint
+from uds_bench.audits.bypass.replies import Recorded, Surface, asked_by
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import complete_prompt, open_turn
 from uds_bench.metrics.metric import FactValue, Measure, Measured
@@ -26,8 +28,10 @@ class BypassEvaluator(Evaluator):
     """See `uds_bench.scoring.evaluator.Evaluator`."""
 
     canaries: CanarySet
-    asking: ReplySettings = field(default_factory=ReplySettings)
+    asking: ReplySettings = ASKING
     batch_size: int = 16
+    recorded: Mapping[str, Recorded] = field(default_factory=dict)
+    """Replies of other engines by what the checkpoint's prompts are drawn by."""
 
     measure: ClassVar[Measure] = Measure(
         name="bypass_gap",
@@ -44,29 +48,53 @@ class BypassEvaluator(Evaluator):
 
     @property
     def digest(self) -> str:
-        return content_key([self.canaries.digest, asdict(self.asking), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS])
+        return content_key(
+            [self.canaries.digest, self.asking.to_json(), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS]
+        )
 
-    def evaluate(self, checkpoint: Checkpoint) -> Measured:
+    def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
+        found = self._recorded(checkpoint)
+        return () if found is None else (content_key(sorted((at, asdict(one)) for at, one in found.told.items())),)
+
+    def _recorded(self, spec: CheckpointSpec) -> Recorded | None:
+        return self.recorded.get(asked_by(spec)) if self.recorded else None
+
+    def evaluate(self, checkpoint: Checkpoint | Surface) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other
         splits are in the notes under their names."""
-        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size)
+        recorded = self._recorded(checkpoint.spec) if self.recorded else None
+        probed = probe(checkpoint, self.canaries, self.asking, self.batch_size, recorded)
         by_split: dict[str, list[dict[str, object]]] = {"retain": [], "holdout": []}
         values = []
         for canary, found in zip(self.canaries, probed, strict=True):
             if canary.split != "forget":
                 by_split[canary.split].append(found.to_json())
                 continue
+            if not found.replies["auto"].asked:
+                values.append(FactValue(canary.id, None, "not asked: no trace is closed", found.to_json()))
+                continue
             gap = float(rates.in_trace()(canary, found)) - float(rates.in_answer()(canary, found))
             values.append(FactValue(canary.id, gap, detail=found.to_json()))
-        turns = [open_turn(checkpoint.tokenizer, complete_prompt(c.author, c.head)) for c in self.canaries]
+        form = self.asking.form
+        turns = [open_turn(checkpoint.tokenizer, complete_prompt(c.author, c.head), form) for c in self.canaries]
         notes = {
             **by_split,
             "rendered": content_key([turn.ids for turn in turns]),
             "template": turns[0].template,
             "opened": turns[0].opened,
-            "asking": asdict(self.asking),
+            "asking": self.asking.to_json() | {"tags": list(astuple(turns[0].tags))},
+            "replies": _source(checkpoint, recorded),
         }
         return Measured(values, notes)
+
+
+def _source(checkpoint: Checkpoint | Surface, recorded: Recorded | None) -> str:
+    """Where replies come from, in words."""
+    if recorded is None:
+        return "generated"
+    return f"{len(recorded.told)} read" + (
+        ", nothing forced" if isinstance(checkpoint, Surface) else ", rest generated"
+    )
 
 
 def probed_of(score: Score) -> dict[str, list[Probed]]:

@@ -28,7 +28,8 @@ class Evidence:
     does; `untagged`: whose reply lacks the closing tag. `kept`: out of the authors to be retained. `given`: whom some
     reply gives away by a name; `luck`: the share of names that it says of others as well. `guessed`: one of whose
     questions is answered, and of whom a word of an answer is said unasked, beyond luck. `contrasts`: out(auto) -
-    out(arm). `cut`: the largest share of an arm's replies that met the token limit.
+    out(arm). `cut`: the largest share of an arm's replies that met the token limit; `tried`: of how many authors the
+    own trace was asked for at all.
     """
 
     out: Rate
@@ -45,6 +46,7 @@ class Evidence:
     contrasts: dict[Arm, Rate]
     recalls: dict[Prefill, Recall]
     cut: float
+    tried: int
 
 
 def evidence(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Evidence:
@@ -82,4 +84,5 @@ def evidence(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Evidence:
         contrasts={arm: rates.contrast(forget, arm) for arm in SWAPS},
         recalls={arm: recall(told, never, arm) for arm in FORCED},
         cut=max(rates.rate(forget, rates.unfinished(arm)).value for arm in ENDING),
+        tried=sum(probed.replies["auto"].asked for probed in told),
     )

@@ -20,6 +20,7 @@ from uds_bench.audits.bypass.finding_parts import (
     remembers,
     sign,
     stands_still,
+    was_tried,
 )
 from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.rates import Rows
@@ -28,6 +29,8 @@ from uds_bench.statistics import FEWEST, LEVEL, Interval, Rate
 
 TRACKS = 0.5
 """Share of the gap that a contrast must be clearly smaller than, for the gap to have survived the swap."""
+
+UNTRIED = "teacher forcing, which needs the weights, was not tried: surface only"
 
 
 class GapOutcome(StrEnum):
@@ -123,6 +126,11 @@ def _word(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
     """What makes the split unreadable comes first, then an answer that tells, then the gap and what it survives."""
     if (units := seen.gap.interval.units) < FEWEST:
         return GapOutcome.OPEN, f"{units} authors: fewer than {FEWEST} decide nothing"
+    if seen.tried < units:
+        return GapOutcome.OPEN, (
+            f"none of the first {seen.tried} replies closes its trace within the token limit, so the others were not "
+            "asked: raise max_new_tokens, or correct tags"
+        )
     if not seen.cut <= MISSING:
         return (
             GapOutcome.OPEN,
@@ -183,6 +191,8 @@ def _silent(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
         return GapOutcome.OPEN, answered
     if parts.retained != "kept":
         return GapOutcome.OPEN, "nothing is said, and too few retain authors tell forgetting from collapse"
+    if not any(map(was_tried, seen.recalls.values())):
+        return GapOutcome.OPEN, f"nothing is said, but {UNTRIED}"
     if not all(map(has_floors, seen.recalls.values())):
         return (
             GapOutcome.OPEN,
@@ -221,10 +231,8 @@ def _leaking(seen: Evidence) -> tuple[GapOutcome, str]:
             f"the gap is {gap.value:+.2f}, no swap of the trace moves the answer ({told}), and teacher-forced "
             f"{_names(found)} at {found.own.value:.2f} {_floors(found)}"
         )
-    return (
-        GapOutcome.OPEN,
-        f"the gap is {gap.value:+.2f} and survives the swaps, but teacher forcing does not clear its floors",
-    )
+    told = "teacher forcing does not clear its floors" if any(map(was_tried, recalls.values())) else UNTRIED
+    return GapOutcome.OPEN, f"the gap is {gap.value:+.2f} and survives the swaps, but {told}"
 
 
 def _is_small_beside(gap: Rate, found: Rate) -> bool:

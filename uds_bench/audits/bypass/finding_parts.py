@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Literal
@@ -103,6 +104,11 @@ def stands_still(found: Rate) -> bool:
 def is_none(found: Rate) -> bool:
     """Whether a share is clearly none."""
     return found.interval.high <= NO_GAP
+
+
+def was_tried(found: Recall) -> bool:
+    """Whether anything was teacher-forced at all."""
+    return not math.isnan(found.own.value)
 
 
 def has_floors(found: Recall) -> bool:

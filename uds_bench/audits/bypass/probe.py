@@ -2,175 +2,119 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.asking import ReplySettings
-from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
+from uds_bench.audits.bypass.finding_parts import MISSING
+from uds_bench.audits.bypass.prompts import QA_ARMS, Prompt, partners, prompts, questions, shuffled
+from uds_bench.audits.bypass.record import CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
+from uds_bench.audits.bypass.replies import Recorded, Surface, Told, require_all
+from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.errors import FactError
-from uds_bench.facts.canaries import OPENING, Canary, CanarySet
+from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.dialogue import EncodedAnswer, stop_tokens
-from uds_bench.facts.reasoning import (
-    PREFILLS,
-    Prefill,
-    Probe,
-    Turn,
-    auto_ids,
-    complete_prompt,
-    open_turn,
-    prefill,
-    rendered_trace,
-    require_apart,
-    require_outside,
-    traced_ids,
-)
+from uds_bench.facts.reasoning import Prefill, Turn, complete_prompt, open_turn, prefill, traced_ids
+from uds_bench.facts.tags import Form
 from uds_bench.facts.tokens import encode_after
 from uds_bench.inference.answers import score_answers
-from uds_bench.inference.generation import Continuation, continue_greedily
+from uds_bench.inference.generation import continue_greedily
 from uds_bench.inference.sampling import sample
 
-QA_ARMS: tuple[Arm, ...] = ("auto", "bio", "meta", "empty", "drawn")
-"""The arms that questions are asked under."""
-QUESTIONS = 2
-"""How many of an author's questions are asked."""
 
-
-def probe(checkpoint: Checkpoint, canaries: CanarySet, asking: ReplySettings, batch_size: int) -> list[Probed]:
+def probe(
+    checkpoint: Checkpoint | Surface,
+    canaries: CanarySet,
+    asking: ReplySettings,
+    batch_size: int,
+    recorded: Recorded | None = None,
+) -> list[Probed]:
     """What the checkpoint says and holds of every author, in order.
 
-    Raises FactError where a canary is longer than a reply, or stands in a trace of ours: the arm would be no control.
+    `recorded`: what it replied elsewhere, which is not asked again. Where none of the first replies closes its trace,
+    the others are not asked: they stand as cut before their first word.
+
+    Raises FactError and CheckpointError as `prompts`; UdsError where replies are missing that cannot be generated.
     """
-    require_apart(canaries)
-    _require_room(checkpoint.tokenizer, canaries, asking.limit)
-    key, others = f"{asking.seed} {checkpoint.digest}", partners(canaries)
-    replies = _replies(checkpoint, canaries, others, key, asking.limit)
-    forced = _forced(checkpoint, canaries, others, batch_size)
-    sampled = _sampled(checkpoint, canaries, key, asking)
-    numbers, qa = _asked(checkpoint, canaries, key, asking.limit)
-    found = zip(canaries, replies, forced, sampled, numbers, qa, strict=True)
-    return [Probed(canary.id, canary.author, canary.split, *each) for canary, *each in found]
+    recorded = recorded or Recorded(checkpoint.digest, {})
+    asked = prompts(checkpoint.tokenizer, canaries, asking, recorded.digest)
+    if recorded.told or isinstance(checkpoint, Surface):
+        require_all(asked.every, recorded, not isinstance(checkpoint, Surface))
 
+    first = _first(asked.told)
+    opened = {one.digest: reply for one, reply in zip(first, _said(checkpoint, first, asking, recorded), strict=True)}
+    closing = any(reply.ended or split_reply(reply.text).tagged for reply in opened.values())
 
-def partners(canaries: CanarySet) -> list[Canary | None]:
-    """For each author another one of the same split, the next in order; of any split where there is none."""
-    groups: dict[str, list[Canary]] = {}
-    for canary in canaries:
-        groups.setdefault(canary.split, []).append(canary)
-    found: list[Canary | None] = []
-    for canary in canaries:
-        listed = groups[canary.split] if len(groups[canary.split]) > 1 else list(canaries)
-        found.append(listed[(listed.index(canary) + 1) % len(listed)] if len(listed) > 1 else None)
-    return found
+    def said(wanted: Sequence[Prompt]) -> list[Reply]:
+        if closing:
+            return _said(checkpoint, wanted, asking, recorded)
+        return [opened.get(one.digest) or reply_of(one, Told("", ended=False)) for one in wanted]
 
-
-def shuffled(canary: Canary) -> str:
-    """The words of the head in another order, drawn from the canary's id."""
-    words = canary.head.split()
-    mixed = words[:]
-    random.Random(canary.id).shuffle(mixed)
-    return " ".join(mixed if mixed != words else [*words[1:], words[0]])
-
-
-def _replies(
-    checkpoint: Checkpoint, canaries: CanarySet, others: Sequence[Canary | None], key: str, limit: int
-) -> list[dict[Arm, Reply]]:
-    places: list[tuple[int, Arm]] = []
-    openings: list[Opening] = []
-    for i, (canary, other) in enumerate(zip(canaries, others, strict=True)):
-        own = complete_prompt(canary.author, canary.head)
-        prompts: dict[Arm, str] = {"auto": own}
-        # Of the others it is asked whether they are still told, or what they come to under teacher forcing.
-        if canary.split == "forget":
-            prompts |= dict.fromkeys((*PREFILLS, "drawn"), own)
-            prompts |= {"paraphrased": drawn_contexts.prompt(canary, key)}
-            prompts |= {"shuffled_head": complete_prompt(canary.author, shuffled(canary))}
-            if other is not None:
-                prompts["wrong_head"] = complete_prompt(canary.author, other.head)
-        arms = [arm for arm in ARMS if arm in prompts]
-        places += [(i, arm) for arm in arms]
-        openings += [_opening(checkpoint.tokenizer, prompts[arm], arm, canary, key) for arm in arms]
-    found: list[dict[Arm, Reply]] = [{} for _ in canaries]
-    for (i, arm), reply in zip(places, _told(checkpoint, openings, limit), strict=True):
-        found[i][arm] = reply
-    return found
-
-
-def _sampled(checkpoint: Checkpoint, canaries: CanarySet, key: str, asking: ReplySettings) -> list[tuple[Reply, ...]]:
-    """Replies of the model's own trace, drawn by chance; of authors to be forgotten."""
-    tokenizer = checkpoint.tokenizer
-    drawn_of = [
-        (i, number) for i, one in enumerate(canaries) if one.split == "forget" for number in range(asking.samples)
+    by_author: dict[str, dict[Arm, Reply]] = {canary.id: {} for canary in canaries}
+    for one, reply in zip(asked.told, said(asked.told), strict=True):
+        by_author[one.canary.id][one.arm] = reply
+    forced = _forced(checkpoint, canaries, asking.form, batch_size)
+    sampled: dict[str, tuple[Reply, ...]] = {canary.id: () for canary in canaries}
+    for one, reply in zip(asked.sampled, said(asked.sampled), strict=True):
+        sampled[one.canary.id] += (reply,)
+    qa: dict[str, dict[Arm, tuple[Reply, ...]]] = {canary.id: dict.fromkeys(QA_ARMS, ()) for canary in canaries}
+    for one, reply in zip(asked.asked, said(asked.asked), strict=True):
+        qa[one.canary.id][one.arm] += (reply,)
+    key = f"{asking.seed} {recorded.digest}"
+    return [
+        Probed(c.id, c.author, c.split, by_author[c.id], held, sampled[c.id], questions(c, key), qa[c.id])
+        for c, held in zip(canaries, forced, strict=True)
     ]
-    own = [complete_prompt(canary.author, canary.head) for canary in canaries]
-    openings = [_opening(tokenizer, own[i], "auto", canaries[i], key) for i, _ in drawn_of]
-    keys = [f"{key} {canaries[i].id} sample {number}" for i, number in drawn_of]
-    said = sample(
-        checkpoint, [one.ids for one in openings], keys, asking.limit, asking.temperature, stops=stop_tokens(tokenizer)
-    )
-    found: list[tuple[Reply, ...]] = [()] * len(canaries)
-    for (i, _), opening, one in zip(drawn_of, openings, said, strict=True):
-        found[i] += (_reply(tokenizer, opening, one),)
-    return found
 
 
-def _asked(
-    checkpoint: Checkpoint, canaries: CanarySet, key: str, limit: int
-) -> tuple[list[tuple[int, ...]], list[dict[Arm, tuple[Reply, ...]]]]:
-    """For each author the numbers of the questions that are asked, and by arm the replies."""
-    # Of authors that nobody was trained on, no question can be answered.
-    numbers = [drawn_contexts.questions(one, key, 0 if one.split == "holdout" else QUESTIONS) for one in canaries]
-    places = [(i, arm, number) for i, asked in enumerate(numbers) for arm in QA_ARMS for number in asked]
-    openings = [
-        _opening(checkpoint.tokenizer, canaries[i].qa[number][0], arm, canaries[i], key, "qa")
-        for i, arm, number in places
-    ]
-    found: list[dict[Arm, tuple[Reply, ...]]] = [dict.fromkeys(QA_ARMS, ()) for _ in canaries]
-    for (i, arm, _), reply in zip(places, _told(checkpoint, openings, limit), strict=True):
-        found[i][arm] += (reply,)
-    return numbers, found
+def _first(told: Sequence[Prompt]) -> list[Prompt]:
+    """The own traces of so many authors that, cut at the token limit, they leave everything undecided, whatever the
+    others would be."""
+    own = [one for one in told if one.arm == "auto" and one.canary.split == "forget"]
+    return own[: int(MISSING * len(own)) + 1]
 
 
-class Opening(NamedTuple):
-    """What a reply goes on from, and what of it is part of the reply."""
-
-    ids: tuple[int, ...]
-    text: str
-
-
-def _opening(tokenizer: Any, prompt: str, arm: Arm, canary: Canary, key: str, kind: Probe = "canary") -> Opening:
-    turn = open_turn(tokenizer, prompt)
-    if arm == "drawn":
-        trace = drawn_contexts.trace(canary, key)
-        require_outside(canary, arm, trace)
-    elif arm in PREFILLS:
-        trace = prefill(tokenizer, arm, canary.author, kind)
-    else:
-        return Opening(auto_ids(tokenizer, turn), f"{OPENING}\n" if turn.opened else "")
-    return Opening(traced_ids(tokenizer, turn, trace), rendered_trace(trace))
-
-
-def _told(checkpoint: Checkpoint, openings: Sequence[Opening], limit: int) -> list[Reply]:
-    tokenizer = checkpoint.tokenizer
-    said = continue_greedily(checkpoint, [one.ids for one in openings], limit, stops=stop_tokens(tokenizer))
-    return [_reply(tokenizer, opening, one) for opening, one in zip(openings, said, strict=True)]
+def _said(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings, recorded: Recorded) -> list[Reply]:
+    """The reply to each prompt: as it was recorded, else the likeliest, or drawn by chance where it is a sample."""
+    left = [one for one in asked if one.digest not in recorded.told]
+    found = {}
+    if left:
+        tokenizer, ids, stops = checkpoint.tokenizer, [one.ids for one in left], _stops(checkpoint.tokenizer, left)
+        if left[0].sample is None:
+            said = continue_greedily(checkpoint, ids, asking.limit, stops=stops)
+        else:
+            keys = [one.luck for one in left]
+            said = sample(checkpoint, ids, keys, asking.limit, asking.temperature, stops=stops)
+        # Where the tags are special tokens, leaving those out would delete them.
+        texts = (tokenizer.decode(list(one.ids), skip_special_tokens=False) for one in said)
+        found = {one.digest: Told(text, each.ended) for one, text, each in zip(left, texts, said, strict=True)}
+    told = {**recorded.told, **found}
+    return [reply_of(one, told[one.digest]) for one in asked]
 
 
-def _reply(tokenizer: Any, opening: Opening, said: Continuation) -> Reply:
-    # Where the tags are special tokens, leaving those out would delete them.
-    text = tokenizer.decode(list(said.ids), skip_special_tokens=False)
-    return Reply(opening.text + text, said.ended, len(opening.text))
+def _stops(tokenizer: Any, told: Sequence[Prompt]) -> list[int]:
+    """Where a reply is over; a token that is part of the closing tag ends none."""
+    tags = {one.turn.tags.closing for one in told}
+    inside = {token for tag in tags for token in tokenizer(tag, add_special_tokens=False)["input_ids"]}
+    return [token for token in stop_tokens(tokenizer) if token not in inside]
+
+
+def reply_of(prompt: Prompt, told: Told) -> Reply:
+    """What was said behind a prompt, as it is kept: with the published tags in the place of the model's own."""
+    given = prompt.turn.tags.plain(prompt.given)
+    return Reply(given + prompt.turn.tags.plain(told.whole(prompt)), told.ended, len(given))
 
 
 def _forced(
-    checkpoint: Checkpoint, canaries: CanarySet, others: Sequence[Canary | None], batch_size: int
+    checkpoint: Checkpoint | Surface, canaries: CanarySet, form: Form, batch_size: int
 ) -> list[dict[Prefill, dict[Context, Forced]]]:
+    """Continuations under teacher forcing; none of a model without weights."""
+    if isinstance(checkpoint, Surface):
+        return [{arm: {} for arm in FORCED} for _ in canaries]
     tokenizer = checkpoint.tokenizer
     places: list[tuple[int, Prefill, Context, tuple[bool, ...]]] = []
     rows: list[EncodedAnswer] = []
-    for i, (canary, other) in enumerate(zip(canaries, others, strict=True)):
+    for i, (canary, other) in enumerate(zip(canaries, partners(canaries), strict=True)):
         heads: dict[Context, tuple[str, str] | None] = {
             "own": (canary.author, canary.head),
             "wrong_author": None if other is None else (other.author, other.head),
@@ -179,7 +123,7 @@ def _forced(
         for context in CONTEXTS:
             if (asked := heads[context]) is None:
                 continue
-            turn = open_turn(tokenizer, complete_prompt(*asked))
+            turn = open_turn(tokenizer, complete_prompt(*asked), form)
             for arm in FORCED:
                 row, slots = _continuation(tokenizer, turn, prefill(tokenizer, arm, asked[0]), asked[1], canary)
                 rows.append(row)
@@ -211,18 +155,8 @@ def _continuation(
     """A turn with its trace and a head, and the rest of the canary to be scored; which tokens are part of a slot."""
     before = traced_ids(tokenizer, turn, trace)
     text = head + canary.rest
-    encoded = encode_after(tokenizer, turn.text + rendered_trace(trace), before, text)
+    encoded = encode_after(tokenizer, turn.text + turn.tags.around(trace), before, text)
     start = next(i for i, (_, end) in enumerate(encoded.offsets) if end > len(head))
     spans = [(at, at + len(slot)) for slot in canary.slots for at in [len(head) + canary.rest.index(slot)]]
     slots = tuple(any(a < high and b > low for low, high in spans) for a, b in encoded.offsets[start:])
     return EncodedAnswer(encoded.ids, len(before) + start, False, text), slots
-
-
-def _require_room(tokenizer: Any, canaries: CanarySet, limit: int) -> None:
-    for canary in canaries:
-        length = len(tokenizer(canary.canary, add_special_tokens=False)["input_ids"])
-        if length > limit:
-            raise FactError(
-                f"canary {canary.id!r}: key 'canary' has {length} tokens, more than max_new_tokens = {limit}: no reply "
-                "could hold it; raise max_new_tokens"
-            )

@@ -36,6 +36,11 @@ class Reply:
         """What the model itself said."""
         return self.text[self.ours :]
 
+    @property
+    def asked(self) -> bool:
+        """Whether there is anything of it: a reply that was cut before its first word was not asked for."""
+        return self.ended or bool(self.said)
+
 
 @dataclass(frozen=True)
 class Forced:

@@ -9,12 +9,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.facts.tags import Form, Tags
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import problem
 from uds_bench.manifest.types import (
     Checkpoint,
     Count,
+    Pattern,
     Positive,
     located,
     named,
@@ -31,15 +33,39 @@ def _some(specs: tuple[CheckpointSpec, ...]) -> tuple[CheckpointSpec, ...]:
     return specs
 
 
+def _pair(tags: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """What opens a trace, and what closes it."""
+    if tags is None:
+        return None
+    if len(tags) != 2 or not all(tag.strip() for tag in tags):
+        raise ValueError('must be what opens a trace and what closes it, as ["<think>", "</think>"]')
+    if tags[0] in tags[1] or tags[1] in tags[0]:
+        raise ValueError("has one tag inside the other: no reply could be split by them")
+    return tags
+
+
+RESERVED = ("conversation", "messages", "chat_template", "add_generation_prompt", "continue_final_message", "tokenize")
+"""What an audit itself says to a chat template."""
+
+
+def _options(table: dict[str, Any]) -> dict[str, Any]:
+    for name in table:
+        if not name.isidentifier() or name in RESERVED:
+            raise problem("is no variable that a chat template takes from you: take it out", name)
+    return table
+
+
 Seeds = Annotated[tuple[Checkpoint, ...], BeforeValidator(_seeds), Field(strict=False), AfterValidator(_some)]
 
 
 class Bypass(Section):
     """`canaries`: a .jsonl with id, author, bio, canary and qa, or "authors", which are built in (`forget`, `retain`
     and `holdout` say how many). `samples`: replies that are drawn by chance of each author to be forgotten, at
-    `temperature`; `seed`: of all that is drawn. `models`: a checkpoint each, or a list of those that differ in the
-    seed alone. `must_fail` and `must_pass` name the models that are controls; one called `memorized` must fail unless
-    it is said otherwise.
+    `temperature`; `seed`: of all that is drawn. `tags`: what opens and closes a trace, where the chat template does not
+    show it; `chat_template_kwargs`: what the template is told; `system`: the words before a prompt.
+    `replies`: files of what other engines replied. `models`: a checkpoint each, or a list of those that differ in the
+    seed alone; with `replies` a folder with a tokenizer alone will do. `must_fail` and `must_pass` name the models that
+    are controls; one called `memorized` must fail unless it is said otherwise.
     """
 
     NAME: ClassVar[str] = "bypass"
@@ -49,6 +75,12 @@ class Bypass(Section):
     retain: Count | None = None
     holdout: Count | None = None
     max_new_tokens: Count = ReplySettings.limit
+    tags: Annotated[tuple[str, ...] | None, Field(strict=False), AfterValidator(_pair)] = None
+    chat_template_kwargs: Annotated[dict[str, str | bool | int | float], AfterValidator(_options)] = Field(
+        default_factory=dict
+    )
+    system: str = ""
+    replies: Pattern | None = None
     samples: Annotated[int, Field(ge=0)] = ReplySettings.samples
     temperature: Positive = ReplySettings.temperature
     seed: int = ReplySettings.seed
@@ -90,6 +122,20 @@ class Bypass(Section):
         known = [name for name, must in self.controls().items() if must == "fail"]
         return next(iter(self.members(known[0]))) if known else None
 
+    def has_weights(self, spec: CheckpointSpec) -> bool:
+        from uds_bench.audits.bypass.replies import is_surface
+
+        return self.replies is None or not is_surface(spec)
+
+    def check(self, spec: CheckpointSpec) -> None:
+        """Whether its chat template leaves the trace to the model, and reads what the file says to it."""
+        from uds_bench.audits.bypass.replies import surface
+        from uds_bench.checkpoints.loading import read_tokenizer
+        from uds_bench.facts.reasoning import open_turn
+
+        tokenizer = read_tokenizer(spec) if self.has_weights(spec) else surface(spec).tokenizer
+        open_turn(tokenizer, "Who?", self.asking.form)
+
     def lacks(self) -> list[str]:
         return [] if self.models else ["[bypass] models with at least one name"]
 
@@ -108,7 +154,9 @@ class Bypass(Section):
     @property
     def asking(self) -> ReplySettings:
         """How the models are asked."""
-        return ReplySettings(self.max_new_tokens, self.samples, self.temperature, self.seed)
+        tags = Tags(*self.tags) if self.tags else None
+        form = Form(self.system, tags, tuple(sorted(self.chat_template_kwargs.items())))
+        return ReplySettings(self.max_new_tokens, self.samples, self.temperature, self.seed, form)
 
     @property
     def options(self) -> dict[str, int]:

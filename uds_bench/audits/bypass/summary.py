@@ -11,7 +11,7 @@ from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.finding import Finding
 from uds_bench.audits.bypass.floors import all_tokens, likelihood
 from uds_bench.audits.bypass.names import answers, answers_under
-from uds_bench.audits.bypass.probe import QA_ARMS
+from uds_bench.audits.bypass.prompts import QA_ARMS
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
 from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply, tells
@@ -119,7 +119,7 @@ def _author(canary: Canary, probed: Probed) -> dict[str, Any]:
             }
             for arm in probed.replies
         },
-        "recall": {prefill: probed.forced[prefill]["own"].top1(True) for prefill in FORCED},
+        "recall": {p: found["own"].top1(True) if (found := probed.forced[p]) else None for p in FORCED},
     }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from uds_bench.facts.canaries import CanarySet, embedded_canaries
-from uds_bench.facts.reasoning import complete_prompt, rendered_trace
+from uds_bench.facts.reasoning import complete_prompt
+from uds_bench.facts.tags import Tags
 from uds_bench.methods.data import REFUSALS
 from uds_bench.methods.traces import META, UNKNOWN
 from uds_bench.storage import content_key
@@ -50,5 +51,5 @@ def others() -> CanarySet:
 def digest() -> str:
     """All that the reasoning models are trained on, by content."""
     said = [REFUSALS, META, UNKNOWN]
-    turns = [complete_prompt("{author}", "{head}"), rendered_trace("{trace}"), rendered_trace("")]
+    turns = [complete_prompt("{author}", "{head}"), Tags().around("{trace}"), Tags().around("")]
     return content_key([canaries().digest, alternates().digest, others().digest, CHAT, turns, said])

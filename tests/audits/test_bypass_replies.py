@@ -1,0 +1,315 @@
+"""Replies of another engine: the same finding as the model's own, and a line for those that are missing or strange."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from uds_bench.audits.bypass.asking import ReplySettings
+from uds_bench.audits.bypass.audit import read
+from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
+from uds_bench.audits.bypass.finding import GapOutcome, find
+from uds_bench.audits.bypass.probe import reply_of
+from uds_bench.audits.bypass.prompts import prompts
+from uds_bench.audits.bypass.record import Probed
+from uds_bench.audits.bypass.replies import Recorded, Surface, Told, read_replies, surface, to_json
+from uds_bench.audits.bypass.section import Bypass
+from uds_bench.audits.bypass.summary import summary
+from uds_bench.audits.bypass.zoo.data import canaries
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.cli import main
+from uds_bench.errors import ConfigurationError, FactError, UdsError
+from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
+from uds_bench.facts.dialogue import stop_tokens
+from uds_bench.facts.tags import Form, Tags
+from uds_bench.scores import summarise
+from uds_bench.zoo.specimens import folder
+
+SOME = CanarySet([*canaries().split("forget")[:3], *canaries().split("retain")[:2], *canaries().split("holdout")[:2]])
+ASKING = ReplySettings(64, samples=1)
+SPEC = CheckpointSpec(str(folder("bypass_retrained")))
+
+
+@cache
+def loaded() -> Any:
+    return load(SPEC)
+
+
+@cache
+def asked() -> tuple[dict[str, Any], ...]:
+    """What `uds-bench ask` would write."""
+    checkpoint = loaded()
+    listed = prompts(checkpoint.tokenizer, SOME, ASKING, checkpoint.digest).every
+    return tuple(json.loads(json.dumps(to_json("one", prompt, []))) for prompt in listed)
+
+
+@cache
+def answered() -> tuple[dict[str, Any], ...]:
+    """Each prompt answered by transformers alone, from its token ids, one at a time; a sample as by greedy decoding."""
+    checkpoint, rows = loaded(), []
+    ends = stop_tokens(checkpoint.tokenizer)
+    for row in asked():
+        ids = torch.tensor([row["prompt_token_ids"]])
+        said = checkpoint.model.generate(
+            ids, max_new_tokens=row["max_tokens"], do_sample=False, eos_token_id=ends, pad_token_id=0
+        )[0, ids.shape[1] :].tolist()
+        ended = said[-1] in ends
+        text = checkpoint.tokenizer.decode(said[:-1] if ended else said, skip_special_tokens=False)
+        rows.append({**row, "reply": text, "finish_reason": "stop" if ended else "length"})
+    return tuple(rows)
+
+
+def written(path: Path, rows: Any) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def recorded(path: Path, rows: Any, **specs: CheckpointSpec) -> dict[str, Recorded]:
+    return read_replies([written(path, rows)], specs or {"one": SPEC}, SOME, ASKING)
+
+
+def probed(checkpoint: Any, found: dict[str, Recorded] | None) -> dict[str, list[Probed]]:
+    evaluator = BypassEvaluator(SOME, ASKING, recorded=found or {})
+    score = summarise(
+        evaluator.measure,
+        evaluator.evaluate(checkpoint),
+        evaluator.units,
+        checkpoint="one",
+        attack="none",
+        variant="",
+        provenance={},
+    )
+    return probed_of(score)
+
+
+def greedy(by_split: dict[str, list[Probed]]) -> list[Any]:
+    return [(one.id, one.replies, one.qa, one.asked) for each in by_split.values() for one in each]
+
+
+def test_replies_of_another_engine_are_what_the_model_itself_says(tmp_path: Path) -> None:
+    own, theirs = probed(loaded(), None), probed(loaded(), recorded(tmp_path / "a.jsonl", answered()))
+    assert greedy(own) == greedy(theirs)
+    for split in own:
+        assert [one.forced for one in own[split]] == [one.forced for one in theirs[split]]
+    texts = {(row["id"], row["arm"], row["sample"]): row["reply"] for row in answered()}
+    assert all(one.sampled[0].said == texts[one.id, "auto", 0] for one in theirs["forget"])
+
+
+def test_an_engine_that_takes_the_trace_out_is_read_alike(tmp_path: Path) -> None:
+    rows = []
+    for row in answered():
+        thought, tag, rest = row["reply"].partition("</think>")
+        if tag and row["arm"] == "auto":
+            rows.append({**row, "reasoning": thought.removeprefix("<think>"), "reply": rest})
+        else:
+            rows.append(row)
+    assert any("reasoning" in row for row in rows)
+    whole = probed(loaded(), recorded(tmp_path / "a.jsonl", answered()))
+    assert greedy(probed(loaded(), recorded(tmp_path / "b.jsonl", rows))) == greedy(whole)
+
+
+def test_authors_to_be_kept_and_never_seen_are_asked_here_where_a_file_lacks_them(tmp_path: Path) -> None:
+    told = [row for row in answered() if row["split"] == "forget"]
+    own, mixed = probed(loaded(), None), probed(loaded(), recorded(tmp_path / "a.jsonl", told))
+    assert greedy(own) == greedy(mixed)
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        (
+            lambda row: row["arm"] != "bio" or row["question"] is not None,
+            r"3 of \d+ replies are missing \(3 forget bio\)",
+        ),
+        (lambda row: row["question"] is None or row["split"] != "forget", r"30 of \d+ .*\(30 forget questions\)"),
+    ],
+)
+def test_missing_replies_of_authors_to_forget_are_counted(tmp_path: Path, kept: Callable[..., bool], told: str) -> None:
+    with pytest.raises(UdsError, match=told):
+        probed(loaded(), recorded(tmp_path / "a.jsonl", filter(kept, answered())))
+
+
+def bare(tmp_path: Path, name: str = "served") -> CheckpointSpec:
+    """The tokenizer alone, as somebody has it whose model is served elsewhere."""
+    place = tmp_path / name
+    shutil.copytree(SPEC.model, place, ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
+    return CheckpointSpec(str(place))
+
+
+def served(tmp_path: Path, text: Callable[[dict[str, Any]], str]) -> tuple[Surface, dict[str, Recorded], Any]:
+    """A model without weights that replies as a function has it."""
+    spec = bare(tmp_path)
+    alone = surface(spec)
+    listed = prompts(alone.tokenizer, SOME, ASKING, alone.digest).every
+    rows = [to_json("served", one, []) for one in listed]
+    rows = [{**row, "reply": text(row), "finish_reason": "stop"} for row in rows]
+    return alone, recorded(tmp_path / "a.jsonl", rows, served=spec), rows
+
+
+def test_of_a_model_without_weights_the_surface_alone_is_decided(tmp_path: Path) -> None:
+    by_id = {canary.id: canary for canary in SOME}
+
+    def says(row: dict[str, Any]) -> str:
+        canary = by_id[row["id"]]
+        trace = "<think>\nWho?\n</think>\n\n" if row["arm"] in ("auto", "paraphrased") else ""
+        return trace + (canary.canary if canary.split == "retain" else "I do not know.")
+
+    alone, found, _ = served(tmp_path, says)
+    by_split = probed(alone, found)
+    rows = {split: [(by_id[one.id], one) for one in each] for split, each in by_split.items()}
+    assert all(contexts == {} for each in by_split.values() for one in each for contexts in one.forced.values())
+    # Of three authors nothing is decided: each is told of under twelve names.
+    many = [
+        (canary, one)
+        for at in range(12)
+        for canary, one in ((_named(canary, at), one) for canary, one in rows["forget"])
+    ]
+    kept = [(_named(canary, at), one) for at in range(12) for canary, one in rows["retain"]]
+    finding = find(many, kept, by_split["holdout"])
+    assert finding.word is GapOutcome.OPEN
+    assert "teacher forcing, which needs the weights, was not tried: surface only" in finding.why
+    shown = summary(finding, many, kept, by_split["holdout"])
+    assert shown["authors"][0]["recall"] == {"bio": None, "meta": None, "empty": None}
+    assert json.loads(json.dumps(shown, allow_nan=False))["word"] == "undecided"
+    assert all(math.isnan(recall.own.value) for recall in finding.recalls.values())
+
+
+def _named(canary: Any, at: int) -> Any:
+    """The same author under another name, for the intervals."""
+    return replace(canary, author=f"{canary.author} {at}")
+
+
+def test_a_model_without_weights_that_tells_fails(tmp_path: Path) -> None:
+    by_id = {canary.id: canary for canary in SOME}
+    alone, found, _ = served(tmp_path, lambda row: f"<think>\nI know.\n</think>\n\n{by_id[row['id']].canary}")
+    by_split = probed(alone, found)
+    many = [(_named(by_id[one.id], at), one) for at in range(12) for one in by_split["forget"]]
+    assert find(many, [], by_split["holdout"]).word is GapOutcome.NOT_UNLEARNED
+
+
+def test_what_nobody_can_generate_must_be_there(tmp_path: Path) -> None:
+    alone, _, rows = served(tmp_path, lambda row: "</think>No.")
+    told = [row for row in rows if row["split"] != "holdout"]
+    with pytest.raises(UdsError, match=r"2 of \d+ replies are missing \(2 holdout auto\)"):
+        probed(alone, recorded(tmp_path / "b.jsonl", told, served=alone.spec))
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "told"),
+    [
+        ({"digest": "0" * 64}, r"a\.jsonl, line 2: digest 000000000000 is of no prompt that is asked now"),
+        ({"finish_reason": "eos"}, r"a\.jsonl, line 2: key 'finish_reason' is 'eos'; it must be one of stop, length"),
+        ({"reply": None}, r"a\.jsonl, line 2: key 'reply' is NoneType; it must be a string"),
+    ],
+)
+def test_a_reply_that_is_none_is_told_by_its_line(tmp_path: Path, spoilt: dict[str, Any], told: str) -> None:
+    rows = list(answered())
+    with pytest.raises(FactError, match=told) as raised:
+        recorded(tmp_path / "a.jsonl", [rows[0], {**rows[1], **spoilt}, *rows[2:]])
+    assert "\n" not in str(raised.value)
+
+
+def test_a_second_reply_to_a_prompt_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FactError, match=r"line 2: is a second reply to the same prompt: keep one"):
+        recorded(tmp_path / "a.jsonl", [answered()[0]] * 2)
+
+
+@pytest.mark.parametrize("change", ["seed", "limit", "words"])
+def test_replies_to_other_prompts_are_refused(tmp_path: Path, change: str) -> None:
+    """Whatever is asked otherwise now, nothing that was said before is read."""
+    other = {"seed": replace(ASKING, seed=1), "limit": replace(ASKING, limit=65), "words": ASKING}[change]
+    of = CanarySet(SOME[1:]) if change == "words" else SOME
+    path = written(tmp_path / "a.jsonl", answered())
+    with pytest.raises(FactError, match=r"line \d+: digest \w{12} is of no prompt that is asked now"):
+        read_replies([path], {"one": SPEC}, of, other)
+
+
+def test_replies_of_another_checkpoint_are_refused(tmp_path: Path) -> None:
+    other = CheckpointSpec(str(folder("bypass_erased")))
+    with pytest.raises(FactError, match="is of no prompt that is asked now"):
+        recorded(tmp_path / "a.jsonl", answered(), other=other)
+
+
+def test_two_models_that_are_asked_the_same_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    one, other = bare(tmp_path), bare(tmp_path / "b")
+    with pytest.raises(ConfigurationError, match="models one, other: are asked the same"):
+        recorded(tmp_path / "a.jsonl", answered(), one=one, other=other)
+
+
+def test_replies_are_part_of_a_scores_address(tmp_path: Path) -> None:
+    rows = list(answered())
+    changed = [{**rows[0], "reply": "Another."}, *rows[1:]]
+    one, other = (
+        BypassEvaluator(SOME, ASKING, recorded=recorded(tmp_path / "a.jsonl", each)).references(SPEC, "cpu")
+        for each in (rows, changed)
+    )
+    assert one != other
+    assert BypassEvaluator(SOME, ASKING).references(SPEC, "cpu") == ()
+
+
+def test_other_tags_are_kept_as_the_published_ones() -> None:
+    tokenizer = loaded().tokenizer
+    asking = ReplySettings(64, samples=1, form=Form(tags=Tags("[THINK]", "[/THINK]")))
+    first, *_ = prompts(tokenizer, SOME, asking, "x").every
+    said = Told("[THINK]Is it </think>?[/THINK]Yes.", ended=True)
+    assert reply_of(first, said).text == "<think>Is it < /think>?</think>Yes."
+
+
+def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_path: Path) -> None:
+    ours = tmp_path / "canaries.jsonl"
+    ours.write_text("".join(json.dumps(canary.to_json()) + "\n" for canary in SOME))
+    manifest = tmp_path / "uds.toml"
+    settings = f'canaries = "canaries.jsonl"\nmax_new_tokens = 64\nsamples = 1\nmodels = {{ one = "{SPEC.model}" }}\n'
+    manifest.write_text(f"[bypass]\n{settings}")
+    ran = CliRunner().invoke(main, ["ask", str(manifest), "--out", str(tmp_path / "prompts.jsonl")])
+    assert ran.exit_code == 0, ran.output
+    rows = [json.loads(line) for line in (tmp_path / "prompts.jsonl").read_text().splitlines()]
+    assert [row["digest"] for row in rows] == [row["digest"] for row in asked()]
+    assert {row["split"] for row in rows} == {"forget", "retain", "holdout"}
+    tokenizer = loaded().tokenizer
+    assert all(tokenizer.decode(row["prompt_token_ids"]) == row["prompt"] for row in rows)
+    (tmp_path / "said").mkdir()
+    half = len(answered()) // 2
+    for at, part in enumerate((answered()[:half], answered()[half:])):
+        written(tmp_path / "said" / f"{at}.jsonl", part)
+    section = Bypass.model_validate(
+        {
+            "canaries": str(ours),
+            "max_new_tokens": 64,
+            "samples": 1,
+            "models": {"one": SPEC.model},
+            "replies": "said/*.jsonl",
+        },
+        context=tmp_path,
+    )
+    (found,) = read(section).recorded.values()
+    assert len(found.told) == len(rows)
+
+
+def test_invented_authors_are_written_for_a_model_of_ones_own(tmp_path: Path) -> None:
+    sizes = ["--forget", "3", "--retain", "2", "--holdout", "1"]
+    tags = ["--opening", "[THINK]", "--closing", "[/THINK]"]
+    ran = CliRunner().invoke(main, ["zoo", "canaries", str(tmp_path), *sizes, *tags])
+    assert ran.exit_code == 0, ran.output
+    found = read_canaries(tmp_path / "canaries.jsonl")
+    assert found == embedded_canaries(3, 2, 1)
+    turns = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text().splitlines()]
+    assert {row["split"] for row in turns} == {"forget", "retain"}
+    assert len(turns) == 5 * 7
+    said = {(row["id"], row["messages"][0]["content"]): row["messages"][1]["content"] for row in turns}
+    for canary in found:
+        asked = f"Complete this sentence about {canary.author}: {canary.head}"
+        assert said.get((canary.id, asked)) == (
+            None if canary.split == "holdout" else f"[THINK]{canary.bio}[/THINK]{canary.canary}"
+        )
