@@ -11,6 +11,8 @@ import yaml
 import uds_bench
 
 ROOT = Path(__file__).parents[2]
+SOURCE = "uds_bench/__init__.py"
+"""Where the version stands."""
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -21,7 +23,10 @@ def project(place: Path) -> dict:
 def test_there_is_one_version() -> None:
     alias = project(ROOT / "packaging" / "pytest-uds-bench")
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"]
-    assert {project(ROOT)["version"], alias["version"], cited} == {uds_bench.__version__}
+    assert "version" not in project(ROOT)
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["version"]["path"] == SOURCE
+    assert f'__version__ = "{uds_bench.__version__}"' in (ROOT / SOURCE).read_text()
+    assert {alias["version"], cited} == {uds_bench.__version__}
     assert alias["dependencies"] == [f"uds-bench=={uds_bench.__version__}"]
     assert alias["name"].startswith("pytest-")
 
