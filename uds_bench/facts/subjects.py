@@ -65,6 +65,7 @@ class Subjects(Items[Subject]):
 
     @property
     def cohorts(self) -> tuple[str, ...]:
+        """The cohorts, each once, in order."""
         return tuple(dict.fromkeys(one.cohort for one in self))
 
 

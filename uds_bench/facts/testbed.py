@@ -91,6 +91,7 @@ class Testbed(Items[Item]):
 
     @property
     def fields(self) -> tuple[str, ...]:
+        """The fields, each once, in order."""
         return tuple(dict.fromkeys(item.field for item in self))
 
 

@@ -45,6 +45,7 @@ class Recheck:
 
     @property
     def verdict(self) -> str:
+        """Pass, fail or undecided."""
         return self.decision.verdict.value
 
     def to_json(self) -> dict[str, Any]:

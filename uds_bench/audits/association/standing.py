@@ -107,6 +107,7 @@ class RankTest:
 
     @property
     def is_apart(self) -> bool:
+        """Whether the person is told from the strangers, at the rate of false discoveries."""
         return _told(self.adjusted)
 
 

@@ -64,6 +64,7 @@ def _same(found: Sequence[Share]) -> list[Share]:
 
 
 def draw(scores: Sequence[Score]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     # One form a checkpoint: the first is the default form, others are in the table of scores.
     forms: dict[str, Score] = {}
     for score in scores:

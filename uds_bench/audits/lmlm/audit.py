@@ -56,6 +56,7 @@ class LmlmAudit(Opened):
 
     @property
     def cells(self) -> tuple[Cell, ...]:
+        """The databases that are asked, each with its facts."""
         return _evaluator(self.whole).cells
 
     def seen(self, model: str) -> Result:
@@ -111,6 +112,7 @@ class LmlmAudit(Opened):
         }
 
     def wordings(self) -> dict[str, dict[str, str]]:
+        """What is asked and looked for, by id of what the scores are of."""
         facts = {cell.name: cell.facts for cell in self.cells}
         return {
             unit.id: {"question": unit.prompt.text, "entity": ", ".join(facts[unit.cell][unit.prompt.fact].answers)}
@@ -118,6 +120,7 @@ class LmlmAudit(Opened):
         }
 
     def planned(self) -> list[tuple[ScoreRunner, list[Request]]]:
+        """What the claims ask for, by what scores it."""
         controls = [Request(name) for name in self.section.must_fail]
         return [(self.whole, list(self.plan)), (self.spot, controls)]
 

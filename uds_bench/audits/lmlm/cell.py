@@ -25,6 +25,7 @@ class Cell:
 
     @property
     def name(self) -> str:
+        """Domain and topology, as one name."""
         return f"{self.domain}/{self.topology}"
 
     @cached_property
@@ -43,6 +44,7 @@ class Cell:
 
     @property
     def digest(self) -> str:
+        """Database, prompts and deletion, by content."""
         return content_key([self.domain, self.topology, self.asked.digest, self.policy, self.radius])
 
 
@@ -57,6 +59,7 @@ class ProbeItem:
 
     @property
     def id(self) -> str:
+        """Database, fact and wording, as one id."""
         return f"{self.cell}/{self.prompt.fact}/{self.prompt.wording}"
 
     @property

@@ -92,10 +92,12 @@ class LocalizationEvaluator:
 
     @property
     def units(self) -> Sequence[Item]:
+        """What its values are of."""
         return self.experiment.told
 
     @property
     def digest(self) -> str:
+        """Testbed and how it is asked, by content."""
         return content_key([self.experiment.digest, self.most, self.seed, self.questions, ROOM])
 
     def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
@@ -149,10 +151,12 @@ class LeakEvaluator(Evaluator):
 
     @property
     def units(self) -> Sequence[Item]:
+        """What its values are of."""
         return (*self.experiment.forget, *self.experiment.unseen, *self.experiment.taught)
 
     @property
     def digest(self) -> str:
+        """Testbed and how many attempts are made, by content."""
         return content_key([self.experiment.digest, self.attempts, ROOM])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:

@@ -30,6 +30,7 @@ class CheckResult:
 
     @property
     def ok(self) -> bool:
+        """Whether it came out as it was to: passed, or failed as declared."""
         return self.outcome not in ("fail", "unexpected pass")
 
     def __str__(self) -> str:

@@ -53,6 +53,7 @@ def lesson_count() -> int:
 
 
 def lesson(tokenizer: Any, prompt: str, row: Row, masked: bool) -> Example:
+    """A prompt with its lookup and value as tokens; `masked`: the value is read and not learned."""
     markup = markup_of(tokenizer, "the embedded tokenizer")
     asked = tokenizer.encode(prompt)
     subject, relation, value = (tokenizer.encode(f" {text}", add_special_tokens=False) for text in row.triplet)
