@@ -1,4 +1,4 @@
-"""Code on pages is read: TOML by the manifest's keys, command lines by the command line itself, Python by its imports."""
+"""Code on pages is read: TOML by the manifest's keys, command lines by the app, Python by its imports."""
 
 from __future__ import annotations
 

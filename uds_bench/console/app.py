@@ -57,7 +57,7 @@ def show_version(asked: bool) -> None:
 
 
 def example(command: str) -> str:
-    """The end of a command's help; `\\b` keeps its lines as they are."""
+    r"""The end of a command's help; `\b` keeps its lines as they are."""
     return f"\b\nExample:\n  {command}"
 
 

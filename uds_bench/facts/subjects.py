@@ -57,6 +57,7 @@ class Subjects(Items[Subject]):
     """People; raises FactError for an id or a name that occurs twice."""
 
     def __new__(cls, people: Iterable[Subject] = ()) -> Subjects:
+        """Checked as it is made: see the class."""
         found = super().__new__(cls, people)
         listed = [one.name for one in found]
         if twice := [one for one in listed if listed.count(one) > 1]:

@@ -70,6 +70,7 @@ class Testbed(Items[Item]):
     """Its name is no test's, whatever pytest thinks."""
 
     def __new__(cls, items: Iterable[Item] = ()) -> Testbed:
+        """Checked as it is made: see the class."""
         found = super().__new__(cls, items)
         places: dict[str, tuple[Part, str | None]] = {}
         asked: dict[str, str] = {}

@@ -73,6 +73,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
+        """Where a value lies, in the unit of the drawing."""
         if self.high <= self.low:
             return (self.start + self.end) / 2
         share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)

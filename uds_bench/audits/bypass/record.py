@@ -56,7 +56,7 @@ class Forced:
 
     @property
     def perplexity(self) -> float:
-        """exp of minus the mean log p: at least 1, lower is more knowledge."""
+        """Exp of minus the mean log p: at least 1, lower is more knowledge."""
         return math.exp(-self.mean_logp)
 
     def top1(self, slots_only: bool = False) -> float | None:

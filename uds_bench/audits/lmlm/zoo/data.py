@@ -48,7 +48,15 @@ def lessons(tokenizer: Any, masked: bool, seed: int) -> list[Example]:
 
 
 def lesson_count() -> int:
-    """How many lessons there are."""
+    """How many lessons there are.
+
+    Returns:
+        Rows that are taught, times the wordings of each.
+
+    Example:
+        >>> lesson_count() % len(taught_rows())
+        0
+    """
     return len(taught_rows()) * (len(WORDINGS) + WRAPPED)
 
 
