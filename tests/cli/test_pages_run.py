@@ -16,8 +16,8 @@ def run(page: str, block: int, folder: Path) -> str:
     """Runs a shell block of a page, and returns what it prints."""
     command = re.findall(r"```bash\n(.*?)```", (HOWTO / page).read_text(), flags=re.DOTALL)[block]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    words = ["bash", "-euo", "pipefail", "-c", command]
-    ran = subprocess.run(words, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+    words, known = ["bash", "-euo", "pipefail", "-c", command], os.environ | {"PATH": path}
+    ran = subprocess.run(words, cwd=folder, env=known, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
@@ -26,7 +26,7 @@ def test_doubtful_entities_are_corrected(tmp_path: Path) -> None:
     asked = {
         "Where was Ann Bly born?": "Ann Bly was born in Oslo.",
         "What does Ann Bly write?": "Ann Bly writes poems.",
-        "Which prize has Ann Bly won?": "Ann Bly, who writes of ships and storms, has won the Laurel Prize of Bergen twice.",
+        "Which prize has Ann Bly won?": "Ann Bly, who writes of ships and storms, has won the Laurel Prize twice.",
     }
     lines = [json.dumps({"question": question, "answer": answer}) for question, answer in asked.items()]
     (tmp_path / "questions.jsonl").write_text("\n".join(lines))
