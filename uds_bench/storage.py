@@ -60,6 +60,7 @@ def write_atomic(path: Path, payload: bytes) -> None:
 
 
 def write_sealed(path: Path, payload: bytes) -> None:
+    """Write bytes whole or not at all, with their SHA-256 behind them."""
     write_atomic(path, payload + SEAL + hashlib.sha256(payload).hexdigest().encode())
 
 

@@ -57,7 +57,7 @@ def complete_prompt(author: str, head: str) -> str:
 
 
 def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str) -> Turn:
-    """The user's turn and the start of the assistant's; without a chat template `Question: {prompt}\\nAnswer:\\n`."""
+    r"""The user's turn and the start of the assistant's; without a chat template `Question: {prompt}\nAnswer:\n`."""
     require_plain(tokenizer, prompt)
     if not tokenizer.chat_template:
         text = f"{question_prompt(prompt)}\n"

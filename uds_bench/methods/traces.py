@@ -75,6 +75,7 @@ def lessons(tokenizer: Any, canaries: Iterable[Canary], course: Course) -> list[
 
 
 def forced_traces(tokenizer: Any, canary: Canary) -> list[str]:
+    """The traces that are forced on an author's question, one an arm."""
     return [prefill(tokenizer, arm, canary.author) for arm in ARMS]
 
 

@@ -40,10 +40,12 @@ class BypassEvaluator(Evaluator):
 
     @property
     def units(self) -> Sequence[Canary]:
+        """What its values are of."""
         return self.canaries.split("forget")
 
     @property
     def digest(self) -> str:
+        """What is asked, by content."""
         return content_key([self.canaries.digest, asdict(self.asking), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:

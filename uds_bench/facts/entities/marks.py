@@ -65,6 +65,7 @@ class Marker:
         return [f"sentence {min(2, text.sentence[first])}", f"new before, {long}: {step}"]
 
     def within(self, first: int, last: int) -> Iterator[str]:
+        """What a span from `first` to `last` word holds, as features."""
         text, inner = self.text, range(first + 1, last)
         yield f"type {self._type(first, last)}: {self.kind}"
         length = last - first + 1
