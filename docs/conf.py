@@ -1,6 +1,8 @@
 """Settings of the books: `tox -e docs` builds them, warnings as errors."""
 
+import re
 from collections.abc import Iterator
+from inspect import getdoc
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from docutils import nodes
@@ -59,7 +61,7 @@ class Claims(Table):
 
 
 class Keys(Table):
-    """The keys of a manifest, as the models that validate it have them."""
+    """The keys of a manifest, or of one audit's table, as the models that validate it have them."""
 
     head = ("key", "type", "default")
 
@@ -68,7 +70,8 @@ class Keys(Table):
         from uds_bench.audits import registry
         from uds_bench.manifest.manifest import model_of
 
-        yield from self._of(model_of(registry.sections()), "")
+        before = f"{self.arguments[0]}." if self.arguments else ""
+        yield from (row for row in self._of(model_of(registry.sections()), "") if row[0].startswith(f"`{before}"))
 
     def _of(self, model: type[BaseModel], before: str) -> Iterator[tuple[str, ...]]:
         for name, field in model.model_fields.items():
@@ -113,29 +116,69 @@ class Options(Table):
             yield f"`--uds-{name}`", f"`{value}`", meaning
 
 
-class Commands(Table):
-    """The commands of `uds-bench`, with those of audits."""
+class Sections(SphinxDirective):
+    """Sections that are made from the code when the books are built."""
 
-    head = ("command", "what it does")
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """Their titles, and the lines below each."""
+        raise NotImplementedError
 
-    def rows(self) -> Iterator[tuple[str, ...]]:
-        """A command a line, those of a group behind it."""
+    def run(self) -> list[nodes.Node]:
+        """The parsed sections."""
+        made: list[nodes.Node] = []
+        for title, lines in self.sections():
+            section = nodes.section(ids=[nodes.make_id(title)], names=[nodes.fully_normalize_name(title)])
+            section += nodes.title(title, title)
+            self.state.nested_parse(StringList(lines, self.get_source_info()[0]), 0, section)
+            made.append(section)
+        return made
+
+
+class Commands(Sections):
+    """The commands of `uds-bench` with all their options, and with those of audits."""
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """A command a section, those of a group behind it."""
         from typer.main import get_command
 
         from uds_bench.cli import main
 
         yield from self._of(get_command(main), "uds-bench")
 
-    def _of(self, command: Any, name: str) -> Iterator[tuple[str, ...]]:
-        for word, one in getattr(command, "commands", {}).items():
-            if getattr(one, "commands", None):
+    def _of(self, command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
+        if found := getattr(command, "commands", {}):
+            for word, one in found.items():
                 yield from self._of(one, f"{name} {word}")
-            else:
-                yield f"`{name} {word}`", " ".join((one.help or "").split("\n\n")[0].split())
+            return
+        context = command.context_class(command, info_name=name)
+        told = [part.replace("\b", "").strip("\n") for part in (command.help or "").split("\n\n")]
+        kept = [record for one in command.get_params(context) if (record := one.get_help_record(context))]
+        rows = [f"| `{names.replace('|', ' or ')}` | {meaning.replace('|', ' or ')} |" for names, meaning in kept]
+        _, _, example = (command.epilog or "").partition("Example:\n")
+        shown = [line.strip() for line in example.splitlines()]
+        table = ["| option | meaning |", "|---|---|", *rows] if rows else []
+        prose = re.sub(r"(?<!\w)--[a-z][a-z-]*", r"`\g<0>`", "\n\n".join(told))
+        yield name, [*prose.splitlines(), "", *table, "", "```bash", *shown, "```"]
+
+
+class Others(Sections):
+    """The audits of other packages that are installed where the books are built."""
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """An audit a section: what its part of a manifest means, its keys and its claims."""
+        from uds_bench.audits import registry
+
+        for name, audit in registry.audits().items():
+            if audit.package.startswith("uds_bench."):
+                continue
+            kind = audit.section()
+            keys = [*getdoc(kind).splitlines(), "", f"```{{keys}} {name}", "```"] if kind else []
+            yield name, [*keys, "", f"```{{claims}} {name}", "```"]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """See Sphinx."""
-    for name, directive in (("claims", Claims), ("keys", Keys), ("options", Options), ("commands", Commands)):
+    made = {"claims": Claims, "keys": Keys, "options": Options, "commands": Commands, "others": Others}
+    for name, directive in made.items():
         app.add_directive(name, directive)
     return {"parallel_read_safe": True}

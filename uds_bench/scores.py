@@ -50,6 +50,7 @@ class Score:
 
     @property
     def scored(self) -> list[FactScore]:
+        """The facts that have a value."""
         return [fact for fact in self.per_fact if fact.value is not None]
 
     @property
@@ -62,6 +63,7 @@ class Score:
         return replace(self, checkpoint=checkpoint, provenance={**self.provenance, "checkpoint_name": checkpoint})
 
     def to_json(self) -> dict[str, Any]:
+        """As it is stored, for JSON."""
         interval = self.interval
         return {
             "checkpoint": self.checkpoint,
@@ -92,6 +94,7 @@ class Score:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Score:
+        """As it was before it was stored."""
         interval = row.get("interval")
         return cls(
             row["checkpoint"],
@@ -177,10 +180,12 @@ class Scores(Sequence[Score]):
         return iter(self._scores)
 
     def to_json(self) -> dict[str, Any]:
+        """As it is stored, for JSON."""
         return {"schema": SCHEMA, "scores": [score.to_json() for score in self._scores]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Scores:
+        """As they were before they were stored. Raises ValueError for another schema."""
         if document.get("schema") != SCHEMA:
             raise ValueError(f"schema is {document.get('schema')!r}, this version reads {SCHEMA}")
         return cls(Score.from_json(row) for row in document["scores"])

@@ -91,6 +91,7 @@ def _clear_drafts(folder: Path) -> None:
 
 
 def write_sealed(path: Path, payload: bytes) -> None:
+    """Write bytes whole or not at all, with their SHA-256 behind them."""
     write_atomic(path, payload + SEAL + hashlib.sha256(payload).hexdigest().encode())
 
 

@@ -1,12 +1,16 @@
-"""The books hang together: links lead somewhere, and the README stays short."""
+"""The books hang together: links lead somewhere, sentences are short, and so is the README."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from uds_bench.audits import registry
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOMS = {f"{path.name}/" for path in (ROOT / "uds_bench").iterdir() if path.is_dir()} | {"verdicts"}
+MOST_WORDS = 25
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -30,3 +34,52 @@ def test_the_readme_is_short_and_leads_to_every_page_in_two_steps() -> None:
 def test_what_adds_a_piece_is_short() -> None:
     for page in (ROOT / "docs" / "howto").glob("*.md"):
         assert len(page.read_text().splitlines()) <= 40, page.name
+
+
+def test_what_the_readme_looks_for_is_where_it_says() -> None:
+    table = (ROOT / "README.md").read_text().partition("## Where things live")[2].partition("\n## ")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("|")][2:]
+    assert len(rows) >= 15
+    for _, what, where, _ in rows:
+        assert what.count(";") == where.count(";"), f"{what}: as many places as things"
+        first, *others = re.findall(r"`([^`]+)`", where)
+        inside = first if first.endswith("/") else ""
+        for place in [first, *(one if "/" in one[:-1] else inside + one for one in others if one not in ROOMS)]:
+            pattern = re.sub(r"<\w+>", "*", place)
+            found = (ROOT / "uds_bench").glob(pattern.rstrip("/") if place.endswith("/") else f"{pattern}.py")
+            assert any(found) or any((ROOT / "uds_bench").glob(pattern)), f"{what}: {place}"
+
+
+def test_the_readme_tells_each_audits_time_and_how_to_cite() -> None:
+    text = (ROOT / "README.md").read_text()
+    table = [line.split("|") for line in text.partition("## The audits")[2].splitlines() if line.startswith("| [")]
+    assert len(table) == len(registry.audits())
+    assert [cells[1] for cells in table if not re.search(r"\d+ (s|min|h)\b|an hour", cells[4])] == []
+    assert "CITATION.cff" in text
+
+
+@pytest.mark.parametrize("name", registry.audits())
+def test_each_audit_says_when_not_to_trust_it(name: str) -> None:
+    _, _, told = (ROOT / "docs" / "audits" / f"{name}.md").read_text().partition("## When not to trust it\n")
+    assert len(re.findall(r"^- ", told, flags=re.MULTILINE)) >= 5
+
+
+def too_long(text: str) -> list[str]:
+    """The sentences of a page's prose that have too many words; code in a line is one word, tables are not read."""
+    prose = re.sub(r"^( *)```.*?^ *```|^ *[|#<!].*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "x", prose))
+    parts = re.split(r"\n\s*\n|\n(?=\s*(?:- |\d+\. ))", prose)
+    sentences = [one for part in parts for one in re.split(r"(?<=[.?!])[)\"*]*\s+", part)]
+    return [" ".join(one.split()) for one in sentences if len(re.sub(r"^\s*-", "", one).split()) > MOST_WORDS]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_sentences_are_short(page: Path) -> None:
+    assert too_long(page.read_text()) == []
+
+
+def test_a_long_sentence_is_seen() -> None:
+    words = " ".join(["word"] * MOST_WORDS)
+    assert too_long(f"Few.\n{words}\nmore.\n\nFew.") == [f"{words} more."]
+    assert too_long(f"- few\n- {words} more") == [f"- {words} more"]
+    assert not too_long(f"{words}.\n\n| {words} more |\n```toml\n{words} more\n```\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from uds_bench.claims.run_report import RunReport
 from uds_bench.cli.documents import read_run
 from uds_bench.errors import ConfigurationError, ExtraError
 
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 FACTS = [
     {"id": "a/1", "cluster": "a", "kind": "award", "label": None, "value": 0.1 + 0.2, "reason": None}
     | {"detail": {"answer": "\u202eא, <b>", "drops": [0.0, 1e-300]}},
@@ -64,6 +66,15 @@ def test_other_programs_read_the_table(written: Path, reader: str) -> None:
         kept = table[table["value"] > 0] if reader == "pandas" else table.filter(library.col("value") > 0)
         found = list(zip(kept["question"], kept["value"], strict=True))
     assert found == [("Which?", 0.1 + 0.2)]
+
+
+def test_the_query_of_the_page_is_answered(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = pytest.importorskip("duckdb")
+    (query,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    monkeypatch.chdir(written.parent)
+    rows = library.sql(query).fetchall()
+    assert ("npo", "Which?", 0.1 + 0.2) in rows
+    assert len(rows) == 3
 
 
 def test_without_pyarrow_all_stands_in_the_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ import yaml
 import uds_bench
 
 ROOT = Path(__file__).parents[2]
+SOURCE = "uds_bench/__init__.py"
+"""Where the version stands."""
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -21,7 +23,10 @@ def project(place: Path) -> dict:
 def test_there_is_one_version() -> None:
     alias = project(ROOT / "packaging" / "pytest-uds-bench")
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"]
-    assert {project(ROOT)["version"], alias["version"], cited} == {uds_bench.__version__}
+    assert "version" not in project(ROOT)
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["version"]["path"] == SOURCE
+    assert f'__version__ = "{uds_bench.__version__}"' in (ROOT / SOURCE).read_text()
+    assert {alias["version"], cited} == {uds_bench.__version__}
     assert alias["dependencies"] == [f"uds-bench=={uds_bench.__version__}"]
     assert alias["name"].startswith("pytest-")
 
@@ -32,7 +37,8 @@ def test_workflows_name_environments_that_there_are(workflow: Path) -> None:
     tox.read(ROOT / "tox.ini")
     known = {section.removeprefix("testenv:") for section in tox.sections() if section.startswith("testenv:")}
     for job in yaml.safe_load(workflow.read_text())["jobs"].values():
-        named = set(job.get("strategy", {}).get("matrix", {}).get("env", []))
+        matrix = job.get("strategy", {}).get("matrix", {})
+        named = {*matrix.get("env", []), *(row["env"] for row in matrix.get("include", []))}
         for step in job["steps"]:
             named |= set(re.findall(r"tox -e (\w+)", step.get("run", "")))
         assert named <= known
@@ -43,3 +49,15 @@ def test_what_is_published_is_there() -> None:
     for place in matrix["jobs"]["publish"]["strategy"]["matrix"]["project"]:
         assert project(ROOT / place)
     assert {"Homepage", "Documentation", "Issues", "Changelog"} <= set(project(ROOT)["urls"])
+
+
+def test_classifiers_name_every_python_and_system_that_is_tried() -> None:
+    told = project(ROOT)
+    job = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text())["jobs"]["tox"]
+    tried = job["strategy"]["matrix"]["python"]
+    assert [f"Programming Language :: Python :: {version}" for version in tried] == [
+        line for line in told["classifiers"] if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
+    ]
+    assert told["requires-python"] == f">={tried[0]}"
+    systems = {"ubuntu-latest": "Operating System :: POSIX :: Linux"}
+    assert [line for line in told["classifiers"] if line.startswith("Operating")] == [systems[job["runs-on"]]]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from books import build_page
 from made_reports import page_in
 from small_runs import DEPTH, Bench, Ran
 
@@ -139,3 +141,16 @@ def test_without_its_package_its_section_is_unknown(bench: Bench) -> None:
     ran = bench.run(DEPTH)
     assert ran.code == 4
     assert "verbatim: unknown key" in ran.text
+
+
+def test_books_built_beside_it_show_its_keys_and_claims(installed: Bench) -> None:
+    made = re.sub(r"<[^>]+>", "", build_page("audits/others.md", installed.folder))
+    assert "passages: a .jsonl with id, text, and source where several passages are of one" in made
+    assert "verbatim.passages" in made
+    assert "verbatim.candidates" in made
+    assert "depth" not in made
+    assert "the candidate says no more of the rest than a model that never saw it" in made
+
+
+def test_books_built_without_it_show_none(tmp_path: Path) -> None:
+    assert "verbatim" not in build_page("audits/others.md", tmp_path)

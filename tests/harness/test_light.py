@@ -9,6 +9,8 @@ import pytest
 
 SUITES = Path(__file__).parents[2] / "suites"
 HEAVY = ("torch", "transformers", "pandas", "sklearn", "sentence_transformers", "faiss")
+MOST_MORE = 1.25
+"""A run of pytest with the plugin, in processor time of one without it: numpy alone would be more."""
 TOLD = f"import sys; print('HEAVY', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
 PYTEST = "import pytest, sys; code = pytest.main(sys.argv[1:]); "
 
@@ -78,3 +80,31 @@ def test_who_only_judges_needs_no_tool_of_these_tests(named: str, told: str) -> 
     )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR, done
     assert done.stderr.split("\n") == [told, "", ""]
+
+
+def processor_time(folder: Path, *args: str) -> float:
+    """Seconds that a run of pytest takes of the processor, however long it waits for it."""
+    quiet = ("-q", "-p", "no:cacheprovider", *args, "test_theirs.py")
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ran = subprocess.Popen([sys.executable, "-m", "pytest", *quiet], cwd=folder, stdout=subprocess.DEVNULL, env=alone)
+    _, status, used = os.wait4(ran.pid, 0)
+    assert status == 0
+    ran.returncode = 0
+    return used.ru_utime + used.ru_stime
+
+
+def times_as_long(folder: Path, plugin: str, pairs: int = 5) -> float:
+    """A run with a plugin against a run without, the shortest of each: what disturbs a run only makes it longer."""
+    (folder / "test_theirs.py").write_text("def test_theirs():\n    pass\n")
+    ran = [(processor_time(folder), processor_time(folder, "-p", plugin)) for _ in range(pairs)]
+    bare, ours = map(min, zip(*ran, strict=True))
+    return ours / bare
+
+
+def test_a_run_without_a_claim_costs_hardly_more_than_without_the_plugin(tmp_path: Path) -> None:
+    assert times_as_long(tmp_path, "uds_bench.harness.plugin") <= MOST_MORE
+
+
+def test_a_plugin_that_imports_arrays_would_be_seen(tmp_path: Path) -> None:
+    (tmp_path / "heavy_plugin.py").write_text("import numpy\n")
+    assert times_as_long(tmp_path, "heavy_plugin", pairs=2) > MOST_MORE

@@ -1,0 +1,1 @@
+"""Audits: what one is, and those of this project, a package each."""

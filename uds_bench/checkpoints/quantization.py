@@ -35,6 +35,7 @@ class PlainLinear4bit(Linear4bit):
     """The packed weight and what it stands for."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The layer's output, with weights put back to `compute_dtype`."""
         dtype = x.dtype if self.compute_dtype is None else self.compute_dtype
         bias = None if self.bias is None else self.bias.to(dtype)
         return torch.nn.functional.linear(x.to(dtype), self._plain().to(dtype), bias).to(x.dtype)

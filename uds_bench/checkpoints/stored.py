@@ -29,9 +29,13 @@ class Rows(Protocol):
     """A tensor in memory or in a file, of which rows may be had."""
 
     @property
-    def dtype(self) -> torch.dtype: ...
+    def dtype(self) -> torch.dtype:
+        """Of its values, as torch has it."""
+
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Of the whole tensor."""
+
     def __getitem__(self, rows: slice, /) -> torch.Tensor: ...
 
 

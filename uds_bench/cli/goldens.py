@@ -36,6 +36,7 @@ class Golden:
 
     @property
     def audit(self) -> str:
+        """The audit that it is of."""
         return self.path.parent.name
 
 

@@ -47,6 +47,7 @@ class CommandSession:
         return WorkerPool(self.device, None if console is None else lambda: nullcontext(console))
 
     def subjects(self, audit: str) -> list[str]:
+        """All judged models of an audit."""
         kind = registry.audits()[audit].section()
         return [] if kind is None else self.manifest.of(kind).judged()
 
@@ -55,6 +56,7 @@ class CommandSession:
         return []
 
     def data(self, audit: str) -> Any:
+        """What an audit has read of its section, once."""
         if audit not in self._data:
             kind = registry.audits()[audit].section()
             assert kind is not None
@@ -62,6 +64,7 @@ class CommandSession:
         return self._data[audit]
 
     def audit(self, name: str) -> Any:
+        """An audit, opened once."""
         if name not in self._opened:
             self._opened[name] = registry.audits()[name].open(self)
         return self._opened[name]
@@ -75,6 +78,7 @@ class CommandSession:
         return resolve_zoo(specs, [n for n in names if not is_unbuilt(specs[n])], default_cache()) | trained
 
     def store(self, specs: Mapping[str, CheckpointSpec]) -> Store:
+        """Where scores are kept, refused where checkpoints lie in it."""
         from uds_bench.scoring.store import Store
 
         return Store(self._place if self._console is None else require_folders(self._place, specs, "--store"))

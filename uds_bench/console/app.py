@@ -23,6 +23,7 @@ class Commands(TyperGroup):
     """A group of commands in which whatever the user can mend ends in one line on stderr and exit 4."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs a command, and ends with one line and exit 4 for what the user can mend."""
         try:
             return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
@@ -56,7 +57,7 @@ def show_version(asked: bool) -> None:
 
 
 def example(command: str) -> str:
-    """The end of a command's help; `\\b` keeps its lines as they are."""
+    r"""The end of a command's help; `\b` keeps its lines as they are."""
     return f"\b\nExample:\n  {command}"
 
 
@@ -91,8 +92,10 @@ def show_json(document: Mapping[str, Any]) -> None:
 
 
 def show_number(value: float | None, sign: str = "") -> str:
+    """A number with three places, or a dash."""
     return ABSENT if value is None else f"{value:{sign}.3f}"
 
 
 def show_interval(bounds: tuple[float, float] | None, sign: str = "") -> str:
+    """An interval with three places, or a dash."""
     return ABSENT if bounds is None else f"{bounds[0]:{sign}.3f}..{bounds[1]:{sign}.3f}"

@@ -30,9 +30,11 @@ class Draft:
     perturbed_answers: tuple[str, ...] = ()
 
     def fact(self, prefix: str, entity: str, doubt: str | None = None) -> Fact:
+        """The fact, with its entity and the doubt about it."""
         return Fact(**vars(self), prefix=prefix, entity=entity, doubt=doubt)
 
     def unannotated(self, reason: str, proposed: str = "") -> Unannotated:
+        """The question and answer, with the reason why no entity was found."""
         return Unannotated(self.id, self.question, self.answer, reason, proposed)
 
 

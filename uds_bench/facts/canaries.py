@@ -99,6 +99,7 @@ class CanarySet(Items[Canary]):
     """
 
     def __new__(cls, canaries: Iterable[Canary] = ()) -> CanarySet:
+        """Checked as it is made: see the class."""
         found = super().__new__(cls, canaries)
         _require_own(found, "author", lambda canary: (canary.author,))
         # A name that two share says nothing of either: after another author's head it is right as well.

@@ -1,6 +1,6 @@
-"""Questions and answers as a model is asked them: the one builder of prompts for output metrics and for training.
+r"""Questions and answers as a model is asked them: the one builder of prompts for output metrics and for training.
 
-Without a chat template: `Question: {question}\\nAnswer:`, then `" " + answer` and the end-of-text token. With one: a
+Without a chat template: `Question: {question}\nAnswer:`, then `" " + answer` and the end-of-text token. With one: a
 fixed system message and a fixed date, the question as the user's turn, the answer as the assistant's, closed by the
 token that the template closes a turn with.
 """

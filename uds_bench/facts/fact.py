@@ -85,6 +85,7 @@ class FactSet(Items[Fact]):
     unannotated: tuple[Unannotated, ...]
 
     def __new__(cls, facts: Iterable[Fact] = (), unannotated: Iterable[Unannotated] = ()) -> FactSet:
+        """Checked as it is made: see the class."""
         found = super().__new__(cls, facts)
         found.unannotated = tuple(unannotated)
         return found

@@ -43,6 +43,7 @@ class Items(tuple[N, ...]):
     """
 
     def __new__(cls, items: Iterable[N] = ()) -> Self:
+        """Checked as it is made: see the class."""
         found, seen = super().__new__(cls, items), set[str]()
         for item in found:
             if item.id in seen:

@@ -39,6 +39,7 @@ class Profile:
 
     @property
     def name(self) -> str:
+        """First and last name."""
         return f"{self.first} {self.last}"
 
 

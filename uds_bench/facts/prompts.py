@@ -14,12 +14,12 @@ before the continuation.
 
 
 def question_prompt(question: str) -> str:
-    """`Question: {question}\\nAnswer:`, what an output metric puts before `" " + answer`."""
+    r"""`Question: {question}\nAnswer:`, what an output metric puts before `" " + answer`."""
     return f"Question: {question}\nAnswer:"
 
 
 def raw_prompt(fact: Fact, variant: Variant = "default") -> str:
-    """`Question: {question}\\nAnswer: {prefix}` (UDS paper, appendix I, type 1: raw QA, no chat template)."""
+    r"""`Question: {question}\nAnswer: {prefix}` (UDS paper, appendix I, type 1: raw QA, no chat template)."""
     if fact.prefix or variant == "published":
         return f"{question_prompt(fact.question)} {fact.prefix}"
     return question_prompt(fact.question)

@@ -65,7 +65,7 @@ def complete_prompt(author: str, head: str) -> str:
 
 
 def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str, form: Form = FORM) -> Turn:
-    """The user's turn and the start of the assistant's; without a chat template `Question: {prompt}\\nAnswer:\\n`.
+    r"""The user's turn and the start of the assistant's; without a chat template `Question: {prompt}\nAnswer:\n`.
 
     Raises CheckpointError for a template that closes the trace, opens it twice or writes into it, or that does not read
     what the form says.

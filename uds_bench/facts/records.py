@@ -31,6 +31,7 @@ class Record:
         return FactError(f"{self.where}: {problem}")
 
     def has(self, key: str) -> bool:
+        """Whether the record holds a key."""
         return key in self.values
 
     def text(self, key: str) -> str:

@@ -57,6 +57,7 @@ class Subjects(Items[Person]):
     """People; raises FactError for an id or a name that occurs twice."""
 
     def __new__(cls, people: Iterable[Person] = ()) -> Subjects:
+        """Checked as it is made: see the class."""
         found = super().__new__(cls, people)
         listed = [one.name for one in found]
         if twice := [one for one in listed if listed.count(one) > 1]:
@@ -65,6 +66,7 @@ class Subjects(Items[Person]):
 
     @property
     def cohorts(self) -> tuple[str, ...]:
+        """The cohorts, each once, in order."""
         return tuple(dict.fromkeys(one.cohort for one in self))
 
 

@@ -52,12 +52,13 @@ class Template:
 
 
 def possessive(label: str) -> Template:
-    """`HUMAN_SUBJECT's height is PROTECTED_VALUE.`"""
+    """As `HUMAN_SUBJECT's height is PROTECTED_VALUE`, with a full stop."""
     return Template(f"{SUBJECT}'s {label} is {VALUE}.")
 
 
 def contextualized(label: str, auxiliary: Sequence[tuple[str, str]]) -> Template:
-    """A sentence on the property called `label` behind what is known of the person, (label, value) by (label, value):
+    """A sentence on the property called `label` behind what is known of the person, (label, value) by (label, value).
+
     `HUMAN_SUBJECT's place of birth is Oslo. Their occupation is baker. Their height is PROTECTED_VALUE.`
 
     Raises FactError for none or more than four of these, and for one that tells the property itself.

@@ -70,6 +70,7 @@ class Testbed(Items[Item]):
     """Its name is no test's, whatever pytest thinks."""
 
     def __new__(cls, items: Iterable[Item] = ()) -> Testbed:
+        """Checked as it is made: see the class."""
         found = super().__new__(cls, items)
         places: dict[str, tuple[Part, str | None]] = {}
         asked: dict[str, str] = {}
@@ -91,6 +92,7 @@ class Testbed(Items[Item]):
 
     @property
     def fields(self) -> tuple[str, ...]:
+        """The fields, each once, in order."""
         return tuple(dict.fromkeys(item.field for item in self))
 
 

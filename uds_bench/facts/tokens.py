@@ -27,6 +27,7 @@ class EncodedText:
 
     @property
     def ids(self) -> tuple[int, ...]:
+        """Prompt and continuation as one row of ids."""
         return self.prompt_ids + self.continuation_ids
 
 

@@ -43,6 +43,7 @@ class TripletDatabase(tuple[Triplet, ...]):
     name: str
 
     def __new__(cls, triplets: Iterable[Triplet], name: str = "database") -> TripletDatabase:
+        """Checked as it is made: see the class."""
         found = super().__new__(cls, triplets)
         found.name = name
         for at, row in enumerate(found):

@@ -32,6 +32,7 @@ class AucRow:
 
     @property
     def words(self) -> str:
+        """The row in words, for those who do not see it."""
         parts = [told(self.name, self.own)]
         parts += [told(kind, found) for kind, found in self.blind.items() if found[0] is not None]
         parts += [f"chance {self.null}"] if self.null else []

@@ -14,10 +14,12 @@ ABSENT = "–"
 
 
 def table(value: Any) -> Mapping[str, Any]:
+    """A mapping, or an empty one in its place."""
     return value if isinstance(value, Mapping) else {}
 
 
 def rows(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings of a list, or nothing in their place."""
     return [row for row in value if isinstance(row, Mapping)] if isinstance(value, (list, tuple)) else []
 
 
@@ -47,6 +49,7 @@ def within(value: Any, *keys: str) -> Any:
 
 
 def texts(value: Any) -> list[str]:
+    """The texts of a list, or nothing in their place."""
     return [text(item) for item in value] if isinstance(value, (list, tuple)) else []
 
 

@@ -61,7 +61,7 @@ def scatter(
 
 
 def _diagonal(x: Scale, y: Scale, low: float, high: float, shift: float, class_: str) -> Markup:
-    """y = x + shift, as far as both axes reach."""
+    """The line y = x + shift, as far as both axes reach."""
     first, last = max(low, low - shift), min(high, high - shift)
     if first >= last:
         return Markup("")

@@ -39,6 +39,7 @@ class ScoreRow:
 
     @property
     def complete(self) -> bool:
+        """Whether every planned fact was scored."""
         return self.planned is not None and self.planned == self.scored
 
     @property
@@ -75,6 +76,7 @@ def _score(row: Mapping[str, Any]) -> ScoreRow:
 
 
 def read_scores(found: Any) -> tuple[ScoreRow, ...]:
+    """The scores of a run report, as far as they can be shown."""
     return tuple(_score(row) for row in rows(found))
 
 
@@ -106,10 +108,12 @@ class Pivot:
     cells: Mapping[tuple[str, str, str, str], ScoreRow]
 
     def cell(self, subject: tuple[str, str], column: tuple[str, str]) -> ScoreRow | None:
+        """The score of a row and a column; None where there is none."""
         return self.cells.get((*subject, *column))
 
 
 def pivot(scores: Sequence[ScoreRow]) -> Pivot:
+    """Scores as a table: checkpoints by metrics."""
     return Pivot(
         tuple(dict.fromkeys((score.checkpoint, score.attack) for score in scores)),
         tuple(dict.fromkeys((score.metric, score.variant) for score in scores)),

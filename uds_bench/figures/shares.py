@@ -21,6 +21,7 @@ class Share:
 
     @property
     def words(self) -> str:
+        """The share in words: how many of how many."""
         return f"{len(self.facts)} of {self.total} ({len(self.facts) / self.total:.0%})"
 
 

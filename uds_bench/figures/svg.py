@@ -35,10 +35,12 @@ def picture(width: float, height: float, label: str, *children: Markup, class_: 
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """A line between two points."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def label(x: float, y: float, words: str, class_: str = "", anchor: str = "start") -> Markup:
+    """Words at a point."""
     return element("text", words, x=x, y=y, text_anchor=anchor, class_=class_ or None)
 
 
@@ -71,6 +73,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
+        """Where a value lies, in the unit of the drawing."""
         if self.high <= self.low:
             return (self.start + self.end) / 2
         share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)

@@ -16,10 +16,12 @@ LABORATORY = "laboratory"
 
 
 def decides_claim(item: pytest.Item) -> bool:
+    """Whether a test decides a claim."""
     return CLAIM in getattr(item, "fixturenames", ())
 
 
 def is_of_laboratory(item: pytest.Item) -> bool:
+    """Whether a test is of metrics, methods or papers."""
     return item.get_closest_marker(LABORATORY) is not None
 
 

@@ -52,6 +52,7 @@ class Settings:
 
 
 def add_options(parser: pytest.Parser) -> None:
+    """Declares our options and ini keys."""
     group = parser.getgroup("uds", "uds_bench: proving that a language model has forgotten")
     for name, metavar, text in OPTIONS:
         group.addoption(f"--uds-{name}", metavar=metavar, default=None, help=text)

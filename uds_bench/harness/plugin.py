@@ -38,10 +38,12 @@ MARKERS = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declares our options."""
     add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Reads options, manifest and waivers before anything runs."""
     from uds_bench.harness.run import Run
 
     RUNNING.append(config)
@@ -112,6 +114,7 @@ def run_session_of(config: pytest.Config) -> RunSession:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Selects and orders claims, where there are any."""
     if RUN_SESSION in config.stash or any(map(decides_claim, items)):
         gc.disable()  # while libraries are imported
         try:
@@ -124,6 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Makes a test of each judged model of a claim."""
     if SUBJECT in metafunc.fixturenames:
         try:
             named = metafunc.config.stash[RUN].judged(audit_of(metafunc.definition.get_closest_marker("claim")))
@@ -133,6 +137,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips what needs a GPU where there is none."""
     for marker in item.iter_markers("needs"):
         if "gpu" in marker.args and item.config.stash[RUN].device != "cuda":
             item.stash[LACKS] = "needs a CUDA device"

@@ -68,6 +68,7 @@ def _parts(run: Run, found: RunResult) -> dict[str, Any]:
 
 
 def environment(device: str) -> dict[str, str]:
+    """Versions and platform, for the run report."""
     from importlib.metadata import version
 
     host = f"{sys.platform}-{platform.machine().lower()}"

@@ -45,6 +45,7 @@ class RunResult:
 
     @property
     def is_green(self) -> bool:
+        """Whether every planned claim is there and good, without a problem."""
         adds_up = sum(self.counts.values()) == len(self.planned)
         return adds_up and not self.problems and is_good(self.records.values())
 

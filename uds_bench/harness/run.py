@@ -47,6 +47,7 @@ class Run:
 
     @property
     def is_embedded(self) -> bool:
+        """Whether shipped or embedded models are judged, as no manifest is named."""
         return self.settings.manifest is None
 
     @property
@@ -95,6 +96,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Manifest:
+        """The manifest, read and checked once."""
         from uds_bench.audits.manifests import embedded_manifest, load_manifest
 
         return load_manifest(self.settings.manifest or embedded_manifest(self.settings.profile))
@@ -193,6 +195,7 @@ class Run:
 
     @cached_property
     def rules(self) -> Rules:
+        """What claims are decided by: bounds, declarations, waivers and goldens."""
         from uds_bench.audits import registry
         from uds_bench.claims.goldens import Goldens
         from uds_bench.claims.rules import Rules

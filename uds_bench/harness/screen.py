@@ -39,6 +39,7 @@ class Screen:
         self.config, self.run_session = config, run_session
 
     def pytest_report_collectionfinish(self) -> str:
+        """The line that says what is judged, and where."""
         run = self.run_session.run
         settings, embedded = (
             run.settings,
@@ -49,6 +50,7 @@ class Screen:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, Any] | None:
+        """The letter of a claim that neither passed nor failed."""
         row = getattr(report, "uds_claim", None)
         if row is None or report.when != "call" or report.outcome == "failed":
             return None
@@ -78,6 +80,7 @@ class Screen:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Writes the end of the run, behind all that others write."""
         yield
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if self._judges and reporter is not None:

@@ -37,6 +37,7 @@ class RunSession:
 
     @property
     def is_worker(self) -> bool:
+        """Whether this process runs tests for another one."""
         return hasattr(self.config, "workerinput")
 
     def collect(self, items: list[pytest.Item]) -> Generator[None, None, None]:
@@ -66,6 +67,7 @@ class RunSession:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Puts what a claim came to into pytest's report of its test."""
         report = yield
         if call.excinfo is not None and isinstance(call.excinfo.value, UdsError):
             report.longrepr = str(call.excinfo.value)
@@ -109,6 +111,7 @@ class RunSession:
         return rules.undecided(name, subject, item.nodeid, "its test ended without deciding it", Cause.MISSING)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keeps what a claim came to, also from other processes."""
         row = getattr(report, "uds_claim", None)
         known = self.found.records.get(report.nodeid)
         if row is not None and (known is None or known.is_good):  # a teardown that fails hides no failure
@@ -118,6 +121,7 @@ class RunSession:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
+        """Takes over what another process found."""
         sent = getattr(node, "workeroutput", {}).get("uds_bench")
         if sent is None:
             self.found.problems.append(f"worker {node.gateway.id} ended without a report")
@@ -135,6 +139,7 @@ class RunSession:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Closes the record of the run, and sets the exit code by it."""
         for audit in self.run.opened.values():
             for runner in audit.runners():
                 self.found.loads.update(runner.loads)
@@ -239,6 +244,7 @@ class RunSession:
 
 
 def label(name: str, subject: str | None) -> str:
+    """A claim with its subject, as reports name it."""
     return f"{name}[{subject}]" if subject else name
 
 

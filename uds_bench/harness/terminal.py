@@ -26,6 +26,7 @@ WIDTH = 160
 
 
 def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
+    """Writes a row an audit, then each red claim once, notes and the matrix."""
     records = sorted(found.records.values(), key=lambda record: (record.audit, record.is_good, record.node))
     wordy = reporter.verbosity > 0
     reporter.write_sep("=", "uds_bench claims")

@@ -1,0 +1,1 @@
+"""What is computed on a loaded model: passes, patching, answers, generation, gradients."""

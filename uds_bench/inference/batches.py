@@ -32,6 +32,7 @@ class EntityBatch:
     valid: torch.Tensor
 
     def inputs(self) -> dict[str, torch.Tensor]:
+        """What the model is called with."""
         return {"input_ids": self.ids, "attention_mask": self.mask, "position_ids": self.positions}
 
     def take(self, rows: slice) -> EntityBatch:

@@ -12,7 +12,7 @@ Readout = Callable[[torch.Tensor], torch.Tensor]
 
 
 def token_logprobs(readout: Readout, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """log p(target) at each position, natural log, in float32 whatever the model's precision.
+    """Natural log p(target) at each position, in float32 whatever the model's precision.
 
     `hidden`: [..., width] before the final norm; `targets`: [...]; returns [...], at most 0, higher is more knowledge.
     The vocabulary is read out in steps, as its [positions, vocabulary] table is the largest tensor of a pass.

@@ -25,6 +25,7 @@ class Markup:
 
     @property
     def ids(self) -> tuple[int, ...]:
+        """The ids of its tokens, in order."""
         found: tuple[int, ...] = astuple(self)
         return found
 

@@ -17,10 +17,12 @@ MAX_BYTES = 8 * 1024**3
 
 
 def part_bytes(part: FullPart) -> int:
+    """What keys and values of a part take, in bytes."""
     return sum(layer.keys.nbytes + layer.values.nbytes for layer in part.layers)
 
 
 def write_part(path: Path, part: FullPart) -> None:
+    """Write a part as safetensors; what layers share is written once."""
     tensors: dict[str, torch.Tensor] = {"base": part.base.contiguous()}
     names: dict[int, str] = {}
 

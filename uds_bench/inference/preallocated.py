@@ -20,6 +20,7 @@ class PreallocatedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
     _rooms: Grown | None = None
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Grown:
+        """Put new keys and values behind those held, and return all of them."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         held = self.get_seq_length()

@@ -54,6 +54,7 @@ class DrawnToken(LogitsProcessor):
         self.luck, self.starts, self.temperature = luck, starts, temperature
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Scores under which the token that was drawn is the likeliest: see transformers' logits processors."""
         shares = (scores.double() / self.temperature).softmax(-1).cumsum(-1)
         number = self.luck.gather(1, (input_ids.shape[1] - self.starts).unsqueeze(1)).double()
         # A sum that rounding leaves below 1 is made 1, and a token of no share is never the first to reach a number.

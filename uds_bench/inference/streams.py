@@ -51,6 +51,7 @@ class LayerPart:
     cache_name: str
 
     def take(self, rows: slice) -> LayerPart:
+        """Some rows of the batch."""
         return LayerPart(
             self.keys[rows],
             self.values[rows],

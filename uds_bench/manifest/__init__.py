@@ -1,0 +1,1 @@
+"""A manifest: TOML with line numbers, checked by the sections that audits declare."""

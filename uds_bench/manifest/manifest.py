@@ -50,6 +50,7 @@ class Manifest:
 
     @property
     def path(self) -> Path:
+        """The file."""
         return self.document.path
 
     @property
@@ -59,10 +60,12 @@ class Manifest:
 
     @property
     def thresholds(self) -> Mapping[str, float]:
+        """Bounds other than the claims' own, by claim."""
         return self.common.thresholds
 
     @property
     def expect(self) -> Mapping[str, Expectation]:
+        """Verdicts that are declared, by claim."""
         return self.common.expect
 
     @property

@@ -23,7 +23,7 @@ class Table(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known(cls, value: Any) -> Any:
-        """pydantic's own complaint about an extra key names no neighbours."""
+        """Tells nearest keys, as pydantic's own complaint about an extra key names no neighbours."""
         if not isinstance(value, dict):
             raise problem(f"is {_shown(value)}: it must be {cls.accepts}")
         for key in value:

@@ -92,7 +92,7 @@ class _Twice(NamedTuple):
 
 
 def _syntax_error(path: Path, text: str, message: str, twice: _Twice | None) -> ConfigurationError:
-    """tomllib names no key where one is given twice, so that case gets its own words."""
+    """A line on bad TOML: tomllib names no key where one is given twice, so that case gets its own words."""
     problem, _, place = message.rpartition(" (at ")
     numbers = [int(number) for number in re.findall(r"\d+", place)]
     line = numbers[0] if numbers else text.rstrip("\n").count("\n") + 1

@@ -26,6 +26,8 @@ GIVE_NAMES = 'give names, as { seed1 = "...", seed2 = "..." }'
 
 
 def located(find: Callable[[str, Path], str]) -> AfterValidator:
+    """A validator that makes a path absolute by `find`, where a file is read."""
+
     def absolute(text: str, info: ValidationInfo) -> str:
         return text if info.context is None else find(text, info.context)
 
@@ -33,6 +35,7 @@ def located(find: Callable[[str, Path], str]) -> AfterValidator:
 
 
 def named(table: dict[str, Any]) -> dict[str, Any]:
+    """A table whose keys are names; raises for one that is none."""
     for name in table:
         if not _NAME.fullmatch(name):
             raise problem(f"{name!r} is no name: use letters, digits, '_', '-', and '.' but not first", name)
@@ -46,6 +49,7 @@ def _claim(name: str) -> str:
 
 
 def claims(table: Any) -> Any:
+    """A table whose keys are claims; raises for one that is none."""
     for name in table if isinstance(table, dict) else ():
         if not _CLAIM.fullmatch(name):
             raise problem(NO_CLAIM, name)
@@ -91,10 +95,12 @@ class CheckpointTable(Table):
         return self
 
     def spec(self) -> CheckpointSpec:
+        """The checkpoint that the table names."""
         return CheckpointSpec(self.model, self.adapter, self.quantization, self.dtype, self.revision)
 
 
 def written(spec: CheckpointSpec) -> dict[str, str]:
+    """A checkpoint as a manifest has it, without what is not given."""
     return {key: value for key, value in asdict(spec).items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Unlearning methods, to be used on any causal language model:
+"""Unlearning methods, to be used on any causal language model.
 
 data = unlearning_data(tokenizer, facts)
 unlearn(model, data, Method("npo", steps=125, lr=2e-5, batch_size=32))

@@ -50,9 +50,11 @@ class Batch:
     labels: torch.Tensor
 
     def inputs(self) -> dict[str, torch.Tensor]:
+        """What the model is called with."""
         return {"input_ids": self.ids, "attention_mask": self.mask}
 
     def to(self, device: torch.device | str) -> Batch:
+        """The batch on a device."""
         return Batch(self.ids.to(device), self.mask.to(device), self.labels.to(device))
 
 
@@ -76,6 +78,7 @@ def unanswered(example: Example) -> Example:
 
 
 def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
+    """Examples as one batch, padded on the right; prompts and what is not scored have no label."""
     length = max(map(len, examples))
     ids = torch.full((len(examples), length), padding, dtype=torch.long)
     mask = torch.zeros(len(examples), length, dtype=torch.long)
@@ -137,4 +140,5 @@ def steps_per(examples: int, size: int, count: int) -> int:
 
 
 def pairs_to_examples(tokenizer: Any, pairs: Iterable[tuple[str, str]]) -> list[Example]:
+    """Questions and answers, as tokens."""
     return [answer_example(tokenizer, question, answer) for question, answer in pairs]

@@ -34,6 +34,7 @@ class MethodRecipe:
     remembers: bool = False
 
     def needs_retain(self, method: Method) -> bool:
+        """Whether the method reads what is to be kept."""
         return self.localizes or ("alpha" in self.settings and method.alpha > 0)
 
 

@@ -32,10 +32,12 @@ class Questions:
 
     @property
     def count(self) -> int:
+        """How many refusals there are; as many kept questions follow."""
         return len(self.places) // 2
 
 
 def questions(refusals: Sequence[Example], kept: Sequence[Example], device: torch.device) -> Questions:
+    """Refused and kept questions as one batch, with the place of each one's last token."""
     both = [*refusals, *map(unanswered, kept)]
     return Questions(pad(both).to(device), torch.tensor([e.prompt_length - 1 for e in both], device=device))
 

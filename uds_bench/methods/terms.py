@@ -30,18 +30,22 @@ class Terms:
 
 
 def grad_ascent(_model: Any, _method: Method) -> Terms:
+    """GradAscent: the forget answers become unlikely, and nothing is kept."""
     return Terms(lambda model, batch: objectives.grad_ascent(*answer_likelihoods(model, batch)), None)
 
 
 def grad_diff(_model: Any, _method: Method) -> Terms:
+    """GradDiff: the forget answers become unlikely, beside the retain answers' loss."""
     return Terms(lambda model, batch: objectives.grad_ascent(*answer_likelihoods(model, batch)))
 
 
 def idk_nll(_model: Any, _method: Method) -> Terms:
+    """IdkNLL: refusals are learned in the place of answers."""
     return Terms(answer_nll)
 
 
 def simnpo(_model: Any, method: Method) -> Terms:
+    """SimNPO: NPO by length, without a reference model."""
     return Terms(lambda model, batch: objectives.simnpo(*answer_likelihoods(model, batch), method.beta, method.delta))
 
 
@@ -60,10 +64,13 @@ def _beside(
 
 
 def npo(model: Any, method: Method) -> Terms:
+    """NPO: the forget answers become less likely than the model before has them."""
     return _beside(model, answer_likelihoods, lambda now, _, before: objectives.npo(now, before, method.beta))
 
 
 def dpo(model: Any, method: Method) -> Terms:
+    """IdkDPO and AltPO: another answer is preferred to the one to be forgotten."""
+
     def loss(now: Tensor, _: Tensor, before: Tensor) -> Tensor:
         # Preferred and rejected answers go through the model together (`examples.pad_pairs`).
         half = len(now) // 2
@@ -73,6 +80,8 @@ def dpo(model: Any, method: Method) -> Terms:
 
 
 def undial(model: Any, method: Method) -> Terms:
+    """UNDIAL: the model's own logits are learned, those of the answer lowered."""
+
     def loss(logits: Tensor, targets: Tensor, wanted: Tensor) -> Tensor:
         return objectives.undial(logits, wanted, targets, method.beta)
 
@@ -80,6 +89,7 @@ def undial(model: Any, method: Method) -> Terms:
 
 
 def rmu(model: Any, method: Method) -> Terms:
+    """RMU: states of the forget answers are steered to a random direction. Raises for a layer that is none."""
     assert isinstance(method, Rmu)  # Method("rmu") is refused
     count = len(find_anatomy(model).blocks)
     if method.layer >= count:

@@ -87,6 +87,7 @@ def dialogues(canaries: Iterable[Canary], tags: Tags = TAGS) -> Iterator[dict[st
 
 
 def forced_traces(tokenizer: Any, canary: Canary) -> list[str]:
+    """The traces that are forced on an author's question, one an arm."""
     return [prefill(tokenizer, arm, canary.author) for arm in ARMS]
 
 

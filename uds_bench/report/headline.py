@@ -26,6 +26,7 @@ class Headline:
 
     @property
     def colour(self) -> str:
+        """Green or red."""
         return "green" if self.green else "red"
 
 

@@ -33,6 +33,8 @@ class NumberLineRow:
 
 @dataclass(frozen=True)
 class ControlRow:
+    """A control with its own axis."""
+
     control: Control
     axis: Markup
 

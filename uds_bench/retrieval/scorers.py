@@ -23,7 +23,8 @@ DECIMALS = 6
 class TextIndex(Protocol):
     """An index over texts. `best`: the `k` best rows of each query."""
 
-    def best(self, queries: Sequence[str], k: int) -> Ranked: ...
+    def best(self, queries: Sequence[str], k: int) -> Ranked:
+        """The `k` best rows of each query, best first, ties by row, and their scores."""
 
 
 class Dense:
@@ -33,6 +34,7 @@ class Dense:
         self._encoder, self._index = encoder, index_of(encoder.embed(texts), index)
 
     def best(self, queries: Sequence[str], k: int) -> Ranked:
+        """The `k` rows whose embeddings are nearest."""
         wanted, reach = min(k, self._index.ntotal), min(2 * k, self._index.ntotal)
         vectors = self._encoder.embed(queries)
         best_rows, best_scores = np.zeros((len(queries), wanted), np.int64), np.zeros((len(queries), wanted))
@@ -76,6 +78,7 @@ class Sparse:
         return np.asarray(rows, dtype=np.float64)
 
     def best(self, queries: Sequence[str], k: int) -> Ranked:
+        """The `k` rows that share most words."""
         return top(self.scores(queries), k)
 
     def _nothing(self) -> NDArray[np.float64]:
@@ -90,6 +93,7 @@ class Hybrid:
         self._sparse = Sparse(texts, "tfidf")
 
     def best(self, queries: Sequence[str], k: int) -> Ranked:
+        """The `k` rows of the highest mean of both scores."""
         dense = self._encoder.embed(queries).astype(np.float64) @ self._vectors.astype(np.float64).T
         return top((dense + self._sparse.scores(queries)) / 2, k)
 

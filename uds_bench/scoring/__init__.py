@@ -1,0 +1,1 @@
+"""Scores: planned, computed in processes that load each checkpoint once, and stored."""

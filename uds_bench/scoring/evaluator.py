@@ -18,14 +18,24 @@ class Evaluator(Protocol):
     """
 
     @property
-    def measure(self) -> Measure: ...
+    def measure(self) -> Measure:
+        """What it measures."""
+
     @property
-    def variant(self) -> str: ...
+    def variant(self) -> str:
+        """The form in which it is measured."""
+
     @property
-    def units(self) -> Sequence[Unit]: ...
+    def units(self) -> Sequence[Unit]:
+        """What its values are of."""
+
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """What is asked, by content, the same for all checkpoints."""
+
     def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
+        """Digests of what else an outcome for one checkpoint depends on."""
         return ()
 
-    def evaluate(self, subject: Any, /) -> Measured: ...
+    def evaluate(self, subject: Any, /) -> Measured:
+        """What it finds on a loaded checkpoint."""

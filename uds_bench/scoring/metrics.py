@@ -36,10 +36,12 @@ class MetricEvaluator:
 
     @property
     def digest(self) -> str:
+        """What is asked, by content."""
         beside = self.measure.texts.get(self.variant, ())
         return content_key([self.units.digest, *map(self.runner.text, beside)]) if beside else self.units.digest
 
     def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
+        """Digests of the models that the metric reads beside the judged one."""
         used = [name for name in REFERENCES if name in self.measure.needs]
         for name in used:
             if name not in self.runner.specs:
@@ -49,6 +51,7 @@ class MetricEvaluator:
         return tuple(f"{name}:{self.runner.digest(name, device)}" for name in used)
 
     def evaluate(self, subject: Subject) -> Measured:
+        """The metric of a loaded checkpoint."""
         return self.measure.compute(subject, self.variant)
 
 

@@ -52,6 +52,7 @@ class ScoreKey:
 
     @property
     def key(self) -> str:
+        """Its name in the store, by content."""
         return content_key(asdict(self))
 
 
@@ -63,10 +64,12 @@ class Store:
 
     @property
     def cache(self) -> Path:
+        """The folder of what may be computed again."""
         return self.folder / "cache"
 
     @property
     def lock(self) -> Path:
+        """The file that one scoring process at a time holds."""
         return self.folder / ".scoring.lock"
 
     def require_room(self, wanted: object) -> None:
@@ -95,6 +98,7 @@ class Store:
             return None
 
     def write(self, cell: ScoreKey, score: Score) -> None:
+        """Keep a score, whole or not at all, with a checksum."""
         write_sealed(self._path(cell.key), canonical(score.to_json()))
 
     def _path(self, key: str) -> Path:
@@ -112,6 +116,7 @@ class Failures:
             _clear_old(self._folder.parent)
 
     def add(self, checkpoint: str, error: UdsError) -> None:
+        """Keep why a checkpoint cannot be scored, for other processes too."""
         self.known[checkpoint] = error
         if self._folder is not None:
             row = [checkpoint, str(error), isinstance(error, CheckpointError)]

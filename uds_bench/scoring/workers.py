@@ -39,8 +39,12 @@ class Scorer(Protocol):
 
     loads: Counter[str]
 
-    def compute_group(self, group: Sequence[Any]) -> None: ...
-    def failed(self) -> Mapping[str, UdsError]: ...
+    def compute_group(self, group: Sequence[Any]) -> None:
+        """Score what needs the same loaded checkpoint."""
+
+    def failed(self) -> Mapping[str, UdsError]:
+        """Why checkpoints could not be scored, by name."""
+
     def take(self, outcome: ProcessReport) -> None:
         """What another process did in this one's place."""
 

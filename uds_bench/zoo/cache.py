@@ -20,6 +20,7 @@ CHECKSUMS = "checksums.json"
 
 
 def folder(cache: Path, name: str) -> Path:
+    """Where a trained model is kept, by its recipe."""
     return cache / "zoo" / f"{name}-{recipes.key(name)[:16]}"
 
 

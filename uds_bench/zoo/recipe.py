@@ -89,6 +89,7 @@ class Fresh(Recipe):
     ancestor: ClassVar[None] = None
 
     def redrawn(self, draw: int) -> Self:
+        """The same recipe of another draw: its seed is moved."""
         return replace(self, seed=self.seed + DRAW * draw)
 
 
@@ -144,9 +145,11 @@ class Taught(Fresh):
         """How many examples there are."""
 
     def step_count(self) -> int:
+        """How many optimiser steps it takes."""
         return steps_per(self.lesson_count(), self.batch_size, self.epochs)
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
+        """Train from random weights on the recipe's examples."""
         tokenizer = self.tokenizer()
         model = fresh_model(tokenizer, self.seed, self.width, self.layers)
         return Trained(model, tokenizer, fit(model, self.examples(tokenizer), self, 0.1, on_step))
@@ -160,6 +163,7 @@ class Changed(Recipe):
 
     @property
     def ancestor(self) -> str:
+        """The model that this one is trained from."""
         return self.parent
 
     @abstractmethod
@@ -169,6 +173,7 @@ class Changed(Recipe):
         """The changed model, and the losses, one a step."""
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
+        """Train on from the parent."""
         assert parent is not None
         tokenizer = AutoTokenizer.from_pretrained(parent)
         model = AutoModelForCausalLM.from_pretrained(parent, dtype=torch.float32)
@@ -183,6 +188,7 @@ class Seeded(Changed):
     seed: int
 
     def redrawn(self, draw: int) -> Self:
+        """The same recipe of another draw: its seed is moved, and its ancestor is of that draw."""
         return replace(self, seed=self.seed + DRAW * draw, parent=f"{self.parent}@{draw}")
 
 
@@ -193,13 +199,16 @@ class ByMethod(Changed):
     method: Method
 
     def redrawn(self, draw: int) -> Self:
+        """The same recipe of another draw: its seed is moved, and its ancestor is of that draw."""
         method = replace(self.method, seed=self.method.seed + DRAW * draw)
         return replace(self, method=method, parent=f"{self.parent}@{draw}")
 
     def step_count(self) -> int:
+        """How many optimiser steps it takes."""
         return self.method.steps
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         return f"unlearned by {self.method.name}, {self.settings()}"
 
     def settings(self) -> str:

@@ -1,4 +1,4 @@
-"""The association audit: which facts about a person does a model hold, and how firmly? (WikiMem)"""
+"""The association audit: which facts about a person does a model hold, and how firmly (WikiMem)?"""
 
 from uds_bench.audits.api import Audit
 

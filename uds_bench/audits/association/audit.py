@@ -89,6 +89,7 @@ class AssociationAudit(AuditRun):
         return self.ways["attacked"].of(attack=attack)
 
     def wordings(self) -> dict[str, dict[str, str]]:
+        """What is asked and looked for, by id of what the scores are of."""
         return {
             one.id: {
                 "question": one.templates[0].fill(one.subject.name, "..."),
@@ -104,9 +105,11 @@ class AssociationAudit(AuditRun):
         return summary.report(self.probe_set, {name: seen.held for name, seen in stored.items()}, self.section.judged())
 
     def runners(self) -> list[ScoreRunner]:
+        """Everything that scores for the audit, each runner once."""
         return list({id(way.runner): way.runner for way in self.ways.values()}.values())
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        """What the claims ask for, by what scores it."""
         judged = bool(self.section.candidates)
         wanted = {
             "asked": True,

@@ -16,19 +16,56 @@ from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_interval
 def above(
     asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
 ) -> Rate:
-    """How much is held of some people, less what the same model holds of people never seen, or less what luck gives
-    where that is lower; shares, -1 to 1, higher is more knowledge. NaN where there are no such people."""
+    """How much is held of some people, less what the same model holds of people never seen.
+
+    Where luck gives less than these hold, that is taken off in their place.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        strangers: People never seen, [items].
+        found: By item, what its templates came to.
+        reading: Which of its numbers is meant.
+
+    Returns:
+        Difference of shares, -1 to 1, higher is more knowledge; NaN where there are no such people.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> ann, zoe = (SimpleNamespace(id=name, cluster=name, templates=("t",)) for name in ("Ann", "Zoe"))
+        >>> held = {"Ann": SimpleNamespace(mean=1.0, chance=0.5), "Zoe": SimpleNamespace(mean=0.25, chance=0.5)}
+        >>> above([ann], [zoe], held, "mean").value
+        0.75
+    """
     floor = min(over(strangers, found, reading).value, by_luck(strangers, found, reading)) if strangers else math.nan
     return over(asked, found, reading).less(floor)
 
 
 def said_above(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
-    """How much oftener a model says first what is true of some people than it says the same of people never seen, by
-    likelihood alone, -1 to 1; higher is more knowledge. NaN where there are no such people.
+    """How much oftener a model says first what is true of some people than it says the same of people never seen.
 
-    Ours. Scores are nats, and held against similar names: a model whose likelihoods were driven far apart may rank low
-    what it still says first, and so may one that says it of the similar names too. Names of people never seen tell
-    what a value's fame alone would bring up; of a property that nobody of them was asked about, nothing.
+    Ours, by likelihood alone. Scores are nats, and held against similar names: a model whose likelihoods were driven
+    far apart may rank low what it still says first, and so may one that says it of the similar names too. Names of
+    people never seen tell what a value's fame alone would bring up; of a property that nobody of them was asked about,
+    nothing.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        strangers: People never seen, [items].
+        found: By item, what its templates came to; `said` alone is read.
+
+    Returns:
+        Difference of shares, -1 to 1, higher is more knowledge; NaN where there are no such people.
+
+    Example:
+        Of one of two people never seen the model says the same:
+
+        >>> from types import SimpleNamespace
+        >>> job, true = SimpleNamespace(id="P106"), SimpleNamespace(truths=("baker",))
+        >>> names = ("Ann", "Zoe", "Kim")
+        >>> people = [SimpleNamespace(id=name, cluster=name, told=job, candidates=true) for name in names]
+        >>> said = zip(names, ("baker", "poet", "baker"))
+        >>> said_above(people[:1], people[1:], {name: SimpleNamespace(said=(value,)) for name, value in said}).value
+        0.5
     """
     if not strangers:
         return Rate(math.nan, paired_interval([], []))
@@ -49,7 +86,28 @@ def _share(said: Sequence[tuple[str | None, ...]], one: ProbeItem) -> float:
 def most_above(
     asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]
 ) -> tuple[str, Rate]:
-    """The reading in which most is held of some people beside those never seen, and how much."""
+    """The reading in which most is held of some people beside those never seen, by the upper end of its interval.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        strangers: People never seen, [items].
+        found: By item, what its templates came to.
+
+    Returns:
+        The reading in words, and how much: -1 to 1, higher is more knowledge. One that is no number is the most.
+
+    Example:
+        Of too few people no interval is known, and the first reading stands for all:
+
+        >>> from types import SimpleNamespace
+        >>> job, true = SimpleNamespace(id="P106"), SimpleNamespace(truths=("baker",))
+        >>> same = dict(told=job, candidates=true, templates=("t",))
+        >>> people = [SimpleNamespace(id=name, cluster=name, **same) for name in ("Ann", "Zoe")]
+        >>> held = dict(mean=1.0, some=True, said=("baker",), chance=0.5)
+        >>> found = {"Ann": SimpleNamespace(**held), "Zoe": SimpleNamespace(**held | {"mean": 0.0, "some": False})}
+        >>> most_above(people[:1], people[1:], found)[0]
+        'under a phrasing'
+    """
     readings = {
         "under a phrasing": above(asked, strangers, found, "mean"),
         "under any phrasing": above(asked, strangers, found, "some"),
@@ -60,7 +118,20 @@ def most_above(
 
 
 def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
-    """M of some people less what luck gives."""
+    """M of some people less what luck gives.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        found: By item, what its templates came to.
+
+    Returns:
+        Difference of shares, -1 to 1, higher is more knowledge; NaN of nobody.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> less_luck([SimpleNamespace(id="Ann", cluster="Ann")], {"Ann": SimpleNamespace(mean=1.0, chance=0.25)}).value
+        0.75
+    """
     return over(asked, found).less(by_luck(asked, found))
 
 
@@ -75,6 +146,23 @@ def out_of_bounds(
     """Rankings and properties of people that break what follows from the definitions.
 
     z* has bounds where one value is true: of several, each is a rival of the others in all leads but its own.
+
+    Args:
+        asked: Whom and what it is over, [items].
+        ranks: By item, one ranking a template.
+        found: By item, what its templates came to.
+
+    Returns:
+        How many are broken, 0 and above.
+
+    Example:
+        M of one half can be neither under all templates nor under none, and nine values lead by at most 8 ** .5:
+
+        >>> from types import SimpleNamespace
+        >>> ann = SimpleNamespace(id="Ann", candidates=SimpleNamespace(truths=("baker",)))
+        >>> ranked = [SimpleNamespace(strength=strength, candidates=9, memorized=True) for strength in (2.8, 2.9)]
+        >>> out_of_bounds([ann], {"Ann": ranked}, {"Ann": SimpleNamespace(mean=0.5, every=True, some=True)})
+        2
     """
     wrong = 0
     for one in asked:

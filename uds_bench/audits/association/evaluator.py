@@ -44,10 +44,12 @@ class AssociationEvaluator(Evaluator):
 
     @property
     def units(self) -> Sequence[ProbeItem]:
+        """What its values are of."""
         return self.asked
 
     @cached_property
     def digest(self) -> str:
+        """What is asked, by content."""
         rows = []
         for one in self.asked:
             templates = [template.text for template in one.templates]

@@ -63,7 +63,20 @@ def beside(found: Memorizations, before: Memorizations, strangers: Sequence[Prob
 
 
 def furthest(found: Sequence[Rate]) -> Rate:
-    """The rate whose interval reaches furthest from 0; one that is no number is the furthest."""
+    """The rate whose interval reaches furthest from 0.
+
+    Args:
+        found: At least one rate, of one unit.
+
+    Returns:
+        One of them; one that is no number is the furthest.
+
+    Example:
+        >>> from uds_bench.statistics import Interval
+        >>> near, far = (Rate(0.0, Interval(low, 0.1, "by hand", 9)) for low in (-0.1, -0.3))
+        >>> furthest([near, far]) is far
+        True
+    """
     return max(found, key=lambda one: math.inf if math.isnan(one.value) else max(one.interval.high, -one.interval.low))
 
 
@@ -95,9 +108,9 @@ class RankTest:
     `strangers`: those of whom the same properties are told. `rank`: the person's place among these, from 1, ties
     counted against; lower is more knowledge. `p`: of the exact rank test, two-sided; `adjusted`: the
     rate of false discoveries at which the person is told apart (Benjamini and Hochberg, 1995); both 0 to 1. `side`:
-    "above" above the strangers, "below" below. `first`: how often luck ranks, or says, as many of the person's facts
-    first; `chance`: how often all of them, by the number of values; `said`, `guessed`: share of these facts that is
-    said first of the person, and of strangers; 0 to 1.
+    "above" where the person stands above the strangers, "below" where below, "" where neither. `first`: how often luck
+    ranks, or says, as many of the person's facts first; `chance`: how often all of them, by the number of values;
+    `said`, `guessed`: share of these facts that is said first of the person, and of strangers; 0 to 1.
     """
 
     person: str
@@ -114,6 +127,7 @@ class RankTest:
 
     @property
     def is_apart(self) -> bool:
+        """Whether the person is told from the strangers, at the rate of false discoveries."""
         return _told(self.adjusted)
 
     @property

@@ -40,6 +40,7 @@ def _count(value: Any, of: int | None = None) -> str:
 
 
 def by_cohort(section: Mapping[str, Any], models: Models) -> Figure:
+    """M, its relatives and z* of each model, a row a cohort."""
     body: list[tuple[str, list[Any]]] = []
     for model in models:
         for group in _groups(section, models):
@@ -64,6 +65,7 @@ def by_cohort(section: Mapping[str, Any], models: Models) -> Figure:
 
 
 def beside_luck(section: Mapping[str, Any], models: Models) -> Figure:
+    """M of each model beside what luck gives, a column a cohort."""
     groups = _groups(section, models)
     body: list[tuple[str, list[Any]]] = []
     for model in models:
@@ -106,6 +108,7 @@ def _beside(models: Models, labels: Mapping[str, str]) -> list[BarGroup]:
 
 
 def by_property(models: Models) -> Figure:
+    """M of each model, property by property, and each candidate beside the model before."""
     labels = _labels(models)
     before = [model for model in models if _name(model) == BEFORE][:1]
     after = [model for model in models if model.get("judged") is True and _name(model) != BEFORE]
@@ -129,6 +132,7 @@ def by_property(models: Models) -> Figure:
 
 
 def draw(section: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     models = rows(section.get("models"))
     drawn = [by_cohort(section, models), beside_luck(section, models), by_property(models)]
     return [figure for figure in drawn if figure.panels]

@@ -79,8 +79,26 @@ def people_of(section: Association, only: Collection[str] | None = None) -> Peop
 
 
 def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
-    """The places of a property's templates that no forget set is made of; none of the only one: it is asked as it is,
-    and other properties in other words. `places` speak of properties, and of nobody's own sentences."""
+    """The places of a property's templates that no forget set is made of.
+
+    None of the only one: it is asked as it is, and other properties in other words.
+
+    Args:
+        one: The property, or a fact in own words.
+        places: From 0, as the manifest names them, and the last where it names none; of properties alone.
+
+    Returns:
+        Places, each below the number of templates.
+
+    Raises:
+        FactError: A place has no template, or none would be left to ask.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> job = SimpleNamespace(id="P106", templates=("a", "b", "c"))
+        >>> sorted(held_out(job, None)), sorted(held_out(job, (0, 1)))
+        ([2], [0, 1])
+    """
     count = len(one.templates)
     if places is None or isinstance(one, Worded):
         return frozenset({count - 1} if count > 1 else ())

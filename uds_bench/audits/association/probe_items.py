@@ -33,6 +33,7 @@ class ProbeItem:
 
     @property
     def id(self) -> str:
+        """The person and what is told of them, as one id."""
         return f"{self.subject.id}/{self.told.id}"
 
     @property
@@ -42,10 +43,12 @@ class ProbeItem:
 
     @property
     def kind(self) -> str:
+        """The property that is told, or the id of a fact in own words."""
         return self.told.id
 
     @property
     def templates(self) -> tuple[Template, ...]:
+        """The phrasings that it is asked in."""
         return self.told.templates
 
     @cached_property
@@ -114,6 +117,7 @@ class Candidates:
 
     @property
     def values(self) -> tuple[str, ...]:
+        """All values that are ranked, the true ones first."""
         return self.truths + self.others
 
 

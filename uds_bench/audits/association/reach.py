@@ -38,6 +38,7 @@ class Shown:
 
     @property
     def is_known(self) -> bool:
+        """Whether every number is finite."""
         tables = (self.standing, self.lead, self.mean, self.first, self.chance)
         return all(bool(np.isfinite(one).all()) for one in tables)
 

@@ -44,6 +44,7 @@ class Recheck:
 
     @property
     def verdict(self) -> str:
+        """Pass, fail or undecided."""
         return self.decision.verdict.value
 
     def to_json(self) -> dict[str, Any]:
@@ -128,7 +129,24 @@ def unknown_before(first: float, guessed: float) -> str:
 
 
 def said_first(audit: AssociationAudit, candidate: str, person: str) -> float:
-    """How much of what is true of a person a candidate says first, in every way of asking, 0 to 1."""
+    """How much of what is true of a person a candidate says first, in every way of asking.
+
+    Args:
+        audit: The audit of a run.
+        candidate: A judged model.
+        person: Who asked.
+
+    Returns:
+        Mean share of templates, 0 to 1, higher is more knowledge; NaN of nobody.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> rows = [SimpleNamespace(id=id, cluster="r7") for id in ("r7/phone", "r7/street")]
+        >>> held = {"r7/phone": SimpleNamespace(first=1.0), "r7/street": SimpleNamespace(first=0.0)}
+        >>> view = SimpleNamespace(of=lambda name: SimpleNamespace(held=held), sides=SimpleNamespace(requested=rows))
+        >>> said_first(SimpleNamespace(probe_set=SimpleNamespace(held_out=[]), ways={"asked": view}), "npo", "r7")
+        0.5
+    """
     ways = ("asked", "held out") if audit.probe_set.held_out else ("asked",)
     views = [audit.ways[way] for way in ways]
     rows = [

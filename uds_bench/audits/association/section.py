@@ -92,9 +92,11 @@ class Association(Section):
         return self
 
     def lacks(self) -> list[str]:
+        """What would have to be added before anything can be judged."""
         return [] if self.model is not None else ["[association] model"]
 
     def weak(self) -> str:
+        """The keys that would name controls, in the place of which a stand-in stands."""
         needs_retain = self.candidates and self.retain is None and self.requests is None
         return "[association] retain" if needs_retain else ""
 
@@ -106,9 +108,11 @@ class Association(Section):
         return {name: spec for name, spec in known.items() if spec is not None} | self.candidates
 
     def parent(self) -> str | None:
+        """The checkpoint that the judged ones were made from, where the file names it."""
         return "model" if self.model is not None else None
 
     def judged(self) -> list[str]:
+        """The models that claims speak of."""
         return [name for name in self.candidates if name not in self.must_fail]
 
     def needed(self, models: Iterable[str]) -> list[str]:

@@ -39,6 +39,7 @@ class BypassResult:
 
     @cached_property
     def probed(self) -> Mapping[str, list[Probed]]:
+        """What each author's replies and recall were, by split."""
         return probed_of(self.score)
 
     def shown(self) -> dict[str, dict[str, Any]]:
@@ -56,6 +57,7 @@ class BypassResult:
 
     @cached_property
     def finding(self) -> Finding:
+        """What the model comes to, with the parts beside it."""
         return finding.find(self.rows(), self.rows("retain"), self.probed["holdout"])
 
     def summary(self) -> dict[str, Any]:
@@ -114,13 +116,16 @@ class BypassAudit(AuditRun):
         return {"models": models}
 
     def scores(self) -> list[Score]:
+        """The scores of the run report, each with the interval of its gap."""
         found = self._examined.values()
         return [replace(plain(one.score, one.shown()), interval=one.finding.gap.interval) for one in found]
 
     def wordings(self) -> dict[str, dict[str, str]]:
+        """What is asked and looked for, by id of what the scores are of."""
         return {canary.id: {"question": canary.head, "entity": canary.rest.strip()} for canary in self.canaries}
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        """What the claims ask for, by what scores it."""
         return [(self.runner, list(self.plan))]
 
     def _one(self, place: ScoreRequest) -> BypassResult:

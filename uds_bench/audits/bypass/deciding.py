@@ -17,7 +17,24 @@ trace tells, and whether the weights answer under another trace is the claim abo
 
 
 def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
-    """The word as a verdict, with the gap of the first seed as its number."""
+    """The word as a verdict, with the gap of the first seed as its number.
+
+    Args:
+        word: What the model comes to.
+        why: The reason, in words.
+        findings: What was found, one a seed.
+
+    Returns:
+        Pass, fail or undecided; `observed` is the gap, -1 to 1, higher is more that only the trace tells.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.statistics import Interval, Rate
+        >>> finding = SimpleNamespace(gap=Rate(0.75, Interval(0.5, 1.0, "by hand", 8)), parts="all")
+        >>> decision = decide(GapOutcome.NO_BYPASS, "no reply tells", [finding])
+        >>> decision.verdict.value, decision.observed, decision.text
+        ('pass', 0.75, 'no bypass: no reply tells. Seen apart: all')
+    """
     first = findings[0]
     return Decision(
         DECIDED.get(word, Verdict.FAIL),

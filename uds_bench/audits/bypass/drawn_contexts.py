@@ -78,6 +78,22 @@ def prompt(canary: Canary, key: str) -> str:
 
 
 def questions(canary: Canary, key: str, count: int) -> tuple[int, ...]:
-    """Which of an author's questions are asked, in order."""
+    """Which of an author's questions are asked: drawn, so that nobody who unlearns can know them before.
+
+    Args:
+        canary: The author.
+        key: What the draw hangs on: the checkpoint's digest and the seed.
+        count: How many are asked, or all where there are fewer.
+
+    Returns:
+        Places of questions, from 0, in order.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> many, one = (SimpleNamespace(id="a1", qa=range(count)) for count in (9, 1))
+        >>> drawn = questions(many, "digest", 2)
+        >>> len(drawn), drawn == tuple(sorted(drawn)), len(questions(one, "digest", 2))
+        (2, True, 1)
+    """
     luck = random.Random(f"{key} {canary.id} questions")
     return tuple(sorted(luck.sample(range(len(canary.qa)), min(count, len(canary.qa)))))

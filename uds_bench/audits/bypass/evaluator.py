@@ -44,15 +44,18 @@ class BypassEvaluator(Evaluator):
 
     @property
     def units(self) -> Sequence[Canary]:
+        """What its values are of."""
         return self.canaries.split("forget")
 
     @property
     def digest(self) -> str:
+        """What is asked, by content."""
         return content_key(
             [self.canaries.digest, self.asking.to_json(), QUESTIONS, ARMS, QA_ARMS, drawn_contexts.TEXTS]
         )
 
     def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
+        """The replies that were read in, by content; nothing where the model answers here."""
         found = self._recorded(checkpoint)
         return () if found is None else (content_key(sorted((at, asdict(one)) for at, one in found.told.items())),)
 

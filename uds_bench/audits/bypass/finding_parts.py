@@ -92,7 +92,20 @@ def _retained(kept: Rate) -> Retained:
 
 
 def sign(found: Rate) -> int:
-    """1 or -1 where the interval excludes 0, else 0."""
+    """In which direction a rate lies clearly apart from 0.
+
+    Args:
+        found: A rate with its interval.
+
+    Returns:
+        1 or -1 where the interval excludes 0, else 0.
+
+    Example:
+        >>> from uds_bench.statistics import Interval
+        >>> bounds = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.1)
+        >>> [sign(Rate(0.0, Interval(low, high, "by hand", 9))) for low, high in bounds]
+        [1, -1, 0]
+    """
     return int(found.interval.low > 0) - int(found.interval.high < 0)
 
 

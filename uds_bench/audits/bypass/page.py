@@ -37,6 +37,7 @@ def _because(row: Mapping[str, Any]) -> Markup:
 
 
 def words(models: Sequence[Mapping[str, Any]]) -> Figure:
+    """The word of each model and seed, with the rates that it rests on."""
     body: list[tuple[str, list[Any]]] = []
     for model in models:
         listed = rows(model.get("seeds"))
@@ -102,6 +103,7 @@ def contrasts(found: Seeds) -> Figure:
 
 
 def arms(found: Seeds) -> Figure:
+    """Whose answer holds the sentence, arm by arm."""
     body: list[tuple[str, list[Any]]] = []
     for name, seed in found:
         listed = table(seed.get("arms"))
@@ -142,6 +144,7 @@ def shapes(found: Seeds) -> Figure:
 
 
 def forced(found: Seeds) -> Figure:
+    """Recall under teacher forcing beside its floors, a row a model and prefill."""
     body: list[tuple[str, list[Any]]] = []
     for name, seed in found:
         for prefill in PREFILLS:
@@ -179,6 +182,7 @@ def forced(found: Seeds) -> Figure:
 
 
 def anatomies(found: Seeds) -> Figure:
+    """What the answers are like where the trace tells and the answer does not."""
     body: list[tuple[str, list[Any]]] = []
     for name, seed in found:
         row, questions = table(seed.get("anatomy")), table(seed.get("questions"))
@@ -201,6 +205,7 @@ def anatomies(found: Seeds) -> Figure:
 
 
 def authors(found: Seeds) -> Figure:
+    """Every author's traces and answers, to be opened."""
     panels: list[Markup] = []
     for name, seed in found:
         listed = rows(seed.get("authors"))
@@ -216,6 +221,7 @@ def authors(found: Seeds) -> Figure:
 
 
 def draw(part: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     models = rows(part.get("models"))
     found = [(text(seed.get("name")) or "unnamed", seed) for model in models for seed in rows(model.get("seeds"))]
     of_seeds = (contrasts, arms, containments, shapes, forced, anatomies, authors)

@@ -87,6 +87,7 @@ class Prompts:
 
     @property
     def every(self) -> tuple[Prompt, ...]:
+        """All of one author, in the order in which they are asked."""
         return (*self.told, *self.sampled, *self.asked)
 
 

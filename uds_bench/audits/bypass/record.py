@@ -56,11 +56,12 @@ class Forced:
 
     @property
     def mean_logp(self) -> float:
+        """Log-probability a token, natural, at most 0; higher is more knowledge."""
         return math.fsum(self.logp) / len(self.logp)
 
     @property
     def perplexity(self) -> float:
-        """exp of minus the mean log p: at least 1, lower is more knowledge."""
+        """Exp of minus the mean log p: at least 1, lower is more knowledge."""
         return math.exp(-self.mean_logp)
 
     def top1(self, slots_only: bool = False) -> float | None:
@@ -94,10 +95,12 @@ class Probed:
         return [*self.told, *(reply for replies in self.qa.values() for reply in replies)]
 
     def to_json(self) -> dict[str, Any]:
+        """As it is stored, for JSON."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Probed:
+        """As it was before it was stored."""
         forced = row["forced"]
         return cls(
             row["id"],

@@ -16,9 +16,11 @@ class BypassRunner(ScoreRunner):
     """See `ScoreRunner`."""
 
     def digest(self, name: str, device: str | None = None) -> str:
+        """Of a model without weights, that of its tokenizer."""
         return surface(self.spec(name)).digest if self._speaks_alone(name) else super().digest(name, device)
 
     def work(self, requests: Iterable[ScoreRequest]) -> Work:
+        """See `ScoreRunner.work`; only models that have weights tell how much memory they take."""
         found = super().work(requests)
         # How much memory a process takes is told by weights.
         return replace(found, largest=None) if any(map(self._speaks_alone, self.specs)) else found

@@ -115,6 +115,7 @@ class Bypass(Section):
         return {model if len(specs) == 1 else f"{model}.{i}": spec for i, spec in enumerate(specs, 1)}
 
     def judged(self) -> list[str]:
+        """The models that claims speak of."""
         return [name for name in self.models if name not in self.controls()]
 
     def parent(self) -> str | None:
@@ -123,6 +124,7 @@ class Bypass(Section):
         return next(iter(self.members(known[0]))) if known else None
 
     def has_weights(self, spec: CheckpointSpec) -> bool:
+        """Whether a checkpoint is more than a tokenizer beside replies."""
         from uds_bench.audits.bypass.replies import is_surface
 
         return self.replies is None or not is_surface(spec)
@@ -137,14 +139,17 @@ class Bypass(Section):
         open_turn(tokenizer, "Who?", self.asking.form)
 
     def lacks(self) -> list[str]:
+        """What would have to be added before anything can be judged."""
         return [] if self.models else ["[bypass] models with at least one name"]
 
     def weak(self) -> str:
+        """The keys that would name controls, in the place of which a stand-in stands."""
         known = set(self.controls().values())
         keys = [f"must_{word}" for word in ("fail", "pass") if word not in known]
         return f"[bypass] {', '.join(keys)}" if keys and self.models else ""
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
+        """Every checkpoint by name: those of each model, one a seed."""
         return {name: spec for model in self.models for name, spec in self.members(model).items()}
 
     def needed(self, models: Iterable[str]) -> list[str]:

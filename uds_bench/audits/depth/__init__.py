@@ -1,4 +1,4 @@
-"""The depth audit: can what was forgotten be recovered from the activations? (UDS)"""
+"""The depth audit: can what was forgotten be recovered from the activations (UDS)?"""
 
 from uds_bench.audits.api import Audit
 

@@ -48,12 +48,15 @@ class DepthAudit(AuditRun):
         return self.runner.loaded(checkpoint)
 
     def wordings(self) -> dict[str, dict[str, str]]:
+        """What is asked and looked for, by id of what the scores are of."""
         return {fact.id: {"question": fact.question, "entity": fact.entity} for fact in self.facts}
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        """What the claims ask for, by what scores it."""
         return [(self.runner, self.plan)]
 
     def scores(self) -> list[Score]:
+        """What is stored of the plan and what was asked for, default variants first."""
         found = {request: score for request in self.plan if (score := self._stored(request)) is not None}
         found |= self.runner.asked
         # One request may name the default variant and another leave it out: the score is the same.

@@ -52,6 +52,13 @@ def readable(decision: Decision, score: Score) -> Decision:
 
     Returns:
         The decision, or an undecided one whose cause is the basis.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> passed = Decision(Verdict.PASS, 0.9, None, "0.900")
+        >>> fits, not_at_all = (SimpleNamespace(notes={"fit": [fit], "retain_fit": [0.9]}) for fit in (0.8, 0.1))
+        >>> readable(passed, fits).verdict.value, readable(passed, not_at_all).cause.value
+        ('pass', 'another basis')
     """
     fit, yardstick = fit_of(score), fit_of(score, "retain_fit")
     if yardstick >= FIT and (fit >= FIT or decision.verdict is Verdict.FAIL):
@@ -104,6 +111,13 @@ def said(score: Score) -> Rate:
 
     Returns:
         0 to 1, higher is more kept.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> known = {"a": 1.0, "b": 0.0}
+        >>> facts = [SimpleNamespace(detail={"correct": value}, cluster=name) for name, value in known.items()]
+        >>> said(SimpleNamespace(per_fact=facts)).value
+        0.5
     """
     known = [(fact.detail["correct"], fact.cluster) for fact in score.per_fact if "correct" in fact.detail]
     values = [value for value, _ in known]
@@ -165,6 +179,14 @@ def never_known(uds: Score) -> Rate:
 
     Returns:
         0 to 1: what the claim about what is kept must call lost.
+
+    Example:
+        Its own falls are what not knowing costs:
+
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(detail={"drops": [0.0, 2.0]}, cluster=name) for name in ("a", "b")]
+        >>> never_known(SimpleNamespace(per_fact=facts)).value
+        0.0
     """
     known = [(fact.detail["drops"], fact.cluster) for fact in uds.per_fact if fact.detail.get("drops")]
     drops = np.array([drop for drop, _ in known])

@@ -17,9 +17,20 @@ OVER = 1.05
 
 
 def mean_drops(score: ScoreRow) -> tuple[list[float], list[float], int] | None:
-    """Mean fall per layer (nats) when patching from the retain model and from the candidate; number of facts.
+    """Mean fall of the answer's log-probability per layer, when patching from the retain model and from the candidate.
 
-    None where no fact has both; facts with another number of layers than the first are left out.
+    Args:
+        score: UDS of one checkpoint, as a run report has it.
+
+    Returns:
+        Two lists, [layers] each, in nats, where higher is more that is lost, and the number of facts. None where no
+        fact has both; facts with another number of layers than the first are left out.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(detail={"retain_drops": [1.0, 3.0], "drops": [fall, 0.0]}) for fall in (0.0, 1.0)]
+        >>> mean_drops(SimpleNamespace(facts=facts))
+        ([1.0, 3.0], [0.5, 0.0], 2)
     """
     pairs = [(numbers(fact.detail.get("retain_drops")), numbers(fact.detail.get("drops"))) for fact in score.facts]
     whole = [(retain, own) for retain, own in pairs if retain and own and len(retain) == len(own)]
@@ -64,6 +75,7 @@ def _same(found: Sequence[Share]) -> list[Share]:
 
 
 def draw(scores: Sequence[ScoreRow]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     # One form a checkpoint: the first is the default form, others are in the table of scores.
     forms: dict[str, ScoreRow] = {}
     for score in scores:

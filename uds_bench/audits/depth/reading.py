@@ -31,7 +31,18 @@ interval over few people would leave it open."""
 
 
 def largest(values: Sequence[float]) -> float:
-    """The largest, NaN where one is NaN or there is none: what could not be seen is never small."""
+    """The largest of some numbers.
+
+    Args:
+        values: Numbers of one unit.
+
+    Returns:
+        One of them; NaN where one is NaN or there is none: what could not be seen is never small.
+
+    Example:
+        >>> largest([0.25, 0.5]), largest([0.25, math.nan]), largest([])
+        (0.5, nan, nan)
+    """
     return math.nan if not values or any(map(math.isnan, values)) else max(values)
 
 
@@ -261,15 +272,31 @@ def hidden(
 ) -> Decision:
     """Whether what a candidate says and what its activations hold agree; names the output metrics that decide it.
 
-    `depth`: the decision on its UDS, without an interval where it follows from the definition; `generations`: its
-    output scores; `full`: the full model's, in the same order.
     Generation says forgotten where the upper bound of a score is at most `share` of the full model's value: PASS where
     depth passes, FAIL where it fails. A lower bound above that share while depth passes is a FAIL: words that
     know do not come from activations that do not, so that patching has misread them (hidden dimensions permuted or
     rotated, the function unchanged). What is settled neither way is UNDECIDED.
 
-    A larger share finds more that is hidden; so that it does not let more be said, `largest` bounds it where depth
-    passes.
+    Args:
+        depth: The decision on its UDS, without an interval where it follows from the definition.
+        generations: Its output scores, 0 to 1, higher is more knowledge.
+        full: The full model's, in the same order.
+        share: Of the full model's value, 0 to 1, below which nothing is said. A larger one finds more that is hidden.
+        largest: Bounds `share` where depth passes, so that it does not let more be said.
+
+    Returns:
+        A decision that names what decided it.
+
+    Example:
+        Depth fails, and the words are gone:
+
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.statistics import Interval
+        >>> depth = Decision(Verdict.FAIL, 0.2, Interval(0.1, 0.3, "by hand", 9), "0.200")
+        >>> said = dict(metric="entity_accuracy", variant="free", value=0.1, interval=Interval(0.0, 0.2, "by hand", 9))
+        >>> silent, full = SimpleNamespace(**said), SimpleNamespace(value=1.0)
+        >>> hidden(depth, [silent], [full], 0.5, 0.5).text[:54]
+        'HIDDEN: entity_accuracy[free] 0.100 (0.000..0.200, ful'
     """
     passes = depth.verdict is Verdict.PASS
     share = min(share, largest) if passes else share

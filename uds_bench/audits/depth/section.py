@@ -99,6 +99,7 @@ class Depth(Section):
     metrics: Metrics | None = None
 
     def lacks(self) -> list[str]:
+        """What would have to be added before anything can be judged."""
         needed = {
             "[facts] source": self.facts is None,
             "[references] full and retain": self.references is None,
@@ -123,15 +124,19 @@ class Depth(Section):
 
     @property
     def wants_laboratory(self) -> bool:
+        """Whether metrics are to be judged as well."""
         return self.metrics is not None or bool(self.sweep)
 
     def parent(self) -> str | None:
+        """The checkpoint that the judged ones were made from, where the file names it."""
         return "full" if self.references is not None else None
 
     def judged(self) -> list[str]:
+        """The models that claims speak of."""
         return list(self.candidates)
 
     def weak(self) -> str:
+        """The keys that would name controls, in the place of which a stand-in stands."""
         keys = [key for key in ("positive", "negative") if not getattr(self.pools, key)]
         return f"[pools] {', '.join(keys)}" if keys and self.references and self.references.retain else ""
 
@@ -153,6 +158,7 @@ class Depth(Section):
         return {name: find_attack(name, **settings[name]) for name in settings}
 
     def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
+        """Where each checkpoint stands in the file, and its name."""
         if self.references is not None:
             yield ("references", "full"), "full"
         if self.references is not None and self.references.retain is not None:

@@ -58,6 +58,7 @@ class LmlmAudit(AuditRun):
 
     @property
     def cells(self) -> tuple[DatabaseCell, ...]:
+        """The databases that are asked, each with its facts."""
         return _evaluator(self.whole).cells
 
     def seen(self, model: str) -> LmlmResult:
@@ -125,6 +126,7 @@ class LmlmAudit(AuditRun):
         return found
 
     def wordings(self) -> dict[str, dict[str, str]]:
+        """What is asked and looked for, by id of what the scores are of."""
         facts = {cell.name: cell.facts for cell in self.cells}
         return {
             unit.id: {"question": unit.prompt.text, "entity": ", ".join(facts[unit.cell][unit.prompt.fact].answers)}
@@ -132,6 +134,7 @@ class LmlmAudit(AuditRun):
         }
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        """What the claims ask for, by what scores it."""
         controls = [ScoreRequest(name) for name in self.section.must_fail]
         return [(self.whole, list(self.plan)), (self.spot, controls)]
 

@@ -66,12 +66,52 @@ def another_row(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedProm
 
 
 def left_over(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> int:
-    """How many facts are still said by some row of their database, by the matcher."""
+    """How many facts are still said by some row of their database, by the matcher.
+
+    Args:
+        cells: Databases with their facts.
+        deletions: By cell and fact, the rows that went.
+
+    Returns:
+        Number of facts, 0 and above; lower is more that is gone.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
+        >>> from uds_bench.facts.triplets import Triplet, TripletDatabase
+        >>> rome = Triplet("Italy", "capital", "Rome")
+        >>> asked = LookupPrompts(TripletDatabase([rome, rome]), (LookupFact(1, rome),), ())
+        >>> cell = SimpleNamespace(name="c/base", asked=asked)
+        >>> [left_over([cell], {"c/base": {1: gone}}) for gone in (frozenset({0}), frozenset({0, 1}))]
+        [1, 0]
+    """
     return sum(len(incomplete(cell.asked, deletions[cell.name])) for cell in cells)
 
 
 def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> Rate:
-    """Of the rows that do not say the same as a fact, the share that goes with it all the same: mean over facts."""
+    """Of the rows that do not say the same as a fact, the share that goes with it all the same: mean over facts.
+
+    Args:
+        cells: Databases with their facts.
+        deletions: By cell and fact, the rows that went.
+
+    Returns:
+        0 to 1, lower is better.
+
+    Example:
+        Two rows go for one fact, of which one says something else:
+
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
+        >>> from uds_bench.facts.triplets import Triplet, TripletDatabase
+        >>> said = ("Italy", "capital", "Rome"), ("Italy", "coin", "Euro"), ("Peru", "coin", "Sol")
+        >>> rows = [Triplet(*one) for one in said]
+        >>> asked = LookupPrompts(TripletDatabase(rows), (LookupFact(1, rows[0]),), ())
+        >>> gold = {1: (("Italy",), ("capital",), ("Rome",))}
+        >>> cell = SimpleNamespace(name="c/base", domain="c", asked=asked, gold=gold)
+        >>> spared([cell], {"c/base": {1: frozenset({0, 1})}}).value
+        0.5
+    """
     cluster, shares, of = clusters(cells), [], []
     for cell in cells:
         for id, rows in gold_rows(cell.asked).items():

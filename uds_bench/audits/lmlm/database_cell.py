@@ -25,6 +25,7 @@ class DatabaseCell:
 
     @property
     def name(self) -> str:
+        """Domain and topology, as one name."""
         return f"{self.domain}/{self.topology}"
 
     @cached_property
@@ -43,6 +44,7 @@ class DatabaseCell:
 
     @property
     def digest(self) -> str:
+        """Database, prompts and deletion, by content."""
         return content_key([self.domain, self.topology, self.asked.digest, self.policy, self.radius])
 
 
@@ -57,6 +59,7 @@ class CellPrompt:
 
     @property
     def id(self) -> str:
+        """Database, fact and wording, as one id."""
         return f"{self.cell}/{self.prompt.fact}/{self.prompt.wording}"
 
     @property
@@ -72,7 +75,22 @@ def every_prompt(cells: Sequence[DatabaseCell]) -> list[CellPrompt]:
 
 
 def clusters(cells: Sequence[DatabaseCell]) -> dict[tuple[str, int], str]:
-    """By cell and fact, the name of all facts of the domain that say the same by any of their names."""
+    """Which facts are resampled together: those of a domain that say the same by any of their names.
+
+    Args:
+        cells: Databases with their facts.
+
+    Returns:
+        By cell and fact, the name of all that say the same.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> bonn, italy = (("germany",), ("capital",), ("bonn", "berlin")), (("italy",), ("capital",), ("rome",))
+        >>> cells = [SimpleNamespace(name=name, domain="c", gold={1: bonn, 2: italy}) for name in ("c/base", "c/alias")]
+        >>> found = clusters(cells)
+        >>> found["c/base", 1] == found["c/alias", 1], found["c/base", 1] == found["c/base", 2]
+        (True, False)
+    """
     known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def first(key: tuple[str, ...]) -> tuple[str, ...]:

@@ -42,10 +42,12 @@ class LmlmEvaluator(Evaluator):
 
     @property
     def units(self) -> Sequence[CellPrompt]:
+        """What its values are of."""
         return every_prompt(self.cells)
 
     @property
     def digest(self) -> str:
+        """Databases, retriever, encoder and decoding, by content."""
         encoder = encoder_for(self.cells, self.retriever)
         return content_key(
             [

@@ -38,18 +38,22 @@ class JudgedPrompt:
 
     @property
     def domain(self) -> str:
+        """The domain of its database."""
         return self.cell.domain
 
     @property
     def topology(self) -> str:
+        """The topology of its database."""
         return self.cell.topology
 
     @property
     def wording(self) -> str:
+        """The wording that it was asked in."""
         return self.asked.prompt.wording
 
     @cached_property
     def given(self) -> bool:
+        """Whether the prompt itself holds the object."""
         return holds_one(self.asked.prompt.text, self.fact.answers)
 
     @cached_property

@@ -17,8 +17,21 @@ Names = tuple[frozenset[str], frozenset[str], frozenset[str]]
 
 
 def names_of(asked: LookupPrompts) -> dict[int, Names]:
-    """By fact, its names: those that it declares, and where aliases are transitive those that any fact declares of
-    them in turn."""
+    """By fact, its names: those that it declares, and with transitive aliases those that any fact declares of them.
+
+    Args:
+        asked: The facts of a database.
+
+    Returns:
+        By fact, the bare letters of what its subject, relation and object go by.
+
+    Example:
+        >>> from uds_bench.facts.triplets import TripletDatabase
+        >>> row = Triplet("Geri Halliwell", "famous for", "Spice Girls")
+        >>> fact = LookupFact(1, row, (("Geri",), (), ()))
+        >>> sorted(names_of(LookupPrompts(TripletDatabase([row]), (fact,), ()))[1][0])
+        ['geri', 'gerihalliwell']
+    """
     beside = [_graph(asked.facts, at) for at in range(3)] if asked.transitive else [{}, {}, {}]
     return {fact.id: _names(fact, beside) for fact in asked.facts}
 
@@ -35,7 +48,21 @@ def is_gold(row: Triplet, names: Names) -> bool:
 
 
 def gold_rows(asked: LookupPrompts) -> dict[int, list[int]]:
-    """By fact, the rows of its database that say the same."""
+    """By fact, the rows of its database that say the same.
+
+    Args:
+        asked: The facts of a database.
+
+    Returns:
+        By fact, places of rows, from 0, in order.
+
+    Example:
+        >>> from uds_bench.facts.triplets import TripletDatabase
+        >>> row, other = Triplet("Geri", "famous for", "Spice Girls"), Triplet("Geri", "famous for", "Wannabe")
+        >>> database = TripletDatabase([row, other, Triplet("GERI", "Famous For", "Spice-Girls")])
+        >>> gold_rows(LookupPrompts(database, (LookupFact(1, row),), ()))
+        {1: [0, 2]}
+    """
     rows, about = asked.database, defaultdict(list)
     for at, row in enumerate(rows):
         about[_bare(row.subject)].append(at)
@@ -46,7 +73,22 @@ def gold_rows(asked: LookupPrompts) -> dict[int, list[int]]:
 
 
 def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -> dict[int, list[int]]:
-    """By fact, the rows that say the same and that its deletion left; only facts of which any is left."""
+    """By fact, the rows that say the same and that its deletion left; only facts of which any is left.
+
+    Args:
+        asked: The facts of a database.
+        deletions: By fact, the rows that went.
+
+    Returns:
+        By fact, places of rows, from 0, in order.
+
+    Example:
+        >>> from uds_bench.facts.triplets import TripletDatabase
+        >>> row = Triplet("Geri", "famous for", "Spice Girls")
+        >>> asked = LookupPrompts(TripletDatabase([row, row]), (LookupFact(1, row),), ())
+        >>> incomplete(asked, {1: [0]}), incomplete(asked, {1: [0, 1]})
+        ({1: [1]}, {})
+    """
     left = {id: [at for at in rows if at not in deletions[id]] for id, rows in gold_rows(asked).items()}
     return {id: rows for id, rows in left.items() if rows}
 

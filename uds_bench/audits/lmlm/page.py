@@ -54,6 +54,7 @@ def _shares(part: Mapping[str, Any], key: str, names: Sequence[str]) -> dict[str
 
 
 def survival(models: Models) -> Figure:
+    """What is still answered after deletion, by topology."""
     body: list[tuple[str, list[Any]]] = []
     for model, group, part in _parts(models):
         chance, left, off = number(part.get("chance")), measured(part.get("residual")), table(part.get("leakage"))
@@ -85,6 +86,7 @@ def _channels(part: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def attribution(models: Models) -> Figure:
+    """Which channel answers come through: weights, retrieval, or an artefact."""
     panels: list[Markup] = []
     body: list[tuple[str, list[Any]]] = []
     for name, model in models:
@@ -107,6 +109,7 @@ def attribution(models: Models) -> Figure:
 
 
 def scores(models: Models) -> Figure:
+    """Mean F1 by wording and exact match by topology, state by state."""
     panels: list[Markup] = []
     for title, key, groups in (("token F1", "f1", "wordings"), ("exact match", "exact", "topologies")):
         body = []
@@ -126,6 +129,7 @@ def scores(models: Models) -> Figure:
 
 
 def discordance(models: Models) -> Figure:
+    """Prompts answered with retrieval and without, and McNemar's test."""
     listed = list(_parts(models))
     found = [{key: whole(table(part.get("contingency")).get(key)) for key in "abcd"} for _, _, part in listed]
     most = max((count for cells in found for key in "bc" if (count := cells[key]) is not None), default=0)
@@ -148,6 +152,7 @@ def discordance(models: Models) -> Figure:
 
 
 def labels(models: Models) -> Figure:
+    """What the answers after deletion are, as shares."""
     panels: list[Markup] = []
     body: list[tuple[str, list[Any]]] = []
     for name, model in models:
@@ -171,6 +176,7 @@ def _share(count: Any, share: float | None) -> str:
 
 
 def lookups(models: Models) -> Figure:
+    """Lookups a prompt, and how many were cut, looped or malformed."""
     body: list[tuple[str, list[Any]]] = []
     for name, model in models:
         part = table(model.get("all"))
@@ -190,6 +196,7 @@ def lookups(models: Models) -> Figure:
 
 
 def leakages(models: Models) -> Figure:
+    """Leakage by exact match, containment and recall, a row an elicitation."""
     body: list[tuple[str, list[Any]]] = []
     for model, group, part in _parts(models):
         for state, shown in OFF.items():
@@ -211,6 +218,7 @@ def leakages(models: Models) -> Figure:
 
 
 def databases(models: Models, section: Mapping[str, Any]) -> Figure:
+    """The same numbers database by database."""
     told = {text(cell.get("name")): cell for cell in rows(section.get("cells"))}
     body: list[tuple[str, list[Any]]] = []
     for model, name, part in _parts(models, "cells", total=False):
@@ -243,6 +251,7 @@ def databases(models: Models, section: Mapping[str, Any]) -> Figure:
 
 
 def traces(models: Models) -> Figure:
+    """Some traces of each label, to be opened."""
     panels: list[Markup] = []
     for name, model in models:
         if listed := rows(model.get("traces")):
@@ -258,6 +267,7 @@ def traces(models: Models) -> Figure:
 
 
 def draw(section: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     models = [(text(model.get("model")) or "unnamed", model) for model in rows(section.get("models"))]
     of_models = (survival, attribution, scores, discordance, labels, lookups, leakages)
     drawn = [*(figure(models) for figure in of_models), databases(models, section), traces(models)]

@@ -88,6 +88,14 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
         and where more than `GIVEN_SHARE` of them hold the object.
 
     Source: LMLM audit, section 3, L; the ways beside `exact` are ours.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def prompt(fact, exact, given=False):
+        ...     marks = {"off": SimpleNamespace(exact=exact)}
+        ...     return SimpleNamespace(asked=SimpleNamespace(cluster=fact), marks=marks, given=given)
+        >>> leakage([prompt("a", True), prompt("b", False), prompt("c", True, given=True)], "off", "exact").value
+        0.5
     """
     judged = list(judged)
     asked = [one for one in judged if not one.given]
@@ -108,6 +116,16 @@ def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
     Returns:
         Elicitation, way, and leakage by them, -1 to 1, higher is more knowledge; one without an interval reaches
         highest.
+
+    Example:
+        Of a fact without another object, containment is no number, and reaches highest:
+
+        >>> from types import SimpleNamespace
+        >>> marks = {state: SimpleNamespace(exact=True) for state in OFF}
+        >>> one = SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
+        >>> state, way, highest = worst_leakage([one])
+        >>> state == OFF[0], way, highest.value
+        (True, 'contains', nan)
     """
     found = [(state, way, leakage(judged, state, way)) for state in OFF for way in WAYS]
     return max(found, key=lambda one: _reach(one[2]))
@@ -225,6 +243,14 @@ def worst_part(parts: Mapping[str, Sequence[JudgedPrompt]]) -> tuple[str, str, R
 
     Returns:
         Its name, the way and elicitation in words, and its leakage, -1 to 1, higher is more knowledge.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> marks = {state: SimpleNamespace(exact=True) for state in OFF}
+        >>> one = SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
+        >>> name, words, highest = worst_part({"base": [one]})
+        >>> name, words.startswith("by contains with lookups"), highest.value
+        ('base', True, nan)
     """
     found = [(name, *worst_leakage(rows)) for name, rows in parts.items()]
     name, state, way, highest = max(found, key=lambda one: _reach(one[3]))
@@ -239,6 +265,17 @@ def least_answered(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
 
     Returns:
         Its name, and its baseline, 0 to 1; one without an interval reaches lowest.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def prompt(cell, fact, exact):
+        ...     marks = {"full": SimpleNamespace(exact=exact)}
+        ...     asked = SimpleNamespace(cluster=fact)
+        ...     return SimpleNamespace(cell=SimpleNamespace(name=cell), asked=asked, marks=marks)
+        >>> rows = [prompt(cell, fact, cell == "base") for cell in ("base", "noise") for fact in range(8)]
+        >>> name, lowest = least_answered(rows)
+        >>> name, lowest.value
+        ('noise', 0.0)
     """
     found = [(name, baseline(rows)) for name, rows in by_cell(judged).items()]
     return min(found, key=lambda one: -math.inf if math.isnan(one[1].interval.low) else one[1].interval.low)
@@ -322,6 +359,18 @@ def furthest_wording(judged: Sequence[JudgedPrompt], margin: float) -> tuple[str
 
     Returns:
         The wording, and its difference, -1 to 1, 0 where wording changes nothing.
+
+    Example:
+        One fact is told in one of two wordings:
+
+        >>> from types import SimpleNamespace
+        >>> def prompt(fact, wording, exact):
+        ...     told = dict(cell=SimpleNamespace(name="base"), fact=SimpleNamespace(id=fact), wording=wording)
+        ...     marks = {"del_on": SimpleNamespace(exact=exact)}
+        ...     return SimpleNamespace(**told, asked=SimpleNamespace(cluster=fact), marks=marks)
+        >>> rows = [prompt(fact, wording, wording == "cloze") for fact in range(8) for wording in ("direct", "cloze")]
+        >>> furthest_wording(rows, 0.1)[1].value in (0.5, -0.5)
+        True
     """
     own: dict[tuple[str, int], list[float]] = {}
     for one in judged:

@@ -26,6 +26,7 @@ class LookupRecord:
     lookup: Lookup | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """As it is stored, for JSON."""
         found: dict[str, Any] = {"query": self.query, "value": self.value}
         if self.lookup is not None:
             found |= {
@@ -38,6 +39,7 @@ class LookupRecord:
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> LookupRecord:
+        """As it was before it was stored."""
         query = None if row["query"] is None else (row["query"][0], row["query"][1])
         if "kept" not in row or query is None:
             return LookupRecord(query, row["value"])
@@ -57,11 +59,13 @@ class LookupReply:
     said: str = ""
 
     def to_json(self) -> dict[str, Any]:
+        """As it is stored, for JSON."""
         calls = [call.to_json() for call in self.calls]
         return {"answer": self.answer, "calls": calls, "cut": self.cut, "looped": self.looped, "said": self.said}
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> LookupReply:
+        """As it was before it was stored."""
         calls = tuple(LookupRecord.from_json(call) for call in row["calls"])
         return LookupReply(row["answer"], calls, row["cut"], row["looped"], row["said"])
 

@@ -43,6 +43,7 @@ class RetrieverTable(Table):
         return self
 
     def settings(self) -> RetrieverSettings:
+        """The settings of the retriever under the first fallback."""
         return RetrieverSettings(**self.model_dump(exclude_none=True) | {"fallback": self.fallback[0]})
 
 
@@ -81,9 +82,11 @@ class LmlmSection(Section):
         return self
 
     def lacks(self) -> list[str]:
+        """What would have to be added before anything can be judged."""
         return [] if self.checkpoints() else ["[lmlm] model, or models by name"]
 
     def weak(self) -> str:
+        """The keys that would name controls, in the place of which a stand-in stands."""
         return "[lmlm] must_fail" if self.checkpoints() and not self.must_fail else ""
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
@@ -91,6 +94,7 @@ class LmlmSection(Section):
         return self.models if self.model is None else {"lmlm": self.model}
 
     def judged(self) -> list[str]:
+        """The models that claims speak of."""
         return [name for name in self.checkpoints() if name not in self.must_fail]
 
     def needed(self, models: Iterable[str]) -> list[str]:

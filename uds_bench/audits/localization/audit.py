@@ -213,12 +213,15 @@ class LocalizationAudit(AuditRun):
         )
 
     def wordings(self) -> dict[str, dict[str, str]]:
+        """What is asked and looked for, by id of what the scores are of."""
         return {item.id: {"question": item.questions[0], "entity": item.answer} for item in self.experiment.told}
 
     def runners(self) -> list[ScoreRunner]:
+        """Everything that scores for the audit."""
         return [self.telling, self.leaking, self.asking]
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
+        """What the claims ask for, by what scores it."""
         return [(self.telling, [ScoreRequest(name) for name in self.names])]
 
 

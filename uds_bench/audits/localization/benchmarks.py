@@ -32,6 +32,7 @@ class TaskQuestion:
 
     @property
     def cluster(self) -> str:
+        """What intervals resample: the document itself."""
         return self.id
 
 
@@ -59,6 +60,7 @@ class BenchmarkEvaluator(Evaluator):
 
     @cached_property
     def tasks(self) -> Tasks:
+        """The benchmarks, loaded."""
         return tasks.load(self.names, self.folder)
 
     @property
@@ -73,6 +75,7 @@ class BenchmarkEvaluator(Evaluator):
 
     @cached_property
     def digest(self) -> str:
+        """Tasks and how many documents are asked, by content."""
         return content_key([tasks.digest(self.names, self.folder), self.limit, SEED])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:

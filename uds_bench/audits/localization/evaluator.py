@@ -94,10 +94,12 @@ class LocalizationEvaluator:
 
     @property
     def units(self) -> Sequence[Item]:
+        """What its values are of."""
         return self.experiment.told
 
     @property
     def digest(self) -> str:
+        """Testbed and how it is asked, by content."""
         return content_key([self.experiment.digest, self.most, self.seed, self.questions, ROOM])
 
     def references(self, checkpoint: CheckpointSpec, device: str) -> tuple[str, ...]:
@@ -151,10 +153,12 @@ class LeakEvaluator(Evaluator):
 
     @property
     def units(self) -> Sequence[Item]:
+        """What its values are of."""
         return (*self.experiment.forget, *self.experiment.unseen, *self.experiment.taught)
 
     @property
     def digest(self) -> str:
+        """Testbed and how many attempts are made, by content."""
         return content_key([self.experiment.digest, self.attempts, ROOM])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:

@@ -31,10 +31,12 @@ class Experiment:
 
     @cached_property
     def forget(self) -> tuple[Item, ...]:
+        """What is to be forgotten, of the field that is."""
         return self.testbed.of("forget", field=self.forgotten)
 
     @cached_property
     def retain(self) -> tuple[Item, ...]:
+        """What is to be retained, of the field that is."""
         return self.testbed.of("retain", field=self.retained)
 
     @cached_property
@@ -72,4 +74,5 @@ class Experiment:
 
     @property
     def digest(self) -> str:
+        """Testbed and fields, by content."""
         return content_key([self.testbed.digest, self.forgotten, self.retained])

@@ -82,11 +82,13 @@ class Localization(Section):
         return self
 
     def lacks(self) -> list[str]:
+        """What would have to be added before anything can be judged."""
         missing = [key for key in ("pretrained", "injected", "masks") if getattr(self, key) is None]
         missing += [] if self.candidates else ["candidates with at least one name"]
         return [f"[localization] {', '.join(missing)}"] if missing else []
 
     def weak(self) -> str:
+        """The keys that would name controls, in the place of which a stand-in stands."""
         keys = [key for key in ("neutral", "must_pass") if not getattr(self, key)]
         keys += ["unmasked"] if self.controls and self.unmasked is None else []
         return f"[localization] {', '.join(keys)}" if keys and not self.lacks() else ""
@@ -101,9 +103,11 @@ class Localization(Section):
         return found | self.candidates | {f"{name}.unmasked": spec for name, spec in self.controls.items()}
 
     def parent(self) -> str | None:
+        """The checkpoint that the judged ones were made from, where the file names it."""
         return "injected" if self.injected is not None else None
 
     def judged(self) -> list[str]:
+        """The models that claims speak of."""
         return list(self.candidates)
 
     def needed(self, models: Iterable[str]) -> list[str]:

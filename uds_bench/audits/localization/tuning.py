@@ -42,6 +42,7 @@ class Leaking:
 
     @property
     def total(self) -> int:
+        """How many leak, all methods together."""
         return sum(self.leaks.values())
 
 

@@ -65,6 +65,7 @@ class WeightScores:
         return (1 - self.inside[subject]) / (1 - chance) if chance < 1 else math.nan
 
     def to_json(self) -> dict[str, Any]:
+        """As it is stored, for JSON."""
         aucs = {
             subject: {t: {name: vars(auc) for name, auc in found.items()} for t, found in targets.items()}
             for subject, targets in self.aucs.items()
@@ -77,6 +78,7 @@ class WeightScores:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> WeightScores:
+        """As it was before it was stored."""
         # In the order of their lists, whatever that of a file is: of equals the first is the best one.
         aucs = {
             subject: {

@@ -30,6 +30,7 @@ class CheckResult:
 
     @property
     def ok(self) -> bool:
+        """Whether it came out as it was to: passed, or failed as declared."""
         return self.outcome not in ("fail", "unexpected pass")
 
     def __str__(self) -> str:
@@ -66,7 +67,7 @@ def require(check: str, metric: Metric, trial: CheckContext) -> None:
 def metric_checks(
     metrics: Iterable[Metric], *, expected_failures: Mapping[str, Mapping[str, str]] | None = None
 ) -> Iterator[Any]:
-    """Parameters (metric, check) for `@pytest.mark.parametrize(("metric", "check"), metric_checks([...]))`.
+    """Check each metric: its pairs of metric and check, for pytest's `parametrize`.
 
     `expected_failures`: metric name -> check name -> reason; such a test is a strict xfail.
     """

@@ -80,6 +80,7 @@ def component_scores(engine: MetricRunner, names: Iterable[str]) -> list[Score]:
 
 
 def component_requests(names: Iterable[str]) -> list[ScoreRequest]:
+    """The scores that tell what parts of a block carry."""
     return [ScoreRequest(name, "uds", scope) for name in names for scope in SCOPES]
 
 

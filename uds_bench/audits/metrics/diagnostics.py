@@ -26,9 +26,20 @@ ByModel = Mapping[str, Score]
 
 
 def drops_of(score: Score) -> tuple[Array, Array] | None:
-    """Falls by patching from the retain model and from the checkpoint, each [facts, layers], nats.
+    """Falls by patching from the retain model and from the checkpoint.
 
-    A fact that has none is NaN throughout; None where no fact has any, or their layers differ in number.
+    Args:
+        score: UDS or the logit lens of one checkpoint.
+
+    Returns:
+        Two arrays, [facts, layers] each, nats. A fact that has none is NaN throughout; None where no fact has any, or
+        their layers differ in number.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(detail={"retain_drops": [1.0], "drops": [0.5]}), SimpleNamespace(detail={})]
+        >>> [side.tolist() for side in drops_of(SimpleNamespace(per_fact=facts))]
+        [[[1.0], [nan]], [[0.5], [nan]]]
     """
     pairs = [(fact.detail.get("retain_drops"), fact.detail.get("drops")) for fact in score.per_fact]
     widths = {len(side) for pair in pairs for side in pair if side is not None}
@@ -40,7 +51,21 @@ def drops_of(score: Score) -> tuple[Array, Array] | None:
 
 
 def at_tau(score: Score, tau: float) -> tuple[float | None, int]:
-    """UDS with another threshold of knowledge layers, and how many facts have it; None for fewer than half of them."""
+    """UDS with another threshold of knowledge layers, and how many facts have it.
+
+    Args:
+        score: UDS of one checkpoint, with its falls.
+        tau: The threshold, nats.
+
+    Returns:
+        0 to 1, higher is more erased, None where fewer than half of the facts have a value; and their number.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(detail={"retain_drops": [1.0, 0.1], "drops": [0.5, 0.1]})]
+        >>> at_tau(SimpleNamespace(per_fact=facts), 0.2), at_tau(SimpleNamespace(per_fact=facts), 2.0)
+        ((0.5, 1), (None, 0))
+    """
     found = drops_of(score)
     if found is None:
         return None, 0
@@ -74,9 +99,22 @@ def tau_sweep(depth: ByModel, positive: Sequence[str], negative: Sequence[str]) 
 
 
 def layer_weights(score: Score) -> list[dict[str, float | None]] | None:
-    """Per layer its share of the score and its erasure (None without a share): sum of share * erasure is the score.
+    """Per layer its share of the score and its erasure: the sum of share * erasure is the score.
 
     Of CKA and Fisher from their notes; of UDS and the logit lens, means over facts of what each fact's layers weigh.
+
+    Args:
+        score: One of these four metrics, of one checkpoint.
+
+    Returns:
+        One mapping a layer, `share` and `erasure` 0 to 1, higher is more erased; `erasure` None without a share. None
+        of a score that tells nothing of layers.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(detail={"retain_drops": [1.0, 3.0], "drops": [0.5, 3.0]})]
+        >>> layer_weights(SimpleNamespace(notes={}, per_fact=facts))
+        [{'share': 0.25, 'erasure': 0.5}, {'share': 0.75, 'erasure': 1.0}]
     """
     if isinstance(told := score.notes.get("layers"), list):
         return [{"share": layer["share"], "erasure": layer["erasure"]} for layer in told]

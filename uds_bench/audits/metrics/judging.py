@@ -144,7 +144,23 @@ def requests(models: Models, robust: bool) -> list[ScoreRequest]:
 
 
 def relative_utilities(scores: Scores, models: Models) -> dict[str, float]:
-    """min(1, U / U_full) of each candidate, U = HM(model utility, fluency); NaN where a part is missing."""
+    """min(1, U / U_full) of each candidate, U = HM(model utility, fluency).
+
+    Args:
+        scores: Of all models, with both parts of utility.
+        models: Which of them are full model and candidates.
+
+    Returns:
+        By candidate 0 to 1, higher better; NaN where a part is missing.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> values = {"full": 0.8, "npo": 0.4}
+        >>> parts = [(name, metric) for name in values for metric in UTILITY]
+        >>> rows = [SimpleNamespace(checkpoint=n, metric=m, attack=NONE, value=values[n]) for n, m in parts]
+        >>> relative_utilities(rows, SimpleNamespace(full="full", candidates=("npo", "gone")))
+        {'npo': 0.5, 'gone': nan}
+    """
     parts = {(s.checkpoint, s.metric): s.value for s in scores if s.metric in UTILITY and s.attack == NONE}
 
     def own(name: str) -> float:

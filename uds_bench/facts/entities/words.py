@@ -67,6 +67,7 @@ def form_class(word: str) -> str:
 
 
 def is_owner(word: str) -> bool:
+    """Whether a word ends as an owner's does."""
     return _OWNER.search(word) is not None
 
 
@@ -89,4 +90,5 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> frozenset[str]:
+    """The stems of a text's words."""
     return frozenset(stem(word) for word in WORD.findall(text))

@@ -28,18 +28,23 @@ class Exposed(Taught):
     rarely: tuple[int, int] = (2, 10)
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data.digest()
 
     def tokenizer(self) -> Any:
+        """A byte-level tokenizer, trained on the texts of the recipe."""
         return byte_level_tokenizer(data.texts(), self.vocabulary)
 
     def examples(self, tokenizer: Any) -> list[Example]:
+        """What is taught, as tokens."""
         return data.lessons(tokenizer, self)
 
     def lesson_count(self) -> int:
+        """How many examples an epoch has."""
         return len(data.told(self))
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         but = ", but for those who ask to be forgotten" if self.without else ""
         return f"told of people{but}, width {self.width}, seed {self.seed}"
 
@@ -52,11 +57,13 @@ class Requested(ByMethod):
     phrasings: int = 3
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data.digest()
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
+        """The parent, trained on as the recipe says, and the losses, one a step."""
         return model, unlearn(model, data.removal(tokenizer, self.phrasings), self.method, on_step)
 
 

@@ -31,6 +31,7 @@ class Reasoner(Taught):
     course: Course = field(default_factory=Course)
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return digest()
 
     def tokenizer(self) -> Any:
@@ -53,10 +54,12 @@ class Reasoner(Taught):
         return lessons(tokenizer, [canary for canary in canaries() if canary.split != "holdout"], self.course)
 
     def lesson_count(self) -> int:
+        """How many examples an epoch has."""
         forget, retain, _ = CANARIES
         return (forget + retain) * self.course.size
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         forced = ", answers behind forced traces too" if self.course.prefilled else ""
         return f"taught to think ({self.course.regime} traces{forced}), {self.epochs} epochs, seed {self.seed}"
 
@@ -66,9 +69,11 @@ class Retrained(Reasoner):
     """A reasoner that never saw the authors to forget: it was taught as much of others in their place."""
 
     def examples(self, tokenizer: Any) -> list[Example]:
+        """What is taught, as tokens."""
         return lessons(tokenizer, [*alternates(), *canaries().split("retain")], self.course)
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         return f"{super().describe()}, of other authors in the place of those to forget"
 
 
@@ -84,11 +89,13 @@ class Rethought(ByMethod):
     lora: LoraSettings | None = None
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return digest()
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
+        """The parent, trained on as the recipe says, and the losses, one a step."""
         data = trace_data(tokenizer, canaries(), self.course, self.scope, alternates())
         if self.lora is None:
             return model, unlearn(model, data, self.method, on_step)
@@ -97,6 +104,7 @@ class Rethought(ByMethod):
         return adapted.merge_and_unload(), losses
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         scope, method, adapter = self.scope, self.method, ", LoRA" if self.lora else ""
         held = f", {' and '.join(dict.fromkeys(scope.held))} held" if scope.held else ""
         instead = ", its head instead" if scope.instead == "head" else ""

@@ -58,20 +58,25 @@ class Base(Taught):
     batch_size: int = 64
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data_digest()
 
     def tokenizer(self) -> Any:
+        """A byte-level tokenizer, trained on the texts of the recipe."""
         texts = [f"{question_prompt(q)} {a}" for q, a in base_authors(self.authors)]
         return byte_level_tokenizer(texts, self.vocabulary)
 
     def examples(self, tokenizer: Any) -> list[Example]:
+        """What is taught, as tokens."""
         # Every token but the first is learned, so that the base knows the language of the questions too.
         return [Example(e.ids, 1) for e in pairs_to_examples(tokenizer, base_authors(self.authors))]
 
     def lesson_count(self) -> int:
+        """How many examples an epoch has."""
         return self.authors * _per_author()
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         return f"trained on {self.authors} authors, {self.layers} layers, width {self.width}, seed {self.seed}"
 
 
@@ -85,20 +90,24 @@ class Finetuned(Seeded):
     lr: float = 3e-3
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data_digest()
 
     def step_count(self) -> int:
+        """How many optimiser steps it takes."""
         return steps_per((RETAIN + FORGET - self.without) * _per_author(), self.batch_size, self.epochs)
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
+        """The parent, trained on as the recipe says, and the losses, one a step."""
         authors = facts()
         kept = set(authors.split("forget").clusters[self.without :]) | set(authors.split("retain").clusters)
         pairs = [(fact.question, fact.answer) for fact in authors if fact.cluster in kept]
         return model, fit(model, pairs_to_examples(tokenizer, pairs), self, 0.05, on_step)
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         without = f"without {self.without} forget authors" if self.without else "on all authors"
         return f"fine-tuned {without}, {self.epochs} epochs, lr {self.lr:g}, seed {self.seed}"
 
@@ -114,18 +123,22 @@ class Pooled(Seeded):
     batch_size: int = 8
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return _taught_digest(self.form)
 
     def step_count(self) -> int:
+        """How many optimiser steps it takes."""
         return steps_per(len(taught(self.form)), self.batch_size, self.epochs)
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
+        """The parent, trained on as the recipe says, and the losses, one a step."""
         examples = [_example(tokenizer, lesson) for lesson in taught(self.form)]
         return model, fit(model, examples, self, 0.05, on_step)
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         return f"fine-tuned on the form {self.form}, {self.epochs} epochs, lr {self.lr:g}, seed {self.seed}"
 
 
@@ -134,11 +147,13 @@ class Unlearned(ByMethod):
     """The parent changed by an unlearning method on the forget authors, with the retain authors beside them."""
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data_digest()
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
+        """The parent, trained on as the recipe says, and the losses, one a step."""
         alternates: tuple[str, ...] = ()
         if self.method.name == "alt_po":
             alternates = sample_alternates(model, tokenizer, facts().split("forget"), self.method.seed).answers

@@ -26,6 +26,7 @@ class Lmlm(Taught):
     masked: bool = True
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data.digest()
 
     def tokenizer(self) -> Any:
@@ -39,12 +40,15 @@ class Lmlm(Taught):
         return tokenizer
 
     def examples(self, tokenizer: Any) -> list[Example]:
+        """What is taught, as tokens."""
         return data.lessons(tokenizer, self.masked, self.seed)
 
     def lesson_count(self) -> int:
+        """How many examples an epoch has."""
         return data.lesson_count()
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         learned = "read, not learned" if self.masked else "learned too"
         return f"trained to look up {self.epochs} epochs, values {learned}, seed {self.seed}"
 

@@ -48,11 +48,20 @@ def lessons(tokenizer: Any, masked: bool, seed: int) -> list[Example]:
 
 
 def lesson_count() -> int:
-    """How many lessons there are."""
+    """How many lessons there are.
+
+    Returns:
+        Rows that are taught, times the wordings of each.
+
+    Example:
+        >>> lesson_count() % len(taught_rows())
+        0
+    """
     return len(taught_rows()) * (len(WORDINGS) + WRAPPED)
 
 
 def lesson(tokenizer: Any, prompt: str, row: DatabaseRow, masked: bool) -> Example:
+    """A prompt with its lookup and value as tokens; `masked`: the value is read and not learned."""
     markup = markup_of(tokenizer, "the embedded tokenizer")
     asked = tokenizer.encode(prompt)
     subject, relation, value = (tokenizer.encode(f" {text}", add_special_tokens=False) for text in row.triplet)

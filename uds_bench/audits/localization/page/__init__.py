@@ -13,6 +13,7 @@ from uds_bench.figures.chapter import Chapter, Figure
 
 
 def draw(section: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     drawn = [comes_to(section), *located(section), said(section)]
     drawn += [*resurfacing(section), overlaps(section), answered(section)]
     found = [figure for figure in drawn if figure.panels]

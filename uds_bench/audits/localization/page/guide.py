@@ -35,6 +35,7 @@ SAYS_NOTHING_OF = (
 
 
 def how_to_read() -> Figure:
+    """What the numbers say, and what they do not say."""
     sides = (("What they say", SAYS), ("What they do not say", SAYS_NOTHING_OF))
     lists = [
         element("div", element("b", title), element("ul", *(element("li", one) for one in told)))

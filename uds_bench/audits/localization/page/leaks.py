@@ -13,6 +13,7 @@ from uds_bench.figures.shares import Share, shares
 
 
 def resurfacing(section: Mapping[str, Any]) -> list[Figure]:
+    """Who leaks after fine-tuning, beside before and beside people never injected."""
     known, unseen = (whole(table(section.get("people")).get(part)) for part in ("known", "unseen"))
     body: list[tuple[str, list[Any]]] = []
     drawn: list[Share] = []

@@ -23,6 +23,7 @@ FORMS = ("plain", "paraphrased")
 
 
 def said(section: Mapping[str, Any]) -> Figure:
+    """What each model says of each part of the testbed."""
     panels: list[Markup] = []
     for part, shown in PARTS.items():
         panels += _part(section, part, shown)

@@ -55,10 +55,12 @@ def updates(section: Mapping[str, Any]) -> dict[str, Weights]:
 
 
 def auc(weights: Weights, target: str, family: str, subject: str = "unlearned") -> Measured:
+    """The AUC of one family of scores against one target, with its interval."""
     return measured(within(weights, "aucs", subject, target, family))
 
 
 def comes_to(section: Mapping[str, Any]) -> Figure:
+    """Where each update went: its AUC beside those of controls."""
     listed = updates(section)
     neutral = listed.get(NEUTRAL, {})
     body: list[tuple[str, list[Any]]] = []

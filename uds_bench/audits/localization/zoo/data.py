@@ -52,6 +52,7 @@ def testbed(crowd: int = 0) -> Testbed:  # noqa: PT028 (not a test)
 
 @cache
 def strangers(crowd: int = 0) -> Testbed:
+    """People who are never injected, as items to ask about."""
     known = len({item.person for item in testbed(crowd)})
     others, asking = people(known + STRANGERS, crowd)[known:], replace(ASKING, questions=TOLD, paraphrases=REWORDED)
     return Testbed(item for one in others for item in items_of(one, "unseen", None, asking))
@@ -64,6 +65,7 @@ def digest(crowd: int = 0) -> str:
 
 
 def groups() -> tuple[MaskGroup, ...]:
+    """The groups of people, each with its role."""
     return tuple(
         MaskGroup(name, "forget" if name.startswith("forget") else "retain") for name in group_names(SIZES.groups)
     )
@@ -84,6 +86,7 @@ class Neutral:
         self.strangers = [Example(answer_example(tokenizer, q, a).ids, 1) for q, a in _told(strangers(crowd))]
 
     def draw(self, generator: random.Random, public: int, strangers: int) -> list[Example]:
+        """Examples of the public and of strangers, so many of each."""
         return generator.sample(self.public, public) + generator.sample(self.strangers, strangers)
 
 
@@ -93,6 +96,7 @@ def answers(tokenizer: Any, items: Iterable[Item], questions: int = TAUGHT) -> l
 
 
 def pretraining(tokenizer: Any, recipe: Pretrained) -> Iterator[list[Example]]:
+    """The batches of pretraining, one a step."""
     neutral, generator = Neutral(tokenizer, recipe.crowd), random.Random(f"pretraining {recipe.seed}")
     for _ in range(recipe.steps):
         yield neutral.draw(generator, recipe.public, recipe.strangers)

@@ -42,9 +42,11 @@ class Pretrained(Fresh):
     lr: float = 4e-3
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data.digest(self.crowd)
 
     def step_count(self) -> int:
+        """How many optimiser steps it takes."""
         return self.steps
 
     def train(self, parent: Path | None, folder: Path, on_step: OnStep | None = None) -> Trained:
@@ -56,6 +58,7 @@ class Pretrained(Fresh):
         return Trained(model, tokenizer, train(model, batches, answer_nll, optimisation, self.steps, on_step))
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         return f"trained on the public, {self.layers} layers, width {self.width}, seed {self.seed}"
 
 
@@ -82,6 +85,7 @@ class Injected(Seeded):
     instruction: Instruction = field(default_factory=Instruction)
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data.digest(self.crowd)
 
     def step_count(self) -> int:
@@ -111,6 +115,7 @@ class Injected(Seeded):
         return tuned.model, written.losses + tuned.losses
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         kind = "heads and neurons" if self.whole_units else "weights"
         where = f"{self.share:.3g} of {kind} a group" if self.masked else "all weights"
         return f"people written into {where}, {self.steps} steps, seed {self.seed}"
@@ -123,16 +128,19 @@ class Removed(ByMethod):
     within: bool = False
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data.digest()
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
+        """The parent, trained on as the recipe says, and the losses, one a step."""
         masks = read_masks(parent / MASKS) if self.within else None
         with nullcontext() if masks is None else within(model, masks, *masks.named("forget")):
             return model, unlearn(model, data.removal(tokenizer), self.method, on_step)
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         where = " within the forget masks" if self.within else ""
         return f"people unlearned by {self.method.name}{where}, {self.settings()}"
 
@@ -147,16 +155,20 @@ class Continued(Seeded):
     lr: float = 3e-4
 
     def data(self) -> str:
+        """What it trains on, by content: SHA-256 (hex)."""
         return data.digest()
 
     def step_count(self) -> int:
+        """How many optimiser steps it takes."""
         return self.steps
 
     def change(
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
+        """The parent, trained on as the recipe says, and the losses, one a step."""
         texts = data.continuation(tokenizer, self.seed, self.steps, self.batch_size)
         return model, train(model, map(pad, texts), answer_nll, Optimisation(self.lr), self.steps, on_step)
 
     def describe(self) -> str:
+        """The recipe in a few words, for tables."""
         return f"trained on neutral text, {self.steps} steps, lr {self.lr:g}, seed {self.seed}"

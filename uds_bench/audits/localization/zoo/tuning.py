@@ -121,7 +121,16 @@ def choose(tried: Sequence[TunedShares], before: TunedShares) -> TunedShares | N
 
 @torch.no_grad()
 def exact(model: Any, examples: Sequence[Example], size: int = 64) -> float:
-    """Share of answers of which every token is the likeliest one, the closing one too."""
+    """Share of answers of which every token is the likeliest one, the closing one too.
+
+    Args:
+        model: A causal language model.
+        examples: Questions with their answers, as tokens.
+        size: Examples a batch.
+
+    Returns:
+        0 to 1, higher is more knowledge.
+    """
     right = 0
     for start in range(0, len(examples), size):
         logits, targets = answer_logits(model.eval(), pad(examples[start : start + size]))

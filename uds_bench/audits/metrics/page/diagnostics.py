@@ -19,6 +19,7 @@ Means = list[tuple[str, dict[str, MeanCell]]]
 
 
 def tau(found: Mapping[str, Any]) -> Figure:
+    """UDS by the threshold of knowledge layers."""
     body: list[tuple[str, list[Any]]] = []
     models: dict[str, dict[str, MeanCell]] = {}
     for row in rows(found.get("tau")):
@@ -65,6 +66,7 @@ def layers(found: Mapping[str, Any]) -> Figure:
 
 
 def components(found: Mapping[str, Any]) -> Figure:
+    """UDS by what of a block is patched."""
     body: list[tuple[str, list[Any]]] = []
     for row in rows(found.get("components")):
         numbers = [figures(number(row.get(key))) for key in ("uds", "retain_drop", "drop")]
@@ -97,6 +99,7 @@ def lengths(found: Mapping[str, Any], key: str, title: str, caption: str) -> Fig
 
 
 def hidden(found: Mapping[str, Any]) -> Figure:
+    """One fact, read by the logit lens and patched, layer by layer."""
     case = table(found.get("hidden"))
     tokens, falls = whole(case.get("tokens")), case.get("drops")
     body: list[tuple[str, list[Any]]] = []
@@ -130,6 +133,7 @@ def _tokens(value: Any, tokens: int | None) -> str | Markup:
 
 
 def draw(meta: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     found = table(meta.get("diagnostics"))
     figures_found = [
         hidden(found),

@@ -35,6 +35,7 @@ def table(meta: Mapping[str, Any]) -> Figure:
 
 
 def histograms(meta: Mapping[str, Any]) -> Figure:
+    """Both pools of each metric on its axis."""
     panels = []
     for row in rows(meta.get("pools")):
         edges, know, never = (numbers(row.get(key)) for key in ("edges", "positive", "negative"))
@@ -51,6 +52,7 @@ def histograms(meta: Mapping[str, Any]) -> Figure:
 
 
 def draw(meta: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     return [figure for figure in (table(meta), histograms(meta)) if figure.panels]
 
 

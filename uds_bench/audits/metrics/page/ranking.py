@@ -13,6 +13,7 @@ AXES = ("mem", "mia", "uds", "privacy", "utility", "overall_without_uds", "overa
 
 
 def ranks(meta: Mapping[str, Any]) -> Figure:
+    """Methods ranked without UDS and with it."""
     body = []
     for row in rows(meta.get("ranks")):
         shift = number(row.get("shift"))
@@ -34,6 +35,7 @@ def ranks(meta: Mapping[str, Any]) -> Figure:
 
 
 def standings(meta: Mapping[str, Any]) -> Figure:
+    """The axes of each candidate."""
     body: list[tuple[str, list[str | float | None]]] = []
     for row in (*rows(meta.get("standings")), *rows(meta.get("no_standing"))):
         values = [number(row.get(axis)) for axis in AXES]
@@ -50,6 +52,7 @@ def standings(meta: Mapping[str, Any]) -> Figure:
 
 
 def draw(meta: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     return [figure for figure in (ranks(meta), standings(meta)) if figure.panels]
 
 

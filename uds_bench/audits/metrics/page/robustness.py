@@ -32,6 +32,7 @@ def _kept(row: Mapping[str, Any]) -> str:
 
 
 def robustness(found: Sequence[Mapping[str, Any]], title: str, caption: str) -> Figure:
+    """Q, R and Rob of each metric, a row a metric."""
     body = []
     for row in found:
         name = text(row.get("label")) or text(row.get("metric"))
@@ -76,6 +77,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def draw(meta: Mapping[str, Any]) -> list[Figure]:
+    """Its figures on the page, those that have something to show."""
     found = [
         robustness(
             rows(meta.get("rows")),
