@@ -99,8 +99,8 @@ def test_a_closure_is_complete_and_done_once(rows: list[Triplet], aliases: list)
         gone = Deletion(asked).rows()[fact.id]
         assert rows.index(fact.triplet) in gone
         names = names_of(asked)[fact.id]
-        assert gold_rows(asked)[fact.id] == [at for at, row in enumerate(rows) if is_gold(row, names)]
-        assert gone.issuperset(gold_rows(asked)[fact.id])
+        assert gold_rows(asked, names_of(asked))[fact.id] == [at for at, row in enumerate(rows) if is_gold(row, names)]
+        assert gone.issuperset(gold_rows(asked, names_of(asked))[fact.id])
         left = [row for at, row in enumerate(rows) if at not in gone]
         assert not any(is_gold(row, names) for row in left)
         assert closure(asked, fact, left) == set()
@@ -154,8 +154,8 @@ def test_an_incomplete_deletion_is_seen(domain: str, topology: str) -> None:
     closed, exact = Deletion(asked).rows(), Deletion(asked, "exact").rows()
     assert exact == {f.id: {at for at, row in enumerate(asked.database) if row == f.triplet} for f in asked.facts}
     assert all(exact[id] <= closed[id] for id in closed)
-    assert incomplete(asked, closed) == {}
-    left = incomplete(asked, exact)
+    assert incomplete(gold_rows(asked, names_of(asked)), closed) == {}
+    left = incomplete(gold_rows(asked, names_of(asked)), exact)
     assert set(left) == {id for id in closed if closed[id] != exact[id]}
     assert all(set(rows) <= closed[id] - exact[id] for id, rows in left.items())
     assert (len(left) == len(asked.facts)) is (topology == "alias")
@@ -179,7 +179,7 @@ def test_aliases_beyond_the_rank_are_deleted() -> None:
 @given(ROWS, ALIASES, st.sampled_from([0.3, RADIUS, 0.95]))
 def test_the_radius_closure_is_the_loops(rows: list[Triplet], aliases: list, radius: float) -> None:
     asked = asked_of(rows, aliases, transitive=True)
-    found = Deletion(asked, "radius_closure", ENCODER.embed, radius).rows()
+    found = Deletion(asked, "radius_closure", ENCODER, radius).rows()
     for fact in asked.facts:
         closed = closure(asked, fact)
         near = {at for at in range(len(rows)) if any(cosine(rows[at], rows[of]) >= radius for of in closed)}
@@ -203,7 +203,7 @@ def test_the_canonical_policy_is_the_loops(rows: list[Triplet], aliases: list, r
                 home = record[earlier]
                 break
         record.append(home)
-    found = Deletion(asked, "canonical", ENCODER.embed, radius).rows()
+    found = Deletion(asked, "canonical", ENCODER, radius).rows()
     for fact in asked.facts:
         homes = {record[at] for at in closure(asked, fact)}
         assert found[fact.id] == {at for at in range(len(rows)) if record[at] in homes}
@@ -220,7 +220,7 @@ def cosine(one: Triplet, other: Triplet) -> float:
 def test_wider_policies_delete_no_less(policy: Policy) -> None:
     for topology in ("alias", "noise"):
         asked = embedded("countries", topology)  # type: ignore[arg-type]
-        closed, wider = Deletion(asked).rows(), Deletion(asked, policy, ENCODER.embed).rows()
+        closed, wider = Deletion(asked).rows(), Deletion(asked, policy, ENCODER).rows()
         assert all(closed[id] <= wider[id] for id in closed)
 
 
@@ -256,7 +256,7 @@ def test_the_same_name_written_otherwise_goes_too(known: str, left: str) -> None
 def test_the_matcher_sees_spellings_that_closure_does_not(known: str, left: str) -> None:
     rows = [Triplet(known, "is", "here"), Triplet(left, "is", "here"), Triplet("else", "is", "here")]
     asked = LookupPrompts(TripletDatabase(rows), (LookupFact(0, rows[0]),), ())
-    assert incomplete(asked, Deletion(asked).rows()) == {0: [1]}
+    assert incomplete(gold_rows(asked, names_of(asked)), Deletion(asked).rows()) == {0: [1]}
 
 
 def test_the_matcher_walks_over_aliases_itself() -> None:
@@ -268,5 +268,5 @@ def test_the_matcher_walks_over_aliases_itself() -> None:
         LookupFact(2, rows[2], (("C",), (), ())),
     )
     asked = LookupPrompts(TripletDatabase(rows), facts, (), True)
-    assert incomplete(asked, {fact.id: {fact.id} for fact in facts})[0] == [2]
+    assert incomplete(gold_rows(asked, names_of(asked)), {fact.id: {fact.id} for fact in facts})[0] == [2]
     assert Deletion(asked).rows()[0] == {0, 2}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import Judged, judge
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.extras import LMLM, require
 from uds_bench.retrieval.settings import SWEPT, Fallback, RetrieverSettings
@@ -52,6 +52,7 @@ class LmlmAudit(Opened):
     def __init__(self, section: Lmlm, whole: ScoreRunner, spot: ScoreRunner, plan: Sequence[Request] = ()) -> None:
         self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
         self._seen: dict[tuple[Request, bool], Result] = {}
+        self._deletions: dict[Policy, dict[str, Mapping[int, Set[int]]]] = {}
         self._perfect: dict[tuple[Policy, str | None, Fallback], list[Judged]] = {}
 
     @property
@@ -85,15 +86,20 @@ class LmlmAudit(Opened):
         if key not in self._perfect:
             cells = tuple(replace(cell, policy=key[0]) for cell in evaluator.cells)
             settings = replace(_swept(evaluator.retriever, swept), fallback=key[2])
-            units, replies = ask_perfectly(Library(cells, settings))
+            library = replace(evaluator, cells=cells, retriever=settings).library()
+            units, replies = ask_perfectly(library)
             told = {unit.id: reply for unit, reply in zip(units, replies, strict=True)}
             self._perfect[key] = judge(cells, units, told)
         return self._perfect[key]
 
-    def deletions(self, policy: Policy | None = None) -> dict[str, dict[int, frozenset[int]]]:
+    def deletions(self, policy: Policy | None = None) -> dict[str, Mapping[int, Set[int]]]:
         """By cell and fact, the rows that go, under the manifest's policy or another."""
-        cells = [cell if policy is None else replace(cell, policy=policy) for cell in self.cells]
-        return replace(_evaluator(self.whole), cells=tuple(cells)).library().deletions
+        key = policy or self.section.deletion
+        if key not in self._deletions:
+            cells, asked = [replace(cell, policy=key) for cell in self.cells], _evaluator(self.whole)
+            encoder = encoder_for(cells, asked.retriever, asked.device)
+            self._deletions[key] = {cell.name: cell.deletions(encoder) for cell in cells}
+        return self._deletions[key]
 
     def report(self) -> dict[str, Any]:
         """The run report's section: what was asked of which databases, and every model that was examined whole.
@@ -158,8 +164,8 @@ def open(session: Session) -> LmlmAudit:
     attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
     few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
     whole, spot = (
-        ScoreRunner(specs, LmlmEvaluator(asked, settings, fallbacks), store, session.device, attacks, session.crew)
-        for asked in (cells, few)
+        ScoreRunner(specs, evaluator, store, session.device, attacks, session.crew)
+        for evaluator in (LmlmEvaluator(asked, settings, fallbacks, device=session.device) for asked in (cells, few))
     )
     return LmlmAudit(section, whole, spot, [Request(name) for name in judged])
 
