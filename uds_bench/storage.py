@@ -82,7 +82,7 @@ def map_sealed(path: Path) -> memoryview | None:
     try:
         with path.open("rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError:  # an empty file cannot be mapped
         _warn_altered(path)

@@ -105,9 +105,18 @@ class TfIdf(Exhaustive):
         self._matrix = self._vectorizer.fit_transform(texts)
 
     def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
-        asked = self._vectorizer.transform(list(queries))
+        asked = self.asked(queries)
         for start in range(0, self._matrix.shape[0], BLOCK):
-            yield start, (asked @ self._matrix[start : start + BLOCK].T).toarray()
+            yield start, self.part(asked, start, start + BLOCK)
+
+    def asked(self, queries: Sequence[str]) -> Any:
+        """Queries as vectors."""
+        return self._vectorizer.transform(list(queries))
+
+    def part(self, asked: Any, start: int, end: int) -> NDArray[np.float64]:
+        """[queries, rows], the scores of some rows."""
+        found: NDArray[np.float64] = (asked @ self._matrix[start:end].T).toarray()
+        return found
 
 
 class Bm25(Exhaustive):
@@ -136,7 +145,9 @@ class Hybrid(Exhaustive):
 
     def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
         vectors = self._encoder.embed(queries).astype(np.float64)
-        for (start, block), (_, by_words) in zip(self._table, self._words.scores(queries), strict=True):
+        asked = self._words.asked(queries)
+        for start, block in self._table:
+            by_words = self._words.part(asked, start, start + len(block))
             yield start, (vectors @ block.astype(np.float64).T + by_words) / 2
 
 

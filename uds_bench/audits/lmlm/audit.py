@@ -17,6 +17,7 @@ from uds_bench.audits.lmlm.judged import Judged, judge
 from uds_bench.audits.lmlm.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.extras import LMLM, require
+from uds_bench.retrieval.encoder import BLOCK
 from uds_bench.retrieval.settings import SWEPT, Fallback, RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import Request, ScoreRunner
@@ -162,12 +163,24 @@ def open(session: Session) -> LmlmAudit:
     judged = session.subjects(NAME) or section.judged()
     settings, fallbacks = section.retriever.settings(), section.retriever.fallback
     attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
+    _embed(cells, settings, session)
     few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
     whole, spot = (
         ScoreRunner(specs, evaluator, store, session.device, attacks, session.crew)
         for evaluator in (LmlmEvaluator(asked, settings, fallbacks, device=session.device) for asked in (cells, few))
     )
     return LmlmAudit(section, whole, spot, [Request(name) for name in judged])
+
+
+def _embed(cells: Sequence[Cell], settings: RetrieverSettings, session: Session) -> None:
+    """Have the rows of large databases embedded before anything is scored, where it can be seen how far it has come."""
+    if (encoder := encoder_for(cells, settings, session.device)) is None:
+        return
+    for cell in cells:
+        if len(cell.asked.database) > BLOCK:
+            keys = [row.key for row in cell.asked.database]
+            with session.crew.watch(f"embedding the rows of {cell.name}", len(keys)) as advance:
+                encoder.table(keys, advance)
 
 
 def _spot(cell: Cell) -> tuple[Any, ...]:
