@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from many_vectors import BLOCK, drawn, embedded
 
 from uds_bench.audits.lmlm import controls, rates, summary
 from uds_bench.audits.lmlm.audit import LmlmAudit
+from uds_bench.audits.lmlm.cell import Cell
 from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.evaluator import LmlmEvaluator
 from uds_bench.audits.lmlm.judged import judge
@@ -25,12 +27,11 @@ from uds_bench.audits.lmlm.probe import ask_perfectly
 from uds_bench.audits.lmlm.section import Lmlm
 from uds_bench.facts.lookup_prompts import WORDINGS, LookupFact, LookupPrompt, LookupPrompts, write_prompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase, write_database
-from uds_bench.retrieval.encoder import Encoder, encoder_of
-from uds_bench.retrieval.settings import MINILM
+from uds_bench.retrieval.encoder import Encoder
 
 T = TypeVar("T")
 FACTS = 1_000
-REAL = 20_000
+REAL = 5_000
 """Rows that are embedded by the encoder: all others are drawn after these, and no fact is among those."""
 
 
@@ -105,7 +106,9 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
     asked = {way: step(f"ask, {way}", lambda way=way: ask_perfectly(library.under(way))) for way in whole.fallbacks}
     units = whole.units
     judged = {
-        way: step(f"judge, {way}", lambda found=found: judge(cells, units, {u.id: one for u, one in zip(*found)}))
+        way: step(
+            f"judge, {way}", lambda found=found: judge(cells, units, {u.id: one for u, one in zip(*found, strict=True)})
+        )
         for way, found in asked.items()
     }
     for rows in judged.values():
@@ -140,10 +143,8 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
     }
 
 
-def few(cell: Any) -> Any:
+def few(cell: Cell) -> Cell:
     """The cell in the wording in which controls are asked."""
-    from dataclasses import replace
-
     return replace(cell, asked=cell.asked.of(("direct",)))
 
 
