@@ -14,8 +14,6 @@ from uds_bench.retrieval.settings import Fallback, RetrieverSettings
 
 Query = tuple[str, str]
 """Subject and relation, as a model wrote them."""
-LOST = 100
-"""Rows that are gone, and would have been found, which a lookup tells of at most."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Lookup:
-    """One lookup. `deleted` and `kept`: what was found, best first, of rows that are gone (`LOST` at most) and of rows
-    that are there.
+    """One lookup. `deleted` and `kept`: what was found, best first, of rows that are gone (the best `scorers.LOST`)
+    and of rows that are there.
 
     `chosen`: the row that answers, None where none does; `fell_back`: none counted, and the best was taken all the
     same.
@@ -65,15 +63,10 @@ class Retriever:
         `fallback`: the settings' own where None."""
         if self._scorer is None or not queries:
             return [Lookup(query, (), (), None) for query in queries]
-        sets = list(deleted) or [()] * len(queries)
-        asked = [(lookup_text(*query), id(rows)) for query, rows in zip(queries, sets, strict=True)]
-        gone = {id(rows): places_of(rows) for rows in {id(rows): rows for rows in sets}.values()}
-        # What is asked twice, as a fact is in several wordings, is scored once.
-        once = dict.fromkeys(asked)
-        texts, places = [text for text, _ in once], [gone[rows] for _, rows in once]
-        hits = dict(zip(once, self._scorer.find(texts, self.settings.top_k, places), strict=True))
+        gone = [places_of(rows) for rows in deleted] or [places_of(())] * len(queries)
+        hits = self._scorer.find([lookup_text(*query) for query in queries], self.settings.top_k, gone)
         fallback = fallback or self.settings.fallback
-        return [self._decide(query, hits[one], fallback) for query, one in zip(queries, asked, strict=True)]
+        return [self._decide(*one, fallback) for one in zip(queries, hits, strict=True)]
 
     def _decide(self, query: Query, hits: Hits, fallback: Fallback) -> Lookup:
         there, out = (_candidates(ranked) for ranked in hits)
@@ -91,5 +84,5 @@ class Retriever:
 
 
 def _candidates(ranked: Ranked) -> list[Candidate]:
-    rows, scores = (part[:LOST].tolist() for part in ranked)
+    rows, scores = (part.tolist() for part in ranked)
     return [Candidate(row, score) for row, score in zip(rows, scores, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +24,8 @@ AT_ONCE = 256
 """Lookups that are scored together: with a block of rows they fit into a processor's cache."""
 
 
+LOST = 100
+"""Rows that are gone, and would have been found, which a lookup tells of at most."""
 WANTED = 1_000_000
 """Rows that an index is asked for together, over all lookups."""
 
@@ -151,9 +154,30 @@ class Hybrid(Exhaustive):
             yield start, (vectors @ block.astype(np.float64).T + by_words) / 2
 
 
+class Remembered:
+    """A scorer that is asked for the same once: a fact is looked up in several wordings, states and fallbacks. Of the
+    rows that are gone it keeps the best `LOST`."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer, self._known = scorer, dict[tuple[str, int, bytes], Hits]()
+
+    def find(self, queries: Sequence[str], k: int, gone: Sequence[Places]) -> list[Hits]:
+        """See `Scorer`."""
+        asked = [(query, k, sha256(places.tobytes()).digest()) for query, places in zip(queries, gone, strict=True)]
+        new = {one: places for one, places in zip(asked, gone, strict=True) if one not in self._known}
+        found = self._scorer.find([query for query, *_ in new], k, list(new.values())) if new else []
+        for one, (kept, (rows, scores)) in zip(new, found, strict=True):
+            self._known[one] = Hits(kept, (rows[:LOST].copy(), scores[:LOST].copy()))
+        return [self._known[one] for one in asked]
+
+
 @lru_cache(64)
 def scorer_of(texts: tuple[str, ...], kind: Kind, index: str, encoder: Encoder | None) -> Scorer:
     """What scores rows in a way, made once a process for the same rows; `encoder` is needed where they are embedded."""
+    return Remembered(_scorer(texts, kind, index, encoder))
+
+
+def _scorer(texts: Sequence[str], kind: Kind, index: str, encoder: Encoder | None) -> Scorer:
     if kind == "bm25":
         return Bm25(texts)
     if kind == "tfidf":
