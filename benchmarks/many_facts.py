@@ -111,8 +111,10 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
         )
         for way, found in asked.items()
     }
-    for rows in judged.values():
-        step("rates", lambda rows=rows: (rates.worst_leakage(rows), rates.residual(rows), summary.of_model(rows)))
+    for way, rows in judged.items():
+        step(
+            f"rates, {way}", lambda rows=rows: (rates.worst_leakage(rows), rates.residual(rows), summary.of_model(rows))
+        )
     perfect = step("perfect asker", lambda: audit.perfect)
     step("stale index", lambda: rates.least_answered(controls.stale(perfect)))
     for policy, way in (("radius_closure", "unknown"), ("alias_closure", "top1_anyway"), ("exact", "unknown")):
