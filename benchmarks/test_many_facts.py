@@ -38,8 +38,8 @@ def test_an_audit_of_some_rows(benchmark: Any, tmp_path: Path, monkeypatch: pyte
     """Runs everywhere, and finds in a small database what is known of it."""
     monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
     encoder_of.cache_clear()
-    written(tmp_path, 2_000, facts=40, real=400)
-    embed_rows(tmp_path, tmp_path / "vectors", encoder_of(MINILM), real=400)
+    written(tmp_path, 2_000, facts=40)
+    embed_rows(tmp_path, tmp_path / "vectors", encoder_of(MINILM))
     found = benchmark.pedantic(measure, (tmp_path,), rounds=1)
     encoder_of.cache_clear()
     benchmark.extra_info.update(found)
