@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from uds_bench.audits.lmlm.database_cell import DatabaseCell, clusters
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.matching import gold_rows, incomplete
+from uds_bench.audits.lmlm.matching import incomplete
 from uds_bench.audits.lmlm.record import LookupReply, State
 from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import Rate, cluster_interval, mean
@@ -58,25 +58,25 @@ def another_row(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedProm
     found = []
     for one in judged:
         rows = one.cell.asked.database
-        at = rows.index(one.fact.triplet) + len(rows) // 2
+        at = one.cell.asked.equal[one.fact.id][0] + len(rows) // 2
         others = (rows[(at + more) % len(rows)].object for more in range(len(rows)))
         golds = {spelled(answer) for answer in one.fact.answers}
         found.append(_replied(one, **{state: LookupReply(next((o for o in others if spelled(o) not in golds), ""))}))
     return found
 
 
-def left_over(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> int:
+def left_over(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, Collection[int]]]) -> int:
     """How many facts are still said by some row of their database, by the matcher."""
-    return sum(len(incomplete(cell.asked, deletions[cell.name])) for cell in cells)
+    return sum(len(incomplete(cell.gold_rows, deletions[cell.name])) for cell in cells)
 
 
-def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> Rate:
+def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, Collection[int]]]) -> Rate:
     """Of the rows that do not say the same as a fact, the share that goes with it all the same: mean over facts."""
     cluster, shares, of = clusters(cells), [], []
     for cell in cells:
-        for id, rows in gold_rows(cell.asked).items():
-            others = len(cell.asked.database) - len(rows)
-            shares.append(len(deletions[cell.name][id].difference(rows)) / others if others else 0.0)
+        for id, rows in cell.gold_rows.items():
+            others, gone = len(cell.asked.database) - len(rows), deletions[cell.name][id]
+            shares.append((len(gone) - sum(at in gone for at in rows)) / others if others else 0.0)
             of.append(cluster[cell.name, id])
     return Rate(mean(shares), cluster_interval(shares, of, limits=(0.0, 1.0)))
 

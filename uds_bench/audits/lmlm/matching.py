@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.name_matching import bare
@@ -34,20 +35,22 @@ def is_gold(row: Triplet, names: Names) -> bool:
     return all(_bare(text) in known for text, known in zip(row, names, strict=True))
 
 
-def gold_rows(asked: LookupPrompts) -> dict[int, list[int]]:
-    """By fact, the rows of its database that say the same."""
-    rows, about = asked.database, defaultdict(list)
+def gold_rows(asked: LookupPrompts, names: Mapping[int, Names]) -> dict[int, list[int]]:
+    """By fact, the rows of its database that say the same; `names`: those of the facts."""
+    rows, about = asked.database, defaultdict[tuple[str, str], list[int]](list)
+    subjects = frozenset[str]().union(*(own[0] for own in names.values()))
     for at, row in enumerate(rows):
-        about[_bare(row.subject)].append(at)
+        if (subject := _bare(row.subject)) in subjects:
+            about[subject, _bare(row.relation)].append(at)
     return {
-        id: sorted(at for subject in names[0] for at in about.get(subject, ()) if is_gold(rows[at], names))
-        for id, names in names_of(asked).items()
+        id: sorted(at for key in product(*own[:2]) for at in about.get(key, ()) if is_gold(rows[at], own))
+        for id, own in names.items()
     }
 
 
-def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -> dict[int, list[int]]:
-    """By fact, the rows that say the same and that its deletion left; only facts of which any is left."""
-    left = {id: [at for at in rows if at not in deletions[id]] for id, rows in gold_rows(asked).items()}
+def incomplete(gold: Mapping[int, Sequence[int]], deletions: Mapping[int, Collection[int]]) -> dict[int, list[int]]:
+    """By fact, the rows that say the same (`gold`) and that its deletion left; only facts of which any is left."""
+    left = {id: [at for at in rows if at not in deletions[id]] for id, rows in gold.items()}
     return {id: rows for id, rows in left.items() if rows}
 
 
