@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.retrieval.encoder import Encoder, Vectors
+from uds_bench.retrieval.encoder import Encoder, Table, Vectors
 from uds_bench.retrieval.scorers import Dense
 
 TOP, DELETED = 5, 5
@@ -30,8 +30,12 @@ class Given(Encoder):
         super().__init__("given")
         self._rows, self._lookups = rows, lookups
 
+    def table(self, texts: Sequence[str], advance: Any = None) -> Table:
+        assert texts is ROWS
+        return Table((self._rows,))
+
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return self._rows if texts is ROWS else self._lookups[[int(text) for text in texts]]
+        return self._lookups[[int(text) for text in texts]]
 
 
 def prepare(folder: Path, rows: Vectors, lookups: dict[str, Vectors]) -> None:

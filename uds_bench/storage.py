@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import re
 import secrets
@@ -104,8 +105,29 @@ def read_sealed(path: Path) -> bytes | None:
     payload, _, digest = content.rpartition(SEAL)
     if digest.decode("ascii", "replace") == hashlib.sha256(payload).hexdigest():
         return payload
-    warnings.warn(f"{path} is cut short or altered: it is ignored and made anew", UdsWarning, stacklevel=2)
+    _warn_altered(path)
     return None
+
+
+def map_sealed(path: Path) -> memoryview | None:
+    """The same of a file that is checked and then mapped: what is read of it later takes no memory of its own."""
+    try:
+        with path.open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError:  # an empty file cannot be mapped
+        _warn_altered(path)
+        return None
+    payload = memoryview(content)[: max(content.rfind(SEAL), 0)]
+    if content[len(payload) :] == SEAL + hashlib.sha256(payload).hexdigest().encode():
+        return payload
+    _warn_altered(path)
+    return None
+
+
+def _warn_altered(path: Path) -> None:
+    warnings.warn(f"{path} is cut short or altered: it is ignored and made anew", UdsWarning, stacklevel=3)
 
 
 def file_digest(path: Path) -> str:

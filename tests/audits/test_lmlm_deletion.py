@@ -12,12 +12,15 @@ from hashing import HashingEncoder
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from uds_bench.audits.lmlm import deletion, records
 from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
 from uds_bench.audits.lmlm.matching import gold_rows, incomplete, is_gold, names_of
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.topology import embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.retrieval import encoder as encoders
+from uds_bench.retrieval.encoder import Vectors
 from uds_bench.retrieval.retriever import Retriever
 from uds_bench.retrieval.settings import RetrieverSettings
 
@@ -99,8 +102,8 @@ def test_a_closure_is_complete_and_done_once(rows: list[Triplet], aliases: list)
         gone = Deletion(asked).rows()[fact.id]
         assert rows.index(fact.triplet) in gone
         names = names_of(asked)[fact.id]
-        assert gold_rows(asked)[fact.id] == [at for at, row in enumerate(rows) if is_gold(row, names)]
-        assert gone.issuperset(gold_rows(asked)[fact.id])
+        assert gold_rows(asked, names_of(asked))[fact.id] == [at for at, row in enumerate(rows) if is_gold(row, names)]
+        assert gone.issuperset(gold_rows(asked, names_of(asked))[fact.id])
         left = [row for at, row in enumerate(rows) if at not in gone]
         assert not any(is_gold(row, names) for row in left)
         assert closure(asked, fact, left) == set()
@@ -154,8 +157,8 @@ def test_an_incomplete_deletion_is_seen(domain: str, topology: str) -> None:
     closed, exact = Deletion(asked).rows(), Deletion(asked, "exact").rows()
     assert exact == {f.id: {at for at, row in enumerate(asked.database) if row == f.triplet} for f in asked.facts}
     assert all(exact[id] <= closed[id] for id in closed)
-    assert incomplete(asked, closed) == {}
-    left = incomplete(asked, exact)
+    assert incomplete(gold_rows(asked, names_of(asked)), closed) == {}
+    left = incomplete(gold_rows(asked, names_of(asked)), exact)
     assert set(left) == {id for id in closed if closed[id] != exact[id]}
     assert all(set(rows) <= closed[id] - exact[id] for id, rows in left.items())
     assert (len(left) == len(asked.facts)) is (topology == "alias")
@@ -179,7 +182,7 @@ def test_aliases_beyond_the_rank_are_deleted() -> None:
 @given(ROWS, ALIASES, st.sampled_from([0.3, RADIUS, 0.95]))
 def test_the_radius_closure_is_the_loops(rows: list[Triplet], aliases: list, radius: float) -> None:
     asked = asked_of(rows, aliases, transitive=True)
-    found = Deletion(asked, "radius_closure", ENCODER.embed, radius).rows()
+    found = Deletion(asked, "radius_closure", ENCODER, radius).rows()
     for fact in asked.facts:
         closed = closure(asked, fact)
         near = {at for at in range(len(rows)) if any(cosine(rows[at], rows[of]) >= radius for of in closed)}
@@ -203,7 +206,7 @@ def test_the_canonical_policy_is_the_loops(rows: list[Triplet], aliases: list, r
                 home = record[earlier]
                 break
         record.append(home)
-    found = Deletion(asked, "canonical", ENCODER.embed, radius).rows()
+    found = Deletion(asked, "canonical", ENCODER, radius).rows()
     for fact in asked.facts:
         homes = {record[at] for at in closure(asked, fact)}
         assert found[fact.id] == {at for at in range(len(rows)) if record[at] in homes}
@@ -220,7 +223,7 @@ def cosine(one: Triplet, other: Triplet) -> float:
 def test_wider_policies_delete_no_less(policy: Policy) -> None:
     for topology in ("alias", "noise"):
         asked = embedded("countries", topology)  # type: ignore[arg-type]
-        closed, wider = Deletion(asked).rows(), Deletion(asked, policy, ENCODER.embed).rows()
+        closed, wider = Deletion(asked).rows(), Deletion(asked, policy, ENCODER).rows()
         assert all(closed[id] <= wider[id] for id in closed)
 
 
@@ -256,7 +259,7 @@ def test_the_same_name_written_otherwise_goes_too(known: str, left: str) -> None
 def test_the_matcher_sees_spellings_that_closure_does_not(known: str, left: str) -> None:
     rows = [Triplet(known, "is", "here"), Triplet(left, "is", "here"), Triplet("else", "is", "here")]
     asked = LookupPrompts(TripletDatabase(rows), (LookupFact(0, rows[0]),), ())
-    assert incomplete(asked, Deletion(asked).rows()) == {0: [1]}
+    assert incomplete(gold_rows(asked, names_of(asked)), Deletion(asked).rows()) == {0: [1]}
 
 
 def test_the_matcher_walks_over_aliases_itself() -> None:
@@ -268,5 +271,62 @@ def test_the_matcher_walks_over_aliases_itself() -> None:
         LookupFact(2, rows[2], (("C",), (), ())),
     )
     asked = LookupPrompts(TripletDatabase(rows), facts, (), True)
-    assert incomplete(asked, {fact.id: {fact.id} for fact in facts})[0] == [2]
+    assert incomplete(gold_rows(asked, names_of(asked)), {fact.id: {fact.id} for fact in facts})[0] == [2]
     assert Deletion(asked).rows()[0] == {0, 2}
+
+
+CIRCLE = {"a": (1.0, 0.0), "b": (0.6, 0.8), "c": (0.8, 0.6), "d": (0.0, 1.0), "e": (-0.6, 0.8), "f": (0.6, -0.8)}
+"""Directions whose cosines are 0.6 and 0.96 to the last digit that a retriever reads, or well apart from them."""
+
+
+class Exactly(HashingEncoder):
+    """A text lies where its first letter does: keys have twins, and neighbours that lie on the radius."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.array([CIRCLE[text[0]] for text in texts], np.float32)
+
+
+LETTERS = st.sampled_from([f"{letter}{at}" for letter in CIRCLE for at in (1, 2)])
+FEW = st.sampled_from(["x", "y"])
+SAME = st.lists(st.builds(Triplet, LETTERS, FEW, FEW), min_size=1, max_size=14)
+
+
+@pytest.mark.parametrize("policy", ["radius_closure", "canonical"])
+@given(SAME, ALIASES, st.sampled_from([RADIUS, 0.8, 0.96, 1.0]), st.integers(1, 5))
+def test_neighbours_are_those_of_all_pairs(
+    policy: Policy, rows: list[Triplet], aliases: list, radius: float, block: int
+) -> None:
+    """The product of every two rows beside a search for each fact by blocks, with twins and ties at the radius."""
+    asked = asked_of(rows, aliases, transitive=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoders, "BLOCK", block)
+        patch.setattr(records, "BLOCK", block)
+        patch.setattr(deletion, "AT_ONCE", block)
+        found = Deletion(asked, policy, Exactly(), radius).rows()
+    vectors = Exactly().embed([row.key for row in rows])
+    near = np.round(vectors @ vectors.T, 6) >= radius
+    if policy == "radius_closure":
+        assert found == {
+            id: own | set(np.flatnonzero(near[sorted(own)].any(axis=0)).tolist()) for id, own in asked.matching.items()
+        }
+        return
+    home = list(range(len(rows)))
+    meet = [
+        [
+            [
+                bool(spellings(groups(asked, field), row[field]) & spellings(groups(asked, field), other[field]))
+                for other in rows
+            ]
+            for row in rows
+        ]
+        for field in range(3)
+    ]
+    for at in range(len(rows)):
+        for earlier in range(at):
+            if meet[2][at][earlier] and (near[at, earlier] or (meet[0][at][earlier] and meet[1][at][earlier])):
+                home[at] = home[earlier]
+                break
+    assert found == {
+        id: {at for at in range(len(rows)) if home[at] in {home[one] for one in own}}
+        for id, own in asked.matching.items()
+    }

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from hashing import HashingEncoder
+from hypothesis import given
+from hypothesis import strategies as st
 from lmlm_by_hand import CELL, FACTS, PROMPTS, ROWS, WRONG, by_hand, looked_up, perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
@@ -18,6 +20,7 @@ from uds_bench.audits.lmlm.judged import judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.record import OFF, STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
+from uds_bench.facts.name_matching import spelled
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.statistics import Interval, Rate
 
@@ -327,3 +330,24 @@ def test_the_residual_is_counted_above_chance() -> None:
     counts, name, _, p = rates.discordance(judged)
     assert (counts.a, counts.b, counts.c, counts.d) == (0, 1, 0, 2)
     assert (name, p) == ("exact binomial", 1.0)
+
+
+NAMES = st.sampled_from(["ant", "Ant", "bee", "cow", "elk"])
+TRIPLETS = st.lists(st.builds(Triplet, NAMES, NAMES, NAMES), min_size=1, max_size=10)
+
+
+@given(TRIPLETS, st.lists(st.lists(NAMES, max_size=2).map(tuple), min_size=30, max_size=30))
+def test_chance_is_that_of_a_walk_over_the_rows(rows: list[Triplet], names: list[tuple[str, ...]]) -> None:
+    """Counts beside the rows themselves: those left under the relation, else all that are left."""
+    aliases = [(names[at], names[10 + at], names[20 + at]) for at in range(len(rows))]
+    facts = tuple(LookupFact(at, row, own) for at, (row, own) in enumerate(zip(rows, aliases, strict=True)))
+    prompts = tuple(LookupPrompt(fact.id, "direct", "?") for fact in facts)
+    cell = DatabaseCell("people", "base", LookupPrompts(TripletDatabase(rows), facts, prompts, True))
+    told: Replies = {**WRONG, "del_on": looked_up("x", 0)}
+    for one in judge([cell], every_prompt([cell]), {unit.id: told for unit in every_prompt([cell])}):
+        alike = cell.asked.names[1].meeting([one.fact.triplet.relation])
+        there = [row for at, row in enumerate(rows) if at not in cell.asked.matching[one.fact.id]]
+        left = [row for row in there if spelled(row.relation) in alike] or there
+        golds = {spelled(answer) for answer in one.fact.answers}
+        shared = sum(spelled(row.object) in golds for row in left)
+        assert one.chance == (shared / len(left) if left else 0.0)

@@ -49,7 +49,7 @@ def test_an_approximate_index_that_reads_everything_is_exact(name: str) -> None:
 
 
 def test_how_it_is_searched_changes_what_is_found() -> None:
-    exact = Dense(TEXTS, ENCODER).best(QUERIES, 7)[0]
+    exact = Dense(TEXTS, ENCODER, "Flat").best(QUERIES, 7)[0]
     shares = []
     for probes in (1, 4, 16):
         found = Dense(TEXTS, ENCODER, f"IVF16,Flat; nprobe={probes}").best(QUERIES, 7)[0]
@@ -123,7 +123,7 @@ def test_the_default_is_recorded_as_it_was() -> None:
 )
 def test_an_index_that_cannot_be(name: str, told: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        index_of(ENCODER.embed(TEXTS), name)
+        index_of(ENCODER.table(TEXTS), name)
     line = str(caught.value)
     assert line.startswith(f"[lmlm] retriever index {name!r}: ")
     assert told in line

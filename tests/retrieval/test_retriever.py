@@ -15,6 +15,8 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts.topology import embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase, lookup_text
 from uds_bench.retrieval.retriever import Retriever
+from uds_bench.retrieval.rows import places_of
+from uds_bench.retrieval.scorers import LOST, Exact, Remembered
 from uds_bench.retrieval.settings import Kind, RetrieverSettings
 
 WORDS = st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox", "gnu", "hen"])
@@ -162,3 +164,35 @@ def test_settings_that_cannot_be(changed: dict[str, Any], told: str) -> None:
 def test_a_threshold_that_no_score_can_have_is_refused(kind: Kind, threshold: float) -> None:
     with pytest.raises(ConfigurationError, match=f"{kind} scores lie in"):
         RetrieverSettings(kind=kind, threshold=threshold)
+
+
+def test_a_lookup_tells_of_so_many_deleted_rows_and_of_the_best() -> None:
+    rows = [*[Triplet("ant", "bee", str(at)) for at in range(LOST + 20)], Triplet("ant bee", "bee", "other")]
+    retriever = Retriever(TripletDatabase(rows), RetrieverSettings(threshold=0.1), ENCODER)
+    (found,) = retriever.look_up([("ant", "bee")], [set(range(LOST + 20))])
+    assert [one.row for one in found.deleted] == list(range(LOST))
+    assert found.chosen == LOST + 20
+
+
+class Asked:
+    """Passes on what a scorer is asked and notes it."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._scorer, self.asked = Exact(texts, ENCODER), list[str]()
+
+    def find(self, queries: Any, k: int, gone: Any) -> Any:
+        self.asked += queries
+        return self._scorer.find(queries, k, gone)
+
+
+def test_the_same_is_scored_once() -> None:
+    """The same lookup is another one where other rows are gone, or where more rows are wanted."""
+    texts, none, one = ["ant bee", "ant", "cow"], places_of(()), places_of([0])
+    inner = Asked(texts)
+    remembered = Remembered(inner)
+    found = remembered.find(["ant", "ant", "cow"], 2, [none, one, none])
+    again = remembered.find(["cow", "ant", "ant", "bee"], 2, [none, one, none, none])
+    remembered.find(["cow"], 3, [none])
+    assert inner.asked == ["ant", "ant", "cow", "bee", "cow"]
+    assert all(one is other for one, other in zip(again, found[::-1], strict=False))
+    assert [hits.kept[0][0] for hits in found] == [1, 1, 2]

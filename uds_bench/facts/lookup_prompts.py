@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -68,11 +69,11 @@ class LookupPrompts:
     transitive: bool = False
 
     def __post_init__(self) -> None:
-        rows, known = set(self.database), {fact.id for fact in self.facts}
+        known = {fact.id for fact in self.facts}
         if len(known) < len(self.facts):
             raise FactError(f"{self.database.name}: a fact id occurs twice; make every id unique")
         for fact in self.facts:
-            if fact.triplet not in rows:
+            if not self.equal[fact.id]:
                 raise FactError(
                     f"{self.database.name}: fact {fact.id}, {' | '.join(fact.triplet)}, is not among the rows; "
                     "add the row or take the fact's prompts out"
@@ -101,19 +102,36 @@ class LookupPrompts:
     @cached_property
     def matching(self) -> Mapping[int, frozenset[int]]:
         """By fact, the places of the rows whose subject, relation and object all match its own under the aliases."""
-        held: tuple[dict[str, set[int]], ...] = tuple(defaultdict(set) for _ in range(3))
+        meeting = {
+            fact.id: tuple(
+                names.meeting((text, *own))
+                for names, text, own in zip(self.names, fact.triplet, fact.aliases, strict=True)
+            )
+            for fact in self.facts
+        }
+        if not meeting:
+            return {}
+        # Rows that some fact could mean, by subject and relation: most rows of a large database are of no fact.
+        wanted = [frozenset[str]().union(*parts) for parts in zip(*meeting.values(), strict=True)]
+        held: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+        for at, row in enumerate(zip(*self.database.spelled, strict=True)):
+            if all(text in spellings for text, spellings in zip(row, wanted, strict=True)):
+                held[row[:2]].append((at, row[2]))
+        return {
+            id: frozenset(
+                at for key in product(subjects, relations) for at, text in held.get(key, ()) if text in objects
+            )
+            for id, (subjects, relations, objects) in meeting.items()
+        }
+
+    @cached_property
+    def equal(self) -> Mapping[int, tuple[int, ...]]:
+        """By fact, the places of the rows that are its own, letter by letter."""
+        found: dict[Triplet, list[int]] = {fact.triplet: [] for fact in self.facts}
         for at, row in enumerate(self.database):
-            for names, text, by_name in zip(self.names, row, held, strict=True):
-                for spelling in names.of(text):
-                    by_name[spelling].add(at)
-        found = {}
-        for fact in self.facts:
-            parts = []
-            for names, text, own, by_name in zip(self.names, fact.triplet, fact.aliases, held, strict=True):
-                spellings = names.of(text).union(*(names.of(alias) for alias in own))
-                parts.append(set().union(*(by_name.get(spelling, set()) for spelling in spellings)))
-            found[fact.id] = frozenset(set.intersection(*parts))
-        return found
+            if row in found:
+                found[row].append(at)
+        return {fact.id: tuple(found[fact.triplet]) for fact in self.facts}
 
     @property
     def wordings(self) -> tuple[Wording, ...]:

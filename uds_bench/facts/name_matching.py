@@ -74,9 +74,10 @@ class Aliases:
         form = spelled(name)
         return frozenset(self._names.get(form, ())) | {form}
 
-    def same(self, one: str, other: str) -> bool:
-        """Whether the names' spellings meet."""
-        return not self.of(one).isdisjoint(self.of(other))
+    def meeting(self, names: Iterable[str]) -> frozenset[str]:
+        """Every spelling, normalized, that stands for something which one of the names stands for."""
+        own = frozenset[str]().union(*map(self.of, names))
+        return own.union(*(self._names.get(form, ()) for form in own))
 
     def clash(self) -> str | None:
         """The first name that was declared of two things which nobody declared alike, as a line; None without one."""

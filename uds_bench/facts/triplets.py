@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uds_bench.errors import FactError, did_you_mean
+from uds_bench.facts.name_matching import spelled
 from uds_bench.facts.records import parse_json, read_text
 from uds_bench.storage import content_key, write_atomic
 
@@ -58,6 +59,15 @@ class TripletDatabase(tuple[Triplet, ...]):
     def digest(self) -> str:
         """SHA-256 (hex) of the rows in order: an edit that keeps their number is seen."""
         return content_key([list(row) for row in self])
+
+    @cached_property
+    def spelled(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Subjects, relations and objects of all rows in order, each as its spelling."""
+        subjects, relations, objects = (
+            tuple(map({text: spelled(text) for text in set(column)}.__getitem__, column))
+            for column in zip(*self, strict=True)
+        )
+        return subjects, relations, objects
 
 
 def read_database(path: str | Path) -> TripletDatabase:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+import numpy as np
+
 from uds_bench.errors import ConfigurationError
 from uds_bench.extras import require
-from uds_bench.retrieval.encoder import Vectors
+from uds_bench.retrieval.encoder import Table
 
 PARAMETER = re.compile(r"(\w+)\s*=\s*(\d+(?:\.\d+)?)")
 
 
-def index_of(vectors: Vectors, name: str) -> Any:
-    """An index over `vectors` [rows, width] by inner product, trained where its kind needs that.
+def index_of(table: Table, name: str) -> Any:
+    """An index over the vectors of `table` by inner product, trained where its kind needs that.
 
     `name`: a factory name and, after a semicolon, FAISS search parameters: `IVF4096,SQ8; nprobe=32`. Raises
     ConfigurationError where either is none of FAISS's, does not fit the width, or needs more rows to be trained on.
@@ -23,18 +25,18 @@ def index_of(vectors: Vectors, name: str) -> Any:
 
     factory, _, search = name.partition(";")
     parameters, space = _parameters(search, name), cast(Any, faiss.ParameterSpace())
+    width = table.blocks[0].shape[1]
     try:
-        index = faiss.index_factory(vectors.shape[1], factory.strip(), faiss.METRIC_INNER_PRODUCT)
+        index = faiss.index_factory(width, factory.strip(), faiss.METRIC_INNER_PRODUCT)
         # Before the training, which may take an hour, so that a slip is told at once.
         space.set_index_parameters(index, parameters)
         if not index.is_trained:
-            index.train(vectors)
-        index.add(vectors)
+            index.train(np.concatenate(table.blocks))
+        for _, block in table:
+            index.add(block)
     except RuntimeError as error:
         reason = " ".join(str(error).split(": ", 1)[-1].split())[:200]  # what comes before names FAISS's own source
-        raise _unusable(
-            name, f"FAISS refuses it for {len(vectors)} rows of width {vectors.shape[1]} ({reason})"
-        ) from error
+        raise _unusable(name, f"FAISS refuses it for {len(table)} rows of width {width} ({reason})") from error
     return index
 
 

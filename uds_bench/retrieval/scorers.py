@@ -3,35 +3,85 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.extras import require
-from uds_bench.retrieval.encoder import Encoder
+from uds_bench.retrieval.blocks import DECIMALS, Hits, Ranked, best_of
+from uds_bench.retrieval.encoder import BLOCK, Encoder
 from uds_bench.retrieval.index import index_of
-from uds_bench.retrieval.settings import RetrieverSettings
+from uds_bench.retrieval.rows import Places
+from uds_bench.retrieval.settings import Kind
 
-Ranked = tuple[NDArray[np.int64], NDArray[np.float64]]
-"""Rows [queries, k], best first, and their scores; row -1 where there are fewer."""
-DECIMALS = 6
-"""Scores that differ by less are equal, and the earlier row comes first: rounding must not choose between twins."""
+EXACT = "Flat"
+"""The index that is none: every row is compared, a block at a time, as it lies on disk."""
+AT_ONCE = 256
+"""Lookups that are scored together: with a block of rows they fit into a processor's cache."""
+
+
+LOST = 100
+"""Rows that are gone, and would have been found, which a lookup tells of at most."""
+WANTED = 1_000_000
+"""Rows that an index is asked for together, over all lookups."""
 
 
 class TextIndex(Protocol):
-    """An index over texts. `best`: the `k` best rows of each query."""
+    """An index over texts. `find`: the `k` best rows of each query beside those that are gone for it."""
 
-    def best(self, queries: Sequence[str], k: int) -> Ranked:
-        """The `k` best rows of each query, best first, ties by row, and their scores."""
+    def find(self, queries: Sequence[str], k: int, gone: Sequence[Places]) -> list[Hits]:
+        """The `k` best rows of each query that are there, best first, ties by row, and the best that are gone."""
+
+
+class Exhaustive:
+    """Base of what scores every row; `scores`: of a few queries, by blocks of rows, each with its first row's place."""
+
+    at_once = AT_ONCE
+
+    def find(self, queries: Sequence[str], k: int, gone: Sequence[Places]) -> list[Hits]:
+        """See `TextIndex`."""
+        parts = [slice(at, at + self.at_once) for at in range(0, len(queries), self.at_once)]
+        return [hits for part in parts for hits in best_of(self.scores(queries[part]), k, gone[part])]
+
+    def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """By block of rows, the place of its first row and [queries, rows]."""
+        raise NotImplementedError
+
+
+class Exact(Exhaustive):
+    """Cosine of embeddings."""
+
+    def __init__(self, texts: Sequence[str], encoder: Encoder) -> None:
+        self._encoder, self._table = encoder, encoder.table(texts)
+
+    def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Cosines."""
+        vectors = self._encoder.embed(queries)
+        return ((start, vectors @ block.T) for start, block in self._table)
 
 
 class Dense:
-    """Cosine of embeddings through FAISS; exact with the index `Flat`; see `index.index_of` for others."""
+    """Cosine of embeddings through FAISS; see `index.index_of`."""
 
-    def __init__(self, texts: Sequence[str], encoder: Encoder, index: str = "Flat") -> None:
-        self._encoder, self._index = encoder, index_of(encoder.embed(texts), index)
+    def __init__(self, texts: Sequence[str], encoder: Encoder, index: str) -> None:
+        self._encoder, self._index = encoder, index_of(encoder.table(texts), index)
+
+    def find(self, queries: Sequence[str], k: int, gone: Sequence[Places]) -> list[Hits]:
+        """See `TextIndex`: a row that is gone is lost where the index finds it."""
+        # As many more as are gone: a deleted row must not take the place of one that is there.
+        wanted = k + max(map(len, gone), default=0)
+        size, found = max(1, WANTED // wanted), list[Hits]()
+        for at in range(0, len(queries), size):
+            ranked = self.best(queries[at : at + size], wanted)
+            for rows, scores, places in zip(*ranked, gone[at : at + size], strict=True):
+                out = np.isin(rows, places)
+                kept = (rows >= 0) & ~out
+                found.append(Hits((rows[kept][:k], scores[kept][:k]), (rows[out], scores[out])))
+        return found
 
     def best(self, queries: Sequence[str], k: int) -> Ranked:
         """The `k` rows whose embeddings are nearest."""
@@ -52,71 +102,103 @@ class Dense:
         return best_rows, best_scores
 
 
-class Sparse:
-    """Cosine of TF-IDF vectors, or BM25, over lower-cased words."""
+class TfIdf(Exhaustive):
+    """Cosine of TF-IDF vectors over lower-cased words."""
 
-    def __init__(self, texts: Sequence[str], kind: str) -> None:
-        self._texts, self._kind = list(texts), kind
-        if kind == "tfidf":
-            from sklearn.feature_extraction.text import TfidfVectorizer
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
-            self._vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
-            self._matrix = self._vectorizer.fit_transform(self._texts)
-        else:
-            require("a bm25 retriever", "bm25s")
-            import bm25s
+        self._vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
+        self._matrix = self._vectorizer.fit_transform(texts)
 
-            self._bm25 = bm25s.BM25()
-            self._bm25.index([words(text) for text in texts], show_progress=False)
+    def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Cosines."""
+        asked = self.asked(queries)
+        for start in range(0, self._matrix.shape[0], BLOCK):
+            yield start, self.part(asked, start, start + BLOCK)
 
-    def scores(self, queries: Sequence[str]) -> NDArray[np.float64]:
-        """[queries, rows]."""
-        if self._kind == "tfidf":
-            found = self._vectorizer.transform(list(queries)) @ self._matrix.T
-            return np.asarray(found.toarray(), dtype=np.float64)
-        rows = [self._bm25.get_scores(words(query)) if words(query) else self._nothing() for query in queries]
-        return np.asarray(rows, dtype=np.float64)
+    def asked(self, queries: Sequence[str]) -> Any:
+        """Queries as vectors."""
+        return self._vectorizer.transform(list(queries))
 
-    def best(self, queries: Sequence[str], k: int) -> Ranked:
-        """The `k` rows that share most words."""
-        return top(self.scores(queries), k)
-
-    def _nothing(self) -> NDArray[np.float64]:
-        return np.zeros(len(self._texts))
+    def part(self, asked: Any, start: int, end: int) -> NDArray[np.float64]:
+        """[queries, rows], the scores of some rows."""
+        found: NDArray[np.float64] = (asked @ self._matrix[start:end].T).toarray()
+        return found
 
 
-class Hybrid:
+class Bm25(Exhaustive):
+    """BM25 over lower-cased words."""
+
+    at_once = 16  # it scores all rows at once
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        require("a bm25 retriever", "bm25s")
+        import bm25s
+
+        self._rows, self._bm25 = len(texts), bm25s.BM25()
+        self._bm25.index([words(text) for text in texts], show_progress=False)
+
+    def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """What BM25 gives."""
+        asked = [words(query) for query in queries]
+        rows = [self._bm25.get_scores(one) if one else np.zeros(self._rows) for one in asked]
+        yield 0, np.asarray(rows, dtype=np.float64)
+
+
+class Hybrid(Exhaustive):
     """The mean of both cosines, of embeddings and of TF-IDF vectors."""
 
     def __init__(self, texts: Sequence[str], encoder: Encoder) -> None:
-        self._encoder, self._vectors = encoder, encoder.embed(texts)
-        self._sparse = Sparse(texts, "tfidf")
+        self._encoder, self._table, self._words = encoder, encoder.table(texts), TfIdf(texts)
 
-    def best(self, queries: Sequence[str], k: int) -> Ranked:
-        """The `k` rows of the highest mean of both scores."""
-        dense = self._encoder.embed(queries).astype(np.float64) @ self._vectors.astype(np.float64).T
-        return top((dense + self._sparse.scores(queries)) / 2, k)
+    def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Means of both cosines."""
+        vectors = self._encoder.embed(queries).astype(np.float64)
+        asked = self._words.asked(queries)
+        for start, block in self._table:
+            by_words = self._words.part(asked, start, start + len(block))
+            yield start, (vectors @ block.astype(np.float64).T + by_words) / 2
 
 
-def scorer_of(texts: Sequence[str], settings: RetrieverSettings, encoder: Encoder | None) -> TextIndex:
-    """The index that the settings name; `encoder` is needed where they embed."""
-    if not settings.embeds:
-        return Sparse(texts, settings.kind)
+class Remembered:
+    """A scorer that is asked for the same once: a fact is looked up in several wordings, states and fallbacks. Of the
+    rows that are gone it keeps the best `LOST`."""
+
+    def __init__(self, scorer: TextIndex) -> None:
+        self._scorer, self._known = scorer, dict[tuple[str, int, bytes], Hits]()
+
+    def find(self, queries: Sequence[str], k: int, gone: Sequence[Places]) -> list[Hits]:
+        """See `TextIndex`."""
+        asked = [(query, k, sha256(places.tobytes()).digest()) for query, places in zip(queries, gone, strict=True)]
+        new = {one: places for one, places in zip(asked, gone, strict=True) if one not in self._known}
+        found = self._scorer.find([query for query, *_ in new], k, list(new.values())) if new else []
+        for one, (kept, (rows, scores)) in zip(new, found, strict=True):
+            self._known[one] = Hits(kept, (rows[:LOST].copy(), scores[:LOST].copy()))
+        return [self._known[one] for one in asked]
+
+
+@lru_cache(64)
+def scorer_of(texts: tuple[str, ...], kind: Kind, index: str, encoder: Encoder | None) -> TextIndex:
+    """What scores rows in a way, made once a process for the same rows; `encoder` is needed where they are embedded."""
+    return Remembered(_scorer(texts, kind, index, encoder))
+
+
+def _scorer(texts: Sequence[str], kind: Kind, index: str, encoder: Encoder | None) -> TextIndex:
+    if kind == "bm25":
+        return Bm25(texts)
+    if kind == "tfidf":
+        return TfIdf(texts)
     if encoder is None:
-        raise TypeError(f"a {settings.kind} retriever needs an encoder")
-    return Dense(texts, encoder, settings.index) if settings.kind == "dense" else Hybrid(texts, encoder)
+        raise TypeError(f"a {kind} retriever needs an encoder")
+    if kind == "hybrid":
+        return Hybrid(texts, encoder)
+    return Exact(texts, encoder) if index == EXACT else Dense(texts, encoder, index)
 
 
 def words(text: str) -> list[str]:
     """The lower-cased words of a text."""
     return re.findall(r"\w+", text.casefold())
-
-
-def top(scores: NDArray[np.float64], k: int) -> Ranked:
-    """The `k` best columns of each row, equal ones in order."""
-    rounded = np.round(scores, DECIMALS)
-    rows = np.argsort(-rounded, axis=1, kind="stable")[:, :k]
-    return rows.astype(np.int64), np.take_along_axis(scores, rows, axis=1)
 
 
 def ordered(rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:

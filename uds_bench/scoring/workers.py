@@ -29,6 +29,7 @@ WORTH_A_PROCESS = 8
 SHARE = 0.25
 """Of the machine's memory that the models of all processes may take, four of the full model's size each."""
 HELD = 4
+SCORING = "scoring checkpoints and attacks"
 
 Groups = Sequence[Sequence[Any]]
 OpenConsole = Callable[[], AbstractContextManager["Console"]]
@@ -82,6 +83,10 @@ class WorkerPool:
         """Have it scored with whatever is scored first."""
         self._foreseen.append(work)
 
+    def watch(self, text: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+        """A progress bar over what an audit does before anything is scored; gives what advances it."""
+        return watched(text, total, self._open_console)
+
     def score(self, work: Work) -> None:
         """Score every group, here or in several processes. Raises UdsError where a process was killed; what is stored
         is kept."""
@@ -96,12 +101,12 @@ class WorkerPool:
             self._foreseen = []
             self._spread(works, count)
             return
-        with watched(len(work.groups), self._open_console) as advance:
-            for group in work.first:
-                work.scorer.compute_group(group)
+        for group in work.first:
+            work.scorer.compute_group(group)
+        with watched(SCORING, len(work.groups), self._open_console) as advance:
             for group in work.groups:
                 work.scorer.compute_group(group)
-                advance()
+                advance(1)
 
     def _spread(self, works: Sequence[Work], count: int) -> None:
         """In this process and in `count` - 1 others; what they have not begun is done here, from the end."""
@@ -110,7 +115,7 @@ class WorkerPool:
             # As an argument they would keep this process until the other one has imported all that they name.
             NamedTemporaryFile() as makes,
             ProcessPoolExecutor(count - 1, get_context("spawn"), _start, (threads, makes.name)) as pool,
-            watched(sum(len(work.groups) for work in works), self._open_console) as advance,
+            watched(SCORING, sum(len(work.groups) for work in works), self._open_console) as advance,
             _limited(threads),
         ):
             pickle.dump([work.make for work in works], makes)
@@ -125,7 +130,7 @@ class WorkerPool:
                 if at in waiting:
                     submit(at, [[group] for group in waiting.pop(at)])
                 else:
-                    advance()
+                    advance(1)
 
             try:
                 # What others wait for, then few long ones before many short ones, so that the last end together.
@@ -180,22 +185,22 @@ def processes(works: Sequence[Work], device: str) -> int:
 
 
 @contextmanager
-def watched(total: int, open_console: OpenConsole | None) -> Iterator[Callable[[], None]]:
-    """A progress bar over groups, given a console to show it on and enough of them, else the steps of each; yields what
+def watched(text: str, total: int, open_console: OpenConsole | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar, given a console to show it on and enough of what it is over, else the steps of each; yields what
     advances it."""
     with ExitStack() as stack:
         if open_console is None:
-            yield lambda: None
+            yield lambda _: None
             return
         console = stack.enter_context(open_console())
         hush()
         if total < WORTH_A_PROCESS:
             stack.enter_context(open_for_steps(console))
-            yield lambda: None
+            yield lambda _: None
             return
         progress = stack.enter_context(bar(console))
-        task = progress.add_task("scoring checkpoints and attacks", total=total)
-        yield lambda: progress.advance(task)
+        task = progress.add_task(text, total=total)
+        yield lambda by: progress.advance(task, by)
 
 
 _makes: Sequence[Callable[[], Scorer]] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.extras import LMLM, require
+from uds_bench.retrieval.encoder import BLOCK
 from uds_bench.retrieval.settings import SWEPT, Fallback, RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
@@ -54,6 +55,7 @@ class LmlmAudit(AuditRun):
     ) -> None:
         self.section, self.whole, self.spot, self.plan = section, whole, spot, plan
         self._seen: dict[tuple[ScoreRequest, bool], LmlmResult] = {}
+        self._deletions: dict[Policy, dict[str, Mapping[int, Set[int]]]] = {}
         self._perfect: dict[tuple[Policy, str | None, Fallback], list[JudgedPrompt]] = {}
 
     @property
@@ -88,15 +90,20 @@ class LmlmAudit(AuditRun):
         if key not in self._perfect:
             cells = tuple(replace(cell, policy=key[0]) for cell in evaluator.cells)
             settings = replace(_swept(evaluator.retriever, swept), fallback=key[2])
-            units, replies = ask_perfectly(Library(cells, settings))
+            library = replace(evaluator, cells=cells, retriever=settings).library()
+            units, replies = ask_perfectly(library)
             told = {unit.id: reply for unit, reply in zip(units, replies, strict=True)}
             self._perfect[key] = judge(cells, units, told)
         return self._perfect[key]
 
-    def deletions(self, policy: Policy | None = None) -> dict[str, dict[int, frozenset[int]]]:
+    def deletions(self, policy: Policy | None = None) -> dict[str, Mapping[int, Set[int]]]:
         """By cell and fact, the rows that go, under the manifest's policy or another."""
-        cells = [cell if policy is None else replace(cell, policy=policy) for cell in self.cells]
-        return replace(_evaluator(self.whole), cells=tuple(cells)).library().deletions
+        key = policy or self.section.deletion
+        if key not in self._deletions:
+            cells, asked = [replace(cell, policy=key) for cell in self.cells], _evaluator(self.whole)
+            encoder = encoder_for(cells, asked.retriever, asked.device)
+            self._deletions[key] = {cell.name: cell.deletions(encoder) for cell in cells}
+        return self._deletions[key]
 
     def report(self) -> dict[str, Any]:
         """The run report's section: what was asked of which databases, and every model that was examined whole.
@@ -173,12 +180,24 @@ def open(session: Session) -> LmlmAudit:
     judged = session.subjects(NAME) or section.judged()
     settings, fallbacks = section.retriever.settings(), section.retriever.fallback
     attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
+    _embed(cells, settings, session)
     few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
     whole, spot = (
-        ScoreRunner(specs, LmlmEvaluator(asked, settings, fallbacks), store, session.device, attacks, session.crew)
-        for asked in (cells, few)
+        ScoreRunner(specs, evaluator, store, session.device, attacks, session.crew)
+        for evaluator in (LmlmEvaluator(asked, settings, fallbacks, device=session.device) for asked in (cells, few))
     )
     return LmlmAudit(section, whole, spot, [ScoreRequest(name) for name in judged])
+
+
+def _embed(cells: Sequence[DatabaseCell], settings: RetrieverSettings, session: Session) -> None:
+    """Have the rows of large databases embedded before anything is scored, where it can be seen how far it has come."""
+    if (encoder := encoder_for(cells, settings, session.device)) is None:
+        return
+    for cell in cells:
+        if len(cell.asked.database) > BLOCK:
+            keys = [row.key for row in cell.asked.database]
+            with session.crew.watch(f"embedding the rows of {cell.name}", len(keys)) as advance:
+                encoder.table(keys, advance)
 
 
 def _spot(cell: DatabaseCell) -> tuple[Any, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from uds_bench.audits.lmlm.database_cell import DatabaseCell, clusters
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.matching import gold_rows, incomplete
+from uds_bench.audits.lmlm.matching import incomplete
 from uds_bench.audits.lmlm.record import LookupReply, State
 from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import Rate, cluster_interval, mean
@@ -58,14 +58,14 @@ def another_row(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedProm
     found = []
     for one in judged:
         rows = one.cell.asked.database
-        at = rows.index(one.fact.triplet) + len(rows) // 2
+        at = one.cell.asked.equal[one.fact.id][0] + len(rows) // 2
         others = (rows[(at + more) % len(rows)].object for more in range(len(rows)))
         golds = {spelled(answer) for answer in one.fact.answers}
         found.append(_replied(one, **{state: LookupReply(next((o for o in others if spelled(o) not in golds), ""))}))
     return found
 
 
-def left_over(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> int:
+def left_over(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, Collection[int]]]) -> int:
     """How many facts are still said by some row of their database, by the matcher.
 
     Args:
@@ -77,18 +77,14 @@ def left_over(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int
 
     Example:
         >>> from types import SimpleNamespace
-        >>> from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
-        >>> from uds_bench.facts.triplets import Triplet, TripletDatabase
-        >>> rome = Triplet("Italy", "capital", "Rome")
-        >>> asked = LookupPrompts(TripletDatabase([rome, rome]), (LookupFact(1, rome),), ())
-        >>> cell = SimpleNamespace(name="c/base", asked=asked)
-        >>> [left_over([cell], {"c/base": {1: gone}}) for gone in (frozenset({0}), frozenset({0, 1}))]
+        >>> cell = SimpleNamespace(name="c/base", gold_rows={1: [0, 1]})
+        >>> [left_over([cell], {"c/base": {1: gone}}) for gone in ({0}, {0, 1})]
         [1, 0]
     """
-    return sum(len(incomplete(cell.asked, deletions[cell.name])) for cell in cells)
+    return sum(len(incomplete(cell.gold_rows, deletions[cell.name])) for cell in cells)
 
 
-def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, frozenset[int]]]) -> Rate:
+def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, Collection[int]]]) -> Rate:
     """Of the rows that do not say the same as a fact, the share that goes with it all the same: mean over facts.
 
     Args:
@@ -107,16 +103,15 @@ def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, f
         >>> said = ("Italy", "capital", "Rome"), ("Italy", "coin", "Euro"), ("Peru", "coin", "Sol")
         >>> rows = [Triplet(*one) for one in said]
         >>> asked = LookupPrompts(TripletDatabase(rows), (LookupFact(1, rows[0]),), ())
-        >>> gold = {1: (("Italy",), ("capital",), ("Rome",))}
-        >>> cell = SimpleNamespace(name="c/base", domain="c", asked=asked, gold=gold)
-        >>> spared([cell], {"c/base": {1: frozenset({0, 1})}}).value
+        >>> cell = SimpleNamespace(name="c/base", domain="c", asked=asked, gold_rows={1: [0]})
+        >>> spared([cell], {"c/base": {1: {0, 1}}}).value
         0.5
     """
     cluster, shares, of = clusters(cells), [], []
     for cell in cells:
-        for id, rows in gold_rows(cell.asked).items():
-            others = len(cell.asked.database) - len(rows)
-            shares.append(len(deletions[cell.name][id].difference(rows)) / others if others else 0.0)
+        for id, rows in cell.gold_rows.items():
+            others, gone = len(cell.asked.database) - len(rows), deletions[cell.name][id]
+            shares.append((len(gone) - sum(at in gone for at in rows)) / others if others else 0.0)
             of.append(cluster[cell.name, id])
     return Rate(mean(shares), cluster_interval(shares, of, limits=(0.0, 1.0)))
 

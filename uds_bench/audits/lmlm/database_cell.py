@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Embed, Policy
-from uds_bench.audits.lmlm.matching import Names, names_of
+from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
+from uds_bench.audits.lmlm.matching import Names, gold_rows, names_of
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
+from uds_bench.retrieval.encoder import Encoder
 from uds_bench.storage import content_key
 
 
@@ -38,9 +39,14 @@ class DatabaseCell:
         """By fact, all that it goes by."""
         return names_of(self.asked)
 
-    def deletions(self, embed: Embed | None = None) -> dict[int, frozenset[int]]:
+    @cached_property
+    def gold_rows(self) -> Mapping[int, Sequence[int]]:
+        """By fact, the rows that say the same, by the matcher."""
+        return gold_rows(self.asked, self.gold)
+
+    def deletions(self, encoder: Encoder | None = None) -> Mapping[int, Set[int]]:
         """By fact, the rows that go with it."""
-        return Deletion(self.asked, self.policy, embed, self.radius).rows()
+        return Deletion(self.asked, self.policy, encoder, self.radius).rows()
 
     @property
     def digest(self) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from uds_bench.audits.lmlm.records import Records
 from uds_bench.errors import ConfigurationError, did_you_mean
-from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
-from uds_bench.retrieval.scorers import DECIMALS
+from uds_bench.facts.lookup_prompts import LookupPrompts
+from uds_bench.retrieval.blocks import DECIMALS
+from uds_bench.retrieval.encoder import Encoder, Table
+from uds_bench.retrieval.rows import Places, Rows
 
 Policy = Literal["alias_closure", "exact", "radius_closure", "canonical"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -22,7 +22,8 @@ EMBEDDING: tuple[Policy, ...] = ("radius_closure", "canonical")
 RADIUS = 0.6
 """Cosine from which rows lie within the radius: the published threshold, so that what is left cannot be retrieved by
 the deleted row's own key."""
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+AT_ONCE = 512
+"""Keys whose neighbours are looked for together."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Deletion:
 
     asked: LookupPrompts
     policy: Policy = "alias_closure"
-    embed: Embed | None = None
+    encoder: Encoder | None = None
     radius: float = RADIUS
 
     def __post_init__(self) -> None:
@@ -46,50 +47,49 @@ class Deletion:
             raise ConfigurationError(
                 f"deletion policy {self.policy!r} is unknown: {did_you_mean(self.policy, POLICIES)}"
             )
-        if self.policy in EMBEDDING and self.embed is None:
+        if self.policy in EMBEDDING and self.encoder is None:
             raise ConfigurationError(f"deletion policy {self.policy} needs an encoder: name one under retriever")
 
-    def rows(self) -> dict[int, frozenset[int]]:
+    def rows(self) -> Mapping[int, Set[int]]:
         """By fact, the places of the rows that go with it."""
+        if self.policy == "exact":
+            return {id: frozenset(rows) for id, rows in self.asked.equal.items()}
         closed = self.asked.matching
         if self.policy == "alias_closure":
             return dict(closed)
-        if self.policy == "exact":
-            return {fact.id: self._equal(fact) for fact in self.asked.facts}
+        assert self.encoder is not None
+        table = self.encoder.table([row.key for row in self.asked.database])
         if self.policy == "radius_closure":
-            return {id: rows | self._near(rows) for id, rows in closed.items()}
-        record = self._records()
-        members: dict[int, set[int]] = defaultdict(set)
-        for row, of in enumerate(record):
-            members[of].add(row)
-        return {id: frozenset().union(*(members[record[row]] for row in rows)) for id, rows in closed.items()}
+            return self._within(table, closed)
+        records = Records(self.asked, table, self.radius)
+        return {id: records.with_any(rows) for id, rows in closed.items()}
 
-    def _equal(self, fact: LookupFact) -> frozenset[int]:
-        return frozenset(at for at, row in enumerate(self.asked.database) if row == fact.triplet)
+    def _within(self, table: Table, closed: Mapping[int, Set[int]]) -> dict[int, Rows]:
+        """The closure of each fact with all rows that lie within the radius of one of it."""
+        rows = self.asked.database
+        # Rows of one key lie at the same place: one of them stands for all.
+        own = {id: list({rows[at].key: at for at in places}.values()) for id, places in closed.items()}
+        near: dict[int, list[Places]] = {id: [np.array(sorted(places), np.int32)] for id, places in closed.items()}
+        for ids in _parts(own):
+            vectors = table.of(np.concatenate([own[id] for id in ids]))
+            starts = np.cumsum([0, *(len(own[id]) for id in ids[:-1])])
+            for start, block in table:
+                # Rounded as a retriever rounds: what it would find must not be left.
+                within = np.round(vectors @ block.T, DECIMALS) >= self.radius
+                of, column = np.nonzero(np.logical_or.reduceat(within, starts, axis=0))
+                for at, places in enumerate(np.split(column + start, np.searchsorted(of, range(1, len(ids))))):
+                    near[ids[at]].append(places.astype(np.int32))
+        return {id: Rows(np.concatenate(parts)) for id, parts in near.items()}
 
-    def _near(self, rows: frozenset[int]) -> frozenset[int]:
-        near = self._similar[sorted(rows)] >= self.radius
-        return frozenset(np.flatnonzero(near.any(axis=0)).tolist()) if rows else frozenset()
 
-    @cached_property
-    def _similar(self) -> NDArray[np.float32]:
-        """Cosine of every two rows' keys, rounded as a retriever rounds it: what it would find must not be left."""
-        assert self.embed is not None
-        vectors = self.embed([row.key for row in self.asked.database])
-        similar: NDArray[np.float32] = np.round(vectors @ vectors.T, DECIMALS)
-        return similar
-
-    def _records(self) -> list[int]:
-        """For each row the record that it was written into: that of the first row with the same object that it is
-        another form of."""
-        subjects, relations, objects = self.asked.names
-        rows, similar = list(self.asked.database), self._similar
-        record = list(range(len(rows)))
-        for at, row in enumerate(rows):
-            for earlier in range(at):
-                known = rows[earlier]
-                alike = subjects.same(row.subject, known.subject) and relations.same(row.relation, known.relation)
-                if objects.same(row.object, known.object) and (alike or similar[at, earlier] >= self.radius):
-                    record[at] = record[earlier]
-                    break
-        return record
+def _parts(own: Mapping[int, Sequence[int]]) -> list[list[int]]:
+    """Facts in order, so many together that their keys come to `AT_ONCE` at most, or one that has more alone."""
+    parts: list[list[int]] = []
+    held = AT_ONCE
+    for id, keys in own.items():
+        if held + len(keys) > AT_ONCE:
+            parts.append([])
+            held = 0
+        parts[-1].append(id)
+        held += len(keys)
+    return parts

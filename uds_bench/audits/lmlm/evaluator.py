@@ -30,6 +30,8 @@ class LmlmEvaluator(Evaluator):
     fallbacks: tuple[Fallback, ...] = FALLBACKS
     decoding: Decoding = field(default_factory=Decoding)
     batch_size: int = 128
+    device: str = "cpu"
+    """Where the encoder runs."""
 
     measure: ClassVar[Measure] = Measure(
         name="lmlm_residual",
@@ -48,7 +50,7 @@ class LmlmEvaluator(Evaluator):
     @property
     def digest(self) -> str:
         """Databases, retriever, encoder and decoding, by content."""
-        encoder = encoder_for(self.cells, self.retriever)
+        encoder = encoder_for(self.cells, self.retriever, self.device)
         return content_key(
             [
                 [cell.digest for cell in self.cells],
@@ -78,7 +80,7 @@ class LmlmEvaluator(Evaluator):
 
     def library(self) -> Library:
         """The databases, indexed."""
-        return Library(self.cells, self.retriever)
+        return Library(self.cells, self.retriever, encoder_for(self.cells, self.retriever, self.device))
 
 
 def replies_of(score: Score, fallback: Fallback) -> dict[str, Replies]:

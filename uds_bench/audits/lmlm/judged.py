@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -135,14 +135,18 @@ class _Neighbours:
     """The rows of a cell by their relation, its aliases counted as one."""
 
     def __init__(self, cell: DatabaseCell) -> None:
-        self._cell, self._relations = cell, cell.asked.names[1]
-        self._deleted = DatabaseCell(cell.domain, cell.topology, cell.asked).deletions()
-        self._rows: dict[str, list[int]] = defaultdict(list)
-        for at, row in enumerate(cell.asked.database):
-            self._rows[self._group(row.relation)].append(at)
+        self._cell, relations = cell, cell.asked.names[1]
+        database = cell.asked.database
+        self._group = {text: min(relations.of(text)) for text in {row.relation for row in database}}
+        self._groups = [self._group[row.relation] for row in database]
+        golds = {spelled(answer) for fact in cell.asked.facts for answer in fact.answers}
+        held = [one for one in zip(self._groups, database.spelled[2], strict=True) if one[1] in golds]
+        # Under None those of all relations.
+        self._rows: Counter[str | None] = Counter(self._groups) + Counter({None: len(database)})
+        self._objects: Counter[tuple[str | None, str]] = Counter(held) + Counter((None, text) for _, text in held)
         self._alike: dict[str, list[LookupFact]] = defaultdict(list)
         for fact in cell.asked.facts:
-            self._alike[self._group(fact.triplet.relation)].append(fact)
+            self._alike[self._group[fact.triplet.relation]].append(fact)
         self._known: dict[int, float] = {}
         self._others: dict[int, tuple[tuple[str, ...], ...]] = {}
 
@@ -150,13 +154,17 @@ class _Neighbours:
         """Share of the rows left under the relation, or of all where none is, whose object is the fact's: how often a
         lookup that misses its row would hit the object by chance."""
         if fact.id not in self._known:
-            gone, database = self._deleted[fact.id], self._cell.asked.database
-            left = [at for at in self._rows[self._group(fact.triplet.relation)] if at not in gone]
-            left = left or [at for at in range(len(database)) if at not in gone]
-            golds = {spelled(one) for one in fact.answers}
-            shared = sum(spelled(database[at].object) in golds for at in left)
-            self._known[fact.id] = shared / len(left) if left else 0.0
+            shares = (self._share(fact, group) for group in (self._group[fact.triplet.relation], None))
+            self._known[fact.id] = next((share for share in shares if share is not None), 0.0)
         return self._known[fact.id]
+
+    def _share(self, fact: LookupFact, group: str | None) -> float | None:
+        """Counted, as of very many rows few are gone."""
+        golds, objects = {spelled(one) for one in fact.answers}, self._cell.asked.database.spelled[2]
+        gone = [at for at in self._cell.asked.matching[fact.id] if group in (None, self._groups[at])]
+        left = self._rows[group] - len(gone)
+        shared = sum(self._objects[group, gold] for gold in golds) - sum(objects[at] in golds for at in gone)
+        return shared / left if left else None
 
     def others(self, fact: LookupFact) -> tuple[tuple[str, ...], ...]:
         """The objects, with their spellings, of the next facts that have another one: of the relation, or else of any,
@@ -167,7 +175,7 @@ class _Neighbours:
 
     def _next(self, fact: LookupFact) -> tuple[tuple[str, ...], ...]:
         golds = {spelled(one) for one in fact.answers}
-        for facts in (self._alike[self._group(fact.triplet.relation)], list(self._cell.asked.facts)):
+        for facts in (self._alike[self._group[fact.triplet.relation]], list(self._cell.asked.facts)):
             start, found = facts.index(fact), dict[str, tuple[str, ...]]()
             for one in (*facts[start + 1 :], *facts[:start]):
                 if len(found) == OTHERS:
@@ -177,9 +185,6 @@ class _Neighbours:
             if found:
                 return tuple(found.values())
         return ()
-
-    def _group(self, relation: str) -> str:
-        return min(self._relations.of(relation))
 
 
 def _chance(near: _Neighbours, fact: LookupFact, replies: Replies) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.name_matching import bare
@@ -47,11 +48,12 @@ def is_gold(row: Triplet, names: Names) -> bool:
     return all(_bare(text) in known for text, known in zip(row, names, strict=True))
 
 
-def gold_rows(asked: LookupPrompts) -> dict[int, list[int]]:
+def gold_rows(asked: LookupPrompts, names: Mapping[int, Names]) -> dict[int, list[int]]:
     """By fact, the rows of its database that say the same.
 
     Args:
         asked: The facts of a database.
+        names: By fact, what it goes by, see `names_of`.
 
     Returns:
         By fact, places of rows, from 0, in order.
@@ -60,36 +62,36 @@ def gold_rows(asked: LookupPrompts) -> dict[int, list[int]]:
         >>> from uds_bench.facts.triplets import TripletDatabase
         >>> row, other = Triplet("Geri", "famous for", "Spice Girls"), Triplet("Geri", "famous for", "Wannabe")
         >>> database = TripletDatabase([row, other, Triplet("GERI", "Famous For", "Spice-Girls")])
-        >>> gold_rows(LookupPrompts(database, (LookupFact(1, row),), ()))
+        >>> asked = LookupPrompts(database, (LookupFact(1, row),), ())
+        >>> gold_rows(asked, names_of(asked))
         {1: [0, 2]}
     """
-    rows, about = asked.database, defaultdict(list)
+    rows, about = asked.database, defaultdict[tuple[str, str], list[int]](list)
+    subjects = frozenset[str]().union(*(own[0] for own in names.values()))
     for at, row in enumerate(rows):
-        about[_bare(row.subject)].append(at)
+        if (subject := _bare(row.subject)) in subjects:
+            about[subject, _bare(row.relation)].append(at)
     return {
-        id: sorted(at for subject in names[0] for at in about.get(subject, ()) if is_gold(rows[at], names))
-        for id, names in names_of(asked).items()
+        id: sorted(at for key in product(*own[:2]) for at in about.get(key, ()) if is_gold(rows[at], own))
+        for id, own in names.items()
     }
 
 
-def incomplete(asked: LookupPrompts, deletions: Mapping[int, Collection[int]]) -> dict[int, list[int]]:
+def incomplete(gold: Mapping[int, Sequence[int]], deletions: Mapping[int, Collection[int]]) -> dict[int, list[int]]:
     """By fact, the rows that say the same and that its deletion left; only facts of which any is left.
 
     Args:
-        asked: The facts of a database.
+        gold: By fact, the rows that say the same, see `gold_rows`.
         deletions: By fact, the rows that went.
 
     Returns:
         By fact, places of rows, from 0, in order.
 
     Example:
-        >>> from uds_bench.facts.triplets import TripletDatabase
-        >>> row = Triplet("Geri", "famous for", "Spice Girls")
-        >>> asked = LookupPrompts(TripletDatabase([row, row]), (LookupFact(1, row),), ())
-        >>> incomplete(asked, {1: [0]}), incomplete(asked, {1: [0, 1]})
+        >>> incomplete({1: [0, 1]}, {1: [0]}), incomplete({1: [0, 1]}, {1: [0, 1]})
         ({1: [1]}, {})
     """
-    left = {id: [at for at in rows if at not in deletions[id]] for id, rows in gold_rows(asked).items()}
+    left = {id: [at for at in rows if at not in deletions[id]] for id, rows in gold.items()}
     return {id: rows for id, rows in left.items() if rows}
 
 

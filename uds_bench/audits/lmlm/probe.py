@@ -17,10 +17,10 @@ from uds_bench.retrieval.retriever import Lookup, Retriever
 from uds_bench.retrieval.settings import Fallback, RetrieverSettings
 
 
-def encoder_for(cells: Iterable[DatabaseCell], settings: RetrieverSettings) -> Encoder | None:
-    """The encoder that lookups or deletions need; None where neither does."""
+def encoder_for(cells: Iterable[DatabaseCell], settings: RetrieverSettings, device: str = "cpu") -> Encoder | None:
+    """The encoder that lookups or deletions need, on a device; None where neither does."""
     needed = settings.embeds or any(cell.policy in EMBEDDING for cell in cells)
-    return encoder_of(settings.model) if needed else None
+    return encoder_of(settings.model, device) if needed else None
 
 
 @dataclass
@@ -35,16 +35,10 @@ class Library:
     def __post_init__(self) -> None:
         if self.encoder is None:
             self.encoder = encoder_for(self.cells, self.settings)
-        embed = None if self.encoder is None else self.encoder.embed
-        # One index a content: topologies that are judged under several policies share theirs.
-        built: dict[str, Retriever] = {}
-        self._retrievers: dict[str, Retriever] = {}
-        for cell in self.cells:
-            database = cell.asked.database
-            if database.digest not in built:
-                built[database.digest] = Retriever(database, self.settings, self.encoder)
-            self._retrievers[cell.name] = built[database.digest]
-        self.deletions = {cell.name: cell.deletions(embed) for cell in self.cells}
+        self._retrievers = {
+            cell.name: Retriever(cell.asked.database, self.settings, self.encoder) for cell in self.cells
+        }
+        self.deletions = {cell.name: cell.deletions(self.encoder) for cell in self.cells}
 
     def under(self, fallback: Fallback) -> Library:
         """The same databases and counts, asked under another fallback."""
@@ -61,7 +55,7 @@ class Library:
         found: dict[int, tuple[str, Lookup]] = {}
         for name, places in by_cell.items():
             retriever = self._retrievers[name]
-            gone = [self.deletions[name][wanted[at][0].prompt.fact] for at in places] if state == "del_on" else []
+            gone = [self.deletions[name][wanted[at][0].prompt.fact] for at in places] if state == "del_on" else ()
             queries = [wanted[at][1] for at in places]
             lookups = retriever.look_up(queries, gone, self.settings.fallback)
             for at, lookup in zip(places, lookups, strict=True):

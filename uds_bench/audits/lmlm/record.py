@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from uds_bench.retrieval.blocks import DECIMALS
 from uds_bench.retrieval.retriever import Hit, Lookup
-from uds_bench.retrieval.scorers import DECIMALS
 
 State = Literal["full", "del_on", "forbidden", "self_completed", "unknown"]
 STATES: tuple[State, ...] = get_args(State)
