@@ -81,7 +81,7 @@ def manifest(audit: str, draw: int) -> str:
             templates = 2
             counterfactuals = 100
             similar_names = 2
-            held_out = [6]
+            held_out = [3, 4, 6]
             nf4 = true
             [association.candidates]
             another_seed = "zoo:assoc_retain@{draw}"

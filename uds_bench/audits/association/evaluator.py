@@ -20,7 +20,7 @@ from uds_bench.storage import content_key
 if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint
 
-VERSION = 6
+VERSION = 5
 
 
 @dataclass(frozen=True)
