@@ -97,7 +97,7 @@ def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
     return frozenset(places)
 
 
-def require_unsaid(forget_set: Path, held_out: Sequence[ProbeItem]) -> None:
+def require_unsaid(forget_set: str | Path, held_out: Sequence[ProbeItem]) -> None:
     """Raises FactError for a fact of a forget set that is told in a phrasing held out: unlearning has seen that one."""
     said = {
         text: fact.id
