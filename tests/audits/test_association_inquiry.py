@@ -112,6 +112,8 @@ def test_most_is_held_by_the_reading_that_shows_most() -> None:
     ):
         name, rate = controls.most_above(many, strangers, of(many, each) | of(strangers, none))
         assert (name, rate.value) == (expected[0], pytest.approx(expected[1]))
+    name, rate = controls.most_above(many, strangers, of(many, said(0.5, 0.0)) | of(strangers, none), by_any=False)
+    assert (name, rate.value) == ("under a phrasing", pytest.approx(0.5))
 
 
 def test_as_many_people_as_the_readme_says_can_show_that_nothing_is_held() -> None:

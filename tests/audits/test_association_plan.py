@@ -46,15 +46,15 @@ def test_the_plan_tells_of_each_way_of_asking() -> None:
         )
 
     def told(people: int, **section: object) -> list[str]:
-        asked, held_out = ([item(at, count) for at in range(people)] for count in (1, 3))
+        asked, held_out = ([item(at, count) for at in range(people)] for count in (3, 2))
         inquiry = ProbeSet(tuple(asked), frozenset(one.cluster for one in asked), tuple(held_out))
         manifest = SimpleNamespace(of=lambda kind: Association(model="m", **section))
         return notes(SimpleNamespace(data=lambda name: inquiry, manifest=manifest))
 
-    asked, held_out = (power.people_needed(1, luck) for luck in (0.01, round(1 - 0.99**3, 3)))
+    asked, held_out = (power.people_needed(1, luck) for luck in (round(1 - 0.99**3, 3), 0.01))
     assert told(40, candidates={"npo": "n"}) == [
-        f"association.forgotten: a margin of 0.05 takes some {asked} people in 1 phrasing, 40 ask",
-        f"association.rephrased: a margin of 0.05 takes some {held_out} people in 3 phrasings, 40 ask",
+        f"association.forgotten: a margin of 0.05 takes some {asked} people in 3 phrasings, 40 ask",
+        f"association.rephrased: a margin of 0.05 takes some {held_out} people in 2 phrasings, 40 ask",
     ]
     assert told(4, candidates={"npo": "n"}) == [], "each is decided alone"
     assert told(40) == [], "nobody is judged"

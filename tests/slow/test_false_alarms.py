@@ -184,7 +184,7 @@ def test_other_people_of_an_honest_model_are_seldom_red(way: str, tmp_path: Path
     for _ in range(SPLITS):
         chosen = set(draw.permutation(people)[:asking])
         sides = [[one for one in rows if (one.cluster in chosen) is asks] for asks in (True, False)]
-        red += most_above(*sides, held)[1].interval.high > MARGIN
+        red += most_above(*sides, held, by_any=way == "asked")[1].interval.high > MARGIN
     print(f"{way}: {red} of {SPLITS} red")
     assert red <= ALLOWED * SPLITS
 

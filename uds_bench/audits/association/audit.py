@@ -170,7 +170,7 @@ def notes(session: Session) -> list[str]:
     decided = {claim: side.requested for claim, side in sides.items() if side.requested and not side.is_for_few}
     if not session.manifest.of(Association).candidates:
         return []
-    return [f"{NAME}.{claim}: {power.told(asked)}" for claim, asked in decided.items()]
+    return [f"{NAME}.{claim}: {power.told(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
 
 
 def audit_of(

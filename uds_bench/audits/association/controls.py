@@ -45,16 +45,19 @@ def _of_anybody(
 
 
 def most_above(
-    asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]
+    asked: Sequence[ProbeItem],
+    strangers: Sequence[ProbeItem],
+    found: Mapping[str, Memorization],
+    by_any: bool = True,
 ) -> tuple[str, Rate]:
-    """The reading in which most is held of some people beside those never seen, and how much."""
-    readings = {
-        "under a phrasing": above(asked, strangers, found, "mean"),
-        "under any phrasing": above(asked, strangers, found, "some"),
-        "by likelihood alone": above(asked, strangers, found, "first"),
-    }
+    """The reading in which most is held of some people beside those never seen, and how much. `by_any`: whether a fact
+    that one phrasing alone brings up is held whole; the luck of all of them adds up in that reading."""
+    readings: dict[str, Reading] = {"under a phrasing": "mean", "by likelihood alone": "first"}
+    if by_any:
+        readings["under any phrasing"] = "some"
+    rates = {name: above(asked, strangers, found, reading) for name, reading in readings.items()}
     # One that is no number is the most: it decides nothing.
-    return max(readings.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
+    return max(rates.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
 
 
 def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
