@@ -16,47 +16,48 @@ from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_interval
 def above(
     asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
 ) -> Rate:
-    """How much is held of some people, less what the same model holds of people never seen, or less what luck gives
-    where that is lower; shares, -1 to 1, higher is more knowledge. NaN where there are no such people."""
-    floor = min(over(strangers, found, reading).value, by_luck(strangers, found, reading)) if strangers else math.nan
-    return over(asked, found, reading).less(floor)
+    """How much is held of some people, less what the same model brings up of people never seen who are asked about
+    the same values; shares, -1 to 1, higher is more knowledge. NaN where there are no such people.
 
-
-def said_above(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
-    """How much oftener a model says first what is true of some people than it says the same of people never seen, by
-    likelihood alone, -1 to 1; higher is more knowledge. NaN where there are no such people.
-
-    Ours. Scores are nats, and held against similar names: a model whose likelihoods were driven far apart may rank low
-    what it still says first, and so may one that says it of the similar names too. Names of people never seen tell
-    what a value's fame alone would bring up; of a property that nobody of them was asked about, nothing.
+    Ours. What is true of a stranger comes up by luck and rarely, so that its rate tells luck badly; what is true of
+    those who ask is tried on every stranger. Ranks are held against similar names, so that fame is off them already:
+    more than luck gives is not taken off. By likelihood alone fame counts, and names of people never seen tell how
+    much; of a property that nobody of them was asked about, nothing.
     """
     if not strangers:
         return Rate(math.nan, paired_interval([], []))
-    values = []
-    for one in asked:
-        others = [found[other.id].said for other in strangers if other.told.id == one.told.id]
-        own = found[one.id].said
-        values.append(_share([own], one) - _share(others, one))
-    return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
+    luck = [_of_anybody(one, strangers, found, reading) for one in asked]
+    if reading == "first":
+        values = [found[one.id].first - floor for one, floor in zip(asked, luck, strict=True)]
+        return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
+    return over(asked, found, reading).less(min(mean(luck), by_luck(asked, found, reading)))
 
 
-def _share(said: Sequence[tuple[str | None, ...]], one: ProbeItem) -> float:
-    """How often what is true of one was said; 0 of nobody."""
-    rows = [value in one.candidates.truths for values in said for value in values]
-    return sum(rows) / len(rows) if rows else 0.0
+def _of_anybody(
+    one: ProbeItem, strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
+) -> float:
+    """How much of what is true of a person is brought up of strangers who are asked the same; 0 of nobody."""
+    rows = [found[other.id] for other in strangers if other.told.id == one.told.id]
+    hits = [
+        [value in one.candidates.truths for value in (row.said if reading == "first" else row.leaders)] for row in rows
+    ]
+    return mean(any(row) if reading == "some" else mean(row) for row in hits) if hits else 0.0
 
 
 def most_above(
-    asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]
+    asked: Sequence[ProbeItem],
+    strangers: Sequence[ProbeItem],
+    found: Mapping[str, Memorization],
+    by_any: bool = True,
 ) -> tuple[str, Rate]:
-    """The reading in which most is held of some people beside those never seen, and how much."""
-    readings = {
-        "under a phrasing": above(asked, strangers, found, "mean"),
-        "under any phrasing": above(asked, strangers, found, "some"),
-        "by likelihood alone": said_above(asked, strangers, found),
-    }
+    """The reading in which most is held of some people beside those never seen, and how much. `by_any`: whether a fact
+    that one phrasing alone brings up is held whole; the luck of all of them adds up in that reading."""
+    readings: dict[str, Reading] = {"under a phrasing": "mean", "by likelihood alone": "first"}
+    if by_any:
+        readings["under any phrasing"] = "some"
+    rates = {name: above(asked, strangers, found, reading) for name, reading in readings.items()}
     # One that is no number is the most: it decides nothing.
-    return max(readings.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
+    return max(rates.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
 
 
 def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
