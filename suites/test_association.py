@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.association import controls, exact_rank, rechecks
+from uds_bench.audits.association import controls, exact_rank, power, rechecks
 from uds_bench.audits.association.claims import BEFORE, COHORTS, NEVER_SAW
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
@@ -59,14 +59,16 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
     anybody.
     """
     view = uds_audit.ways[way]
-    if uds_subject is None or is_for_few(view):
+    if uds_subject is None or view.sides.is_for_few:
         uds_claim.not_applicable(why_not(uds_subject, view))
         return
 
     asking, strangers = view.sides.requested, view.sides.unseen
+    # Whether some phrasing brings a fact up is asked in those that it was unlearned in; luck in others would add up.
+    by_any = way != "held out"
 
     def held_on(model: str) -> tuple[str, Rate]:
-        return controls.most_above(asking, strangers, view.of(model).held)
+        return controls.most_above(asking, strangers, view.of(model).held, by_any)
 
     reading, found = held_on(uds_subject)
     known = [fails(BEFORE, held_on("model")[1])]
@@ -83,7 +85,7 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
         preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
         remark=f"{reading}{in_one_phrasing(uds_audit, view)}; {told(asking, held)}; "
         f"of the never-seen {told(strangers, held)}; "
-        f"every phrasing still shows something of {still_held(asking, held)}",
+        f"every phrasing still shows something of {still_held(asking, held)}; {power.told(asking, by_any)}",
         provenance=view.of(uds_subject).score.provenance,
     )
 
@@ -92,12 +94,6 @@ def in_one_phrasing(uds_audit: AssociationAudit, view: Way) -> str:
     """What is not asked in this way: a property of one phrasing has no other words."""
     left = {one.kind for one in uds_audit.probe_set.requested} - {one.kind for one in view.sides.requested}
     return f"; not asked of {', '.join(sorted(left))}: one phrasing alone" if left else ""
-
-
-def is_for_few(view: Way) -> bool:
-    """Whether fewer ask than an interval is over, or each with strangers of their own; `association.requests` decides
-    of each of them."""
-    return view.sides.each_alone or len({one.cluster for one in view.sides.requested}) < FEWEST
 
 
 def why_not(uds_subject: str | None, view: Way) -> str:
@@ -109,7 +105,7 @@ def why_not(uds_subject: str | None, view: Way) -> str:
 @pytest.mark.claim("association.as_strangers")
 def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
     view = uds_audit.ways["asked"]
-    if uds_subject is None or is_for_few(view):
+    if uds_subject is None or view.sides.is_for_few:
         uds_claim.not_applicable(why_not(uds_subject, view))
         return
 
@@ -152,7 +148,7 @@ def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
         return exact_rank.decide_requests(rechecks.tests_of(uds_audit, model), each)
 
     before = Control.of(BEFORE, "fail", decided("model"))
-    if is_for_few(view):
+    if view.sides.is_for_few:
         # Of whom the model before cannot be told, nothing is shown.
         known = exact_rank.told_alone(rechecks.tests_of(uds_audit, "model"))
         told_all = known >= uds_audit.probe_set.forgotten

@@ -63,21 +63,35 @@ def test_context_is_the_same_sentence_behind_what_else_is_known() -> None:
     assert first.names == ASKED[0].names
 
 
-def test_above_takes_the_lower_of_the_never_seen_and_luck() -> None:
-    one, stranger = ASKED[2], ASKED[3]
-    for rows, floor in (([HIT, HIT], 0.2), ([MISS, MISS], 0.0)):
-        found = {one.id: held([HIT, MISS], ["judge"]), stranger.id: held(rows, ["judge"])}
-        assert controls.above([one], [stranger], found, "mean").value == pytest.approx(0.5 - floor)
-    found = {one.id: held([HIT, MISS], ["judge"]), stranger.id: held([HIT, HIT], ["judge"])}
-    some = controls.above([one], [stranger], found, "some")
-    assert some.value == pytest.approx(1 - (1 - 0.8**2)), "five candidates, two templates"
+def brought_up(*values: str) -> Memorization:
+    """What ranks first in some phrasings of one thing, the truth being Riga; five candidates."""
+    hits = [value == "Riga" for value in values]
+    share = sum(hits) / len(hits)
+    return Memorization(share, all(hits), any(hits), share, 0.0, 0.2, 0.0, share, ("Oslo",) * len(hits), values)
+
+
+def test_luck_is_how_often_the_same_value_is_brought_up_of_strangers() -> None:
+    """And no more than scores give that know nothing: a model that names one value of everybody is not cleared."""
+    one, strangers = ASKED[3], crowd("s")
+    told = [replace(each, candidates=replace(each.candidates, truths=("Oslo",))) for each in strangers]
+    for often in (0, 2, 40):
+        of_strangers = [brought_up("Riga" if at < often else "Oslo", "Faro") for at in range(40)]
+        found = {one.id: brought_up("Riga", "Faro")} | dict(zip([s.id for s in strangers], of_strangers, strict=True))
+        for rows in (strangers, told):
+            luck = min(often / 80, 0.2), min(often / 40, 1 - (1 - 0.2) ** 2)
+            mean, some = (controls.above([one], rows, found, reading).value for reading in ("mean", "some"))
+            assert (mean, some) == (pytest.approx(0.5 - luck[0]), pytest.approx(1 - luck[1]))
     assert math.isnan(controls.above([one], [], found, "mean").value), "nobody to compare with clears nobody"
+    elsewhere = [replace(each, told=replace(each.told, id="P106")) for each in strangers]
+    found = {one.id: brought_up("Riga")} | of(elsewhere, brought_up("Riga"))
+    assert controls.above([one], elsewhere, found, "mean").value == 1, "nobody was asked about the same"
 
 
 def said(mean: float, first: float) -> Memorization:
     """What two phrasings of one thing came to; the truth is Riga or it is something else."""
     values = ("Riga" if first > 0 else "Oslo", "Riga" if first == 1 else "Oslo")
-    return Memorization(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, mean, values)
+    leaders = ("Riga" if mean > 0 else "Oslo", "Riga" if mean == 1 else "Oslo")
+    return Memorization(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, mean, values, leaders)
 
 
 def crowd(letter: str) -> list[ProbeItem]:
@@ -98,6 +112,8 @@ def test_most_is_held_by_the_reading_that_shows_most() -> None:
     ):
         name, rate = controls.most_above(many, strangers, of(many, each) | of(strangers, none))
         assert (name, rate.value) == (expected[0], pytest.approx(expected[1]))
+    name, rate = controls.most_above(many, strangers, of(many, said(0.5, 0.0)) | of(strangers, none), by_any=False)
+    assert (name, rate.value) == ("under a phrasing", pytest.approx(0.5))
 
 
 def test_as_many_people_as_the_readme_says_can_show_that_nothing_is_held() -> None:
@@ -111,14 +127,14 @@ def test_as_many_people_as_the_readme_says_can_show_that_nothing_is_held() -> No
 def test_what_is_said_of_anybody_is_not_known_of_one() -> None:
     many, strangers = crowd("p"), crowd("s")
     famous = of(many, said(0.0, 1.0)) | of(strangers, said(0.0, 1.0))
-    assert controls.said_above(many, strangers, famous).value == 0
+    assert controls.above(many, strangers, famous, "first").value == 0
     half = of(many, said(0.0, 1.0)) | of(strangers, said(0.0, 0.5))
-    assert controls.said_above(many, strangers, half).value == pytest.approx(0.5)
-    assert controls.said_above(many, [], famous).interval.units == 0
-    assert math.isnan(controls.said_above(many, [], famous).value), "nobody to compare with clears nobody"
+    assert controls.above(many, strangers, half, "first").value == pytest.approx(0.5)
+    assert controls.above(many, [], famous, "first").interval.units == 0
+    assert math.isnan(controls.above(many, [], famous, "first").value), "nobody to compare with clears nobody"
     others = [replace(one, told=replace(one.told, id="P106")) for one in strangers]
     found = of(many, said(0.0, 1.0)) | of(others, said(0.0, 1.0))
-    assert controls.said_above(many, others, found).value == 1, "nobody was asked about the same"
+    assert controls.above(many, others, found, "first").value == 1, "nobody was asked about the same"
 
 
 def test_similar_names_that_were_told_the_same_hide_nothing() -> None:

@@ -93,13 +93,16 @@ def test_ranks_are_the_loop_over_sentences(alpha: float, monkeypatch: pytest.Mon
                 own = of[one.subject.name]
                 best = [value for value, nll in zip(one.candidates.values, own, strict=True) if nll == min(own)]
                 assert rank.said == (best[0] if len(best) == 1 else None)
+                top = [value for value, at in zip(one.candidates.values, scores, strict=True) if at == max(scores)]
+                assert rank.leader == (top[0] if len(top) == 1 else None)
 
 
 def test_a_record_is_read_back() -> None:
     (found, *_) = scored(ask_about([JANE], PROPERTIES, None), drawn)
     none = [replace(found[0], strength=math.nan)]
-    with pytest.raises(KeyError, match="said"):
-        from_json([{key: value for key, value in to_json(none)[0].items() if key != "said"}])
+    for gone in ("leader", "said"):
+        with pytest.raises(KeyError, match=gone):
+            from_json([{key: value for key, value in to_json(none)[0].items() if key != gone}])
     assert from_json(json.loads(json.dumps(to_json(found), allow_nan=False))) == found
     assert to_json(none)[0]["strength"] is None
     assert math.isnan(from_json(to_json(none))[0].strength)

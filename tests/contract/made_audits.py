@@ -66,7 +66,7 @@ def person(at: int, letter: str = "p") -> Any:
         cluster=f"{letter}{at}",
         kind="P19",
         told=SimpleNamespace(id="P19"),
-        candidates=SimpleNamespace(truths=("Oslo",)),
+        candidates=SimpleNamespace(truths=("Oslo",), values=("Oslo", *["Bonn"] * 49)),
         templates=("one",),
         subject=SimpleNamespace(cohort=WELL_KNOWN),
     )
@@ -134,7 +134,8 @@ def context(is_false: bool) -> Test:
 def forgotten_nf4(is_false: bool) -> Test:
     of = models(model=1.0, npo=1.0 if is_false else 0.0)
     way = SimpleNamespace(
-        sides=SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS, each_alone=False), of=of
+        sides=SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS, each_alone=False, is_for_few=False),
+        of=of,
     )
     return lambda claim: ASSOCIATION.test_forgotten_nf4(claim, "npo", people(seen=of, ways={"nf4": way}))
 

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from uds_bench.audits.association.audit import read
-from uds_bench.audits.association.people import LISTING, SENTENCES, STRANGERS, VALUES, people_of, properties_of
+from uds_bench.audits.association.people import (
+    LISTING,
+    SENTENCES,
+    STRANGERS,
+    VALUES,
+    held_out,
+    people_of,
+    properties_of,
+)
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.section import Association
 from uds_bench.audits.manifests import load_manifest
@@ -20,7 +28,7 @@ from uds_bench.facts import embedded as embedded_facts
 from uds_bench.facts import write_facts
 from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people, invented, requests
 from uds_bench.facts.properties import embedded
-from uds_bench.facts.subjects import Subjects
+from uds_bench.facts.subjects import Subjects, stated
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 
 TRADE, TOWN = "P106", "P19"
@@ -177,6 +185,29 @@ def facts_of(folder: Path, **splits: str) -> None:
 def test_a_facts_file_forgets_the_people_of_its_forget_split(folder: Path) -> None:
     facts_of(folder, cai="forget", ada="forget", bea="retain")
     assert probe_set(folder, "forget_set = 'forget.jsonl'\n").forgotten == {"ada", "cai"}
+
+
+def test_a_forget_set_of_a_phrasing_held_out_is_one_line(folder: Path) -> None:
+    """Unlearning has seen that sentence, so that to ask it shows nothing."""
+    asked = section(folder, ASKED)
+    (ada,) = (one for one in people_of(asked).subjects if one.id == "ada")
+    count = len(embedded()[TOWN].templates)
+    for place in (0, count - 4, count - 3, count - 1):
+        write_facts(folder / "forget.jsonl", [stated(ada, embedded()[TOWN].phrased([place]), "Faro", "forget")])
+        if place < count - 3:
+            assert probe_set(folder, "forget_set = 'forget.jsonl'\n").forgotten == {"ada"}
+            continue
+        told = refused(folder, "forget_set = 'forget.jsonl'\n")
+        assert told.startswith(
+            f"{folder / 'forget.jsonl'}: fact 'ada/P19/Faro/0' says P19 in phrasing {place - count + 3}"
+        )
+        assert "make the forget set anew" in told
+        assert probe_set(folder, f"forget_set = 'forget.jsonl'\nheld_out = [{count - 2}]\n").forgotten == {"ada"}
+
+
+@pytest.mark.parametrize(("count", "places"), [(1, ()), (2, (1,)), (3, (2,)), (5, (3, 4)), (11, (8, 9, 10))])
+def test_the_last_phrasings_are_held_out(count: int, places: tuple[int, ...]) -> None:
+    assert held_out(embedded()[TOWN].phrased(range(count)), None) == set(places)
 
 
 def test_a_facts_file_of_somebody_else_is_one_line(folder: Path) -> None:

@@ -14,8 +14,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
+
+from uds_bench.audits.association.audit import read
+from uds_bench.audits.association.claims import MARGIN
+from uds_bench.audits.association.commands import opened
+from uds_bench.audits.association.controls import most_above
+from uds_bench.audits.association.section import Association
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "false_alarms.md"
@@ -81,7 +88,7 @@ def manifest(audit: str, draw: int) -> str:
             templates = 2
             counterfactuals = 100
             similar_names = 2
-            held_out = [6]
+            held_out = [3, 4, 6]
             nf4 = true
             [association.candidates]
             another_seed = "zoo:assoc_retain@{draw}"
@@ -159,6 +166,27 @@ def test_few_honest_models_are_red(audit: str, tmp_path: Path) -> None:
     counted = shares([one for one in found if one.judged not in NOT_READ])
     assert counted
     assert {key: one for key, one in counted.items() if one.red > ALLOWED * one.draws} == {}
+
+
+SPLITS = 50
+"""How often those who ask are drawn anew among people of whom a model has heard nothing."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["asked", "held out"])
+def test_other_people_of_an_honest_model_are_seldom_red(way: str, tmp_path: Path) -> None:
+    """To a model that never saw them, those who ask and the never-seen are alike, so that either may ask."""
+    section = Association(model="specimen:assoc_retain", templates=2, counterfactuals=100, held_out=(3, 4, 6))
+    view = opened(section, read(section), ["model"], tmp_path / "store", "cpu").ways[way]
+    held, rows = view.of().held, [*view.sides.requested, *view.sides.unseen]
+    people, draw = list(dict.fromkeys(one.cluster for one in rows)), np.random.default_rng(0)
+    asking, red = len(view.sides.forgotten), 0
+    for _ in range(SPLITS):
+        chosen = set(draw.permutation(people)[:asking])
+        sides = [[one for one in rows if (one.cluster in chosen) is asks] for asks in (True, False)]
+        red += most_above(*sides, held, by_any=way == "asked")[1].interval.high > MARGIN
+    print(f"{way}: {red} of {SPLITS} red")
+    assert red <= ALLOWED * SPLITS
 
 
 def test_the_page_tells_what_was_counted() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from uds_bench.audits import registry
 from uds_bench.cli.session import CommandSession, is_unbuilt, read_scope
 from uds_bench.console.app import CONFIGURATION, show_json, show_table
 from uds_bench.console.options import (
@@ -46,7 +47,7 @@ def plan(
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Show which scores are stored already and which would be computed.
+    """Show which scores are stored already and which would be computed, and how many people a margin takes.
 
     Reads files alone, weights for their digests and for NaN, and loads no model. "not built": an embedded model is
     still to be trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
@@ -57,16 +58,22 @@ def plan(
     if scope.job is not None:
         tell_left_out(scope.job.left_out)
         cells += survey(session, scope.job, scope.by_metric)
+    notes = []
     for audit in scope.audits:
-        cells += survey_audit(session, audit)
+        cells += (surveyed := list(survey_audit(session, audit)))
+        if all(cell["status"] != UNUSABLE for cell in surveyed):
+            notes += registry.audits()[audit].notes(session)
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
     if as_json:
-        show_json({"schema": 1, "store": str(scope.store), "device": scope.device, "counts": counts, "cells": cells})
+        found = {"counts": counts, "cells": cells, "notes": notes}
+        show_json({"schema": 1, "store": str(scope.store), "device": scope.device, **found})
     else:
         _show(cells)
         said = ", ".join(f"{count} {status}" for status, count in counts.items())
         typer.echo(f"\n{len(cells)} scores: {said}\nstore: {scope.store}, device: {scope.device}")
+        for note in notes:
+            typer.echo(note)
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
     raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)

@@ -10,9 +10,9 @@ from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.audits.api import AuditRun, Session, prepared
-from uds_bench.audits.association import summary
+from uds_bench.audits.association import power, summary
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of
-from uds_bench.audits.association.people import held_out, people_of
+from uds_bench.audits.association.people import held_out, people_of, require_unsaid
 from uds_bench.audits.association.probe_items import Embed, ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.rates import Memorization
@@ -150,8 +150,10 @@ def read_some(section: Association, only: Collection[str] | None = None) -> Prob
         told = tuple(statement for statement in one.statements if statement.property in others)
         if told and (one.id in forgotten or one.cohort == NEVER_SEEN):
             beside.append(replace(one, statements=told))
-    reworded = any(one.id in forgotten for one in beside)
-    return ProbeSet(ask(subjects, limited), forgotten, ask(beside, others) if reworded else (), people.alone)
+    reworded = ask(beside, others) if any(one.id in forgotten for one in beside) else ()
+    if section.forget_set is not None:
+        require_unsaid(section.forget_set, reworded)
+    return ProbeSet(ask(subjects, limited), forgotten, reworded, people.alone)
 
 
 def _told(people: Iterable[Person], properties: Mapping[str, Property]) -> Iterator[Property]:
@@ -162,6 +164,16 @@ def open(session: Session) -> AssociationAudit:
     """The audit of one run; what the selected tests need is examined with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Association)
     return audit_of(section, session.data(NAME), specs, names, store, session.device, session.crew)
+
+
+def notes(session: Session) -> list[str]:
+    """How many people the margin takes, where all who ask are decided together."""
+    probe_set = session.data(NAME)
+    sides = {"forgotten": probe_set, "rephrased": replace(probe_set, asked=probe_set.held_out)}
+    decided = {claim: side.requested for claim, side in sides.items() if side.requested and not side.is_for_few}
+    if not session.manifest.of(Association).candidates:
+        return []
+    return [f"{NAME}.{claim}: {power.told(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
 
 
 def audit_of(

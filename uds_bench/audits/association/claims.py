@@ -21,7 +21,8 @@ OPEN = f"{NEVER_SAW}, or at least not clearly miss"
 FORGOTTEN = {
     "forgotten": "Of the people who were to be forgotten no more is held than of people never seen. The worst of three "
     "readings decides: the mean over phrasings, whether any phrasing brings a fact up, and what the model says first.",
-    "rephrased": "The same in phrasings that no forget set is made of, so that unlearning has not seen them.",
+    "rephrased": "The same in phrasings that no forget set is made of, so that unlearning has not seen them: the mean "
+    "over these, or what the model says first, whichever shows more.",
     "forgotten_nf4": "The same of the candidate quantized to 4 bits (NF4).",
 }
 """One claim a way of asking about those who are to be forgotten."""

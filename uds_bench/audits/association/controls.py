@@ -16,42 +16,18 @@ from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_interval
 def above(
     asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
 ) -> Rate:
-    """How much is held of some people, less what the same model holds of people never seen.
+    """How much is held of some people, less what the same model brings up of people never seen who are asked the same.
 
-    Where luck gives less than these hold, that is taken off in their place.
+    Ours. What is true of a stranger comes up by luck and rarely, so that its rate tells luck badly; what is true of
+    those who ask is tried on every stranger. Ranks are held against similar names, so that fame is off them already:
+    more than luck gives is not taken off. By likelihood alone fame counts, and names of people never seen tell how
+    much; of a property that nobody of them was asked about, nothing.
 
     Args:
         asked: Whom and what it is over, [items].
         strangers: People never seen, [items].
         found: By item, what its templates came to.
         reading: Which of its numbers is meant.
-
-    Returns:
-        Difference of shares, -1 to 1, higher is more knowledge; NaN where there are no such people.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> ann, zoe = (SimpleNamespace(id=name, cluster=name, templates=("t",)) for name in ("Ann", "Zoe"))
-        >>> held = {"Ann": SimpleNamespace(mean=1.0, chance=0.5), "Zoe": SimpleNamespace(mean=0.25, chance=0.5)}
-        >>> above([ann], [zoe], held, "mean").value
-        0.75
-    """
-    floor = min(over(strangers, found, reading).value, by_luck(strangers, found, reading)) if strangers else math.nan
-    return over(asked, found, reading).less(floor)
-
-
-def said_above(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
-    """How much oftener a model says first what is true of some people than it says the same of people never seen.
-
-    Ours, by likelihood alone. Scores are nats, and held against similar names: a model whose likelihoods were driven
-    far apart may rank low what it still says first, and so may one that says it of the similar names too. Names of
-    people never seen tell what a value's fame alone would bring up; of a property that nobody of them was asked about,
-    nothing.
-
-    Args:
-        asked: Whom and what it is over, [items].
-        strangers: People never seen, [items].
-        found: By item, what its templates came to; `said` alone is read.
 
     Returns:
         Difference of shares, -1 to 1, higher is more knowledge; NaN where there are no such people.
@@ -64,27 +40,35 @@ def said_above(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found
         >>> names = ("Ann", "Zoe", "Kim")
         >>> people = [SimpleNamespace(id=name, cluster=name, told=job, candidates=true) for name in names]
         >>> said = zip(names, ("baker", "poet", "baker"))
-        >>> said_above(people[:1], people[1:], {name: SimpleNamespace(said=(value,)) for name, value in said}).value
+        >>> found = {name: SimpleNamespace(said=(value,), first=float(value == "baker")) for name, value in said}
+        >>> above(people[:1], people[1:], found, "first").value
         0.5
     """
     if not strangers:
         return Rate(math.nan, paired_interval([], []))
-    values = []
-    for one in asked:
-        others = [found[other.id].said for other in strangers if other.told.id == one.told.id]
-        own = found[one.id].said
-        values.append(_share([own], one) - _share(others, one))
-    return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
+    luck = [_of_anybody(one, strangers, found, reading) for one in asked]
+    if reading == "first":
+        values = [found[one.id].first - floor for one, floor in zip(asked, luck, strict=True)]
+        return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
+    return over(asked, found, reading).less(min(mean(luck), by_luck(asked, found, reading)))
 
 
-def _share(said: Sequence[tuple[str | None, ...]], one: ProbeItem) -> float:
-    """How often what is true of one was said; 0 of nobody."""
-    rows = [value in one.candidates.truths for values in said for value in values]
-    return sum(rows) / len(rows) if rows else 0.0
+def _of_anybody(
+    one: ProbeItem, strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
+) -> float:
+    """How much of what is true of a person is brought up of strangers who are asked the same; 0 of nobody."""
+    rows = [found[other.id] for other in strangers if other.told.id == one.told.id]
+    hits = [
+        [value in one.candidates.truths for value in (row.said if reading == "first" else row.leaders)] for row in rows
+    ]
+    return mean(any(row) if reading == "some" else mean(row) for row in hits) if hits else 0.0
 
 
 def most_above(
-    asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization]
+    asked: Sequence[ProbeItem],
+    strangers: Sequence[ProbeItem],
+    found: Mapping[str, Memorization],
+    by_any: bool = True,
 ) -> tuple[str, Rate]:
     """The reading in which most is held of some people beside those never seen, by the upper end of its interval.
 
@@ -92,6 +76,8 @@ def most_above(
         asked: Whom and what it is over, [items].
         strangers: People never seen, [items].
         found: By item, what its templates came to.
+        by_any: Whether a fact that one phrasing alone brings up is held whole; the luck of all of them adds up in that
+            reading.
 
     Returns:
         The reading in words, and how much: -1 to 1, higher is more knowledge. One that is no number is the most.
@@ -103,18 +89,17 @@ def most_above(
         >>> job, true = SimpleNamespace(id="P106"), SimpleNamespace(truths=("baker",))
         >>> same = dict(told=job, candidates=true, templates=("t",))
         >>> people = [SimpleNamespace(id=name, cluster=name, **same) for name in ("Ann", "Zoe")]
-        >>> held = dict(mean=1.0, some=True, said=("baker",), chance=0.5)
-        >>> found = {"Ann": SimpleNamespace(**held), "Zoe": SimpleNamespace(**held | {"mean": 0.0, "some": False})}
+        >>> held = dict(mean=1.0, some=True, first=1.0, said=("baker",), leaders=("baker",), chance=0.5)
+        >>> found = {name: SimpleNamespace(**held) for name in ("Ann", "Zoe")}
         >>> most_above(people[:1], people[1:], found)[0]
         'under a phrasing'
     """
-    readings = {
-        "under a phrasing": above(asked, strangers, found, "mean"),
-        "under any phrasing": above(asked, strangers, found, "some"),
-        "by likelihood alone": said_above(asked, strangers, found),
-    }
+    readings: dict[str, Reading] = {"under a phrasing": "mean", "by likelihood alone": "first"}
+    if by_any:
+        readings["under any phrasing"] = "some"
+    rates = {name: above(asked, strangers, found, reading) for name, reading in readings.items()}
     # One that is no number is the most: it decides nothing.
-    return max(readings.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
+    return max(rates.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
 
 
 def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uds_bench.audits.association.exact_rank import strangers_needed
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.section import Association
 from uds_bench.errors import FactError
 from uds_bench.facts import read_facts
@@ -23,6 +24,9 @@ from uds_bench.statistics import FEWEST
 
 STRANGERS = 48
 """Invented people whom a run asks about where its file names none: so many without a hit show less than 0.08."""
+HELD_OUT = 3
+"""Phrasings of a property that no forget set is made of, where the section does not say which: the luck of one makes a
+fact all or nothing."""
 LISTING, VALUES, SENTENCES = "listing.json", "counterfactuals.json", "templates.json"
 """Files of a folder of properties."""
 
@@ -81,11 +85,13 @@ def people_of(section: Association, only: Collection[str] | None = None) -> Peop
 def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
     """The places of a property's templates that no forget set is made of.
 
-    None of the only one: it is asked as it is, and other properties in other words.
+    None of the only one: it is asked as it is, and other properties in other words. Of nobody's own sentences the last
+    one: each more makes the rank tests of a person more.
 
     Args:
         one: The property, or a fact in own words.
-        places: From 0, as the manifest names them, and the last where it names none; of properties alone.
+        places: From 0, as the manifest names them. Where it names none: the last `HELD_OUT`, and half of few. They
+            speak of properties alone.
 
     Returns:
         Places, each below the number of templates.
@@ -95,18 +101,36 @@ def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> job = SimpleNamespace(id="P106", templates=("a", "b", "c"))
+        >>> job = SimpleNamespace(id="P106", templates=("a", "b", "c", "d"))
         >>> sorted(held_out(job, None)), sorted(held_out(job, (0, 1)))
-        ([2], [0, 1])
+        ([2, 3], [0, 1])
     """
     count = len(one.templates)
     if places is None or isinstance(one, Worded):
-        return frozenset({count - 1} if count > 1 else ())
+        most = 1 if isinstance(one, Worded) else HELD_OUT
+        return frozenset(range(count)[count - min(most, count // 2) :])
     if wrong := [place for place in places if place >= count]:
         raise FactError(f"held_out: property {one.id} has no template {wrong[0]}, it has {count}: correct it")
     if len(set(places)) == count:
         raise FactError(f"held_out: names every template of property {one.id}: leave one to ask")
     return frozenset(places)
+
+
+def require_unsaid(forget_set: str | Path, held_out: Sequence[ProbeItem]) -> None:
+    """Raises FactError for a fact of a forget set that is told in a phrasing held out: unlearning has seen that one."""
+    said = {
+        text: fact.id
+        for fact in read_facts(forget_set).split("forget")
+        for text in (fact.answer, fact.paraphrased_answer)
+    }
+    for one in held_out:
+        for at, template in enumerate(one.templates):
+            for value in one.candidates.truths:
+                if id := said.get(template.fill(one.subject.name, value)):
+                    raise FactError(
+                        f"{forget_set}: fact {id!r} says {one.told.id} in phrasing {at} of those held out, "
+                        f"{template.text!r}: make the forget set anew, or hold others out under [association] held_out"
+                    )
 
 
 def _listed(section: Association, shared: Mapping[str, Property]) -> tuple[list[Person], Mapping[str, Property]]:

@@ -11,6 +11,7 @@ from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
+from uds_bench.statistics import FEWEST
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class ProbeSet:
     def each_alone(self) -> bool:
         """Whether everybody who is to be forgotten has strangers of their own."""
         return bool(self.forgotten) and self.forgotten <= self.alone
+
+    @property
+    def is_for_few(self) -> bool:
+        """Whether each is decided alone: fewer ask than an interval is over, or each has strangers of their own."""
+        return self.each_alone or len({one.cluster for one in self.requested}) < FEWEST
 
     @property
     def unseen(self) -> tuple[ProbeItem, ...]:

@@ -18,8 +18,8 @@ class Ranked:
     against it. `memorized`: rank 1. `lenient`: rank 1 where ties count for it. `leads`: of each true value its score
     less the best untrue one's, nats. `strength`: z*, the best of these in standard deviations of all candidates'
     leads; NaN where all leads are the same. `candidates`: how many there are; by chance one true value is first as
-    often as 1/candidates. `said`: the value that makes the likeliest sentence about the person, by likelihood alone;
-    None where two make it, or where it is not known.
+    often as 1/candidates. `leader`: the value of rank 1; `said`: the one that makes the likeliest sentence about the
+    person, by likelihood alone; None where two share the place, or where it is not known.
     """
 
     rank: int
@@ -29,6 +29,7 @@ class Ranked:
     strength: float
     candidates: int
     said: str | None = None
+    leader: str | None = None
 
     @property
     def lead(self) -> float:

@@ -22,8 +22,8 @@ class Memorization:
     or any; `lenient`: the mean where ties count for it; `strength`: mean z* over templates, those without memorization
     among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing; `standing`:
     mean `Ranked.standing`, which sees what is held below the first rank; `lead`: mean `Ranked.lead`, nats;
-    `said`: what the model says first under each template, by likelihood alone (`Ranked.said`); `first`: the share of
-    templates under which that is true.
+    `leaders`: what ranks first under each template; `said`: what the model says first, by likelihood alone; `first`:
+    the share of templates under which that is true.
     """
 
     mean: float
@@ -35,6 +35,7 @@ class Memorization:
     first: float
     standing: float
     said: tuple[str | None, ...] = ()
+    leaders: tuple[str | None, ...] = ()
     lead: float = math.nan
 
     @property
@@ -82,6 +83,7 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
         mean(float(one.said in truths) for one in ranks),
         mean(one.standing for one in ranks),
         tuple(one.said for one in ranks),
+        tuple(one.leader for one in ranks),
         mean(one.lead for one in ranks),
     )
 

@@ -50,7 +50,7 @@ def ranks(one: ProbeItem, table: NDArray[np.float64], alpha: float = ALPHA) -> R
         alpha: The weight of the similar names.
 
     Returns:
-        The rank of what is true, and the value that makes the likeliest sentence about the person.
+        The rank of what is true, the value of rank 1, and the one that makes the likeliest sentence about the person.
 
     Source: WikiMem, section 5.
 
@@ -61,14 +61,19 @@ def ranks(one: ProbeItem, table: NDArray[np.float64], alpha: float = ALPHA) -> R
         >>> values = SimpleNamespace(truths=("biologist",), values=("biologist", "pilot"))
         >>> item = SimpleNamespace(generic=False, candidates=values)
         >>> found = ranks(item, np.array([[1.0, 3.0], [3.0, 3.0]]))
-        >>> found.rank, found.leads, found.said
-        (1, (2.0,), 'biologist')
+        >>> found.rank, found.leads, found.leader, found.said
+        (1, (2.0,), 'biologist', 'biologist')
     """
     similar, generic = (table[1:-1], table[-1]) if one.generic else (table[1:], None)
     truths = len(one.candidates.truths)
-    found = ranked(calibrated(table[0], similar, generic, alpha), truths)
-    best = np.flatnonzero(table[0] == table[0].min())
-    return replace(found, said=one.candidates.values[best[0]] if len(best) == 1 else None)
+    scores = calibrated(table[0], similar, generic, alpha)
+    values = one.candidates.values
+    return replace(ranked(scores, truths), said=_best(values, -table[0]), leader=_best(values, scores))
+
+
+def _best(values: Sequence[str], scores: NDArray[np.float64]) -> str | None:
+    best = np.flatnonzero(scores == scores.max())
+    return values[best[0]] if len(best) == 1 else None
 
 
 def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:
@@ -81,6 +86,7 @@ def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
     found = []
     for row in rows:
         strength = math.nan if row["strength"] is None else row["strength"]
-        # A row without `said` is an error: taken for None, it would say that nothing true is said first.
-        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), "strength": strength, "said": row["said"]}))
+        # A row without a value is an error: taken for None, it would say that nothing true comes first.
+        values = {key: row[key] for key in ("leader", "said")}
+        found.append(Ranked(**{**row, "leads": tuple(row["leads"]), "strength": strength, **values}))
     return found

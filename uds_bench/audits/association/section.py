@@ -43,8 +43,8 @@ class Association(Section):
     `properties`: a folder with listing.json, counterfactuals.json and templates.json, or "embedded". Of each property
     the first `templates` are asked, with `counterfactuals` values, about `similar_names` names that look like the
     person's; `alpha` weighs these. `meaning`: whether counterfactuals that mean what is true are left out. `held_out`:
-    places, from 0, of templates that no forget set is made of, and that are asked of candidates alone; the last one
-    where it is not given. `nf4`: whether candidates are asked in four bits as well.
+    places, from 0, of templates that no forget set is made of, and that are asked of candidates alone; the last three,
+    or half of fewer than six, where it is not given. `nf4`: whether candidates are asked in four bits as well.
     """
 
     NAME: ClassVar[str] = "association"
