@@ -19,8 +19,8 @@ from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.page import guide, weights
 from uds_bench.figures.auc_plot import LEFT, RIGHT, AucRow, auc_plot
-from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import Interval, spell
+from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.svg import Scale
 
 SECTION = section()
@@ -210,7 +210,7 @@ def test_a_method_from_which_nobody_leaks_has_no_overlap() -> None:
             row |= {"value": None, "seeds": 0}
     (page,) = panels(TITLES[8], found)
     assert lines(page)[0] == "oraclen/an/an/a"
-    assert "n/a" in str(matrix("a", [("b", {"c": MeanCell(None, 0)})])[0])
+    assert "n/a" in str(shaded_table("a", [("b", {"c": MeanCell(None, 0)})])[0])
 
 
 def test_candidates_stand_side_by_side_at_the_top() -> None:

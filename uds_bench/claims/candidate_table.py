@@ -19,7 +19,7 @@ WORST = (
 
 
 @dataclass(frozen=True)
-class Matrix:
+class CandidateTable:
     """`cells`: by candidate and audit, the claims that speak of it, in the order of the run."""
 
     candidates: tuple[str, ...]
@@ -41,7 +41,7 @@ class Matrix:
         return sorted(found, key=lambda one: one.verdict is not Verdict.FAIL)
 
 
-def matrix(records: Iterable[ClaimRecord], set_up: bool = False) -> Matrix:
+def candidate_table(records: Iterable[ClaimRecord], set_up: bool = False) -> CandidateTable:
     """The claims of a run that speak of a candidate, put together.
 
     Args:
@@ -54,7 +54,7 @@ def matrix(records: Iterable[ClaimRecord], set_up: bool = False) -> Matrix:
     Example:
         >>> deep = ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "")
         >>> lost = ClaimRecord("depth.spared", "npo", "threshold", Verdict.FAIL, "")
-        >>> found = matrix([deep, lost])
+        >>> found = candidate_table([deep, lost])
         >>> found.candidates, found.audits, found.status("npo", "depth"), [one.id for one in found.bad("npo")]
         (('npo',), ('depth',), 'fail', ['depth.spared'])
     """
@@ -64,7 +64,7 @@ def matrix(records: Iterable[ClaimRecord], set_up: bool = False) -> Matrix:
             place = record.subject or "", record.audit
             cells[place] = (*cells.get(place, ()), record)
     candidates, audits = (tuple(dict.fromkeys(place[at] for place in cells)) for at in (0, 1))
-    return Matrix(candidates, audits, cells)
+    return CandidateTable(candidates, audits, cells)
 
 
 def _cell(word: str, mark: Callable[[str], str]) -> str:

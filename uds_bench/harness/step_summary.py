@@ -9,7 +9,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from uds_bench.cards.statement import CLAIM
-from uds_bench.claims.candidate_table import matrix
+from uds_bench.claims.candidate_table import candidate_table
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.harness.result import RunResult
 from uds_bench.harness.screen import sentence
@@ -30,7 +30,7 @@ def step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: s
     problems = [f"{len(found.problems)} problems, told in the log"] if found.problems else []
     records = list(found.records.values())
     told = [f"### {sentence(replace(found, problems=problems), is_embedded, exit_code, instead)}", *problems]
-    table = matrix(records)
+    table = candidate_table(records)
     if table.candidates and not is_embedded:
         told.append(tabulate(table.rows(_strong), headers=("candidate", *table.audits), tablefmt="github"))
     if red := [_row(record) for record in records if not record.is_good]:

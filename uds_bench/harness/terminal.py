@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from uds_bench.claims.candidate_table import matrix
+from uds_bench.claims.candidate_table import candidate_table
 from uds_bench.claims.record import STATUSES, ClaimRecord
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult
@@ -43,7 +43,7 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
         reporter.write_line(f"note: {note}")
     for remark in found.remarks:
         reporter.write_line(remark)
-    table = matrix(found.records.values())
+    table = candidate_table(found.records.values())
     red = [record for record in records if not (record.is_good or record.subject)]
     red += [record for name in table.candidates for record in table.bad(name)]
     if not run.is_embedded and table.candidates:

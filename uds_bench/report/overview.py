@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uds_bench.claims.candidate_table import WORST, matrix
+from uds_bench.claims.candidate_table import WORST, candidate_table
 from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
 from uds_bench.verdicts import Verdict
 
@@ -52,7 +52,10 @@ class Overview:
 
 def overview(claims: Sequence[ClaimView]) -> Overview:
     """The claims of a run, put together by whom they speak of and by audit."""
-    found, by_record = matrix((claim.record for claim in claims), set_up=True), {id(one.record): one for one in claims}
+    found, by_record = (
+        candidate_table((claim.record for claim in claims), set_up=True),
+        {id(one.record): one for one in claims},
+    )
     rows = []
     for name in found.candidates:
         sentences, cells = [], []

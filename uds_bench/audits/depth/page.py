@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.histogram import histogram
 from uds_bench.figures.layers import layer_profile
-from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import number, numbers
 from uds_bench.figures.score import ScoreRow
+from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.shares import Share, shares
 
 OVER = 1.05
@@ -106,7 +106,7 @@ def draw(scores: Sequence[ScoreRow]) -> list[Figure]:
             "Depth by kind of prompt",
             "Mean score of the facts of each kind, 0 intact and 1 erased: the deeper the shade, the more "
             "forgotten. A pale cell names a kind of knowledge that survived.",
-            matrix("checkpoint", by_kind(depth)),
+            shaded_table("checkpoint", by_kind(depth)),
             wide=True,
         ),
         Figure(

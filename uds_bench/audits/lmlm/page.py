@@ -12,8 +12,8 @@ from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.interval_table import figures, interval_table, span_track, tally
 from uds_bench.figures.lookups import browser
-from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import ABSENT, measured, number, rows, spell, table, text, whole
+from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.stacks import Stack, stacks
 
 OFF = {"forbidden": "forbidden", "self_completed": "self-completed", "unknown": "unknown"}
@@ -118,7 +118,7 @@ def scores(models: Models) -> Figure:
             found = {shown: number(told.get(state)) for state, shown in STATES.items()}
             cells = {shown: MeanCell(value, n) for shown, value in found.items() if value is not None}
             body.append((f"{model}, {group}", cells))
-        panels += matrix(title, body)
+        panels += shaded_table(title, body)
     return Figure(
         "Answers by state",
         "Means over prompts, 0 to 1: overlap of the answer's tokens with the object's by wording, and whole answers "
@@ -236,7 +236,7 @@ def databases(models: Models, section: Mapping[str, Any]) -> Figure:
             cells_of = grid.setdefault(text(row.get("cell")) or ABSENT, {})
             if value is not None:
                 cells_of[text(row.get("wording")) or ABSENT] = MeanCell(value, whole(row.get("n")) or 0)
-        panels += matrix(f"{model}, DEL-ON", [*grid.items()])
+        panels += shaded_table(f"{model}, DEL-ON", [*grid.items()])
     retriever = ", ".join(
         f"{key} {spell(value) if number(value) is not None and whole(value) is None else text(value)}"
         for key, value in table(section.get("retriever")).items()

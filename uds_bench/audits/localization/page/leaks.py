@@ -7,8 +7,8 @@ from typing import Any
 
 from uds_bench.figures.chapter import Figure
 from uds_bench.figures.interval_table import figures, interval_table, track
-from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, texts, whole
+from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.shares import Share, shares
 
 
@@ -66,7 +66,7 @@ def overlaps(section: Mapping[str, Any]) -> Figure:
         "Jaccard index of who leaks from each two candidates, the mean over seeds: 1 where it is the same people, 0 "
         "where nobody leaks from both; n/a where nobody leaks from either with any seed. With few who leak, one person "
         "moves it a long way.",
-        matrix("Jaccard", body),
+        shaded_table("Jaccard", body),
         wide=True,
     )
 

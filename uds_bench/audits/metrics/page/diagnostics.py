@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.interval_table import figures, interval_table, track
-from uds_bench.figures.matrix import MeanCell, matrix
 from uds_bench.figures.reading import ABSENT, Interval, number, rows, spell, table, text, whole
+from uds_bench.figures.shaded_table import MeanCell, shaded_table
 
 MANY = 8
 """Tokens or layers from which facts are counted together."""
@@ -39,7 +39,7 @@ def tau(found: Mapping[str, Any]) -> Figure:
         "What the threshold of knowledge layers changes",
         "A layer counts as knowing where the retain model's states lower the answer by more than τ nats. A verdict "
         "that hangs on τ is none: the pools' AUC and each model's score should hardly move.",
-        panels + matrix("UDS", [*models.items()]),
+        panels + shaded_table("UDS", [*models.items()]),
         wide=True,
     )
 
@@ -60,7 +60,7 @@ def layers(found: Mapping[str, Any]) -> Figure:
         "For each metric that weighs layers, first how much of its score each layer decides (shares of 1), then how "
         "far each candidate's erasure has gone there, 0 intact and 1 as in the retain model. A metric whose weight "
         "sits in one layer says nothing of the others.",
-        tuple(panel for metric, means in metrics.items() for panel in matrix(f"{metric}, layer", means)),
+        tuple(panel for metric, means in metrics.items() for panel in shaded_table(f"{metric}, layer", means)),
         wide=True,
     )
 
@@ -95,7 +95,7 @@ def lengths(found: Mapping[str, Any], key: str, title: str, caption: str) -> Fig
         (name, {heads[c]: MeanCell(sum(cells[c]) / len(cells[c]), len(cells[c])) for c in counts if c in cells})
         for name, cells in groups.items()
     ]
-    return Figure(title, caption, matrix("candidate", body), wide=True)
+    return Figure(title, caption, shaded_table("candidate", body), wide=True)
 
 
 def hidden(found: Mapping[str, Any]) -> Figure:

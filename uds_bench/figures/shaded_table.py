@@ -30,7 +30,7 @@ def _cell(cell: MeanCell | None) -> Markup:
     return element("td", spell(cell.value), style=f"--share:{share:.3f}", title=hint, class_="shade")
 
 
-def matrix(corner: str, rows: Sequence[tuple[str, Mapping[str, MeanCell]]]) -> tuple[Markup, ...]:
+def shaded_table(corner: str, rows: Sequence[tuple[str, Mapping[str, MeanCell]]]) -> tuple[Markup, ...]:
     """One panel, rows x columns in the order in which they first appear; none where there are no rows."""
     if not rows:
         return ()
