@@ -15,6 +15,7 @@ from commands import Command, Refused
 import uds_bench
 
 COMMANDS = (
+    "ask",
     "init",
     "gate-method",
     "annotate",

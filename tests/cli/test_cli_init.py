@@ -22,6 +22,7 @@ FILES = (
     "data/prompts/a.jsonl",
     "people.jsonl",
     "runs/masks.safetensors",
+    "runs/replies.jsonl",
     "forget.jsonl",
 )
 

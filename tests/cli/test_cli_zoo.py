@@ -103,8 +103,8 @@ def test_the_testbed_is_written_as_questions_and_as_documents(
 
 
 def test_tune_names_the_grids_there_are(command: Command) -> None:
-    said = command("zoo", "tune", "npo", exit=4).stderr
-    assert "there is no grid 'npo'" in said
+    said = command("zoo", "tune", "none", exit=4).stderr
+    assert "there is no grid 'none'" in said
     assert "memflex" in said
 
 

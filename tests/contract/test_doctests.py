@@ -14,9 +14,9 @@ import pytest
 import uds_bench
 from uds_bench import audits, metrics, statistics, verdicts
 
-NUMERICAL = re.compile(r"\b(float|int|Array|NDArray|Tensor|Interval|Rate|Summary|Erasure|Decision)\b")
+NUMERICAL = re.compile(r"\b(float|int|Array|NDArray|Tensor|Interval|Rate|MetricSummary|Erasure|Decision)\b")
 """Return types that are numbers, or hold little else."""
-LOADED = re.compile(r"\b(Checkpoint|Lineup)\b")
+LOADED = re.compile(r"\b(Checkpoint|CheckpointSet)\b")
 """What takes a loaded model, or the files of several, has no example: it would have to train one."""
 
 

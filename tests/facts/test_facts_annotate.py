@@ -130,7 +130,7 @@ def test_own_facts_one_by_one_are_right_or_listed(form: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["entity", "entities.asked", "entities.forms"])
+@pytest.mark.parametrize("name", ["entity", "entities.answer_type", "entities.forms"])
 def test_examples_hold(name: str) -> None:
     failed, tried = doctest.testmod(import_module(f"uds_bench.facts.{name}"))
     assert (failed, tried > 0) == (0, True)

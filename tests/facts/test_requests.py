@@ -83,7 +83,7 @@ def test_people_of_a_file_may_tell_both(tmp_path: Path) -> None:
         (fact(counterfactuals=["1", "1"]), "key 'counterfactuals' has '1' twice"),
         (fact(words="x"), "line 1, fact 1: key 'words' is unknown"),
         ({**JANE, "date": "31.1.26"}, "line 1: request 'r1': key 'date' is '31.1.26': write a day as 2026-01-31"),
-        ({**JANE, "facts": []}, "line 1: subject 'r1': key 'facts' has none"),
+        ({**JANE, "facts": []}, "line 1: person 'r1': key 'facts' has none"),
         ({**JANE, "facts": {}}, "line 1: key 'facts' must be a list of"),
         ({**JANE, "person": " "}, "line 1: key 'person' is empty"),
         ({**JANE, "name": "x"}, "line 1: key 'name' is unknown"),

@@ -52,8 +52,8 @@ def test_people_are_read_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"name": " "}, "line 1: subject 'q1': key 'name' is empty"),
-        ({"facts": []}, "line 1: subject 'q1': key 'facts' has none"),
+        ({"name": " "}, "line 1: person 'q1': key 'name' is empty"),
+        ({"facts": []}, "line 1: person 'q1': key 'facts' has none"),
         ({"facts": "P106"}, "line 1: key 'facts' must be a list"),
         (
             {"facts": [{"property": "P9", "values": ["x"]}]},
@@ -62,7 +62,7 @@ def test_people_are_read_in_order(tmp_path: Path) -> None:
         ({"facts": [{"property": "P19", "values": "x"}]}, "line 1, fact 1: key 'values' must be a list"),
         ({"facts": [{"property": "P19", "value": ["x"]}]}, "line 1, fact 1: key 'value' is unknown"),
         ({"facts": [{"property": "P19", "values": []}]}, "has no value of P19"),
-        ({"name": "Jane  Doe"}, "line 1: subject 'q1': key 'name' has 'Jane  Doe', with white space.*write 'Jane Doe'"),
+        ({"name": "Jane  Doe"}, "line 1: person 'q1': key 'name' has 'Jane  Doe', with white space.*write 'Jane Doe'"),
         ({"name": "Jane\nDoe"}, "key 'name' has .*write 'Jane Doe'"),
         ({"name": "Jane HUMAN_SUBJECT"}, "key 'name' has 'Jane HUMAN_SUBJECT', a word that templates keep"),
         ({"facts": [{"property": "P19", "values": ["Oslo "]}]}, "key 'facts' has 'Oslo ', with white space"),
@@ -79,7 +79,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, changed: dict[str, Any], told
 
 @pytest.mark.parametrize(
     ("key", "told"),
-    [("id", "subject .*: key 'id' occurs twice"), ("name", f"two subjects have the name '{JANE['name']}'")],
+    [("id", "person .*: key 'id' occurs twice"), ("name", f"two subjects have the name '{JANE['name']}'")],
 )
 def test_nobody_is_there_twice(tmp_path: Path, key: str, told: str) -> None:
     other = {**JANE, "id": "q2", "name": "Other", key: JANE[key]}

@@ -361,7 +361,7 @@ def test_what_strangers_are_said_to_be_is_true_of_somebody_and_untrue_of_them_ot
 
 def test_everybody_who_is_forgotten_is_named_once(folder: Path) -> None:
     lines(folder / "people.jsonl", [*rows(PEOPLE), person("ada", "Ada Other", WELL_KNOWN)])
-    with pytest.raises(FactError, match=re.escape(f"{folder / 'people.jsonl'}: subject 'ada': key 'id' occurs twice")):
+    with pytest.raises(FactError, match=re.escape(f"{folder / 'people.jsonl'}: person 'ada': key 'id' occurs twice")):
         probe_set(folder)
 
 

@@ -60,7 +60,10 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1}, "the other is the second one's weights"
     facts = [fact for score in ran.report["scores"] for fact in score["per_fact"]]
     assert set(ran.report["wordings"]) >= {fact["id"] for fact in facts}
-    assert all(fact["detail"]["answer"] and fact["detail"]["survives"] is False for fact in facts)
+    asked = [fact for fact in facts if fact["value"] is not None]
+    assert asked
+    assert all(fact["detail"]["answer"] and fact["detail"]["survives"] is False for fact in asked)
+    assert all(fact["detail"] == {} for fact in facts if fact not in asked), "who was not asked said nothing"
     section = ran.report["bypass"]["models"]
     assert [(row["model"], [seed["name"] for seed in row["seeds"]]) for row in section] == [
         ("npo", ["npo.1", "npo.2"]),

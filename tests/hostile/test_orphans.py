@@ -37,7 +37,7 @@ if __name__ == "__main__":
     workers.processes = lambda *_: 3
     folder = sys.argv[1]
     work = workers.Work(Slow(folder), partial(Slow, folder), [[at] for at in range(9)], None)
-    workers.Crew().score(work)
+    workers.WorkerPool().score(work)
 """
 RENDER = """
 import sys, time

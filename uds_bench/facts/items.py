@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -24,7 +25,8 @@ class Named:
 
     def error(self, key: str, problem: str) -> FactError:
         """What is wrong with one of its keys."""
-        return FactError(f"{type(self).__name__.lower()} {self.id!r}: key {key!r} {problem}")
+        called = re.findall("[A-Z][a-z]*", type(self).__name__)[-1].lower()  # of a DeletionRequest, request
+        return FactError(f"{called} {self.id!r}: key {key!r} {problem}")
 
     def require_texts(self, *keys: str) -> None:
         """Raise FactError for the first of some keys that holds no text."""

@@ -168,11 +168,11 @@ def open(session: Session) -> AssociationAudit:
 
 def notes(session: Session) -> list[str]:
     """How many people the margin takes, where all who ask are decided together."""
+    if not session.manifest.of(Association).candidates:
+        return []
     probe_set = session.data(NAME)
     sides = {"forgotten": probe_set, "rephrased": replace(probe_set, asked=probe_set.held_out)}
     decided = {claim: side.requested for claim, side in sides.items() if side.requested and not side.is_for_few}
-    if not session.manifest.of(Association).candidates:
-        return []
     return [f"{NAME}.{claim}: {power.told(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
 
 

@@ -83,16 +83,16 @@ def most_above(
         The reading in words, and how much: -1 to 1, higher is more knowledge. One that is no number is the most.
 
     Example:
-        Of too few people no interval is known, and the first reading stands for all:
+        A reading that is no number stands for all:
 
         >>> from types import SimpleNamespace
         >>> job, true = SimpleNamespace(id="P106"), SimpleNamespace(truths=("baker",))
         >>> same = dict(told=job, candidates=true, templates=("t",))
         >>> people = [SimpleNamespace(id=name, cluster=name, **same) for name in ("Ann", "Zoe")]
-        >>> held = dict(mean=1.0, some=True, first=1.0, said=("baker",), leaders=("baker",), chance=0.5)
+        >>> held = dict(mean=1.0, some=True, first=math.nan, said=("baker",), leaders=("baker",), chance=0.5)
         >>> found = {name: SimpleNamespace(**held) for name in ("Ann", "Zoe")}
         >>> most_above(people[:1], people[1:], found)[0]
-        'under a phrasing'
+        'by likelihood alone'
     """
     readings: dict[str, Reading] = {"under a phrasing": "mean", "by likelihood alone": "first"}
     if by_any:

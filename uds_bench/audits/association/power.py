@@ -58,6 +58,13 @@ def luck_of(asked: Sequence[ProbeItem], by_any: bool = True) -> float:
 
     Returns:
         0 to 1; NaN of nobody.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> candidates = SimpleNamespace(truths=("baker",), values=("baker", "poet"))
+        >>> one = SimpleNamespace(candidates=candidates, templates=("a", "b"))
+        >>> luck_of([one]), luck_of([one], by_any=False)
+        (0.75, 0.5)
     """
     chances = [(len(one.candidates.truths) / len(one.candidates.values), len(one.templates)) for one in asked]
     return mean(1 - (1 - chance) ** (phrasings if by_any else 1) for chance, phrasings in chances)

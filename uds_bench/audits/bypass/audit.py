@@ -48,6 +48,7 @@ class BypassResult:
         return {
             canary.id: {"answer": one.replies["auto"].said, "survives": any(holds(canary, one) for holds in held)}
             for canary, one in self.rows()
+            if one.replies["auto"].asked
         }
 
     def rows(self, split: str = "forget") -> Rows:

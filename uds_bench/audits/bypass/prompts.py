@@ -130,7 +130,20 @@ def shuffled(canary: Canary) -> str:
 
 
 def questions(canary: Canary, key: str) -> tuple[int, ...]:
-    """Which questions an author is asked; of authors that nobody was trained on, none can be answered."""
+    """Which questions an author is asked; of authors that nobody was trained on, none can be answered.
+
+    Args:
+        canary: The author.
+        key: What the draw is made by.
+
+    Returns:
+        Places of questions, from 0.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> questions(SimpleNamespace(id="a", split="holdout", qa=("Who?",)), "key")
+        ()
+    """
     return drawn_contexts.questions(canary, key, 0 if canary.split == "holdout" else QUESTIONS)
 
 

@@ -103,7 +103,8 @@ def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, C
         >>> said = ("Italy", "capital", "Rome"), ("Italy", "coin", "Euro"), ("Peru", "coin", "Sol")
         >>> rows = [Triplet(*one) for one in said]
         >>> asked = LookupPrompts(TripletDatabase(rows), (LookupFact(1, rows[0]),), ())
-        >>> cell = SimpleNamespace(name="c/base", domain="c", asked=asked, gold_rows={1: [0]})
+        >>> gold = {1: (("Italy",), ("capital",), ("Rome",))}
+        >>> cell = SimpleNamespace(name="c/base", domain="c", asked=asked, gold=gold, gold_rows={1: [0]})
         >>> spared([cell], {"c/base": {1: {0, 1}}}).value
         0.5
     """
