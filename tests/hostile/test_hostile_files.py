@@ -102,7 +102,7 @@ def test_keys_that_speak_to_a_terminal_or_to_ci_are_spelled_out(tmp_path: Path) 
     path.write_text(json.dumps({**FACT, "\x1b[31m\r\n::error::owned " + "x" * 20_000: "y"}))
     with pytest.raises(FactError) as caught:
         load_facts(path)
-    is_a_line(caught.value, "one of id, ")
+    is_a_line(caught.value, "prefix, entity, ")
 
 
 READ = """
