@@ -29,7 +29,7 @@ from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.statistics import cluster_interval, mean
 from uds_bench.storage import content_key, file_digest
 
-VERSION = 8
+VERSION = 7
 SOURCE = "Lacuna, section 4.2"
 
 

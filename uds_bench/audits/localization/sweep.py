@@ -48,7 +48,7 @@ class Touched:
 
 @dataclass
 class Sweep:
-    """What one read found; by class `sizes`: weights, `moved`: those that unlearning moved, `squares`: of its length."""
+    """What one read found; by class `sizes`: weights, `moved`: those that unlearning moved, `squares`: its length's."""
 
     tallies: dict[str, Tally]
     sizes: list[int] = field(default_factory=lambda: [0 for _ in CLASSES])

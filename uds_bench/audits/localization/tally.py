@@ -15,15 +15,25 @@ HELD = 1 << 22
 """Scores that are held as they are: 16 MiB."""
 LOW = 10
 """Bits of a float32 that a bucket leaves out: of its 23 behind the point it has 13, so that it is 1/8192 wide."""
-UNSEEN = np.uint16(0xFFFF)
+BUCKETS = 1 << (32 - LOW)
+ZERO = np.uint32(1 << 31)
+"""Where 0 lies among all numbers in order."""
+OFTEN = 32
+"""Scores of one value, among those that come together, that are counted by that value: ties, and known to be."""
+CROWD = 256
+"""A bucket that has this share, one in 256, of scores that come together is counted value by value from then on."""
+MOST_TIES = 1 << 20
+"""Values that are listed before those that are there twice are put together."""
+Keys = NDArray[np.uint32]
+Counts = NDArray[np.int64]
 
 
 class Tally:
     """One family's scores of all weights, of which every AUC between classes can be told.
 
-    A bucket's scores are neighbours of one float32 number. Where all of them are one number, as zeros are and most
-    differences of bfloat16, they are ties and known to be; else their pairs are `Auc.unsure`. Memory does not grow with
-    the number of scores: 8 bytes a bucket and class.
+    A bucket's scores are neighbours among the float32 numbers, and which of two is above is not known: such pairs are
+    `Auc.unsure`. Values that come often, as 0 does and the few that differences of bfloat16 have, are counted one by
+    one instead, and so are crowded buckets, as that below 1 is where injection was taken back whole. Memory does not grow with the number of scores: 8 bytes a bucket and class, 12 a value and class.
     """
 
     def __init__(self, classes: int) -> None:
@@ -80,39 +90,77 @@ class Tally:
 
 
 class Buckets:
-    """Counts of scores by class and by the upper bits of a float32."""
+    """Counts of scores by class and by the upper bits of a float32; of those that come often, by all bits."""
 
     def __init__(self, classes: int) -> None:
-        self._counts = np.zeros((classes, 1 << (32 - LOW)), np.int64)
-        self._first = np.full(1 << (32 - LOW), UNSEEN)
-        """The lower bits of the score that was first in a bucket,"""
-        self._mixed = np.zeros(1 << (32 - LOW), np.bool_)
-        """and whether there was another one."""
+        self._counts = np.zeros((classes, BUCKETS), np.int64)
+        self._ties: list[list[tuple[Keys, Counts]]] = [[] for _ in range(classes)]
+        self._crowded = np.zeros(BUCKETS, np.bool_)
+        self._listed, self._room = 0, MOST_TIES
 
     def add(self, kind: int, scores: Scores) -> None:
         """More scores of a class; none of them NaN."""
         keys = _in_order(scores)
-        places, low = (keys >> np.uint32(LOW)).astype(np.intp), (keys & np.uint32((1 << LOW) - 1)).astype(np.uint16)
-        np.add.at(self._counts[kind], places, 1)
-        there = self._first[places]
-        if (fresh := there == UNSEEN).any():
-            self._first[places[fresh]] = low[fresh]
-            there = self._first[places]
-        self._mixed[places[there != low]] = True
+        keys.sort()
+        some = keys[:: max(OFTEN, len(keys) // CROWD)]
+        buckets = some >> np.uint32(LOW)
+        self._crowded[buckets[1:][(buckets[1:] == buckets[:-1]) & (some[1:] != some[:-1])]] = True
+        first = np.flatnonzero(np.diff(keys, prepend=~keys[:1]))
+        values, counts = keys[first], np.diff(first, append=len(keys))
+        places = (values >> np.uint32(LOW)).astype(np.intp)
+        listed = (counts >= OFTEN) | (values == ZERO) | self._crowded[places]
+        self._ties[kind].append((values[listed], counts[listed]))
+        np.add.at(self._counts[kind], places[~listed], counts[~listed])
+        self._listed += int(listed.sum())
+        if self._listed > self._room:
+            self._ties = [[_together(ties)] for ties in self._ties]
+            self._listed = sum(len(values) for ((values, _),) in self._ties)
+            self._room = MOST_TIES + 2 * self._listed
 
     def auc(self, wanted: Sequence[int], others: Sequence[int]) -> Auc:
-        """As that of `Tally`."""
-        ours, theirs = (self._counts[list(side)].sum(axis=0) for side in (wanted, others))
-        below = np.cumsum(theirs) - theirs
-        there = np.flatnonzero(ours)
+        """As that of `Tally`: between buckets all is known, and within one what is between values that came often."""
+        rare = [self._counts[list(side)].sum(axis=0) for side in (wanted, others)]
+        ties = [_together([pair for kind in side for pair in self._ties[kind]]) for side in (wanted, others)]
+        often = [_by_bucket(values >> np.uint32(LOW), counts) for values, counts in ties]
+        ours, theirs = (one + other for one, other in zip(rare, often, strict=True))
+        at = np.flatnonzero(ours)
         # Whole numbers of Python, as the pairs of 7e9 weights are more than 64 bits hold.
-        mine, equal, under = (side[there].astype(object) for side in (ours, theirs, below))
-        twice, near = int((mine * (2 * under + equal)).sum()), mine * equal
-        return Auc(twice, int(ours.sum()), int(theirs.sum()), int(near[self._mixed[there]].sum()))
+        mine, equal, under, tied = (
+            one[at].astype(object) for one in (ours, theirs, np.cumsum(theirs) - theirs, often[0] * often[1])
+        )
+        twice = int((mine * (2 * under + equal) - tied).sum()) + _twice_wins(*ties)
+        return Auc(twice, int(ours.sum()), int(theirs.sum()), int((mine * equal - tied).sum()))
 
 
-def _in_order(scores: Scores) -> NDArray[np.uint32]:
+def _twice_wins(ours: tuple[Keys, Counts], theirs: tuple[Keys, Counts]) -> int:
+    """Twice the pairs within a bucket in which ours is above, and once those in which it is equal."""
+    (values, counts), (others, weights) = ours, theirs
+    passed = np.concatenate([[0], np.cumsum(weights)])
+    bucket = (values >> np.uint32(LOW)) << np.uint32(LOW)
+    below, to = others.searchsorted(values, "left"), others.searchsorted(values, "right")
+    start = others.searchsorted(bucket, "left")
+    lost = passed[below] + passed[to] - 2 * passed[start]
+    return int((counts.astype(object) * lost.astype(object)).sum())
+
+
+def _together(ties: Sequence[tuple[Keys, Counts]]) -> tuple[Keys, Counts]:
+    """Each value once, in order, with how often it is there."""
+    values = np.concatenate([np.empty(0, np.uint32), *(values for values, _ in ties)])
+    counts = np.concatenate([np.empty(0, np.int64), *(counts for _, counts in ties)])
+    order = values.argsort()
+    values, counts = values[order], counts[order]
+    first = np.flatnonzero(np.diff(values, prepend=~values[:1]))
+    return values[first], np.add.reduceat(counts, first) if len(first) else counts
+
+
+def _by_bucket(buckets: Keys, counts: Counts) -> Counts:
+    found = np.zeros(BUCKETS, np.int64)
+    np.add.at(found, buckets.astype(np.intp), counts)
+    return found
+
+
+def _in_order(scores: Scores) -> Keys:
     """Whole numbers that are in the order of the scores, -0 being 0."""
     bits = (scores + np.float32(0)).view(np.int32)
-    flipped: NDArray[np.uint32] = (bits ^ ((bits >> 31) | np.int32(-(1 << 31)))).view(np.uint32)
+    flipped: Keys = (bits ^ ((bits >> 31) | np.int32(-(1 << 31)))).view(np.uint32)
     return flipped
