@@ -33,7 +33,8 @@ class Tally:
 
     A bucket's scores are neighbours among the float32 numbers, and which of two is above is not known: such pairs are
     `Auc.unsure`. Values that come often, as 0 does and the few that differences of bfloat16 have, are counted one by
-    one instead, and so are crowded buckets, as that below 1 is where injection was taken back whole. Memory does not grow with the number of scores: 8 bytes a bucket and class, 12 a value and class.
+    one instead, and so are crowded buckets, as that below 1 is where injection was taken back whole.
+    Memory does not grow with the number of scores: 8 bytes a bucket and class, 12 a value and class.
     """
 
     def __init__(self, classes: int) -> None:
