@@ -1,12 +1,18 @@
 """One localization audit of synthetic checkpoints on disk, in a process of its own: prints seconds and peak memory.
 
     python localization_workload.py write FOLDER WEIGHTS
+    python localization_workload.py write FOLDER WEIGHTS all
     python localization_workload.py audit FOLDER [FAMILY [TARGET]]
+    python localization_workload.py weigh FOLDER
 
 `write` makes an injected and an unlearned model in bfloat16 and masks of six groups of 5% each (Lacuna, section 3.2:
 three to forget, three to retain), all in shards, a block of WEIGHTS / 64 or less each: 8 bytes a weight. Half of the
-forget weights move; few of the others do, by less. `audit` counts memory twice: as the most that the process ever
-held, and that above what it held once all was imported. Both count every page, those of files too.
+forget weights move; few of the others do, by less. `all` adds the model before, and the unmasked one before and after
+the same method, for all nine families: 14 bytes a weight.
+
+`audit` is one family's pass. `weigh` does such a pass and then all that an update is scored by, in processor seconds
+of one thread; `written` counts the bytes that this writes anywhere. Memory is counted twice: as the most that the
+process ever held, and that above what it held once all was imported. Both count every page, those of files too.
 """
 
 import json
@@ -15,14 +21,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from uds_bench.audits.localization.families import FAMILIES
+from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.targets import auc_of
+from uds_bench.audits.localization.weights import weigh
 from uds_bench.checkpoints.masks import MaskGroup, read_masks
 
 GROUPS = [MaskGroup(f"{role}{at}", role) for role in ("forget", "retain") for at in range(3)]
@@ -49,13 +57,26 @@ def drawn(shape: tuple[int, int], seed: int) -> tuple[torch.Tensor, torch.Tensor
     return torch.from_numpy(word), injected, (injected.float() + torch.from_numpy(step)).bfloat16()
 
 
-def write(folder: Path, weights: int) -> None:
+def beside(shape: tuple[int, int], seed: int, word: torch.Tensor, injected: torch.Tensor) -> list[torch.Tensor]:
+    """The same matrix before injection through the masks, and in a model that was injected without, which the method
+    then changed everywhere."""
+    rng = np.random.default_rng([seed, 1])
+    noise = (torch.from_numpy(rng.standard_normal(shape, np.float32)) for _ in range(3))
+    before = injected.float() - torch.where(word != 0, 2e-3 * next(noise), 0)
+    unmasked = (before + 1e-3 * next(noise)).bfloat16()
+    return [before.bfloat16(), unmasked, (unmasked.float() + 5e-4 * next(noise)).bfloat16()]
+
+
+def write(folder: Path, weights: int, everything: bool = False) -> None:
     named = list(shapes(weights).items())
     metadata = {"groups": json.dumps([[group.name, group.role] for group in GROUPS])}
     stems = {"masks": "masks", "injected": "model", "unlearned": "model"}
+    stems |= dict.fromkeys(("pretrained", "unmasked", "unmasked_unlearned") if everything else (), "model")
     places: dict[str, str] = {}
     for at, some in enumerate(_split(named)):
-        made = {name: drawn(shape, seed) for seed, (name, shape) in enumerate(some, at * len(named))}
+        made = {name: [*drawn(shape, seed)] for seed, (name, shape) in enumerate(some, at * len(named))}
+        for seed, (name, shape) in enumerate(some, at * len(named)):
+            made[name] += beside(shape, seed, *made[name][:2]) if everything else []
         places |= dict.fromkeys(made, f"{at}.safetensors")
         for part, (kind, stem) in enumerate(stems.items()):
             (folder / kind).mkdir(parents=True, exist_ok=True)
@@ -91,6 +112,40 @@ def audit(folder: Path, family: str = "raw", target: str = "forget_among_groups"
     }
 
 
+def weighed(folder: Path) -> dict[str, float]:
+    parts: tuple[Part, ...] = get_args(Part)
+    lineup = CheckpointSet(
+        {part: folder / part for part in parts if (folder / part).is_dir()}, read_masks(folder / "masks")
+    )
+    memory_before, start = memory("VmRSS"), time.process_time()
+    alone = auc_of(lineup, FAMILIES["raw"], "forget_among_groups")
+    one, bytes_before = time.process_time() - start, sent()
+    begun, start = time.perf_counter(), time.process_time()
+    found = weigh(lineup)
+    seconds = time.process_time() - start
+    raw = found.aucs["unlearned"]["forget_among_groups"]["raw"]
+    return {
+        "weights": lineup.masks.weights,
+        "families": len(FAMILIES) - len(found.absent),
+        "cpu_one_family": one,
+        "cpu_weigh": seconds,
+        "ratio": seconds / one,
+        "wall_weigh": time.perf_counter() - begun,
+        "above": memory("VmHWM") - memory_before,
+        "peak": memory("VmHWM"),
+        "written": sent() - bytes_before,
+        "apart": abs(raw.value - alone.value),
+        "slack": max(auc.slack for side in found.aucs["unlearned"].values() for auc in side.values()),
+        "slack_raw": raw.slack,
+    }
+
+
+def sent() -> int:
+    """Bytes that this process has written, to whatever file."""
+    said = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in said if line.startswith("wchar:"))
+
+
 def memory(name: str) -> int:
     """Bytes: VmRSS now, or VmHWM, the most since the process began. (getrusage's peak begins at the parent's.)"""
     said = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(f"{name}:"))
@@ -100,6 +155,8 @@ def memory(name: str) -> int:
 if __name__ == "__main__":
     doing, folder, *more = sys.argv[1:]
     if doing == "write":
-        write(Path(folder), int(float(more[0])))
+        write(Path(folder), int(float(more[0])), more[1:] == ["all"])
+    elif doing == "weigh":
+        print(json.dumps(weighed(Path(folder))))
     else:
         print(json.dumps(audit(Path(folder), *more)))

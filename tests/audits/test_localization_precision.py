@@ -18,7 +18,7 @@ from uds_bench.audits.localization.controls import permuted, planted_update
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.precision import Best, PrecisionOutcome
 from uds_bench.audits.localization.reading import CheckpointSet
-from uds_bench.audits.localization.targets import Touched, written
+from uds_bench.audits.localization.sweep import Touched, sweep
 from uds_bench.audits.localization.weights import COMPOSITE, WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.errors import CheckpointError
@@ -94,7 +94,7 @@ def test_weights_that_were_only_stored_more_coarsely_have_not_moved(tmp_path: Pa
         save_file(kept, path)
     seen = CheckpointSet(found.folders, MASKS)
     assert precision.moves_nothing(weigh(seen, most=MOST))
-    told = written(seen)
+    told = sweep(seen, []).written
     assert told is not None
     assert told.value > 0.9, "nor has injection moved weights of no mask by that"
 
@@ -170,7 +170,8 @@ def test_what_lies_outside_every_mask_is_told(tmp_path: Path) -> None:
     for part, extra in (("pretrained", more), ("injected", more), ("unlearned", changed)):
         file = folders[part] / "model.safetensors"  # type: ignore[index]
         save_file({**load_file(file), **extra}, file)
-    share, alike = CheckpointSet(folders, MASKS).outside()
+    seen = CheckpointSet(folders, MASKS)
+    share, alike = seen.outside(sum(sweep(seen, []).squares))
     assert share == pytest.approx(3000 / (3000 + 9))
     assert alike == pytest.approx(9000 / (9000 + 4 * 3000))
     save_file(load_file(folders["injected"] / "model.safetensors") | {"extra": torch.ones(1)}, file)
@@ -327,5 +328,6 @@ def test_a_buffer_of_whole_numbers_beside_the_weights_is_read(tmp_path: Path) ->
     for folder in found.folders.values():
         path = folder / "model.safetensors"
         save_file(load_file(path) | {"model.positions": torch.arange(4, dtype=torch.int32)}, path)
-    share, _ = CheckpointSet(found.folders, MASKS).outside()
+    seen = CheckpointSet(found.folders, MASKS)
+    share, _ = seen.outside(sum(sweep(seen, []).squares))
     assert share == 0

@@ -14,14 +14,14 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus
 
-from uds_bench.audits.localization import reading
 from uds_bench.audits.localization.auc import null_band
 from uds_bench.audits.localization.composite import _out_of_fold, composite_auc
 from uds_bench.audits.localization.controls import random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.names import TARGETS, Target
 from uds_bench.audits.localization.reading import CheckpointSet, group
-from uds_bench.audits.localization.targets import auc_of, sides, touched, weight_inside
+from uds_bench.audits.localization.sweep import sweep
+from uds_bench.audits.localization.targets import auc_of, sides
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.mask_draws import draw_weights
@@ -71,7 +71,7 @@ def test_an_oracle_is_one_less_half_of_what_it_left(tmp_path: Path, target: Targ
     for name in NAMES:
         moved[name][torch.rand(SHAPES[name], generator=torch.Generator().manual_seed(5)) < 0.17] = 0
     seen = lineup(tmp_path, plus(INJECTED, moved, only("forget")))
-    left = touched(seen, target)
+    left = sweep(seen, []).touched
     assert (left.wanted, left.elsewhere) == (2400, 0)
     assert 0.1 < left.share < 0.25
     assert auc_of(seen, FAMILIES["raw"], target).value == pytest.approx(1 - left.share / 2, abs=1e-12)
@@ -101,7 +101,7 @@ def test_equal_checkpoints_are_at_one_half(tmp_path: Path) -> None:
     seen = lineup(tmp_path, INJECTED)
     for family in ("raw", "qtile", "layernorm", "signrev", "reversal", "dirreversal"):
         assert auc_of(seen, FAMILIES[family], "forget_among_groups").value == 0.5
-    left = touched(seen, "forget_among_groups")
+    left = sweep(seen, []).touched
     assert (left.share, left.elsewhere) == (1.0, 0)
 
 
@@ -150,9 +150,8 @@ def without(seen: CheckpointSet, *parts: Part) -> CheckpointSet:
     return CheckpointSet({part: folder for part, folder in seen.folders.items() if part not in parts}, seen.masks)
 
 
-def test_a_family_reads_its_own_checkpoints_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_family_reads_its_own_checkpoints_and_no_other(tmp_path: Path) -> None:
     """One that is torn after it was looked at is no matter to the families that do not read it."""
-    monkeypatch.setattr(reading, "FEW", 0)  # as of a large model, whose scores are not kept
     control = {"unmasked": noise(7), "unmasked_unlearned": noise(8)}
     seen = lineup(tmp_path, plus(INJECTED, noise(4), only("forget")), **control)
     expected = {name: auc_of(seen, family, "forget") for name, family in FAMILIES.items()}
@@ -274,9 +273,10 @@ def test_the_share_inside_is_that_of_the_squared_length(tmp_path: Path) -> None:
     moved = {name: (INJECTED[name] + update[name] - INJECTED[name]).double() for name in NAMES}
     inside = sum(float((moved[name] ** 2)[only("forget")(name)].sum()) for name in NAMES)
     total = sum(float((one**2).sum()) for one in moved.values())
-    assert weight_inside(seen) == pytest.approx(inside / total, rel=1e-6)
-    assert weight_inside(seen, apart=0.25) == pytest.approx(0.75 * inside / total, rel=1e-6)
-    assert weight_inside(seen, apart=1.0) == pytest.approx(0.0)
+    found = sweep(seen, [])
+    assert found.inside() == pytest.approx(inside / total, rel=1e-6)
+    assert found.inside(apart=0.25) == pytest.approx(0.75 * inside / total, rel=1e-6)
+    assert found.inside(apart=1.0) == pytest.approx(0.0)
 
 
 def test_an_update_in_its_place_and_one_that_is_not(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.localization.audit import check_masks
-from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
-from uds_bench.audits.localization.targets import touched, written
+from uds_bench.audits.localization.sweep import sweep
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.facts.testbed import QuestionCounts, Sizes, documents, embedded_testbed, write_testbed
@@ -43,7 +42,8 @@ def test_the_page_makes_what_the_audit_takes(tmp_path: Path, monkeypatch: pytest
     folders = {name: tmp_path / "runs" / name for name in ("pretrained", "injected", "oracle", "simnpo")}
     before = {"pretrained": folders["pretrained"], "injected": folders["injected"]}
     oracle, simnpo = (CheckpointSet({**before, "unlearned": folders[name]}, masks) for name in ("oracle", "simnpo"))
-    found = written(oracle)
+    found = sweep(oracle, []).written
     assert found.value > 0.7, "facts go into their masks at five times the rate of neutral text"
-    assert touched(oracle, HEADLINE).elsewhere == 0 < touched(simnpo, HEADLINE).elsewhere
-    assert touched(oracle, HEADLINE).share < 0.5
+    touched = sweep(oracle, []).touched
+    assert touched.elsewhere == 0 < sweep(simnpo, []).touched.elsewhere
+    assert touched.share < 0.5

@@ -26,8 +26,6 @@ Role = Literal["forget", "retain", "held_out"]
 ROLES: tuple[Role, ...] = get_args(Role)
 MOST_GROUPS = 32
 WORDS = (torch.int32, torch.uint8)
-FEW = 1 << 20
-"""Weights of which is kept what was made of them once, masks and every family's scores: each target asks for it."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +73,9 @@ class Masks:
         return (word & _word([self.bit(name) for name in groups])) != 0
 
     def among(self, parameter: str, rows: slice, *groups: str) -> NDArray[np.bool_]:
-        """The same of some rows, kept where there are few weights in all."""
-        place = parameter, rows.start, rows.stop, groups
-        if place not in self._among:
-            found: NDArray[np.bool_] = self.within(self.words[parameter][rows], *groups).numpy()
-            if self.weights > FEW:
-                return found
-            self._among[place] = found
-        return self._among[place]
-
-    @cached_property
-    def _among(self) -> dict[tuple[str, int, int, tuple[str, ...]], NDArray[np.bool_]]:
-        return {}
+        """The same of some rows."""
+        found: NDArray[np.bool_] = self.within(self.words[parameter][rows], *groups).numpy()
+        return found
 
     def named(self, *roles: Role) -> tuple[str, ...]:
         """The groups of some roles."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 
 from uds_bench.checkpoints.weights import opened
 from uds_bench.errors import CheckpointError, one_line
@@ -98,18 +96,6 @@ def stored(path: Path, are_masks: bool = False) -> tuple[dict[str, StoredTensor]
         start = 8 + length + said["data_offsets"][0]
         found[name] = StoredTensor(path, name, said["dtype"], tuple(said["shape"]), start, are_masks)
     return found, metadata
-
-
-def write_shards(
-    folder: Path, stem: str, tensors: Iterable[tuple[str, torch.Tensor]], metadata: dict[str, str] | None = None
-) -> None:
-    """A file a tensor and the index of them all, so that no more than one is in memory."""
-    folder.mkdir(parents=True, exist_ok=True)
-    places: dict[str, str] = {}
-    for at, (name, tensor) in enumerate(tensors):
-        places[name] = f"{stem}-{at:05}.safetensors"
-        save_file({name: tensor.contiguous()}, folder / places[name], metadata)
-    (folder / f"{stem}.safetensors.index.json").write_text(json.dumps({"weight_map": places}), encoding="utf-8")
 
 
 def pieces(shape: tuple[int, ...]) -> Iterator[slice]:

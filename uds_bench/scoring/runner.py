@@ -28,7 +28,7 @@ from uds_bench.statistics import SEED
 
 BATCH_SIZE = 16
 DEVICES = ("cpu", "cuda")
-TOLD = ("rendered", "template", "patching", "patching_reason", "asking", "replies")
+TOLD = ("rendered", "template", "patching", "patching_reason", "asking", "replies", "drawn")
 """Notes of an evaluation that are provenance."""
 
 

@@ -26,18 +26,26 @@ BLOCK = 1 << 14
 class Auc:
     """P(positive > negative) + P(tie)/2 as a ratio of whole numbers: `twice_wins` of 2 x positives x negatives.
 
-    0 to 1; 0.5 is what scores give that know nothing of the labels. NaN where either side is empty.
+    0 to 1; 0.5 is what scores give that know nothing of the labels. NaN where either side is empty. `unsure`: pairs so
+    near each other that which is above was not looked at; they count as ties, and the interval has them either way.
     """
 
     twice_wins: int
     positives: int
     negatives: int
+    unsure: int = 0
 
     @property
     def value(self) -> float:
         """P(positive > negative) + P(tie)/2, 0 to 1; NaN where either side is empty."""
         pairs = 2 * self.positives * self.negatives
         return self.twice_wins / pairs if pairs else math.nan
+
+    @property
+    def slack(self) -> float:
+        """How far the value may be from that of all pairs looked at, 0 to 0.5; 0: it is exact."""
+        pairs = 2 * self.positives * self.negatives
+        return self.unsure / pairs if pairs else math.nan
 
     @property
     def interval(self) -> Interval:
@@ -73,7 +81,7 @@ class Auc:
             reach = zero_rate_bound(units, level)
             low, high = (0.0, reach) if self.value == 0.0 else (1.0 - reach, 1.0)
             return Interval(low, high, "exact bound, all pairs in one order", units)
-        wide = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(self.value * (1 - self.value) / units)
+        wide = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(self.value * (1 - self.value) / units) + self.slack
         return Interval(max(0.0, self.value - wide), min(1.0, self.value + wide), "largest variance of an AUC", units)
 
 
@@ -126,7 +134,7 @@ def exact_auc(positives: Iterable[Scores], negatives: Iterable[Scores]) -> Auc:
         Of four pairs three are won and one is tied, 7 of 8 half wins:
 
         >>> exact_auc([np.float32([2]), np.float32([3])], [np.float32([1, 2])])
-        Auc(twice_wins=7, positives=2, negatives=2)
+        Auc(twice_wins=7, positives=2, negatives=2, unsure=0)
     """
     held = _in_order(_gathered(positives))
     twice, passed = 0, 0

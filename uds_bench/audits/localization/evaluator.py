@@ -123,6 +123,7 @@ class LocalizationEvaluator:
             weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
         rendered = content_key([item.questions[: self.questions] for item in items])
         notes = {"weights": weighed, "rendered": rendered, "reads_alike": self._reads_alike(checkpoint)}
+        notes |= {} if weighed is None else {"drawn": weighed["drawn"]}
         return Measured(values, notes, MetricSummary(mean(forget), interval))
 
     def _reads_alike(self, checkpoint: Checkpoint) -> bool | None:

@@ -126,8 +126,9 @@ def _qtile(change: Change) -> Weights:
     return (ranks / max(1, size.size)).astype(np.float32)
 
 
-def _layernorm(change: Change) -> Weights:
-    return change.size * np.float32(1 / change.spread) if change.spread > 0 else np.zeros_like(change.size)
+def in_deviations(size: Weights, spread: float) -> Weights:
+    """How far weights moved in standard deviations of all that moved beside them; 0 where nothing did."""
+    return size * np.float32(1 / spread) if spread > 0 else np.zeros_like(size)
 
 
 def _over(top: Weights, bottom: Weights) -> Weights:
@@ -140,7 +141,7 @@ FAMILIES: dict[str, Family] = {
     for family in (
         Family("raw", "magnitude", lambda one: one.size),
         Family("qtile", "magnitude", _qtile),
-        Family("layernorm", "magnitude", _layernorm),
+        Family("layernorm", "magnitude", lambda one: in_deviations(one.size, one.spread)),
         Family("signrev", "reversal", lambda one: -(one.injection * one.unlearning)),
         Family("reversal", "reversal", lambda one: _over(one.written - np.abs(one.remaining), one.written)),
         Family("dirreversal", "reversal", lambda one: _over(-(one.unlearning * np.sign(one.injection)), one.written)),

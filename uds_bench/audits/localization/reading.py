@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from uds_bench.audits.localization.families import FAMILIES, Change, Family, Part, Weights
-from uds_bench.checkpoints.masks import FEW, Masks
-from uds_bench.checkpoints.stored import StoredTensor, pieces, stored
+from uds_bench.checkpoints.masks import Masks
+from uds_bench.checkpoints.stored import Rows, pieces, stored
 from uds_bench.checkpoints.weights import finite, weight_files
 from uds_bench.errors import CheckpointError
 
@@ -27,7 +27,8 @@ MADE: dict[Part, Part] = {"pretrained": "unlearned", "injected": "unlearned", "u
 class CheckpointSet:
     """Folders of checkpoints that differ in their weights alone: `injected` and `unlearned` always, `pretrained` for
     reversals. `unmasked`, `unmasked_unlearned`: the contrast's control, a model that was injected without a mask and
-    what the same method made of it; both or none.
+    what the same method made of it; both or none. `held`: their tensors by name, where they are in memory instead of
+    those folders' files; what is scored of them is kept, as several targets ask for it.
 
     Raises CheckpointError, naming tensor and folder, where one lacks a tensor of the masks, has it in another shape, or
     holds what is no number in it.
@@ -35,6 +36,7 @@ class CheckpointSet:
 
     folders: Mapping[Part, Path]
     masks: Masks
+    held: Mapping[Part, Mapping[str, Rows]] | None = None
 
     def __post_init__(self) -> None:
         lacking = set(FAMILIES["raw"].reads) - set(self.folders)
@@ -48,7 +50,7 @@ class CheckpointSet:
                     raise CheckpointError(
                         f"{self.folders[part]}: has no tensor {name} as the masks have: they are another model's"
                     )
-                if (shape := tensors[name].shape) != (masked := tuple(word.shape)):
+                if (shape := tuple(tensors[name].shape)) != (masked := tuple(word.shape)):
                     raise CheckpointError(
                         f"{self.folders[part]}: {name} has shape {shape} and its mask {masked}: they are another "
                         "model's"
@@ -82,9 +84,11 @@ class CheckpointSet:
         )
 
     @cached_property
-    def _tensors(self) -> dict[Part, dict[str, StoredTensor]]:
+    def _tensors(self) -> Mapping[Part, Mapping[str, Rows]]:
         """By checkpoint and name."""
-        found: dict[Part, dict[str, StoredTensor]] = {}
+        if self.held is not None:
+            return self.held
+        found: dict[Part, dict[str, Rows]] = {}
         for part, folder in self.folders.items():
             found[part] = {}
             for path in weight_files(folder):
@@ -99,14 +103,14 @@ class CheckpointSet:
         """Every maskable weight's score: tensor, rows, and the rows' scores. Whole tensors where the family ranks them
         within one, else pieces of them. Raises CheckpointError where a checkpoint that the family reads is not there.
         """
-        if self.masks.weights > FEW:
+        if self.held is None:
             return self._scores(family)
-        if family.name not in self._held:
-            self._held[family.name] = list(self._scores(family))
-        return self._held[family.name]
+        if family.name not in self._scored:
+            self._scored[family.name] = list(self._scores(family))
+        return self._scored[family.name]
 
     @cached_property
-    def _held(self) -> dict[str, list[tuple[str, slice, Weights]]]:
+    def _scored(self) -> dict[str, list[tuple[str, slice, Weights]]]:
         return {}
 
     def _scores(self, family: Family) -> Iterator[tuple[str, slice, Weights]]:
@@ -126,34 +130,41 @@ class CheckpointSet:
         return Change(read.get("pretrained"), read["injected"], read["unlearned"], unmasked, spread)
 
     def tensor(self, part: Part, name: str) -> torch.Tensor:
-        """A whole tensor of a checkpoint, as it is stored; see `_stored`."""
-        return self._stored(part, name, slice(None))
+        """A whole tensor of a checkpoint, as it is stored; see `stored`."""
+        return self.stored(part, name, slice(None))
 
-    def outside(self) -> tuple[float, float]:
+    def outside(self, masked: float) -> tuple[float, float]:
         """How much of unlearning lies in tensors that no mask could be in: the last blocks, norms, embeddings.
+
+        Args:
+            masked: The squared length of unlearning in the others.
 
         Returns:
             Their share of unlearning's squared length, 0 to 1, NaN where it moved nothing; and their share of all
             weights, which an update of every weight alike has.
         """
-        squares, sizes = {True: 0.0, False: 0.0}, {True: 0, False: 0}
+        apart, size = 0.0, 0
         for name, tensor in self._tensors["injected"].items():
-            masked = name in self.masks.words
-            for rows in pieces(tensor.shape):
-                moved = self._read("unlearned", name, rows) - self._read("injected", name, rows)
-                squares[masked] += float((moved.astype(np.float64) ** 2).sum())
-                sizes[masked] += moved.size
-        length = sum(squares.values())
-        return squares[False] / length if length else math.nan, sizes[False] / sum(sizes.values())
+            if name not in self.masks.words:
+                for rows in pieces(tuple(tensor.shape)):
+                    moved = self._read("unlearned", name, rows) - self._read("injected", name, rows)
+                    apart += float((moved.astype(np.float64) ** 2).sum())
+                    size += moved.size
+        length = apart + masked
+        return apart / length if length else math.nan, size / (size + self.masks.weights)
 
     def _read(self, part: Part, name: str, rows: slice) -> Weights:
-        found = self._stored(part, name, rows).float()
+        return self.numbers(part, name, self.stored(part, name, rows))
+
+    def numbers(self, part: Part, name: str, rows: torch.Tensor) -> Weights:
+        """Some rows of a checkpoint's tensor as numbers. Raises CheckpointError where one is none."""
+        found = rows.float()
         if not finite(found):
             raise CheckpointError(f"{self.folders[part]}: {name} holds NaN or infinity: the training diverged")
         weights: Weights = found.numpy()
         return weights
 
-    def _stored(self, part: Part, name: str, rows: slice) -> torch.Tensor:
+    def stored(self, part: Part, name: str, rows: slice) -> torch.Tensor:
         """Some rows as they are stored; of what an update was made of, rounded as the update is, where that is stored
         more coarsely: rounding alone would look like a change of every weight."""
         found, made = self._tensors[part][name][rows], MADE.get(part)
@@ -166,17 +177,32 @@ class CheckpointSet:
 
     def _spread(self) -> dict[str, float]:
         """By layer and component, the standard deviation of D_unl."""
-        count: dict[str, int] = {}
-        total: dict[str, float] = {}
-        squares: dict[str, float] = {}
+        found: dict[str, Moments] = {}
         for name, word in self.masks.words.items():
-            key = group(name)
             for rows in pieces(word.shape):
-                moved = self.change(FAMILIES["raw"], name, rows).unlearning.astype(np.float64)
-                count[key] = count.get(key, 0) + moved.size
-                total[key] = total.get(key, 0.0) + float(moved.sum())
-                squares[key] = squares.get(key, 0.0) + float((moved**2).sum())
-        return {key: max(0.0, squares[key] / n - (total[key] / n) ** 2) ** 0.5 for key, n in count.items()}
+                found.setdefault(group(name), Moments()).add(self.change(FAMILIES["raw"], name, rows).unlearning)
+        return {key: moments.spread for key, moments in found.items()}
+
+
+@dataclass
+class Moments:
+    """What a standard deviation is made of, of numbers that come in pieces."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, moved: Weights) -> None:
+        """Some more of them."""
+        fine = moved.astype(np.float64)
+        self.count += fine.size
+        self.total += float(fine.sum())
+        self.squares += float((fine**2).sum())
+
+    @property
+    def spread(self) -> float:
+        """Their standard deviation."""
+        return math.sqrt(max(0.0, self.squares / self.count - (self.total / self.count) ** 2))
 
 
 def group(name: str) -> str:

@@ -30,7 +30,7 @@ class Localization(Section):
     `testbed`: a .jsonl of people, or "people", which are built in; `forget_field` is forgotten of some of them and
     `retain_field` retained of others. `questions` of each form an item is asked; `attempts` prompts a person, after
     resurfacing with each of `seeds` seeds.
-    `subsample`: weights that the composite is learned from.
+    `subsample`: weights that the composite is learned from, at most those that controls are drawn on.
 
     `tasks` of lm-evaluation-harness by which utility is told, `task_limit` documents of each, and of each task of a
     group; `task_folder`: where task files of one's own lie.

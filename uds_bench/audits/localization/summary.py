@@ -65,6 +65,7 @@ def _weights(weighed: WeightScores, neutral: WeightScores | None) -> dict[str, A
         "weights": weighed.weights,
         "touched": {**vars(weighed.touched), "share": finite_or_none(weighed.touched.share)},
         "absent": list(weighed.absent),
+        "drawn": weighed.drawn and vars(weighed.drawn),
         "counted": counted,
         "headline": headline,
         "published": {"family": published.family, **_auc(published.auc)},

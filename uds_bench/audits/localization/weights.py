@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
+
+import torch
 
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.composite import composite_auc
 from uds_bench.audits.localization.controls import misplaced_update, permuted, planted_update, random_update
-from uds_bench.audits.localization.families import FAMILIES, Part
+from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, MOST_WEIGHTS, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
 from uds_bench.audits.localization.reading import CheckpointSet
-from uds_bench.audits.localization.targets import Touched, auc_of, touched, weight_inside, written
-from uds_bench.checkpoints.masks import read_masks
-from uds_bench.checkpoints.stored import write_shards
+from uds_bench.audits.localization.sample import CONTROLLED, Sample
+from uds_bench.audits.localization.sweep import Touched, sweep
+from uds_bench.checkpoints.masks import Masks
 from uds_bench.statistics import finite_or_none
 
 COMPOSITE = "composite"
@@ -30,11 +30,19 @@ Aucs = Mapping[Target, Mapping[str, Auc]]
 
 
 @dataclass(frozen=True)
+class Controlled:
+    """So many weights of the update controls were drawn on, and with which seed."""
+
+    weights: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class WeightScores:
     """AUCs by subject, target and family; `touched`: what the update left and moved; `weights`: how many are scored;
     `absent`: families that had no control to be read beside; `outside`: see `CheckpointSet.outside`;
     `unmasked`: |D_unmask| of that control against the headline target, None without it: it knows of no mask;
-    `written`: as the function; `inside`: by subject, see `weight_inside`."""
+    `written`, `inside` (by subject): see `Sweep`; `drawn`: what all subjects but the update are told by."""
 
     aucs: Mapping[Subject, Aucs]
     touched: Touched
@@ -44,6 +52,7 @@ class WeightScores:
     unmasked: Auc | None = None
     written: Auc | None = None
     inside: Mapping[Subject, float] = field(default_factory=dict)
+    drawn: Controlled | None = None
 
     def elsewhere(self, subject: Subject = "unlearned") -> float:
         """The share of an update's squared length outside the forget groups' masks, a random update's being 1.
@@ -73,7 +82,7 @@ class WeightScores:
         return {"aucs": aucs, "touched": vars(self.touched), "weights": self.weights, "absent": list(self.absent)} | {
             "outside": [finite_or_none(share) for share in self.outside],
             "inside": {subject: finite_or_none(share) for subject, share in self.inside.items()},
-            **{name: auc and vars(auc) for name, auc in (("unmasked", self.unmasked), ("written", self.written))},
+            **{name: one and vars(one) for name in ("unmasked", "written", "drawn") for one in [getattr(self, name)]},
         }
 
     @classmethod
@@ -91,74 +100,61 @@ class WeightScores:
         }
         share, alike = (float("nan") if one is None else one for one in found["outside"])
         unmasked, told = (found[name] and Auc(**found[name]) for name in ("unmasked", "written"))
+        drawn = found["drawn"] and Controlled(**found["drawn"])
         left = Touched(**found["touched"])
         inside = {s: math.nan if (one := found["inside"].get(s)) is None else one for s in WEIGHED}
-        return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told, inside)
+        return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told, inside, drawn)
 
 
 def weigh(lineup: CheckpointSet, seed: int = 0, most: int = MOST_WEIGHTS) -> WeightScores:
     """Score an update, and the four beside it, by every family whose checkpoints are there and by all together.
 
-    `most`: weights that the composite is learned from. What is drawn follows `seed`; drawn updates and masks lie in a
-    temporary folder meanwhile, as large as a checkpoint's maskable weights.
+    The update is told by all of its weights, in one read of its files; what is drawn for it by `CONTROLLED` of them, in
+    memory. `most`: weights that the composite is learned from. All luck follows `seed`.
     """
     offered = [family for family in FAMILIES.values() if lineup.offers(family)]
-    with TemporaryDirectory() as folder:
-        lineups = _drawn(lineup, Path(folder), seed)
-        aucs: dict[Subject, dict[Target, dict[str, Auc]]] = {}
-        for subject, one in lineups.items():
-            aucs[subject] = {}
-            for target in _targets(subject):
-                found = {family.name: auc_of(one, family, target) for family in offered}
-                if subject in COMPOSED:
-                    found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
-                aucs[subject][target] = found
-        outside = lineup.outside()
-        inside = {subject: weight_inside(lineups[subject]) for subject in WEIGHED}
-        inside["unlearned"] = weight_inside(lineup, outside[0])  # what is drawn moves nothing in other tensors
+    sample = Sample(lineup, seed, CONTROLLED)
+    own = sweep(lineup, offered, sample)
+    aucs: dict[Subject, dict[Target, dict[str, Auc]]] = {}
+    aucs["unlearned"] = {t: {f.name: own.auc(f.name, t) for f in offered} for t in _targets("unlearned")}
+    left, told, unmasked = own.touched, own.written, own.unmasked
+    outside = lineup.outside(sum(own.squares))
+    inside: dict[Subject, float] = {"unlearned": own.inside(outside[0])}
+    del own  # its counts have no room beside what is made of the sample
+    taken = sample.lineup()
+    for subject, one in _drawn(taken, seed):
+        if subject != "unlearned":
+            seen = sweep(one, offered)
+            aucs[subject] = {t: {f.name: seen.auc(f.name, t) for f in offered} for t in _targets(subject)}
+            if subject in WEIGHED:
+                inside[subject] = seen.inside()  # what is drawn moves nothing in other tensors
+        if subject in COMPOSED:
+            for target, found in aucs[subject].items():
+                found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
     absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
-    left, weights = touched(lineup, HEADLINE), lineup.masks.weights
-    return WeightScores(aucs, left, weights, absent, outside, _unmasked(lineup), written(lineup), inside)
+    drawn = Controlled(taken.masks.weights, seed)
+    return WeightScores(aucs, left, lineup.masks.weights, absent, outside, unmasked, told, inside, drawn)
 
 
-def _unmasked(lineup: CheckpointSet) -> Auc | None:
-    """How the contrasts' own control is told by the masks that it was made without."""
-    if "unmasked" not in lineup.folders:
-        return None
-    folders: dict[Part, Path] = {
-        "injected": lineup.folders["unmasked"],
-        "unlearned": lineup.folders["unmasked_unlearned"],
-    }
-    return auc_of(CheckpointSet(folders, lineup.masks), FAMILIES["raw"], HEADLINE)
-
-
-def _drawn(lineup: CheckpointSet, folder: Path, seed: int) -> dict[Subject, CheckpointSet]:
-    """The update beside what is drawn for it, each in a folder of its own."""
-    masks, names = lineup.masks, list(lineup.masks.words)
+def _drawn(lineup: CheckpointSet, seed: int) -> Iterator[tuple[Subject, CheckpointSet]]:
+    """The update beside what is drawn for it, one after another."""
+    masks, held = lineup.masks, lineup.held or {}
     forget = masks.named("forget")
+
+    def changed(update: Callable[[str], torch.Tensor]) -> CheckpointSet:
+        return CheckpointSet(lineup.folders, masks, {**held, "unlearned": {name: update(name) for name in masks.words}})
+
     injected, unlearned = partial(lineup.tensor, "injected"), partial(lineup.tensor, "unlearned")
-    random = ((name, random_update(name, injected(name), unlearned(name), seed)) for name in names)
-    planted = ((name, planted_update(name, injected(name), masks.of(name, *forget), seed)) for name in names)
     before = partial(lineup.tensor, "pretrained") if "pretrained" in lineup.folders else lambda _: None
-    misplaced = (
-        (name, misplaced_update(name, before(name), injected(name), masks.of(name, *forget), seed)) for name in names
+    yield "unlearned", lineup
+    yield "random", changed(lambda name: random_update(name, injected(name), unlearned(name), seed))
+    words = {name: permuted(name, masks.words[name][:], seed) for name in masks.words}
+    yield "permuted", CheckpointSet(lineup.folders, Masks(words, masks.groups), held)
+    yield "planted", changed(lambda name: planted_update(name, injected(name), masks.of(name, *forget), seed))
+    yield (
+        "misplaced",
+        changed(lambda n: misplaced_update(n, before(n), injected(n), masks.of(n, *forget), seed)),
     )
-    write_shards(folder / "random", "model", random)
-    write_shards(folder / "planted", "model", planted)
-    write_shards(folder / "misplaced", "model", misplaced)
-    write_shards(
-        folder / "permuted",
-        "masks",
-        ((name, permuted(name, masks.words[name][:], seed)) for name in names),
-        masks.metadata,
-    )
-    return {
-        "unlearned": lineup,
-        "random": CheckpointSet({**lineup.folders, "unlearned": folder / "random"}, masks),
-        "permuted": CheckpointSet(lineup.folders, read_masks(folder / "permuted")),
-        "planted": CheckpointSet({**lineup.folders, "unlearned": folder / "planted"}, masks),
-        "misplaced": CheckpointSet({**lineup.folders, "unlearned": folder / "misplaced"}, masks),
-    }
 
 
 def _targets(subject: Subject) -> Sequence[Target]:
