@@ -80,7 +80,10 @@ class Attacks(Table):
 
 
 class Metrics(Table):
-    """That metrics are to be judged, by faithfulness and robustness; there is nothing to set."""
+    """That metrics are to be judged, by faithfulness and robustness. `components`: UDS of the parts of a block of each
+    candidate as well, which no claim reads: some passes a layer, for the page alone."""
+
+    components: bool = False
 
 
 class Depth(Section):
@@ -124,6 +127,10 @@ class Depth(Section):
     @property
     def wants_laboratory(self) -> bool:
         return self.metrics is not None or bool(self.sweep)
+
+    @property
+    def wants_components(self) -> bool:
+        return self.metrics is not None and self.metrics.components
 
     def parent(self) -> str | None:
         return "full" if self.references is not None else None
