@@ -30,7 +30,7 @@ def test_self_patch(uds_claim: Claim, uds_audit: DepthAudit) -> None:
     own, published = uds_audit.score("full", "uds", "block"), uds_audit.score("full", "uds", "published")
     uds_claim.identity(
         depth.largest_drop(own),
-        tolerance=depth.rounding(own, ROUNDING),
+        tolerance=ROUNDING,
         what="largest drop with the model's own states",
         controls=[ControlSubject("post-norm state", "fail", depth.largest_drop(published))],
         provenance=own.provenance,
@@ -57,7 +57,7 @@ def test_last_layer_is_lens(uds_claim: Claim, uds_audit: DepthAudit) -> None:
     own, published = uds_audit.score("retain", "uds", "block"), uds_audit.score("retain", "uds", "published")
     uds_claim.identity(
         depth.largest_lens_gap(own),
-        tolerance=depth.rounding(own, ROUNDING),
+        tolerance=ROUNDING,
         what="largest gap between the last layer patched and its logit lens",
         controls=[ControlSubject("post-norm state", "fail", depth.largest_lens_gap(published))],
         provenance=own.provenance,
@@ -70,7 +70,7 @@ def test_basis(uds_claim: Claim, uds_audit: DepthAudit) -> None:
     own, turned, plain = (uds_audit.score("retain", "uds", v) for v in (None, "turned", "block"))
     uds_claim.identity(
         basis.largest_gap(own, turned),
-        tolerance=depth.rounding(own, ROUNDING),
+        tolerance=ROUNDING,
         what="largest difference between the drops of states and of the same states turned",
         controls=[ControlSubject("patched as they are", "fail", basis.largest_gap(plain, turned))],
         readable=lambda decision: basis.unique(decision, own),

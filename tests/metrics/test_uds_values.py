@@ -28,7 +28,10 @@ def values(retain: list[list[float]], own: list[list[float]]) -> list[FactValue]
     """UDS of three facts whose drops are given."""
     subject: Any = SimpleNamespace(
         target=lambda _: SimpleNamespace(
-            encoded=ENCODED, path=lambda _: "streams", path_reason="", rendered="", rounding=1e-5
+            encoded=ENCODED,
+            path=lambda *_: "streams",
+            path_reason="",
+            rendered="",
         ),
         reading=lambda _, of=None: reading(retain if of else own),
     )

@@ -98,7 +98,7 @@ class PatchingTarget:
         `align`: brings block outputs into the full model's basis before they are patched.
         """
         self._require_same_tokens(source)
-        layers = len(self.full.anatomy.blocks)
+        layers, path = len(self.full.anatomy.blocks), self.path(scope, source)
         drops, lens = np.full((2, len(self.encoded), layers), np.nan)
         last_gap, correct = np.full((2, len(self.encoded)), np.nan)
         for index, batch in enumerate(self.batches):
@@ -111,18 +111,22 @@ class PatchingTarget:
                 own = published_states(source, states)
             elif align is not None:
                 own = align(states, batch.rows)
-            base, patched = self._patch(index, batch, own, scope)
+            base, patched = self._patch(index, batch, own, path, scope)
             # The source's own words are read in its own dtype; what the full model reads is in the full model's.
             seen = (states if align is None else own[-1:]).to(self.full.model.dtype)
             read = token_logprobs(self.full.anatomy.readout, seen, batch.targets.expand(len(seen), -1, -1))
             drops[rows] = batch.mean_over_entity(base - patched).double().T.cpu().numpy()
             lens[rows, layers - len(seen) :] = batch.mean_over_entity(read).double().T.cpu().numpy()
-            gap = torch.where(batch.valid, (patched[-1] - read[-1]).abs(), torch.zeros_like(base))
+            # As many positions at once as the hooks read, or 16 bits may come out otherwise.
+            last = token_logprobs(self.full.anatomy.readout, seen[-1], batch.targets)
+            gap = (patched[-1] - last).abs()
+            if path == "streams" and self.full.model.dtype != torch.float32:
+                gap = (gap - self.rounding).clamp(min=0)
             if index == 0 and scope == "block":
                 # The fast path never runs a block above the last one: there the identity is put to the hooks.
                 hooked = patched_last_layer(self.full, batch, own[-1])
-                gap = torch.where(batch.valid, torch.maximum(gap, (hooked - read[-1]).abs()), gap)
-            last_gap[rows] = gap.amax(-1).double().cpu().numpy()
+                gap = torch.maximum(gap, (hooked - last).abs())
+            last_gap[rows] = gap.masked_fill(~batch.valid, 0).amax(-1).double().cpu().numpy()
             correct[rows] = _said(source, batch, states)
         return Reading(drops, lens, last_gap, correct)
 
@@ -135,18 +139,22 @@ class PatchingTarget:
             correct[list(batch.rows)] = _said(source, batch, source_states(source, batch))
         return correct
 
-    def path(self, scope: Scope = "block") -> PatchPath:
-        """Which way block outputs are patched on this model: decided once, by comparison on the first batch."""
+    def path(self, scope: Scope = "block", source: Checkpoint | None = None) -> PatchPath:
+        """Which way a source's states are patched: of block outputs decided once, by comparison on the first batch.
+
+        In 16 bits the full model's own go by hook, where they change nothing to the bit.
+        """
         if scope != "block":
             return "hook"
         if self._path is None:
             self._path = self._choose_path()
-        return self._path
+        own = source is not None and source.digest == self.full.digest
+        return "hook" if own and self.full.model.dtype != torch.float32 else self._path
 
     def _patch(
-        self, index: int, batch: EntityBatch, states: torch.Tensor, scope: Scope
+        self, index: int, batch: EntityBatch, states: torch.Tensor, path: PatchPath, scope: Scope
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        if self.path(scope) == "hook":
+        if path == "hook":
             return entity_logprobs(self.full, batch), patched_logprobs(self.full, batch, states, scope)
         part = self._part(index, batch)
         return part.base, streamed_logprobs(self.full, batch, part, states)
@@ -164,7 +172,7 @@ class PatchingTarget:
     @cached_property
     @torch.inference_mode()
     def rounding(self) -> float:
-        """What rounding alone may change in a log-probability, nats: by how much both paths, and an identity, may miss.
+        """What rounding alone may change in a log-probability, nats: by how much both paths may differ.
 
         Of 16 bits the largest logit is known to one rounding only. NaN where logits are.
         """

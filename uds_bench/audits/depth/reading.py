@@ -98,25 +98,6 @@ def largest_lens_gap(uds: Score) -> float:
     return largest(gaps)
 
 
-def rounding(uds: Score, bound: float) -> float:
-    """By how much an identity may be missed in the dtype that a score was read in.
-
-    Args:
-        uds: A score of UDS, with what rounding may change in the full model's log-probabilities.
-        bound: What float32 is held to, nats.
-
-    Returns:
-        Nats, at least the bound; the bound where nothing, or no number, was recorded.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> [rounding(SimpleNamespace(notes=notes), 1e-5) for notes in ({}, {"rounding": 0.25}, {"rounding": math.nan})]
-        [1e-05, 0.25, 1e-05]
-    """
-    known = uds.notes.get("rounding", bound)
-    return known if known > bound else bound
-
-
 def frozen_gap(frozen: Mapping[str, Any], change: float = 1.0) -> float:
     """Largest deviation of the formula from the scores recorded for frozen drops.
 
