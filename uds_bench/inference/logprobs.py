@@ -31,7 +31,7 @@ def _logprobs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     rows = max(1, NUMBERS_PER_STEP // logits.shape[-1])
     parts = [
         some.float().log_softmax(-1).gather(-1, wanted.unsqueeze(-1)).squeeze(-1)
-        for some, wanted in zip(logits.split(rows), targets.split(rows), strict=True)
+        for some, wanted in zip(torch.split(logits, rows), torch.split(targets, rows), strict=True)
     ]
     return torch.cat(parts)
 
