@@ -8,7 +8,7 @@ import torch
 
 POSITIONS_PER_STEP = 256
 """In float32; of 16 bits twice as many, in the same memory."""
-NUMBERS_PER_STEP = 2**22
+NUMBERS_PER_STEP = 2**20
 """Logits widened to float32 at once: larger pieces of memory go back to the system each time, which takes longer than
 the sums do (1024 positions of 32,000 tokens in bf16 on a CPU: 147 ms at once, 33 ms so)."""
 
