@@ -2,8 +2,8 @@
 
 As a program it does one of them once and prints how far its memory rose above both models' weights, in bytes:
 
-    python patching_workload.py large plain
-    python patching_workload.py large streams part-file
+    python patching_workload.py large plain float32
+    python patching_workload.py large streams bfloat16 part-file
 """
 
 import gc
@@ -50,9 +50,9 @@ SIZES = {
 class Workload:
     """A random Llama as the full model, another as the candidate, and facts that end with their entity."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: Size, dtype: torch.dtype = torch.float32) -> None:
         self.size = size
-        self.full, self.candidate = (_model(size, seed) for seed in (0, 1))
+        self.full, self.candidate = (_model(size, seed, dtype) for seed in (0, 1))
         tokens, entity, vocabulary = size.tokens, size.entity, size.vocabulary
         facts = [encoded_fact(i, tokens // 2, tokens - entity, tokens, tokens, vocabulary) for i in range(size.facts)]
         self.batch: EntityBatch = entity_batches(facts, size.facts)[0]
@@ -83,7 +83,7 @@ class Workload:
         return self.streams(full_part(self.full, self.batch))
 
 
-def _model(size: Size, seed: int) -> Any:
+def _model(size: Size, seed: int, dtype: torch.dtype) -> Any:
     config = transformers.LlamaConfig(
         vocab_size=size.vocabulary,
         hidden_size=size.width,
@@ -95,7 +95,7 @@ def _model(size: Size, seed: int) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         built: Any = transformers.LlamaForCausalLM
-        model = built(config).eval().requires_grad_(False)
+        model = built(config).to(dtype).eval().requires_grad_(False)
     return SimpleNamespace(model=model, anatomy=find_anatomy(model))
 
 
@@ -115,10 +115,9 @@ def peak_above_weights(work: Callable[[], object]) -> int:
     return peak
 
 
-def main(size: str, way: str, file: str = "") -> None:
+def main(size: str, way: str, dtype: str, file: str = "") -> None:
     torch.set_num_threads(1)
-    workload = Workload(SIZES[size])
-    small = Workload(SIZES["small"])
+    workload, small = (Workload(SIZES[which], getattr(torch, dtype)) for which in (size, "small"))
     small.plain(), small.streams()  # what torch and transformers load on first use is nobody's share
     if way == "write":
         write_part(Path(file), workload.part)

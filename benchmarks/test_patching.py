@@ -18,13 +18,14 @@ import pytest
 import torch
 from patching_workload import SIZES, Workload
 
-PASSES_GOAL = 2.5
+PASSES_GOAL = {"float32": 2.5, "bfloat16": 3.0}
 """The streams, for a candidate whose full model's part is stored, cost at most so many plain passes,"""
-SPEEDUP_GOAL = 6.0
+SPEEDUP_GOAL = {"float32": 6.0, "bfloat16": 5.0}
 """and the layer-by-layer loop at least so many times as much;"""
 MEMORY_GOAL = 2.0
 """they raise memory at most so many times as far above the weights as one plain pass."""
-AGREEMENT = 1e-5
+AGREEMENT = {"float32": 1e-5, "bfloat16": 0.1}
+"""Nats; in bf16 four roundings of a logit of 3."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +47,9 @@ def take_turns(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, flo
     return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
-def compare(benchmark: Any, size: str, rounds: int) -> dict[str, float]:
+def compare(benchmark: Any, size: str, rounds: int, dtype: str) -> dict[str, float]:
     """Run all ways, record their ratios with the benchmark, and require the same numbers of all."""
-    work = Workload(SIZES[size])
+    work = Workload(SIZES[size], getattr(torch, dtype))
     ways = {
         "plain": work.plain,
         "streams": work.streams,
@@ -60,43 +61,48 @@ def compare(benchmark: Any, size: str, rounds: int) -> dict[str, float]:
     seconds = take_turns(ways, rounds)
     ratios = {f"{name}_in_plain_passes": seconds[name] / seconds["plain"] for name in ways if name != "plain"}
     ratios |= {"loop_over_streams": seconds["loop"] / seconds["streams"], "largest_gap_nats": gap}
-    benchmark.group = f"patching, {SIZES[size]}"
+    benchmark.group = f"patching, {SIZES[size]}, {dtype}"
     benchmark.extra_info.update(ratios)
     benchmark.pedantic(work.streams, rounds=1)
-    assert moved > 1000 * AGREEMENT, "agreement says nothing where patching changes nothing"
-    assert gap <= AGREEMENT
+    assert moved > 5 * AGREEMENT[dtype], "agreement says nothing where patching changes nothing"
+    assert gap <= AGREEMENT[dtype]
     return ratios
 
 
+@pytest.mark.parametrize("dtype", PASSES_GOAL)
 @pytest.mark.benchmark(timer=time.process_time)
-def test_ratios_on_a_small_model(benchmark: Any) -> None:
+def test_ratios_on_a_small_model(benchmark: Any, dtype: str) -> None:
     """Runs everywhere; so small a model is mostly overhead, so its ratios are recorded and not judged."""
-    compare(benchmark, "small", rounds=3)
+    compare(benchmark, "small", rounds=3, dtype=dtype)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", PASSES_GOAL)
 @pytest.mark.benchmark(timer=time.process_time)
-def test_ratio_goals(benchmark: Any) -> None:
-    ratios = compare(benchmark, "large", rounds=3)
-    assert ratios["streams_in_plain_passes"] <= PASSES_GOAL
-    assert ratios["loop_over_streams"] >= SPEEDUP_GOAL
+def test_ratio_goals(benchmark: Any, dtype: str) -> None:
+    ratios = compare(benchmark, "large", rounds=5, dtype=dtype)
+    print(f"\n{dtype}: " + ", ".join(f"{name} {value:.3g}" for name, value in ratios.items()))
+    assert ratios["streams_in_plain_passes"] <= PASSES_GOAL[dtype]
+    assert ratios["loop_over_streams"] >= SPEEDUP_GOAL[dtype]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", PASSES_GOAL)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_memory_goal(benchmark: Any, tmp_path: Path) -> None:
+def test_memory_goal(benchmark: Any, tmp_path: Path, dtype: str) -> None:
     """Fresh processes, median of five; reading the stored part is within what is counted."""
     file = str(tmp_path / "part")
-    benchmark.pedantic(child, args=("write", file), rounds=1)
-    plain = statistics.median(child("plain") for _ in range(5))
-    streams = statistics.median(child("streams", file) for _ in range(5))
+    benchmark.pedantic(child, args=("write", dtype, file), rounds=1)
+    plain = statistics.median(child("plain", dtype) for _ in range(5))
+    streams = statistics.median(child("streams", dtype, file) for _ in range(5))
     benchmark.extra_info.update(plain_mib=plain / 2**20, streams_mib=streams / 2**20, ratio=streams / plain)
+    print(f"\n{dtype}: plain {plain / 2**20:.0f} MiB, streams {streams / 2**20:.0f} MiB, ratio {streams / plain:.2f}")
     assert streams <= MEMORY_GOAL * plain
 
 
-def child(way: str, file: str = "") -> int:
+def child(way: str, dtype: str, file: str = "") -> int:
     """What one way printed; blocks of memory go back to the system at once, or the peak would depend on luck."""
     settings = {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-    command = [sys.executable, patching_workload.__file__, "large", way, *([file] if file else [])]
+    command = [sys.executable, patching_workload.__file__, "large", way, dtype, *([file] if file else [])]
     done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
     return int(done.stdout.split()[-1]) if done.stdout.split() else 0

@@ -39,8 +39,10 @@ ATTACKS = ("none", QUANTIZED, RELEARNED)
 BEFORE = pytest.mark.scores(*JUDGED, of=("full", "retain", "pools"))
 BOTH = pytest.mark.scores(*JUDGED, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)
 USEFUL = pytest.mark.scores(*UTILITY, of=("full", "every_candidate"))
-# Read by no claim: they tell the report in which part of a block the facts lie.
-PARTS = pytest.mark.scores("uds[attention]", "uds[attention_residual]", "uds[mlp]", of=("every_candidate",))
+# Read by no claim: they tell the report in which part of a block the facts lie, where the manifest asks for it.
+PARTS = pytest.mark.scores(
+    "uds[block]", "uds[attention]", "uds[attention_residual]", "uds[mlp]", of=("every_component",)
+)
 TOLD = pytest.mark.scores(KNOWN, of=("full",))
 
 

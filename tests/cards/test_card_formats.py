@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,19 @@ from in_toto_attestation.v1.statement_pb2 import Statement as StatementPb
 from jsonschema import Draft7Validator
 from made_reports import claim, run_of
 
+from uds_bench.audits import registry
 from uds_bench.cards.card import Card, cards
 from uds_bench.cards.cyclonedx import cyclonedx
 from uds_bench.cards.eval_results import eval_results
 from uds_bench.cards.every_eval import every_eval
 from uds_bench.cards.page import page
 from uds_bench.cards.statement import statement
-from uds_bench.claims.record import Bound
+from uds_bench.cards.verify import contradicted
+from uds_bench.claims.record import Bound, ClaimRecord
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.statistics import Interval
+from uds_bench.verdicts import Verdict
 
 FILES = {"npo/model.safetensors": "ab" * 32}
 RANGE = Interval(0.8, 0.95, "bootstrap", 15)
@@ -121,3 +125,21 @@ def test_a_refused_candidate_is_told_so_and_counts_as_failed() -> None:
     assert row.split("|")[2].strip() == "REFUSED"
     assert card.result == "FAILED"
     assert card.named("FAILED") == ["depth.score[npo]"]
+
+
+def test_replies_that_another_engine_gave_are_named_on_the_card() -> None:
+    run = run_of(claim("bypass.verdict[npo]"))
+    note = "npo: 40 replies of another engine were read, and not asked of it"
+    notes = [*run.summary.notes, note, "other: 40 replies of another engine were read, and not asked of it"]
+    found = card_of(run.model_copy(update={"summary": run.summary.model_copy(update={"notes": notes})}))
+    assert note in found.untested
+    assert not any(one.startswith("other") for one in found.untested)
+
+
+def test_what_an_exact_test_decides_needs_no_interval() -> None:
+    spec = registry.claims()["association.requests"]
+    bound = Bound(spec.relation, spec.bound, spec.origin, spec.needs)
+    record = ClaimRecord(spec.id, "npo", spec.kind, Verdict.PASS, "", observed=0.0, bound=bound)
+    assert contradicted(record) == ""
+    plain = replace(record, id="depth.score", bound=replace(bound, needs=""))
+    assert contradicted(plain) == "passes without a value, an interval or a bound"

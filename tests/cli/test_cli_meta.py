@@ -201,9 +201,11 @@ def test_a_metric_that_fails_on_one_of_a_pool_has_no_faithfulness(
 
 def test_parts_of_a_block_are_scored_where_they_are_asked_for(bench: Bench, judge: Callable[..., Judged]) -> None:
     bench.judged(more="")
-    assert judge("--components").meta["diagnostics"]["components"]
-    scopes = {row["scope"] for row in judge().meta["diagnostics"]["components"]}
-    assert scopes == {"block", "attention", "attention_residual", "mlp"}, "once scored they are read"
+    scopes = {row["scope"] for row in judge("--components").meta["diagnostics"]["components"]}
+    assert scopes == {"block", "attention", "attention_residual", "mlp"}
+    assert judge().meta["diagnostics"]["components"] == [], "scored before, and not asked for"
+    bench.judged(more="[metrics]\ncomponents = true\n")
+    assert {row["scope"] for row in judge().meta["diagnostics"]["components"]} == scopes
 
 
 def test_a_part_that_cannot_be_scored_is_said(

@@ -120,6 +120,17 @@ def test_metrics_are_judged_on_the_sweep_too_and_no_claim_speaks_of_it(tmp_path:
     assert [r.checkpoint for r in plan_requests(manifest, facts, [every], manifest.candidates)] == ["npo", "mine"]
 
 
+@pytest.mark.parametrize(
+    ("section", "wanted"), [("", []), ("[metrics]\n", []), ("[metrics]\ncomponents = true\n", ["npo", "mine"])]
+)
+def test_parts_of_a_block_are_scored_where_the_manifest_asks_for_them(
+    tmp_path: Path, section: str, wanted: list[str]
+) -> None:
+    manifest, facts = read(tmp_path, MANIFEST + section), load_facts("authors", forget=1, retain=1)
+    parts = pytest.mark.scores("uds[mlp]", of=("every_component",)).mark
+    assert [r.checkpoint for r in plan_requests(manifest, facts, [parts], manifest.candidates)] == wanted
+
+
 def test_a_manifest_gives_its_models_or_none(tmp_path: Path) -> None:
     assert models_of(read(tmp_path)) == MODELS
     for pool in ("positive", "negative"):

@@ -17,7 +17,7 @@ from references import layered
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import encode
-from uds_bench.inference.gradients import entity_gradients
+from uds_bench.inference.gradients import block_sizes, entity_gradients
 from uds_bench.metrics.fisher import METRIC, SHARES, fisher_information, largest, masked_information
 from uds_bench.metrics.metric import Measured
 
@@ -89,6 +89,41 @@ def test_a_matrix_that_two_layers_share_has_the_gradient_of_both() -> None:
     for row, span in enumerate(spans):
         for block, wanted in zip(rows[row], layered.squared_gradients(model, "model.layers", *span), strict=True):
             np.testing.assert_allclose(block.numpy() ** 2, wanted, rtol=2e-3, atol=1e-7 * max(wanted))
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_blocks_by_themselves_have_the_information_of_all_at_once(
+    family: str, together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not together:
+        monkeypatch.setattr("uds_bench.inference.gradients.PLAIN", ())
+    model = checkpoint(family, CANDIDATE)
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET[:3]]
+    whole = fisher_information(model, encoded)
+    assert block_sizes(model) == [len(block) for block in whole]
+    for at, wanted in enumerate(whole):
+        (alone,) = fisher_information(model, encoded, slice(at, at + 1))
+        torch.testing.assert_close(alone, wanted, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("variant", SHARES)
+def test_a_score_is_the_same_however_many_blocks_are_held(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    together, held = measure(variant=variant), []
+
+    def noted(model: Any, encoded: Any, which: slice) -> list[torch.Tensor]:
+        found = fisher_information(model, encoded, which)
+        held.append(len(found))
+        return found
+
+    monkeypatch.setattr("uds_bench.metrics.fisher.MOST_WEIGHTS", 1)
+    monkeypatch.setattr("uds_bench.metrics.fisher.fisher_information", noted)
+    full, retain = (wrapped(checkpoint("llama", seed).model, f"apart {seed}") for seed in (FULL, RETAIN))
+    apart = METRIC.compute(subject(full=full, retain=retain), variant)
+    assert held == [1] * 2 * len(checkpoint("llama", FULL).anatomy.blocks), "one block at a time, of both references"
+    assert apart.summary == together.summary
+    assert apart.values == together.values
+    assert apart.notes == together.notes
 
 
 def some_places(model: Any) -> list[torch.Tensor]:

@@ -27,7 +27,8 @@ def reading(drops: list[list[float]]) -> Reading:
 def values(retain: list[list[float]], own: list[list[float]]) -> list[FactValue]:
     """UDS of three facts whose drops are given."""
     subject: Any = SimpleNamespace(
-        target=lambda _: SimpleNamespace(encoded=ENCODED, path=lambda _: "streams", path_reason="", rendered=""),
+        checkpoint=None,
+        target=lambda _: SimpleNamespace(encoded=ENCODED, path=lambda *_: "streams", path_reason="", rendered=""),
         reading=lambda _, of=None: reading(retain if of else own),
     )
     return list(METRIC.compute(subject, "block").values)

@@ -108,4 +108,5 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
     survived = {row.get("attack") for row in run.scores if row.get("checkpoint") == name}
     attacks = [f"its metrics under the attack {one}" for one in ATTACKS if one not in survived]
-    return [*missing, *attacks, *idle, *(one for one in run.summary.notes if one.startswith(WEAK))]
+    told_of_it = (WEAK, f"{name}: ")  # such as replies that another engine gave
+    return [*missing, *attacks, *idle, *(one for one in run.summary.notes if one.startswith(told_of_it))]

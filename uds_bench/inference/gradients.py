@@ -27,16 +27,20 @@ PLAIN = (nn.Linear, Conv1D)
 
 
 def entity_gradients(
-    model: Checkpoint, encoded: Sequence[EncodedFact], places: Sequence[torch.Tensor] | None = None
+    model: Checkpoint,
+    encoded: Sequence[EncodedFact],
+    places: Sequence[torch.Tensor] | None = None,
+    which: slice = slice(None),
 ) -> Iterator[tuple[int, list[torch.Tensor]]]:
     """The place of each fact, and the gradient of -mean log p(entity) by block, one fact at a time, longest first.
 
     A block's gradient is flat, [weights of the block], float32: those of its weight matrices (attention, MLP, experts
     and their router) one after the other; norms, biases, embeddings and head are left out. `places`: for each block,
-    indices into it, so that its gradient is [places], in their order. Quantized weights count as what they stand for,
-    and an adapter that lies beside its base as part of it. The model is as before afterwards.
+    indices into it, so that its gradient is [places], in their order. `which`: of some blocks only; nothing is kept of
+    the others. Quantized weights count as what they stand for, and an adapter that lies beside its base as part of it.
+    The model is as before afterwards.
     """
-    with _differentiable(model) as blocks:
+    with _differentiable(model, which) as blocks:
         weights = [weight for block in blocks for weight in block]
         layers = _layers(model, weights, encoded)
         asked: Parts = [None for _ in blocks] if places is None else places
@@ -142,11 +146,11 @@ def _loss(model: Checkpoint, batch: EntityBatch) -> torch.Tensor:
 
 
 @contextmanager
-def _differentiable(model: Checkpoint) -> Iterator[list[list[nn.Parameter]]]:
-    """While open, the weight matrices of each block can be differentiated by; no other weight can."""
+def _differentiable(model: Checkpoint, which: slice) -> Iterator[list[list[nn.Parameter]]]:
+    """While open, the weight matrices of each of these blocks can be differentiated by; no other weight can."""
     wanted = {id(p): p.requires_grad for p in model.model.parameters()}
     swapped = [] if model.spec.quantization is None else _dequantize(model.anatomy.blocks)
-    blocks = [_matrices(block) for block in model.anatomy.blocks]
+    blocks = [_matrices(block) for block in model.anatomy.blocks[which]]
     try:
         model.model.requires_grad_(False)
         for block in blocks:
@@ -163,6 +167,12 @@ def _differentiable(model: Checkpoint) -> Iterator[list[list[nn.Parameter]]]:
 def _matrices(block: nn.Module) -> list[nn.Parameter]:
     # A LoRA adapter adds its product to its base's output, so that the base's gradient is that of their sum.
     return [weight for name, weight in block.named_parameters() if weight.dim() > 1 and "lora_" not in name]
+
+
+def block_sizes(model: Checkpoint) -> list[int]:
+    """How many weights of each block `entity_gradients` gives: of quantized ones, what they stand for."""
+    with _differentiable(model, slice(None)) as blocks:
+        return [sum(weight.numel() for weight in block) for block in blocks]
 
 
 def _dequantize(blocks: Sequence[nn.Module]) -> list[tuple[nn.Module, str, nn.Module]]:

@@ -10,7 +10,7 @@ import torch
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact
-from uds_bench.inference.gradients import entity_gradients
+from uds_bench.inference.gradients import block_sizes, entity_gradients
 from uds_bench.metrics.erasure import Array
 from uds_bench.metrics.layers import Steps, encode_facts, measured
 from uds_bench.metrics.metric import PATCHED, Arrays, Measured, Metric
@@ -20,9 +20,13 @@ from uds_bench.metrics.subject import Subject
 VERSION = 1
 SHARES = {"masked_0.1": 1e-3, "masked_0.01": 1e-4, "masked_1": 1e-2}
 """Share of a block's weights that each variant looks at."""
+MOST_WEIGHTS = 2**26
+"""Weights whose information is held at once, beside one block's: a run of blocks takes passes of its own."""
 
 
-def fisher_information(model: Checkpoint, encoded: Sequence[EncodedFact]) -> list[torch.Tensor]:
+def fisher_information(
+    model: Checkpoint, encoded: Sequence[EncodedFact], which: slice = slice(None)
+) -> list[torch.Tensor]:
     """Fisher information of each weight, block by block: how much the entities' likelihood hangs on it.
 
     The mean over facts of the squared gradient of -mean log p(entity), the diagonal of the empirical Fisher
@@ -32,9 +36,10 @@ def fisher_information(model: Checkpoint, encoded: Sequence[EncodedFact]) -> lis
     Args:
         model: The model that is read.
         encoded: The facts in its own tokens, [facts].
+        which: The blocks that are asked for.
 
     Returns:
-        For each block [weights], squared nats per squared unit of a weight, at least 0.
+        For each of them [weights], squared nats per squared unit of a weight, at least 0.
 
     Raises:
         CheckpointError: A gradient is not finite.
@@ -42,12 +47,35 @@ def fisher_information(model: Checkpoint, encoded: Sequence[EncodedFact]) -> lis
     Source: UDS guide, section 4.2 and appendix F.
     """
     total: list[torch.Tensor] = []
-    for _, gradients in entity_gradients(model, encoded):
+    for _, gradients in entity_gradients(model, encoded, which=which):
         squares = [gradient.square_() for gradient in gradients]
         total = [a.add_(b) for a, b in zip(total, squares, strict=True)] if total else squares
     found = [layer.div_(len(encoded)) for layer in total]
     if not all(bool(layer.isfinite().all()) for layer in found):
         raise CheckpointError(f"{model.spec.model}: gradients of its entities are not finite: load it in a wider dtype")
+    return found
+
+
+def runs(sizes: Sequence[int], most_weights: int) -> list[slice]:
+    """Neighbouring blocks that are measured together: as many as fit, and at least one.
+
+    Args:
+        sizes: Weights of each block, [blocks].
+        most_weights: How many of them may be held at once.
+
+    Returns:
+        Slices that hold each block once, in order.
+
+    Example:
+        >>> runs([3, 3, 3, 9, 1], 6)
+        [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 5, None)]
+    """
+    found: list[slice] = []
+    for block, size in enumerate(sizes):
+        if found and sum(sizes[found[-1]]) + size <= most_weights:
+            found[-1] = slice(found[-1].start, block + 1)
+        else:
+            found.append(slice(block, block + 1))
     return found
 
 
@@ -120,13 +148,25 @@ def _information(model: Checkpoint, encoded: Sequence[EncodedFact], masks: Seque
     return found
 
 
+def _by_block(
+    full: Checkpoint, retain: Checkpoint, encoded: Sequence[EncodedFact]
+) -> tuple[list[int], list[torch.Tensor]]:
+    """How many weights each block has, and those where the retain model's information exceeds the full one's most."""
+    sizes, orders = [], []
+    for which in runs(block_sizes(full), MOST_WEIGHTS):
+        of_full = fisher_information(full, encoded, which)
+        for known, other in zip(of_full, fisher_information(retain, encoded, which), strict=True):
+            sizes.append(len(known))
+            orders.append(largest(known, other, max(SHARES.values())).cpu())
+    return sizes, orders
+
+
 def _compute(subject: Subject, variant: str) -> Measured:
     def of_both(full: Checkpoint, retain: Checkpoint) -> Arrays:
         """The order of each block's weights, and what both references have at every variant's mask."""
         encoded = encode_facts(subject, full)
         encode_facts(subject, retain)
-        pairs = zip(fisher_information(full, encoded), fisher_information(retain, encoded), strict=True)
-        sizes, orders = zip(*((len(a), largest(a, b, max(SHARES.values())).cpu()) for a, b in pairs), strict=True)
+        sizes, orders = _by_block(full, retain, encoded)
         masks = [[order[: most(n, share)] for share in SHARES.values()] for n, order in zip(sizes, orders, strict=True)]
         tables = {"full": _information(full, encoded, masks), "retain": _information(retain, encoded, masks)}
         kept = {f"mask {block}": order.double().numpy() for block, order in enumerate(orders)}

@@ -69,7 +69,8 @@ def _compute(subject: Subject, variant: str) -> Measured:
     yardstick = replace(how, basis="aligned") if how.basis == "turned" else how
     target, retain, own = subject.target(how), subject.reading(yardstick, "retain"), subject.reading(how)
     values = fact_values(target.encoded, retain.drops, own.drops, own.last_gap)
-    told: dict[str, Any] = {"tau": TAU, "patching": target.path(how.scope), "patching_reason": target.path_reason}
+    told: dict[str, Any] = {"tau": TAU, "patching": target.path(how.scope, subject.checkpoint)}
+    told["patching_reason"] = target.path_reason
     if how.basis != "own":
         told |= {"fit": own.fit.tolist(), "retain_fit": retain.fit.tolist(), "open": int(own.open.max())}
         told |= {"people": len(subject.kept.clusters), "positions": subject.target(KEPT).positions}

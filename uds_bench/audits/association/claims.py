@@ -71,6 +71,7 @@ CLAIMS = (
         0.0,
         "Benjamini and Hochberg, 1995; the rate is ours",
         unit="people",
+        needs="nobody told by an exact test",
         must_fail=BEFORE,
         must_pass=f"{NEVER_SAW}, or at least not fail",
         advice="the people who are named still stand out: unlearn them again.",

@@ -169,7 +169,7 @@ def notes(session: Session) -> list[str]:
         alone = (
             "" if section.has_weights(specs[one.name]) else ", and no weights: surface only, nothing was teacher-forced"
         )
-        told.append(f"{one.name}: {len(one.told)} replies of another engine were read{alone}")
+        told.append(f"{one.name}: {len(one.told)} replies of another engine were read, and not asked of it{alone}")
     return told
 
 

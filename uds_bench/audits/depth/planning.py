@@ -12,7 +12,8 @@ from uds_bench.facts import FactSet
 from uds_bench.metrics import find_metric
 from uds_bench.scoring.runner import ScoreRequest
 
-GROUPS = ("full", "retain", "nested", "pools", "candidates", "every_candidate")
+USUAL = ("full", "retain", "nested", "pools", "candidates")
+"""Groups that a marker without `of` means."""
 
 
 def plan_requests(
@@ -21,8 +22,8 @@ def plan_requests(
     """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them.
 
     A test declares them by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`. Groups
-    are full, retain, nested, pools, candidates (those that selected tests speak of) and every_candidate (with those of
-    the sweep).
+    are full, retain, nested, pools, candidates (those that selected tests speak of), every_candidate (with those of the
+    sweep), and every_component: these too, where the manifest asks for the parts of a block.
     """
     groups = {
         "full": ["full"],
@@ -31,6 +32,7 @@ def plan_requests(
         "pools": [*section.pools.positive, *section.pools.negative],
         "candidates": list(dict.fromkeys(candidates)),
         "every_candidate": list(section.unlearned),
+        "every_component": list(section.unlearned) if section.wants_components else [],
     }
     attacks = {NONE, *section.chosen_attacks()}
     requests: dict[ScoreRequest, None] = {}
@@ -51,5 +53,5 @@ def plan_requests(
 def _wishes(marks: Iterable[Any]) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
     """Metrics, each with groups and attacks, as marks declare them."""
     for mark in marks:
-        of, under = mark.kwargs.get("of", GROUPS[:-1]), mark.kwargs.get("under", (NONE,))
+        of, under = mark.kwargs.get("of", USUAL), mark.kwargs.get("under", (NONE,))
         yield from ((metric, of, under) for metric in mark.args)

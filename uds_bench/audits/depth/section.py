@@ -80,7 +80,10 @@ class Attacks(Table):
 
 
 class Metrics(Table):
-    """That metrics are to be judged, by faithfulness and robustness; there is nothing to set."""
+    """That metrics are to be judged, by faithfulness and robustness. `components`: UDS of the parts of a block of each
+    candidate as well, which no claim reads: some passes a layer, for the page alone."""
+
+    components: bool = False
 
 
 class Depth(Section):
@@ -126,6 +129,11 @@ class Depth(Section):
     def wants_laboratory(self) -> bool:
         """Whether metrics are to be judged as well."""
         return self.metrics is not None or bool(self.sweep)
+
+    @property
+    def wants_components(self) -> bool:
+        """Whether UDS of the parts of a block is to be scored, for the page alone."""
+        return self.metrics is not None and self.metrics.components
 
     def parent(self) -> str | None:
         """The checkpoint that the judged ones were made from, where the file names it."""

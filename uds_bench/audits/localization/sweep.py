@@ -178,7 +178,16 @@ def _tensor(
 
 
 def classes(lineup: CheckpointSet, name: str, rows: slice) -> NDArray[np.uint8]:
-    """Of some rows of a tensor laid out flat, the class of each weight."""
+    """Of some rows of a tensor laid out flat, the class of each weight.
+
+    Args:
+        lineup: The checkpoints, side by side.
+        name: The tensor.
+        rows: Which of its rows.
+
+    Returns:
+        Places in `ROLES`, `NO_MASK` of a weight in none, [weights].
+    """
     masks, found = lineup.masks, np.full(lineup.masks.words[name][rows].numel(), NO_MASK, np.uint8)
     word = masks.words[name][rows].reshape(-1)
     for kind, role in enumerate(ROLES):

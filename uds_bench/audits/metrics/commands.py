@@ -81,7 +81,7 @@ def read_meta_job(
     """
     from uds_bench.audits.depth.audit import NAME
     from uds_bench.audits.depth.audit import read as read_facts
-    from uds_bench.audits.depth.section import Depth
+    from uds_bench.audits.depth.section import Depth, Metrics
     from uds_bench.audits.job import Job
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
     from uds_bench.audits.metrics.diagnosis import component_requests
@@ -91,6 +91,8 @@ def read_meta_job(
         raise ConfigurationError(f"--profile: there is no {profile!r}: {did_you_mean(profile, PROFILES)}")
     read = load_manifest(manifest or embedded_manifest(profile))
     section = read.require(Depth, NAME)
+    if components:
+        section = section.model_copy(update={"metrics": Metrics(components=True)})
     models = models_of(section)
     if models is None:
         raise ConfigurationError(
@@ -98,7 +100,7 @@ def read_meta_job(
             "and negative"
         )
     wanted = requests(models, robust=not missing_attacks(section))
-    wanted += component_requests(models.candidates) if components else []
+    wanted += component_requests(models.candidates) if section.wants_components else []
     groups: dict[str, list[ScoreRequest]] = {}
     for request in wanted:
         groups.setdefault(request.checkpoint, []).append(request)

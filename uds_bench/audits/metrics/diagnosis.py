@@ -37,7 +37,7 @@ def section(engine: MetricRunner, models: Depth, found: MetaEvaluation, words: b
     }
     if found.models is None:
         return document
-    parts = component_scores(engine, found.models.candidates)
+    parts = component_scores(engine, found.models.candidates) if models.wants_components else []
     methods = methods_of(models)
     judged = found.rows, found.unfiltered, found.models, found.scores, found.utility
     document |= meta_document(*judged, methods, parts)
