@@ -39,6 +39,7 @@ def at_a_time(size: int) -> int:
 def batches(asked: str, option: str) -> Iterator[None]:
     """Meanwhile so many go through models; "" leaves it as it is. Raises ConfigurationError for what is no number."""
     before = os.environ.get(BATCH_SIZE)
+    _number(before or "", BATCH_SIZE)
     if _number(asked, option):
         os.environ[BATCH_SIZE] = asked
     try:

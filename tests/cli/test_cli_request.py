@@ -125,6 +125,7 @@ def test_one_request_alone_is_decided(command: Command, tmp_path: Path, kept: Pa
     out = tmp_path / "recheck.json"
     told = command("request", "recheck", path, "--store", kept, "--out", out, "--names")
     assert one.name in told.stdout
+    assert "nothing that is to be kept was asked" in told.stderr
     assert one.name not in out.read_text()
     assert told.stdout.splitlines()[-1] == "uds-bench: GREEN: of 1 1 pass, 0 fail, 0 undecided"
     few = manifest(tmp_path, "{ npo = 'specimen:assoc_npo' }", "strangers = 20\n")

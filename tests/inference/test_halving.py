@@ -133,6 +133,12 @@ def test_what_is_no_batch_size_is_a_line() -> None:
         pass
 
 
+def test_one_of_the_environment_is_looked_at_before_a_model_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UDS_BENCH_BATCH_SIZE", "abc")
+    with pytest.raises(ConfigurationError, match="UDS_BENCH_BATCH_SIZE: 'abc' is no batch size"), batches("", "-b"):
+        pass
+
+
 def test_one_that_does_not_fit_is_a_line(model: Checkpoint) -> None:
     told = r"too little memory for one at a time of answers \(out of memory\): use a device with more"
     with room_for(0), pytest.raises(CheckpointError, match=told):

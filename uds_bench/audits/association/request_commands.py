@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from uds_bench.facts.requests import DeletionRequest
 
 SCHEMA = 1
+NOTHING_KEPT = (
+    "uds-bench: nothing that is to be kept was asked, so that a model that says nothing passes too: "
+    "name people under [association] subjects"
+)
 FileArgument = Annotated[Path, typer.Argument(metavar="REQUESTS.jsonl", help="A request a line.")]
 NamesOption = Annotated[bool, typer.Option("--names", help="Tell the names of people too, which are personal.")]
 PropertiesOption = Annotated[
@@ -131,6 +135,8 @@ def recheck(
     rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
     dates = {id: one.date for id, one in asked.items()}
     write_json(place, {"schema": SCHEMA, "requests": [{**row, "date": dates.get(row["id"])} for row in rows]})
+    if section.subjects is None:
+        typer.echo(NOTHING_KEPT, err=True)
     _tell(found, asked, names, place)
 
 
