@@ -135,7 +135,7 @@ def recheck(
     rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
     dates = {id: one.date for id, one in asked.items()}
     write_json(place, {"schema": SCHEMA, "requests": [{**row, "date": dates.get(row["id"])} for row in rows]})
-    if section.subjects is None:
+    if not audit.probe_set.kept:
         typer.echo(NOTHING_KEPT, err=True)
     _tell(found, asked, names, place)
 
