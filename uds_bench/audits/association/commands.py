@@ -85,7 +85,10 @@ def forget_set(
     lines = [json.dumps({**fact.to_json(), "evidence": one.to_json()}, ensure_ascii=False) + "\n" for fact, one in rows]
     write_atomic(out, "".join(lines).encode())
     kept = len(rows) - count
-    typer.echo(f"{count} facts to forget and {kept} to retain written to {out}; add to the manifest:", err=True)
+    typer.echo(
+        f"{count} facts to forget and {kept} to retain written to {out}; add to the manifest, each key to its table:",
+        err=True,
+    )
     place = json.dumps(str(out.absolute()))
     typer.echo(f"[facts]\nsource = {place}\n\n[association]\nforget_set = {place}")
 
