@@ -59,7 +59,7 @@ def test_steps_are_shown_where_a_console_is_open_for_them_alone() -> None:
 def test_few_groups_show_their_steps_in_the_place_of_a_bar() -> None:
     file = Terminal()
     console = Console(file=file, force_terminal=True, width=80)
-    with watched(2, lambda: nullcontext(console)), steps("asking full", 2) as advance:
+    with watched("scoring", 2, lambda: nullcontext(console)), steps("asking full", 2) as advance:
         advance()
     assert "asking full" in file.getvalue()
 

@@ -29,7 +29,7 @@ REFUSED = [
         "{folder}/a_file/page is not writable (Not a directory): name another folder with --uds-html",
     ),
     ("--uds-record=", "give the reason"),
-    ("-p no:uds_bench_ledger", "-p no:uds_bench_ledger: no claim is kept, or told, without it"),
+    ("-p no:uds_bench_session", "-p no:uds_bench_session: no claim is kept, or told, without it"),
     ("-p no:uds_bench_screen", "-p no:uds_bench_screen: no claim is kept, or told, without it"),
     ("-o uds_manifest=nowhere.toml", "nowhere.toml"),
     ("--uds-method npo --uds-manifest a_file", "--uds-method makes what is judged, and --uds-manifest names it"),
