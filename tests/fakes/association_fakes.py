@@ -82,7 +82,7 @@ def then_npo(first: Fake, steps: int = 300) -> Fake:
         recipe = MODELS["assoc_npo"]
         assert isinstance(recipe, Requested)
         model = first(model, tokenizer)
-        unlearn(model, removal(tokenizer, recipe), replace(recipe.method, steps=steps))
+        unlearn(model, removal(tokenizer, recipe.phrasings), replace(recipe.method, steps=steps))
         return model
 
     return change
