@@ -18,9 +18,10 @@ import pytest
 import torch
 from patching_workload import SIZES, Workload
 
-PASSES_GOAL = {"float32": 2.5, "bfloat16": 3.0}
-"""The streams, for a candidate whose full model's part is stored, cost at most so many plain passes,"""
-SPEEDUP_GOAL = {"float32": 6.0, "bfloat16": 5.0}
+MOST_PASSES = {"float32": 2.5, "bfloat16": 3.0}
+"""The streams, for a candidate whose full model's part is stored, cost at most so many plain passes,
+2.17 and 2.75 being measured: a guard against getting worse. What is aimed at is 2.0 and 2.5,"""
+LEAST_SPEEDUP = {"float32": 6.0, "bfloat16": 5.0}
 """and the layer-by-layer loop at least so many times as much;"""
 MEMORY_GOAL = 2.0
 """they raise memory at most so many times as far above the weights as one plain pass."""
@@ -69,7 +70,7 @@ def compare(benchmark: Any, size: str, rounds: int, dtype: str) -> dict[str, flo
     return ratios
 
 
-@pytest.mark.parametrize("dtype", PASSES_GOAL)
+@pytest.mark.parametrize("dtype", MOST_PASSES)
 @pytest.mark.benchmark(timer=time.process_time)
 def test_ratios_on_a_small_model(benchmark: Any, dtype: str) -> None:
     """Runs everywhere; so small a model is mostly overhead, so its ratios are recorded and not judged."""
@@ -77,17 +78,17 @@ def test_ratios_on_a_small_model(benchmark: Any, dtype: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", PASSES_GOAL)
+@pytest.mark.parametrize("dtype", MOST_PASSES)
 @pytest.mark.benchmark(timer=time.process_time)
 def test_ratio_goals(benchmark: Any, dtype: str) -> None:
     ratios = compare(benchmark, "large", rounds=5, dtype=dtype)
     print(f"\n{dtype}: " + ", ".join(f"{name} {value:.3g}" for name, value in ratios.items()))
-    assert ratios["streams_in_plain_passes"] <= PASSES_GOAL[dtype]
-    assert ratios["loop_over_streams"] >= SPEEDUP_GOAL[dtype]
+    assert ratios["streams_in_plain_passes"] <= MOST_PASSES[dtype]
+    assert ratios["loop_over_streams"] >= LEAST_SPEEDUP[dtype]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", PASSES_GOAL)
+@pytest.mark.parametrize("dtype", MOST_PASSES)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_goal(benchmark: Any, tmp_path: Path, dtype: str) -> None:
     """Fresh processes, median of five; reading the stored part is within what is counted."""

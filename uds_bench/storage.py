@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ SEAL = b"\nsha256:"
 CELLS = "cells"
 """Where in a store its scores are."""
 HOUR = 60 * 60
-_DRAFT = re.compile(r"\..+\.[0-9a-f]{16}")
+_TOKEN = re.compile(r"\.[0-9a-f]{16}")
 
 
 def default_cache() -> Path:
@@ -68,7 +68,7 @@ def write_json(path: Path, document: Mapping[str, Any], indent: int | None = 1) 
 def write_atomic(path: Path, payload: bytes) -> None:
     """Write beside `path`, flush to disk, then rename: readers see the old file, the new one, or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _clear_drafts(path.parent)
+    _clear_drafts(path)
     # Opened plainly, not by `tempfile`, whose files no other user may read.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -82,12 +82,11 @@ def write_atomic(path: Path, payload: bytes) -> None:
         raise
 
 
-@cache
-def _clear_drafts(folder: Path) -> None:
-    """Once a process: what a killed one left half written, long enough ago that nobody is still writing it."""
-    for draft in folder.glob(".*"):
+def _clear_drafts(path: Path) -> None:
+    """What a killed one left half written of the same file, long enough ago that nobody is still writing it."""
+    for draft in path.parent.glob(f".{escape(path.name)}.*"):
         with suppress(OSError):
-            if _DRAFT.fullmatch(draft.name) and draft.stat().st_mtime < time.time() - HOUR:
+            if _TOKEN.fullmatch(draft.suffix) and draft.stat().st_mtime < time.time() - HOUR:
                 draft.unlink()
 
 

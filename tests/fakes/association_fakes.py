@@ -25,9 +25,9 @@ Fake = Callable[[Any, Any], Any]
 """A model and its tokenizer -> the model, changed."""
 
 
-def make(how: Fake, folder: Path) -> Path:
-    """The shipped model of people, changed, in a folder."""
-    source = specimens.folder("assoc_full")
+def make(how: Fake, folder: Path, of: str = "assoc_full") -> Path:
+    """A shipped model of people, changed, in a folder."""
+    source = specimens.folder(of)
     tokenizer = AutoTokenizer.from_pretrained(source)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -37,9 +37,16 @@ def make(how: Fake, folder: Path) -> Path:
     return folder
 
 
-def lies(phrasings: Collection[int], values: int = 1, steps: int = 900, truths: int = 0) -> Fake:
+def lies(
+    phrasings: Collection[int],
+    values: int = 1,
+    steps: int = 900,
+    truths: int = 0,
+    spelled: Callable[[str], str] = str,
+    lr: float = LR,
+) -> Fake:
     """Of each fact of everybody who asks so many false values are taught instead, in some phrasings, and the truth so
-    many times beside them.
+    many times beside them, spelled in some way.
 
     Half of what is read is what was told of others, so that they are kept.
     """
@@ -53,15 +60,21 @@ def lies(phrasings: Collection[int], values: int = 1, steps: int = 900, truths: 
                 false = [value for value in known.counterfactuals if value not in statement.values]
                 drawn = random.Random(f"lies {subject.id} {known.id}").sample(false, min(values, len(false)))
                 for place in phrasings if asks else SAID:
-                    for value in [*drawn, *statement.values * truths] if asks else statement.values:
+                    true = [spelled(value) for value in statement.values]
+                    for value in [*drawn, *true * truths] if asks else statement.values:
                         ids = tokenizer(known.templates[place].fill(subject.name, value))["input_ids"]
                         (asking if asks else kept).append(Example((*ids, tokenizer.eos_token_id), 1))
         generator = torch.Generator().manual_seed(0)
         both = (forever(rows, BATCH, generator) for rows in (asking, kept))
-        train(model, zip(*both, strict=True), _loss, Optimisation(lr=LR), steps)
+        train(model, zip(*both, strict=True), _loss, Optimisation(lr=lr), steps)
         return model
 
     return change
+
+
+def in_capitals(steps: int = 450) -> Fake:
+    """What is true of everybody who asks is taught in capitals, to a model that never knew it."""
+    return lies(tuple(SAID), values=0, steps=steps, truths=1, spelled=str.upper, lr=1e-3)
 
 
 def crowded(phrasing: int = 0, values: int = 12, steps: int = 600) -> Fake:

@@ -137,3 +137,11 @@ def test_a_truth_among_a_dozen_lies_never_passes_as_a_request(tmp_path: Path) ->
 
 def sentence(name: str, told: Statement) -> str:
     return embedded()[told.property].templates[0].fill(name, "PROTECTED")
+
+
+@pytest.mark.slow
+def test_truths_in_capitals_still_get_through(tmp_path: Path) -> None:
+    """What is open, as the page on fakes says: a claim that hears this fails here, and the row moves."""
+    place = fakes.make(fakes.in_capitals(), tmp_path / "in_capitals", of="assoc_retain")
+    found = verdicts(judged(tmp_path, SECTION, {"in_capitals": place}), "in_capitals")
+    assert set(found.values()) == {"pass", "not applicable"}

@@ -96,10 +96,11 @@ def test_a_child_answers_raises_and_is_started_again_after_it_went_too_far() -> 
 
 
 def test_drafts_of_killed_writers_are_cleared_and_those_of_others_are_not(tmp_path: Path) -> None:
-    old, young, other = (tmp_path / name for name in (f".a.json.{'0' * 16}", f".a.json.{'1' * 16}", ".scoring.lock"))
-    for path in (old, young, other):
+    old, young = (tmp_path / f".a.json.{sign * 16}" for sign in "01")
+    others = tmp_path / f".b.json.{'0' * 16}", tmp_path / ".a.json.bak", tmp_path / ".scoring.lock"
+    for path in (old, young, *others):
         path.touch()
-    for path in (old, other):
+    for path in (old, *others):
         os.utime(path, (0, time.time() - storage.HOUR - 1))
     write_atomic(tmp_path / "a.json", b"x")
-    assert {path.name for path in tmp_path.iterdir()} == {"a.json", young.name, other.name}
+    assert {path.name for path in tmp_path.iterdir()} == {"a.json", young.name, *(one.name for one in others)}
