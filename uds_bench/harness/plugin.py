@@ -116,11 +116,13 @@ def run_session_of(config: pytest.Config) -> RunSession:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Selects and orders claims, where there are any."""
     if RUN_SESSION in config.stash or any(map(decides_claim, items)):
+        collects = gc.isenabled()
         gc.disable()  # while libraries are imported
         try:
             return (yield from run_session_of(config).collect(items))
         finally:
-            gc.enable()
+            if collects:
+                gc.enable()
             keep_alive(config)
     return (yield)
 
