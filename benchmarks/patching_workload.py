@@ -39,9 +39,12 @@ class Size:
     facts: int = 8
     tokens: int = 64
     entity: int = 8
+    heads: int = 8
+    groups: int = 8
 
 
 SIZES = {
+    "1b": Size(16, 2048, 8192, vocabulary=128_256, facts=16, heads=32, groups=8),
     "large": Size(layers=16, width=512, inner=1408, vocabulary=32_000),
     "small": Size(layers=6, width=64, inner=176, vocabulary=1_000),
 }
@@ -50,13 +53,13 @@ SIZES = {
 class Workload:
     """A random Llama as the full model, another as the candidate, and facts that end with their entity."""
 
-    def __init__(self, size: Size, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, size: Size, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
         self.size = size
-        self.full, self.candidate = (_model(size, seed, dtype) for seed in (0, 1))
+        self.full, self.candidate = (_model(size, seed, dtype, device) for seed in (0, 1))
         tokens, entity, vocabulary = size.tokens, size.entity, size.vocabulary
         facts = [encoded_fact(i, tokens // 2, tokens - entity, tokens, tokens, vocabulary) for i in range(size.facts)]
-        self.batch: EntityBatch = entity_batches(facts, size.facts)[0]
-        ids = torch.tensor([fact.ids for fact in facts])
+        self.batch: EntityBatch = entity_batches(facts, size.facts, device)[0]
+        ids = torch.tensor([fact.ids for fact in facts], device=device)
         self.inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
     @cached_property
@@ -83,19 +86,25 @@ class Workload:
         return self.streams(full_part(self.full, self.batch))
 
 
-def _model(size: Size, seed: int, dtype: torch.dtype) -> Any:
+def llama(size: Size, seed: int, dtype: torch.dtype, device: str = "cpu") -> Any:
+    """A random Llama, made on the device."""
     config = transformers.LlamaConfig(
         vocab_size=size.vocabulary,
         hidden_size=size.width,
         intermediate_size=size.inner,
         num_hidden_layers=size.layers,
-        num_attention_heads=8,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.groups,
         max_position_embeddings=256,
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), torch.device(device):
         torch.manual_seed(seed)
         built: Any = transformers.LlamaForCausalLM
-        model = built(config).to(dtype).eval().requires_grad_(False)
+        return built(config).to(dtype).eval().requires_grad_(False)
+
+
+def _model(size: Size, seed: int, dtype: torch.dtype, device: str) -> Any:
+    model = llama(size, seed, dtype, device)
     return SimpleNamespace(model=model, anatomy=find_anatomy(model))
 
 

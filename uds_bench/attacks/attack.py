@@ -39,12 +39,19 @@ class Attack:
 
 
 def load_full(spec: CheckpointSpec, device: str, attack: str) -> Checkpoint:
-    """A checkpoint whose weights can be changed. Raises CheckpointError for quantized ones."""
+    """A checkpoint whose weights can be changed. Raises CheckpointError for quantized ones, and for a GPU too small."""
     from uds_bench.checkpoints import load  # takes seconds to import
+    from uds_bench.checkpoints.placement import is_spread
 
     if spec.quantization is not None:
         raise CheckpointError(
             f"{spec.model} is {spec.quantization}: the attack {attack} changes full weights; name it without "
             "quantization"
         )
-    return load(spec, device)
+    found = load(spec, device)
+    if is_spread(found.model):
+        raise CheckpointError(
+            f"{spec.model} does not fit into the GPU whole: the attack {attack} changes weights there; use a GPU "
+            "with more memory, or --uds-device cpu"
+        )
+    return found

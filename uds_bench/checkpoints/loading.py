@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.digests import digest
+from uds_bench.checkpoints.placement import is_spread, placement
 from uds_bench.checkpoints.probe import verify
 from uds_bench.checkpoints.source import attention_implementation, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
@@ -46,6 +47,7 @@ class Checkpoint:
 def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint:
     """Load `spec` on one device and check that all of it is there.
 
+    Of a model that is larger than what a GPU has free, the last blocks stay in main memory, and a warning says so.
     float32 on a CPU and bfloat16 on a GPU unless `spec.dtype` says otherwise; NF4 computes in that dtype.
     Raises CheckpointError for missing, unused, misshapen, NaN or infinite weights, a tokenizer that is absent
     or larger than the embedding, an adapter that does not fit or changes nothing, and a family whose parts
@@ -57,9 +59,14 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     _check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], spec)
     require_its_base(spec, folders)
     if folders.adapter is not None:
+        if is_spread(model):
+            raise CheckpointError(
+                f"checkpoint {spec.model} does not fit into the GPU whole, and the adapter {spec.adapter} is put on "
+                "whole models only: merge it (merge_and_unload) and save the model, or use a GPU with more memory"
+            )
         model = attach(model, folders.adapter, str(spec.adapter))
     model.eval().requires_grad_(False)
-    _check_finite(model, spec)
+    _check_finite(model, spec, weight_files(folders.model))
     anatomy = verify(model, find_anatomy(model))
     return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
 
@@ -103,7 +110,7 @@ def tokenizer_in(folder: Path, name: str) -> Any:
 def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     config, files = _plain_config(folder, spec), weight_files(folder)
     dtype = getattr(torch, dtype_name(spec, device))
-    options: dict[str, Any] = {}
+    options = placement(spec, files, dtype, device)
     if spec.quantization:
         require(f"{spec.quantization} of {spec.model}", "bitsandbytes")
         for path in files:  # NF4 would hide a NaN in its codes
@@ -121,7 +128,6 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
             folder,
             config=config,
             dtype=dtype,
-            device_map={"": device},
             attn_implementation=attention_implementation(config),
             use_safetensors=True,
             local_files_only=True,
@@ -141,7 +147,7 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
                 f"checkpoint {spec.model}: {len(names)} weights {what}, such as {names[0]}: save the whole "
                 "model with save_pretrained, next to its own config.json"
             )
-    if hasattr(model, "hf_device_map"):
+    if hasattr(model, "hf_device_map") and not is_spread(model):
         del model.hf_device_map  # one device: nothing to dispatch again when an adapter is attached
     if spec.quantization:
         compute_plainly(model)
@@ -169,7 +175,11 @@ def _check_vocabulary(tokenizer: Any, rows: int, spec: CheckpointSpec) -> None:
         )
 
 
-def _check_finite(model: Any, spec: CheckpointSpec) -> None:
+def _check_finite(model: Any, spec: CheckpointSpec, files: tuple[Path, ...]) -> None:
+    if is_spread(model):  # some of its weights lie elsewhere until they are used
+        for file in files:
+            check_finite(file)
+        return
     for name, weight in model.named_parameters():
         if not finite(weight):
             raise CheckpointError(

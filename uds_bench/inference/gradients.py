@@ -10,6 +10,8 @@ from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.checkpoints.placement import is_spread
+from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact
 from uds_bench.inference.batches import EntityBatch, entity_batches, gather_positions
 from uds_bench.inference.hooks import reading
@@ -147,7 +149,15 @@ def _loss(model: Checkpoint, batch: EntityBatch) -> torch.Tensor:
 
 @contextmanager
 def _differentiable(model: Checkpoint, which: slice) -> Iterator[list[list[nn.Parameter]]]:
-    """While open, the weight matrices of each of these blocks can be differentiated by; no other weight can."""
+    """While open, the weight matrices of each of these blocks can be differentiated by; no other weight can.
+
+    Raises CheckpointError for a model that is spread over a GPU and main memory.
+    """
+    if is_spread(model.model):
+        raise CheckpointError(
+            f"{model.spec.model} does not fit into the GPU whole, where its gradients are taken: use a GPU with more "
+            "memory, or leave out metrics of gradients (fisher)"
+        )
     wanted = {id(p): p.requires_grad for p in model.model.parameters()}
     swapped = [] if model.spec.quantization is None else _dequantize(model.anatomy.blocks)
     blocks = [_matrices(block) for block in model.anatomy.blocks[which]]

@@ -29,15 +29,15 @@ FACTS = FactSet(
 )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("family", ["llama", "gemma3", "gpt2"])
-def test_patching_on_cuda_equals_cpu(family: str, dtype: str, tmp_path: Path) -> None:
+def test_patching_on_cuda_equals_cpu(family: str, dtype: str, device: str, tmp_path: Path) -> None:
     specs = []
     for seed in (0, 1):
         model = FAMILIES[family](384, seed=seed)
         folder = save_checkpoint(tmp_path / str(seed), model, tiny_tokenizer(), shards=1)
         specs.append(CheckpointSpec(str(folder), dtype=dtype))  # type: ignore[arg-type]
-    full, source = (load(spec, "cuda") for spec in specs)
+    full, source = (load(spec, device) for spec in specs)
     target = PatchingTarget(full, FACTS)
     assert abs(target.read(full).drops).max() <= (1e-5 if target.path(source=full) == "streams" else 0.0)
     if dtype == "float32":
