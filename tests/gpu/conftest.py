@@ -14,6 +14,8 @@ import pytest
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 ROOT = Path(__file__).parents[2]
+LIMIT = 600
+"""Seconds that a suite may take."""
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def judge(device: str, tmp_path: Path) -> Callable[..., Judged]:
         report = tmp_path / "run.json"
         options = ["--uds-device", device, "--uds-store", str(tmp_path / "store"), "--uds-json", str(report)]
         command = [sys.executable, "-m", "pytest", f"suites/test_{audit}.py", "-q", "-p", "no:cacheprovider", *options]
-        done = subprocess.run([*command, *map(str, more)], cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run([*command, *map(str, more)], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
         rows = json.loads(report.read_text())["claims"] if report.exists() else []
         return Judged(done.returncode, done.stdout + done.stderr, {row["name"]: row for row in rows})
 

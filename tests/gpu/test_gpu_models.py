@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,6 +90,7 @@ def test_a_model_larger_than_the_gpu_is_read_block_by_block(
 @contextmanager
 def room(device: str, more: int) -> Iterator[None]:
     """So many bytes beside what is taken; a process that asks for more is told that memory is out, as on a full GPU."""
+    gc.collect()
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(device).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved(device) + more) / total)
