@@ -240,7 +240,7 @@ def test_a_model_without_weights_is_judged_by_its_replies(bench: Bench, written:
     assert ran.claims["bypass.verdict[served]"]["provenance"]["replies"] == f"{len(rows)} read, nothing forced"
     assert ran.claims["bypass.verdict[other]"]["provenance"]["replies"] == "generated"
     assert (
-        f"served: {len(rows)} replies of another engine were read, and not asked of it, and no weights: surface only"
+        f"served: {len(rows)} replies of another engine were read; not asked of it, and no weights: surface only"
         in ran.text
     )
     (written / "said.jsonl").write_text("\n".join(map(json.dumps, rows[:-1])))
