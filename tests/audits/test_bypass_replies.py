@@ -347,6 +347,10 @@ def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_
     ran = CliRunner().invoke(main, ["ask", str(manifest), "--out", str(tmp_path / "prompts.jsonl")])
     assert ran.exit_code == 0, ran.output
     rows = [json.loads(line) for line in (tmp_path / "prompts.jsonl").read_text().splitlines()]
+    manifest.write_text(f"[bypass]\n{settings}replies = 'said/*.jsonl'\n")  # which nobody has written yet
+    again = CliRunner().invoke(main, ["ask", str(manifest), "--out", str(tmp_path / "again.jsonl")])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "prompts.jsonl").read_bytes()
     assert [row["digest"] for row in rows] == [row["digest"] for row in asked()]
     assert {row["split"] for row in rows} == {"forget", "retain", "holdout"}
     tokenizer = loaded().tokenizer

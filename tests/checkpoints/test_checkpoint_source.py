@@ -53,7 +53,14 @@ def edit_index(folder: Path, tensor: str, shard: str) -> None:
 ADAPTER = "adapter_config.json"
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no folder": (shutil.rmtree, "no such folder: check the path"),
-    "no config": (lambda f: (f / "config.json").unlink(), "has no config.json .* save it with save_pretrained"),
+    "no config": (
+        lambda f: (f / "config.json").unlink(),
+        r"has no config\.json: .* holds weights and a tokenizer alone; a checkpoint is config\.json, weights .* write",
+    ),
+    "tokenizer alone": (
+        lambda f: [(f / "config.json").unlink(), unlink(f, "*.safetensors*")],
+        r"has no config\.json: .* holds a tokenizer alone; a checkpoint is",
+    ),
     "broken config": (lambda f: (f / "config.json").write_text("{"), "config.json: not a model configuration"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), "config.json: not a model configuration"),
     "bad config value": (lambda f: edit_config(f, num_attention_heads="x"), "config.json: .*num_attention_heads"),

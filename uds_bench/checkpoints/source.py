@@ -25,6 +25,7 @@ _SKIPPED = ("*/*", "consolidated*")  # other formats' copies of the same weights
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 MOST_PARTS = 10_000
 _PARTS = re.compile(r"(^|_)(layer|block|expert|head|group|depth|stage|module)s?(_|$)")
+_PARTS_OF = {"weights": ("model.safetensors", "model.safetensors.index.json"), "a tokenizer": TOKENIZER_FILES}
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -113,7 +114,12 @@ def _check_config(folder: Path, name: str) -> None:
             "its own folder and name it with adapter = "
         )
     if not has_config:
-        raise CheckpointError(f"checkpoint {name} has no config.json in {folder}: save it with save_pretrained")
+        there = [what for what, names in _PARTS_OF.items() if any((folder / one).is_file() for one in names)]
+        held = f"holds {' and '.join(there)} alone" if there else "holds nothing of a model"
+        raise CheckpointError(
+            f"checkpoint {name} has no config.json: {folder} {held}; a checkpoint is config.json, weights "
+            "(*.safetensors) and tokenizer, as model.save_pretrained and tokenizer.save_pretrained write them"
+        )
 
 
 def _check_weights(folder: Path, stem: str, name: str) -> None:
