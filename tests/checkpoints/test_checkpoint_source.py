@@ -143,9 +143,21 @@ def test_hub_ids_come_from_the_cache_when_offline(hub: Path) -> None:
         assert shape(spec).family == "llama"
 
 
+@pytest.mark.parametrize(("name", "near"), [("npo-finale", "npo-final"), ("modles/npo", "models/npo")])
+def test_a_name_like_a_folder_nearby_is_told(
+    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, near: str
+) -> None:
+    (tmp_path / near).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match=f"did you mean '{near}'"):
+        resolve(CheckpointSpec(name))
+
+
 @pytest.mark.parametrize("spec", [CheckpointSpec("org/other"), CheckpointSpec("org/name", revision="v2")])
 def test_hub_errors_are_one_line(hub: Path, spec: CheckpointSpec) -> None:
-    with pytest.raises(CheckpointError, match=r"no such folder, and the hub gave no files .*check the name") as caught:
+    with pytest.raises(
+        CheckpointError, match=r"no such folder, and the hub was not reached, .*check the name"
+    ) as caught:
         resolve(spec)
     assert "\n" not in str(caught.value)
     assert spec.model in str(caught.value)
