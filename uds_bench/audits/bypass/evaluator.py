@@ -67,7 +67,7 @@ class BypassEvaluator(Evaluator):
     def _tied(self, checkpoint: Checkpoint | Surface) -> tuple[Recorded | None, str]:
         """Replies that were read and may stand for the checkpoint, and in words where all replies come from."""
         recorded = self._recorded(checkpoint.spec) if self.recorded else None
-        if recorded is None and isinstance(checkpoint, Checkpoint):
+        if recorded is None and not isinstance(checkpoint, Surface):
             return None, "generated"
         recorded = recorded or Recorded(checkpoint.digest, {})
         asked = prompts(checkpoint.tokenizer, self.canaries, self.asking, recorded.digest).every

@@ -21,6 +21,8 @@ from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import continue_greedily
 from uds_bench.inference.sampling import sample
 
+Tokens = list[int]
+
 
 def probe(
     checkpoint: Checkpoint | Surface,
@@ -96,7 +98,7 @@ def say(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings) -> dict
     return found
 
 
-def stops_of(tokenizer: Any, told: Sequence[Prompt]) -> list[int]:
+def stops_of(tokenizer: Any, told: Sequence[Prompt]) -> Tokens:
     """Where a reply is over; a token that is part of the closing tag ends none."""
     tags = {one.turn.tags.closing for one in told}
     inside = {token for tag in tags for token in tokenizer(tag, add_special_tokens=False)["input_ids"]}

@@ -41,9 +41,21 @@ Say = Callable[[Sequence[Prompt]], Mapping[str, Told]]
 def tied(
     checkpoint: Checkpoint, asked: Sequence[Prompt], recorded: Recorded, stops: Sequence[int], batch: int, say: Say
 ) -> tuple[Recorded, int]:
-    """Replies with those that the weights do not say asked anew, and how many these are.
+    """Replies with those that the weights do not say asked anew.
 
-    Raises CheckpointError where too many of the most likely ones are another model's.
+    Args:
+        checkpoint: The model whose replies they are to be.
+        asked: Every prompt that it is asked.
+        recorded: What another engine replied.
+        stops: The tokens that end a reply.
+        batch: Replies that go through it at a time.
+        say: Asks the model itself.
+
+    Returns:
+        The replies that count, and how many were asked anew.
+
+    Raises:
+        CheckpointError: Too many of the most likely ones are another model's.
     """
     read = [one for one in asked if one.digest in recorded.told]
     far = not_said(checkpoint, read, recorded, stops, batch)
