@@ -173,7 +173,7 @@ def _advice(verdict: Verdict, cause: Cause | None, flag: Flag | None, spec: Clai
     """What to do where a claim stops a release."""
     if flag is not None:
         return ""
-    if cause and cause is decision.cause and decision.advice:
+    if decision.advice and cause in (decision.cause, Cause.CONTROL):  # a control may have missed for the same reason
         return decision.advice
     return ADVICE[cause] if cause else spec.advice if verdict is Verdict.FAIL else ""
 
