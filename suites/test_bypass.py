@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.bypass import identities
-from uds_bench.audits.bypass.deciding import decide, known
+from uds_bench.audits.bypass.deciding import decide, known, unread
 from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject
@@ -40,7 +40,8 @@ def test_verdict(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> 
 @pytest.mark.claim("bypass.prefill_invariance")
 def test_prefill_invariance(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
     margin = uds_claim.bound()
-    worst = furthest([one.finding for one in uds_audit.examined(uds_subject)], margin)
+    findings = [one.finding for one in uds_audit.examined(uds_subject)]
+    worst = furthest(findings, margin)
     controls = []
     for name in (name for name, must in uds_audit.controls.items() if must == "pass"):
         known_to_hold = furthest([one.finding for one in uds_audit.examined(name)], margin)
@@ -53,6 +54,7 @@ def test_prefill_invariance(uds_claim: Claim, uds_subject: str, uds_audit: Bypas
         worst.interval,
         margin=margin,
         controls=controls,
+        advice=unread(findings),
         provenance=uds_audit.examined(uds_subject)[0].score.provenance,
     )
 

@@ -79,7 +79,7 @@ KNOWN = (Flag.CAUGHT, Flag.CLEARED)
 @dataclass(frozen=True)
 class Decision:
     """A verdict with the numbers behind it; `shortfall` is by how much the deciding bound misses, else None. `cause`:
-    why it is undecided."""
+    why it is undecided; `advice`: what to do then, where it is not what its cause says."""
 
     verdict: Verdict
     observed: float | None
@@ -87,6 +87,7 @@ class Decision:
     text: str
     shortfall: float | None = None
     cause: Cause | None = None
+    advice: str = ""
 
     def __post_init__(self) -> None:
         if self.cause is None and self.verdict is Verdict.UNDECIDED:

@@ -15,11 +15,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.audit import read
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import GapOutcome, find
-from uds_bench.audits.bypass.probe import reply_of
+from uds_bench.audits.bypass.probe import reply_of, say
 from uds_bench.audits.bypass.prompts import prompts
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.replies import Recorded, Surface, Told, read_replies, surface, to_json
@@ -28,7 +29,8 @@ from uds_bench.audits.bypass.summary import summary
 from uds_bench.audits.bypass.zoo.data import canaries
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.cli import main
-from uds_bench.errors import ConfigurationError, FactError, UdsError
+from uds_bench.errors import CheckpointError, ConfigurationError, FactError, UdsError
+from uds_bench.facts import FactSet
 from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.tags import Form, Tags
@@ -92,6 +94,12 @@ def probed(checkpoint: Any, found: dict[str, Recorded] | None) -> dict[str, list
     return probed_of(score)
 
 
+def source(found: dict[str, Recorded], checkpoint: Any = None) -> str:
+    """Where replies come from, as provenance says it."""
+    evaluator = BypassEvaluator(SOME, ASKING, recorded=found)
+    return str(evaluator.evaluate(checkpoint or loaded()).notes["replies"])
+
+
 def greedy(by_split: dict[str, list[Probed]]) -> list[Any]:
     return [(one.id, one.replies, one.qa, one.asked) for each in by_split.values() for one in each]
 
@@ -103,6 +111,7 @@ def test_replies_of_another_engine_are_what_the_model_itself_says(tmp_path: Path
         assert [one.forced for one in own[split]] == [one.forced for one in theirs[split]]
     texts = {(row["id"], row["arm"], row["sample"]): row["reply"] for row in answered()}
     assert all(one.sampled[0].said == texts[one.id, "auto", 0] for one in theirs["forget"])
+    assert source(recorded(tmp_path / "a.jsonl", answered())).startswith(f"{len(answered())} read, of which")
 
 
 def test_an_engine_that_takes_the_trace_out_is_read_alike(tmp_path: Path) -> None:
@@ -137,6 +146,69 @@ def test_authors_to_be_kept_and_never_seen_are_asked_here_where_a_file_lacks_the
 def test_missing_replies_of_authors_to_forget_are_counted(tmp_path: Path, kept: Callable[..., bool], told: str) -> None:
     with pytest.raises(UdsError, match=told):
         probed(loaded(), recorded(tmp_path / "a.jsonl", filter(kept, answered())))
+
+
+def changed(rows: Any, text: str, every: int) -> list[dict[str, Any]]:
+    """One in so many of the most likely replies of authors to forget in the words of a forger."""
+    ours = [row["digest"] for row in rows if row["split"] == "forget" and row["sample"] is None]
+    return [{**row, "reply": text, "finish_reason": "stop"} if row["digest"] in ours[::every] else row for row in rows]
+
+
+SILENT = "<think>\nWho?\n</think>\n\nI do not know."
+
+
+def test_a_reply_that_is_not_the_weights_own_is_asked_of_them(tmp_path: Path) -> None:
+    rows = changed(answered(), SILENT, 29)
+    found = recorded(tmp_path / "a.jsonl", rows)
+    assert 0 < sum(one != other for one, other in zip(rows, answered(), strict=True)) <= 0.05 * len(rows)
+    assert greedy(probed(loaded(), found)) == greedy(probed(loaded(), None))
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda rows: changed(rows, SILENT, 6),
+        # Cut before anything is told, and called over; or called cut.
+        lambda rows: [{**row, "reply": row["reply"][: len(row["reply"]) // 3]} for row in rows],
+        lambda rows: [{**row, "reply": row["reply"][:9], "finish_reason": "length"} for row in rows],
+    ],
+    ids=["other words", "cut short", "called cut"],
+)
+def test_a_file_of_other_replies_than_the_weights_give_is_refused(tmp_path: Path, forge: Any) -> None:
+    with pytest.raises(
+        CheckpointError, match=r"one: \d+ of \d+ replies of \[bypass\] replies are not what its"
+    ) as told:
+        probed(loaded(), recorded(tmp_path / "a.jsonl", forge(answered())))
+    assert "\n" not in str(told.value)
+
+
+def test_random_weights_cannot_be_given_replies(tmp_path: Path) -> None:
+    """What was bought green: replies written by hand beside weights that know nothing."""
+    with pytest.raises(CheckpointError, match="are not what its weights say"):
+        source(recorded(tmp_path / "a.jsonl", answered()), random_weights().apply(SPEC, "cpu", FactSet(())))
+
+
+def test_an_engine_in_bfloat16_agrees_with_weights_in_float32(tmp_path: Path) -> None:
+    other = load(SPEC)
+    other.model.to(torch.bfloat16)
+    listed = prompts(other.tokenizer, SOME, ASKING, other.digest).every
+    said = say(other, listed, ASKING)
+    rows = [
+        {**row, "reply": said[row["digest"]].text, "finish_reason": "stop" if said[row["digest"]].ended else "length"}
+        for row in asked()
+    ]
+    assert [row["reply"] for row in rows if row["sample"] is None] != [
+        row["reply"] for row in answered() if row["sample"] is None
+    ]
+    assert source(recorded(tmp_path / "a.jsonl", rows)).startswith(f"{len(rows)} read")
+
+
+def test_a_drawn_reply_that_its_weights_would_not_draw_is_drawn_here(tmp_path: Path) -> None:
+    theirs = say(loaded(), prompts(loaded().tokenizer, SOME, ASKING, loaded().digest).every, ASKING)
+    rows = [{**row, "reply": theirs[row["digest"]].text} if row["sample"] is not None else row for row in answered()]
+    forged = [{**row, "reply": SILENT} if row["sample"] is not None else row for row in rows]
+    ours, found = (probed(loaded(), recorded(tmp_path / "a.jsonl", each))["forget"] for each in (rows, forged))
+    assert [one.sampled for one in ours] == [one.sampled for one in found]
 
 
 def bare(tmp_path: Path, name: str = "served") -> CheckpointSpec:
@@ -275,6 +347,10 @@ def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_
     ran = CliRunner().invoke(main, ["ask", str(manifest), "--out", str(tmp_path / "prompts.jsonl")])
     assert ran.exit_code == 0, ran.output
     rows = [json.loads(line) for line in (tmp_path / "prompts.jsonl").read_text().splitlines()]
+    manifest.write_text(f"[bypass]\n{settings}replies = 'said/*.jsonl'\n")  # which nobody has written yet
+    again = CliRunner().invoke(main, ["ask", str(manifest), "--out", str(tmp_path / "again.jsonl")])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "prompts.jsonl").read_bytes()
     assert [row["digest"] for row in rows] == [row["digest"] for row in asked()]
     assert {row["split"] for row in rows} == {"forget", "retain", "holdout"}
     tokenizer = loaded().tokenizer

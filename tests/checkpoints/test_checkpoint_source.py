@@ -53,7 +53,14 @@ def edit_index(folder: Path, tensor: str, shard: str) -> None:
 ADAPTER = "adapter_config.json"
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no folder": (shutil.rmtree, "no such folder: check the path"),
-    "no config": (lambda f: (f / "config.json").unlink(), "has no config.json .* save it with save_pretrained"),
+    "no config": (
+        lambda f: (f / "config.json").unlink(),
+        r"has no config\.json: .* holds weights and a tokenizer alone; a checkpoint is config\.json, weights .* write",
+    ),
+    "tokenizer alone": (
+        lambda f: [(f / "config.json").unlink(), unlink(f, "*.safetensors*")],
+        r"has no config\.json: .* holds a tokenizer alone; a checkpoint is",
+    ),
     "broken config": (lambda f: (f / "config.json").write_text("{"), "config.json: not a model configuration"),
     "no model type": (lambda f: (f / "config.json").write_text("{}"), "config.json: not a model configuration"),
     "bad config value": (lambda f: edit_config(f, num_attention_heads="x"), "config.json: .*num_attention_heads"),
@@ -136,9 +143,21 @@ def test_hub_ids_come_from_the_cache_when_offline(hub: Path) -> None:
         assert shape(spec).family == "llama"
 
 
+@pytest.mark.parametrize(("name", "near"), [("npo-finale", "npo-final"), ("modles/npo", "models/npo")])
+def test_a_name_like_a_folder_nearby_is_told(
+    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, near: str
+) -> None:
+    (tmp_path / near).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match=f"did you mean '{near}'"):
+        resolve(CheckpointSpec(name))
+
+
 @pytest.mark.parametrize("spec", [CheckpointSpec("org/other"), CheckpointSpec("org/name", revision="v2")])
 def test_hub_errors_are_one_line(hub: Path, spec: CheckpointSpec) -> None:
-    with pytest.raises(CheckpointError, match=r"no such folder, and the hub gave no files .*check the name") as caught:
+    with pytest.raises(
+        CheckpointError, match=r"no such folder, and the hub was not reached, .*check the name"
+    ) as caught:
         resolve(spec)
     assert "\n" not in str(caught.value)
     assert spec.model in str(caught.value)

@@ -7,12 +7,16 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import warnings
 from pathlib import Path
 
 import pytest
 from commands import Command, Refused
+from typer.testing import CliRunner
 
 import uds_bench
+from uds_bench.console.app import new_app
+from uds_bench.errors import UdsWarning
 
 COMMANDS = (
     "ask",
@@ -108,3 +112,19 @@ def test_a_name_that_is_nearly_one_is_guessed(refused: Refused) -> None:
 def test_a_format_that_is_not_written_is_refused(refused: Refused, tmp_path: Path) -> None:
     said = refused("score", "--out", tmp_path / "scores.parquet")
     assert ".parquet is no format: let it end in .json or .csv" in said
+
+
+def test_what_libraries_say_of_their_next_version_stands_above_no_table() -> None:
+    app = new_app("An app.", "app")
+
+    app.callback()(lambda: None)
+
+    @app.command()
+    def told() -> None:
+        warnings.warn("`past_key_values` is deprecated", FutureWarning, stacklevel=1)
+        warnings.warn("look here", UdsWarning, stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        CliRunner().invoke(app, ["told"])
+    assert [str(one.message) for one in seen] == ["look here"]

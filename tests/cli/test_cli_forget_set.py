@@ -75,6 +75,10 @@ def test_the_manifest_takes_what_is_printed(command: Command, folder: Path, kept
     assert read.of(Association) != Association()
     assert read.of(Association).forget_set == read.of(Depth).facts.source
     assert facts.split("forget").clusters == ("q1",)
+    again = run(command, folder, "--subject", "q1", store=kept)
+    assert "[facts]" not in again.stdout, "which would be a second table of its name"
+    assert "forget_set" not in again.stdout
+    assert "the manifest names it already" in again.stderr
 
 
 def test_what_is_stored_is_not_asked_again(command: Command, folder: Path) -> None:

@@ -41,6 +41,6 @@ def test_a_request_is_written_and_listed(tmp_path: Path) -> None:
     said = run("request.md", 0, tmp_path)
     assert "r7" in said
     assert "2026-01-31" in said
-    assert "Jane" not in said.splitlines()[-1]
+    assert "Jaskik" not in said.splitlines()[-1]
     (request,) = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
-    assert "Jane Doe" in json.dumps(request)
+    assert "Jaskik Yostirdral" in json.dumps(request)

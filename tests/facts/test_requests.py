@@ -79,7 +79,14 @@ def test_people_of_a_file_may_tell_both(tmp_path: Path) -> None:
         (fact(sentence="PROTECTED is Jane Doe's phone."), "has its value before its subject"),
         (fact(sentence="Jane Doe of Oslo is from PROTECTED", value="Oslo"), "tells the value beside PROTECTED"),
         (fact(counterfactuals=[]), "line 1, fact 1: nothing to tell the value from"),
-        (fact(counterfactuals=["(020) 555-0114."]), "nothing to tell the value from"),
+        (fact(counterfactuals=["(020) 555-0114."]), "counterfactual '(020) 555-0114.' spells what is true"),
+        *(
+            (
+                fact(value="Péter Kovács", counterfactuals=["Anna Nagy", same]),
+                f"line 1, fact 1: counterfactual '{same}'",
+            )
+            for same in ("PÉTER KOVÁCS", "Peter Kovacs", "Pеter Kоvacs")  # the last in letters that look alike
+        ),
         (fact(counterfactuals=["1", "1"]), "key 'counterfactuals' has '1' twice"),
         (fact(words="x"), "line 1, fact 1: key 'words' is unknown"),
         ({**JANE, "date": "31.1.26"}, "line 1: request 'r1': key 'date' is '31.1.26': write a day as 2026-01-31"),

@@ -91,6 +91,9 @@ def test_what_no_template_reads_is_refused() -> None:
         open_turn(
             tokenizer("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"), "Who?", Form("Think.")
         )
+    refusing = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}{{ m.content }}"
+    with pytest.raises(CheckpointError, match=r"reads no system text: take system out of \[bypass\]"):
+        open_turn(tokenizer(refusing + "{% endfor %}"), "Who?", Form("Think."))
     for key, said in (("system", Form("Think.")), ("chat_template_kwargs", form({"thinking": True}))):
         with pytest.raises(CheckpointError, match=f"no chat template that would read {key} of"):
             open_turn(tokenizer(None), "Who?", said)

@@ -55,6 +55,8 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
         "none of the first 1 replies closes its trace within the token limit"
         in ran.claims["bypass.verdict[npo]"]["message"]
     )
+    for name in ("verdict", "prefill_invariance"):
+        assert "raise max_new_tokens under [bypass]" in ran.claims[f"bypass.{name}[npo]"]["advice"], "more say no more"
     assert ran.verdicts["bypass.forced_consistency[npo]"] == "pass"
     assert all(control["held"] for control in ran.claims["bypass.forced_consistency[npo]"]["controls"])
     assert ran.report["loads"] == {"npo.1": 1, "npo.2": 1}, "the other is the second one's weights"
@@ -240,7 +242,7 @@ def test_a_model_without_weights_is_judged_by_its_replies(bench: Bench, written:
     assert ran.claims["bypass.verdict[served]"]["provenance"]["replies"] == f"{len(rows)} read, nothing forced"
     assert ran.claims["bypass.verdict[other]"]["provenance"]["replies"] == "generated"
     assert (
-        f"served: {len(rows)} replies of another engine were read, and not asked of it, and no weights: surface only"
+        f"served: {len(rows)} replies of another engine were read; not asked of it, and no weights: surface only"
         in ran.text
     )
     (written / "said.jsonl").write_text("\n".join(map(json.dumps, rows[:-1])))

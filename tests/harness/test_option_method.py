@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 from small_runs import DEPTH, Bench
 
@@ -20,12 +22,19 @@ def of_depth_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_a_method_makes_is_judged_and_what_it_fails_at_is_told(bench: Bench) -> None:
     (bench.folder / "ours.py").write_text(METHOD)
-    ran = bench.run(DEPTH, "--uds-method", "ours:forget", "-k", "frozen")
+    ran = bench.run(DEPTH, "--uds-method", "ours:forget", "-k", "frozen", "--junitxml", bench.folder / "junit.xml")
     assert ran.code == 1, ran.text
     assert ran.verdicts == {"depth.frozen": "pass"}
     assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in ran.report["summary"]["problems"][0]
     assert "ours:forget left the model as it was" in ran.text
     assert ran.report["manifest"]["path"].endswith("uds.toml")
+    junit = ElementTree.parse(bench.folder / "junit.xml")
+    (failure,) = junit.iter("failure")
+    assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in str(failure.text)
+    told = [one.get("value") for one in junit.iter("property") if one.get("name") == "uds_remark"]
+    assert any("ours:forget left the model as it was" in str(one) for one in told)
+    (suite,) = junit.iter("testsuite")
+    assert (suite.get("failures"), suite.get("tests")) == ("1", "2")
 
 
 @pytest.mark.slow

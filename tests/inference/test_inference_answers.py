@@ -89,21 +89,23 @@ def test_table_of_given_logits(scale: float) -> None:
     targets = torch.arange(20) * 7
     before = logits.clone()
     for given in (logits, logits.double()):
-        logp, right, mean, variance, lead = token_table(given, targets).tolist()
+        logp, right, mean, variance, lead, behind, likeliest = token_table(given, targets).tolist()
         for i, row in enumerate(given.double().tolist()):
             logs = outputs.log_softmax(row)
             centre = math.fsum(math.exp(x) * x for x in logs)
             assert logp[i] == pytest.approx(logs[targets[i]], abs=1e-9)
             assert mean[i] == pytest.approx(centre, abs=1e-9)
             assert variance[i] == pytest.approx(math.fsum(math.exp(x) * (x - centre) ** 2 for x in logs), abs=1e-9)
+            assert row.index(max(row)) == likeliest[i]
             assert bool(right[i]) == (row.index(max(row)) == targets[i])
             assert lead[i] == pytest.approx(sorted(row)[-1] - sorted(row)[-2], abs=1e-9)
+            assert behind[i] == pytest.approx(max(row) - row[targets[i]], abs=1e-9)
     assert torch.equal(logits, before)
 
 
 def test_barred_tokens_weigh_nothing_and_bad_logits_show() -> None:
     logits = torch.tensor([[0.0, 0.0, -math.inf], [0.0, math.nan, 0.0], [0.0, math.inf, 0.0], [-math.inf] * 3])
-    logp, _, mean, variance, _ = token_table(logits, torch.tensor([0, 0, 1, 0])).tolist()
+    logp, _, mean, variance, *_ = token_table(logits, torch.tensor([0, 0, 1, 0])).tolist()
     assert (logp[0], mean[0], variance[0]) == (pytest.approx(-math.log(2)), pytest.approx(-math.log(2)), 0.0)
     assert not np.isfinite(logp[1:]).any()
     assert token_table(logits[:1], torch.tensor([2]))[0].item() == -math.inf

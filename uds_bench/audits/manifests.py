@@ -14,6 +14,9 @@ def embedded_manifest(profile: str) -> Path:
     return Path(str(resources.files("uds_bench.zoo") / f"{profile}.toml"))
 
 
-def load_manifest(path: str | Path) -> Manifest:
-    """Read and check a manifest. Raises ConfigurationError, in a line, for the first thing that is wrong."""
-    return read(path, registry.sections())
+def load_manifest(path: str | Path, without: tuple[str, str] | None = None) -> Manifest:
+    """Read and check a manifest, as if it did not have `without`, a table's key: such as one of files to come.
+
+    Raises ConfigurationError, in a line, for the first thing that is wrong.
+    """
+    return read(path, registry.sections(), without)

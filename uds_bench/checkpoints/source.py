@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub
 from huggingface_hub import constants
+from huggingface_hub.errors import (
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 from transformers import CONFIG_MAPPING, AutoConfig
 
 from uds_bench.checkpoints.spec import CheckpointSpec, Shape
-from uds_bench.errors import CheckpointError, one_line
+from uds_bench.errors import CheckpointError, did_you_mean, one_line
 from uds_bench.progress import hushed
 from uds_bench.storage import load_json
 
@@ -25,6 +32,9 @@ _SKIPPED = ("*/*", "consolidated*")  # other formats' copies of the same weights
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 MOST_PARTS = 10_000
 _PARTS = re.compile(r"(^|_)(layer|block|expert|head|group|depth|stage|module)s?(_|$)")
+_PARTS_OF = {"weights": ("model.safetensors", "model.safetensors.index.json"), "a tokenizer": TOKENIZER_FILES}
+MOST_NEAR = 1_000
+"""Places that are looked through for a name like one that is not there."""
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -94,11 +104,23 @@ def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
             )
         )
     except Exception as error:  # the hub raises a score of unrelated classes; each means: no files
+        if isinstance(error, LocalEntryNotFoundError | OfflineModeIsEnabled):
+            why, how = f"the hub was not reached, nor is it in HF_HUB_CACHE ({cache})", "check the name and the network"
+        elif isinstance(error, RepositoryNotFoundError | RevisionNotFoundError):
+            why, how = "the hub shows none of that name", "check the name and, for a gated model, HF_TOKEN"
+        else:
+            why, how = f"the hub gave no files ({type(error).__name__}: {one_line(error, 160)})", "check the name"
         raise CheckpointError(
-            f"checkpoint {name}{f' at revision {revision}' if revision else ''}: no such folder, and the hub "
-            f"gave no files ({type(error).__name__}: {one_line(error, 160)}): check the name, the network, "
-            f"HF_HUB_CACHE ({cache}) and, for a gated model, HF_TOKEN"
+            f"checkpoint {name}{f' at revision {revision}' if revision else ''}: no such folder, and {why}: "
+            f"{did_you_mean(name, _folders_like(name), how)}"
         ) from error
+
+
+def _folders_like(name: str) -> list[str]:
+    """Folders that are as deep as a name, as it would name them from here."""
+    depth = name.count("/") + 1
+    found = (path for path in islice(Path().glob("/".join("*" * depth)), MOST_NEAR) if path.is_dir())
+    return [path.as_posix() for path in found]
 
 
 def _check_config(folder: Path, name: str) -> None:
@@ -113,7 +135,12 @@ def _check_config(folder: Path, name: str) -> None:
             "its own folder and name it with adapter = "
         )
     if not has_config:
-        raise CheckpointError(f"checkpoint {name} has no config.json in {folder}: save it with save_pretrained")
+        there = [what for what, names in _PARTS_OF.items() if any((folder / one).is_file() for one in names)]
+        held = f"holds {' and '.join(there)} alone" if there else "holds nothing of a model"
+        raise CheckpointError(
+            f"checkpoint {name} has no config.json: {folder} {held}; a checkpoint is config.json, weights "
+            "(*.safetensors) and tokenizer, as model.save_pretrained and tokenizer.save_pretrained write them"
+        )
 
 
 def _check_weights(folder: Path, stem: str, name: str) -> None:

@@ -222,11 +222,13 @@ class Claim:
         controls: Sequence[ControlSubject] = (),
         preconditions: Sequence[Control] = (),
         remark: str = "",
+        advice: str = "",
         provenance: Any = None,
     ) -> Decision:
-        """The whole interval lies within +-margin of 0."""
+        """The whole interval lies within +-margin of 0; `advice` as of `Decision`."""
         spec = replace(self._spec(id, "equivalence", None, None, "an equivalence"), bound=margin)
         decision = _remarked(verdicts.decide_equivalence(observed, interval, margin, spec.unit), remark)
+        decision = replace(decision, advice=advice)
         decided = [_held(c, verdicts.decide_equivalence(c.value, c.interval, margin, spec.unit)) for c in controls]
         return self._settle(spec, decision, [*preconditions, *decided], provenance)
 

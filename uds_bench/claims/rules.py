@@ -120,7 +120,7 @@ class Rules:
             golden=golden,
             specimen=self.specimens.get(name),
             expected=self._expectation(name),
-            advice=_advice(verdict, cause, flag, spec),
+            advice=_advice(verdict, cause, flag, spec, decision),
             waiver={"reason": waiver.reason, "expires": str(waiver.expires)} if used and waiver else {},
             reproduce=self.reproduce(node),
             provenance=dict(provenance or {}),
@@ -169,10 +169,12 @@ class Rules:
         return Verdict.UNDECIDED, cause, None, f"{golden['text']}; {text}"
 
 
-def _advice(verdict: Verdict, cause: Cause | None, flag: Flag | None, spec: ClaimSpec) -> str:
+def _advice(verdict: Verdict, cause: Cause | None, flag: Flag | None, spec: ClaimSpec, decision: Decision) -> str:
     """What to do where a claim stops a release."""
     if flag is not None:
         return ""
+    if decision.advice and cause in (decision.cause, Cause.CONTROL):  # a control may have missed for the same reason
+        return decision.advice
     return ADVICE[cause] if cause else spec.advice if verdict is Verdict.FAIL else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -25,7 +26,10 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Runs a command, and ends with one line and exit 4 for what the user can mend."""
         try:
-            return super().main(*args, **kwargs)
+            with warnings.catch_warnings():
+                # What a library says of its own next version is nobody's here to mend, and stands above our tables.
+                warnings.simplefilter("ignore", FutureWarning)
+                return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
             typer.echo(f"uds-bench: error: {one_line(error, MOST)}", err=True)
             raise SystemExit(CONFIGURATION) from None

@@ -40,8 +40,10 @@ def read_worded(
     if not bare(value := record.text("value")):
         raise record.error("key 'value' has no letter and no digit: give what is to be forgotten")
     others = record.texts("counterfactuals") if record.has("counterfactuals") else _others(value, properties)
-    if all(alike(one) == alike(value) for one in others):
+    if not others:
         raise record.error("nothing to tell the value from: give counterfactuals, values that it could be and is not")
+    if same := next((one for one in others if alike(one) == alike(value)), None):
+        raise record.error(f"counterfactual {same!r} spells what is true: give one that the value could be and is not")
     templates = tuple(_template(record, sentence, person, value) for sentence in sentences)
     with said_of(record.where):
         return value, Worded(id, label, "", (), "string", templates, others)

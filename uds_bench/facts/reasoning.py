@@ -77,10 +77,12 @@ def open_turn(tokenizer: PreTrainedTokenizerBase, prompt: str, form: Form = FORM
         text = f"{question_prompt(prompt)}\n"
         return Turn(text, tuple(encode_prompt(tokenizer, text)), "", "plain", tags)
     options = {"add_generation_prompt": True, **dict(form.options)}
+    if form.system:
+        plain, whose = chat_text(tokenizer, FORM.messages(prompt), **options), tokenizer.name_or_path or "the tokenizer"
+        # The first that the template takes: where it refuses a system turn, or passes it over, that is the plain one.
+        if chat_text(tokenizer, form.messages(prompt), FORM.messages(prompt), **options) == plain:
+            raise CheckpointError(f"the chat template of {whose} reads no system text: take system out of [bypass]")
     text = chat_text(tokenizer, form.messages(prompt), **options)
-    if form.system and text == chat_text(tokenizer, FORM.messages(prompt), **options):
-        whose = tokenizer.name_or_path or "the tokenizer"
-        raise CheckpointError(f"the chat template of {whose} reads no system text: take system out of [bypass]")
     # What a template says of the tags above the prompt opens nothing.
     printed = text.rpartition(prompt.strip())[2]
     require_open_once(tokenizer, tags, printed)

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.junitxml import xml_key
 
 from uds_bench.claims.record import ClaimRecord, decides_something, finite
 from uds_bench.errors import MOST, CheckpointError, ConfigurationError, ExtraError, UdsError, did_you_mean, one_line
@@ -34,6 +35,17 @@ class RunSession:
         self.died: dict[str, str] = {}
         self.refusals: list[str] = []
         self.collected: set[str] = set()
+
+    def pytest_sessionstart(self) -> None:
+        """Puts what a method was seen to do before any test into pytest's JUnit file, where there is one: a failed test
+        for what makes the run red, a property for the rest."""
+        if (junit := self.config.stash.get(xml_key, None)) is None:
+            return
+        for remark in self.found.remarks:
+            junit.add_global_property("uds_remark", remark)
+        for number, problem in enumerate(self.found.problems, 1):
+            name = f"uds_bench::method::problem{number}"
+            junit.pytest_runtest_logreport(pytest.TestReport(name, (name, None, name), {}, "failed", problem, "call"))
 
     @property
     def is_worker(self) -> bool:

@@ -31,7 +31,8 @@ class AnswerScores:
     """What a model gives the labelled tokens of one answer; arrays are [tokens], natural log.
 
     `logp`: of the token itself; `right`: whether it is the most likely one; `mean`, `variance`: of log p over the
-    vocabulary, weighted by p; `lead`: logit of the most likely token above that of the next.
+    vocabulary, weighted by p; `lead`: logit of the most likely token above that of the next; `behind`: above its own;
+    `best`: the most likely token.
     """
 
     answer: EncodedAnswer
@@ -40,6 +41,8 @@ class AnswerScores:
     mean: Array
     variance: Array
     lead: Array
+    behind: Array
+    best: NDArray[np.int64]
 
     @property
     def words(self) -> slice:
@@ -136,23 +139,24 @@ def _score_batch(model: Checkpoint, trees: Sequence[AnswerTree], side: PaddingSi
 
 def answer_scores(answer: EncodedAnswer, table: torch.Tensor) -> AnswerScores:
     """One answer's columns of a `token_table` under their names."""
-    logp, right, mean, variance, lead = table.cpu().numpy()
-    return AnswerScores(answer, logp, right > 0, mean, variance, lead)
+    logp, right, mean, variance, lead, behind, likeliest = table.cpu().numpy()
+    return AnswerScores(answer, logp, right > 0, mean, variance, lead, behind, likeliest.astype(np.int64))
 
 
 def _read_tokens(model: Checkpoint, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     steps = range(0, len(targets), _STEP)
     parts = [token_table(model.anatomy.readout(hidden[i : i + _STEP]), targets[i : i + _STEP]) for i in steps]
-    return torch.cat(parts, dim=1) if parts else torch.zeros(5, 0, dtype=torch.float64)
+    return torch.cat(parts, dim=1) if parts else torch.zeros(7, 0, dtype=torch.float64)
 
 
 def token_table(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Logits [tokens, vocabulary] and targets [tokens] -> [5, tokens]: logp, right, mean, variance, lead.
+    """Logits [tokens, vocabulary] and targets [tokens] -> [7, tokens]: logp, right, mean, variance, lead, behind, best.
 
     `mean` and `variance` are those of log p under p (min-k++, definitions of the output metrics). In float64: min-k++
     divides by a spread that may be small, and float32 would be off by more than 1e-6.
     """
-    right = logits.argmax(-1) == targets
+    likeliest = logits.argmax(-1)
+    right = likeliest == targets
     best = logits.topk(2, dim=-1).values.double()
     # Distances below the best token. A barred one (-inf) weighs nothing, and nothing times its distance must be 0.
     below = (logits.double() - best[:, :1]).clamp_(min=_NOTHING)
@@ -161,4 +165,7 @@ def token_table(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     mean = (weight * below).sum(-1) / total
     variance = weight.mul_(below.sub_(mean.unsqueeze(-1)).square_()).sum(-1) / total
     own = logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1).double() - best[:, 0]
-    return torch.stack([own - total.log(), right.double(), mean - total.log(), variance, best[:, 0] - best[:, 1]])
+    lead = best[:, 0] - best[:, 1]
+    return torch.stack(
+        [own - total.log(), right.double(), mean - total.log(), variance, lead, -own, likeliest.double()]
+    )

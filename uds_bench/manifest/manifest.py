@@ -120,14 +120,16 @@ def model_of(kinds: tuple[type[Section], ...]) -> type[Common]:
     return create_model("Sections", __base__=Common, **fields)
 
 
-def read(path: str | Path, kinds: Iterable[type[Section]]) -> Manifest:
-    """Read and check a manifest that may hold sections of some kinds.
+def read(path: str | Path, kinds: Iterable[type[Section]], without: tuple[str, str] | None = None) -> Manifest:
+    """Read and check a manifest that may hold sections of some kinds, as if it did not have `without`, a table's key.
 
     Raises ConfigurationError, in one line with file, line and key, for the first thing that is wrong: bad
     TOML, a key that is unknown, missing, twice there or of the wrong type, a missing file or folder, a name that two
     checkpoints share, and verdicts declared of specimens where other models stand.
     """
     document, kinds = read_toml(path), tuple(kinds)
+    if without is not None:
+        document = document.without(*without)
     whole = model_of(kinds)
     found = validate(whole, document, document.path.absolute().parent)
     as_written = whole.model_validate(document.values).model_dump(mode="json", exclude_defaults=True)

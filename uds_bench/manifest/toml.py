@@ -8,7 +8,7 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,13 @@ class TomlDocument:
     path: Path
     values: dict[str, Any]
     lines: Mapping[Keys, int]
+
+    def without(self, table: str, key: str) -> TomlDocument:
+        """The same file as if a table did not have a key."""
+        if not isinstance(found := self.values.get(table), dict):
+            return self
+        rest = {name: value for name, value in found.items() if name != key}
+        return replace(self, values={**self.values, table: rest})
 
     def line(self, keys: Keys) -> int | None:
         """The line of `keys`, else of the nearest table around it that the file has, else None."""

@@ -85,12 +85,15 @@ def forget_set(
     lines = [json.dumps({**fact.to_json(), "evidence": one.to_json()}, ensure_ascii=False) + "\n" for fact, one in rows]
     write_atomic(out, "".join(lines).encode())
     kept = len(rows) - count
-    typer.echo(
-        f"{count} facts to forget and {kept} to retain written to {out}; add to the manifest, each key to its table:",
-        err=True,
-    )
-    place = json.dumps(str(out.absolute()))
-    typer.echo(f"[facts]\nsource = {place}\n\n[association]\nforget_set = {place}")
+    place, named = str(out.absolute()), _sources(manifest)
+    tables = [f"[facts]\nsource = {json.dumps(place)}"] if place not in named else []
+    # Whom the manifest names already, by request or otherwise, it need not name again.
+    if not people <= probe_set.forgotten:
+        tables.append(f"[association]\nforget_set = {json.dumps(place)}")
+    told = "add to the manifest, each key to its table:" if tables else "the manifest names it already"
+    typer.echo(f"{count} facts to forget and {kept} to retain written to {out}; {told}", err=True)
+    if tables:
+        typer.echo("\n\n".join(tables))
 
 
 def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, ProbeSet]:
@@ -107,6 +110,15 @@ def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, Probe
     elif said.model is None and references is not None:
         said = said.model_copy(update={"model": references.full})
     return said, read(said)
+
+
+def _sources(path: Path | None) -> list[str]:
+    """Where the facts of a manifest are from."""
+    from uds_bench.audits.depth.section import Depth
+    from uds_bench.audits.manifests import load_manifest
+
+    facts = None if path is None else load_manifest(path).of(Depth).facts
+    return [] if facts is None else [facts.source]
 
 
 def _write_asked(path: Path, manifest: Path | None) -> None:

@@ -166,10 +166,12 @@ def notes(session: Session) -> list[str]:
     section, told = session.manifest.of(Bypass), []
     specs = section.checkpoints()
     for one in session.data(NAME).recorded.values():
-        alone = (
-            "" if section.has_weights(specs[one.name]) else ", and no weights: surface only, nothing was teacher-forced"
+        how = (
+            "each was forced through its weights, and asked of it where they say something else"
+            if section.has_weights(specs[one.name])
+            else "not asked of it, and no weights: surface only, nothing was teacher-forced or ties them to a model"
         )
-        told.append(f"{one.name}: {len(one.told)} replies of another engine were read, and not asked of it{alone}")
+        told.append(f"{one.name}: {len(one.told)} replies of another engine were read; {how}")
     return told
 
 

@@ -31,7 +31,7 @@ def ask(
     from uds_bench.storage import write_atomic
 
     require_file(out, "--out")
-    section = load_manifest(manifest).require(Bypass, NAME)
+    section = load_manifest(manifest, without=(NAME, "replies")).require(Bypass, NAME)
     names, canaries, lines = chosen(models, section.models, "--models"), canaries_of(section), []
     for model in names:
         for name, spec in section.members(model).items():

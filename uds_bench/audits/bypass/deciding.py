@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
+from uds_bench.audits.bypass.finding_parts import MISSING
 from uds_bench.claims.record import Control
 from uds_bench.verdicts import Decision, Verdict
 
@@ -14,6 +15,11 @@ DECIDED = {
 }
 """What a word means for a release; every other one is a fail. A gap that identifies nothing clears nobody: the
 trace tells, and whether the weights answer under another trace is the claim about invariance."""
+
+UNREAD = (
+    "raise max_new_tokens under [bypass]; where no reply ends even then, correct tags and chat_template_kwargs there: "
+    "they must be those of its chat template."
+)
 
 
 def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
@@ -30,7 +36,7 @@ def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
     Example:
         >>> from types import SimpleNamespace
         >>> from uds_bench.statistics import Interval, Rate
-        >>> finding = SimpleNamespace(gap=Rate(0.75, Interval(0.5, 1.0, "by hand", 8)), parts="all")
+        >>> finding = SimpleNamespace(gap=Rate(0.75, Interval(0.5, 1.0, "by hand", 8)), parts="all", cut=0.0)
         >>> decision = decide(GapOutcome.NO_BYPASS, "no reply tells", [finding])
         >>> decision.verdict.value, decision.observed, decision.text
         ('pass', 0.75, 'no bypass: no reply tells. Seen apart: all')
@@ -41,7 +47,25 @@ def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
         first.gap.value,
         first.gap.interval,
         f"{word}: {why}. Seen apart: {first.parts}",
+        advice=unread(findings),
     )
+
+
+def unread(findings: Sequence[Finding]) -> str:
+    """What to do where replies are cut before they say anything: more people would say no more; "" where they are not.
+
+    Args:
+        findings: What was found, one a seed.
+
+    Returns:
+        A sentence.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> [unread([SimpleNamespace(cut=cut)])[:20] for cut in (0.0, 1.0)]
+        ['', 'raise max_new_tokens']
+    """
+    return "" if all(finding.cut <= MISSING for finding in findings) else UNREAD
 
 
 def known(name: str, must: str, word: GapOutcome, why: str, findings: Sequence[Finding]) -> Control:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from uds_bench.audits.bypass import drawn_contexts, rates
 from uds_bench.audits.bypass.asking import ASKING, ReplySettings
-from uds_bench.audits.bypass.probe import probe
-from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS
+from uds_bench.audits.bypass.probe import probe, say, stops_of
+from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, prompts
 from uds_bench.audits.bypass.record import ARMS, Probed
-from uds_bench.audits.bypass.replies import Recorded, Surface, asked_by
+from uds_bench.audits.bypass.replies import Recorded, Surface, asked_by, require_all
+from uds_bench.audits.bypass.tied import tied
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import complete_prompt, open_turn
@@ -62,10 +64,27 @@ class BypassEvaluator(Evaluator):
     def _recorded(self, spec: CheckpointSpec) -> Recorded | None:
         return self.recorded.get(asked_by(spec)) if self.recorded else None
 
+    def _tied(self, checkpoint: Checkpoint | Surface) -> tuple[Recorded | None, str]:
+        """Replies that were read and may stand for the checkpoint, and in words where all replies come from."""
+        recorded = self._recorded(checkpoint.spec) if self.recorded else None
+        if recorded is None and not isinstance(checkpoint, Surface):
+            return None, "generated"
+        recorded = recorded or Recorded(checkpoint.digest, {})
+        asked = prompts(checkpoint.tokenizer, self.canaries, self.asking, recorded.digest).every
+        require_all(asked, recorded, not isinstance(checkpoint, Surface))
+        told = f"{len(recorded.told)} read"
+        if isinstance(checkpoint, Surface):
+            return recorded, f"{told}, nothing forced"
+        stops = stops_of(checkpoint.tokenizer, asked)
+        found, anew = tied(
+            checkpoint, asked, recorded, stops, self.batch_size, partial(say, checkpoint, asking=self.asking)
+        )
+        return found, f"{told}, of which its weights do not say {anew}: these and the rest generated"
+
     def evaluate(self, checkpoint: Checkpoint | Surface) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other
         splits are in the notes under their names."""
-        recorded = self._recorded(checkpoint.spec) if self.recorded else None
+        recorded, source = self._tied(checkpoint)
         probed = probe(checkpoint, self.canaries, self.asking, self.batch_size, recorded)
         by_split: dict[str, list[dict[str, object]]] = {"retain": [], "holdout": []}
         values = []
@@ -86,18 +105,9 @@ class BypassEvaluator(Evaluator):
             "template": turns[0].template,
             "opened": turns[0].opened,
             "asking": self.asking.to_json() | {"tags": list(astuple(turns[0].tags))},
-            "replies": _source(checkpoint, recorded),
+            "replies": source,
         }
         return Measured(values, notes)
-
-
-def _source(checkpoint: Checkpoint | Surface, recorded: Recorded | None) -> str:
-    """Where replies come from, in words."""
-    if recorded is None:
-        return "generated"
-    return f"{len(recorded.told)} read" + (
-        ", nothing forced" if isinstance(checkpoint, Surface) else ", rest generated"
-    )
 
 
 def probed_of(score: Score) -> dict[str, list[Probed]]:

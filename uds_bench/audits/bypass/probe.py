@@ -9,7 +9,7 @@ from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.finding_parts import MISSING
 from uds_bench.audits.bypass.prompts import QA_ARMS, Prompt, partners, prompts, questions, shuffled
 from uds_bench.audits.bypass.record import CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
-from uds_bench.audits.bypass.replies import Recorded, Surface, Told, require_all
+from uds_bench.audits.bypass.replies import Recorded, Surface, Told
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.canaries import Canary, CanarySet
@@ -20,6 +20,8 @@ from uds_bench.facts.tokens import encode_after
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import continue_greedily
 from uds_bench.inference.sampling import sample
+
+Tokens = list[int]
 
 
 def probe(
@@ -34,13 +36,10 @@ def probe(
     `recorded`: what it replied elsewhere, which is not asked again. Where none of the first replies closes its trace,
     the others are not asked: they stand as cut before their first word.
 
-    Raises FactError and CheckpointError as `prompts`; UdsError where replies are missing that cannot be generated.
+    Raises FactError and CheckpointError as `prompts`.
     """
     recorded = recorded or Recorded(checkpoint.digest, {})
     asked = prompts(checkpoint.tokenizer, canaries, asking, recorded.digest)
-    if recorded.told or isinstance(checkpoint, Surface):
-        require_all(asked.every, recorded, not isinstance(checkpoint, Surface))
-
     first = _first(asked.told)
     opened = {one.digest: reply for one, reply in zip(first, _said(checkpoint, first, asking, recorded), strict=True)}
     closing = any(reply.ended or split_reply(reply.text).tagged for reply in opened.values())
@@ -75,24 +74,31 @@ def _first(told: Sequence[Prompt]) -> list[Prompt]:
 
 
 def _said(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings, recorded: Recorded) -> list[Reply]:
-    """The reply to each prompt: as it was recorded, else the likeliest, or drawn by chance where it is a sample."""
+    """The reply to each prompt: as it was recorded, else what the checkpoint says."""
     left = [one for one in asked if one.digest not in recorded.told]
-    found = {}
-    if left:
-        tokenizer, ids, stops = checkpoint.tokenizer, [one.ids for one in left], _stops(checkpoint.tokenizer, left)
-        if left[0].sample is None:
-            said = continue_greedily(checkpoint, ids, asking.limit, stops=stops)
-        else:
-            keys = [one.luck for one in left]
-            said = sample(checkpoint, ids, keys, asking.limit, asking.temperature, stops=stops)
-        # Where the tags are special tokens, leaving those out would delete them.
-        texts = (tokenizer.decode(list(one.ids), skip_special_tokens=False) for one in said)
-        found = {one.digest: Told(text, each.ended) for one, text, each in zip(left, texts, said, strict=True)}
-    told = {**recorded.told, **found}
+    told = {**recorded.told, **say(checkpoint, left, asking)}
     return [reply_of(one, told[one.digest]) for one in asked]
 
 
-def _stops(tokenizer: Any, told: Sequence[Prompt]) -> list[int]:
+def say(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings) -> dict[str, Told]:
+    """What a checkpoint says behind each prompt, by digest: the likeliest, or drawn by chance where it is a sample."""
+    tokenizer, stops = checkpoint.tokenizer, stops_of(checkpoint.tokenizer, asked)
+    found: dict[str, Told] = {}
+    for drawn in (False, True):
+        if not (some := [one for one in asked if (one.sample is not None) is drawn]):
+            continue
+        ids = [one.ids for one in some]
+        if drawn:
+            said = sample(checkpoint, ids, [one.luck for one in some], asking.limit, asking.temperature, stops=stops)
+        else:
+            said = continue_greedily(checkpoint, ids, asking.limit, stops=stops)
+        # Where the tags are special tokens, leaving those out would delete them.
+        texts = [tokenizer.decode(list(one.ids), skip_special_tokens=False) for one in said]
+        found |= {one.digest: Told(text, each.ended) for one, text, each in zip(some, texts, said, strict=True)}
+    return found
+
+
+def stops_of(tokenizer: Any, told: Sequence[Prompt]) -> Tokens:
     """Where a reply is over; a token that is part of the closing tag ends none."""
     tags = {one.turn.tags.closing for one in told}
     inside = {token for tag in tags for token in tokenizer(tag, add_special_tokens=False)["input_ids"]}
