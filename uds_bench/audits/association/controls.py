@@ -22,8 +22,9 @@ def above(
     Ours. What is true of a stranger comes up by luck and rarely, so that its rate tells luck badly; what is true of
     those who ask is tried on every stranger. Ranks are held against similar names, so that fame is off them already:
     more than luck gives is not taken off. By likelihood alone fame counts, and names of people never seen tell how
-    much; of a property that nobody of them was asked about, nothing. Of a stranger's reply no more values count than
-    the person's own names: a model that recites all values to strangers would hide behind that luck.
+    much; of a property that nobody of them was asked about, nothing. Of strangers' replies count
+    those that name as many values as the person's own, and no more of them than that: a model that recites all values
+    to strangers would hide behind their luck.
 
     Args:
         asked: Whom and what it is over, [items].
@@ -60,15 +61,21 @@ def _of_anybody(
 ) -> float:
     """How much of what is true of a person is brought up of strangers who are asked the same; 0 of nobody."""
     rows = [found[other.id] for other in strangers if other.told.id == one.told.id]
-    own = found[one.id].named if reading == "replied" else ()
-
-    def brought_up(row: Memorization) -> Sequence[Sequence[str | None]]:
-        if reading == "replied":
-            return [values[: len(most)] for values, most in zip(row.named, own, strict=True)]
-        return [(value,) for value in (row.said if reading == "first" else row.leaders)]
-
-    hits = [[any(value in one.candidates.truths for value in said) for said in brought_up(row)] for row in rows]
+    if reading == "replied":
+        return mean(
+            _of_replies(one, values, [row.named[at] for row in rows]) for at, values in enumerate(found[one.id].named)
+        )
+    hits = [
+        [value in one.candidates.truths for value in (row.said if reading == "first" else row.leaders)] for row in rows
+    ]
     return mean(any(row) if reading == "some" else mean(row) for row in hits) if hits else 0.0
+
+
+def _of_replies(one: ProbeItem, own: Sequence[str], others: Sequence[Sequence[str]]) -> float:
+    """The share of strangers' replies that name what is true of a person, of those that name as many values as the
+    person's own, and no more of them than that; 0 where there is none."""
+    alike = [values[: len(own)] for values in others if len(values) >= len(own)]
+    return mean(float(not set(one.candidates.truths).isdisjoint(values)) for values in alike) if alike else 0.0
 
 
 def most_above(

@@ -11,7 +11,7 @@ from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.tokens import encode_many, encode_prompts
 from uds_bench.inference.generation import BATCH, generate_greedily
 
-FILLER = 32
+FILLER = 16
 """Tokens that a reply may have beside the value: who hides it puts other words first."""
 
 
@@ -29,7 +29,20 @@ def replies(checkpoint: Checkpoint, asked: Sequence[ProbeItem], batch_size: int 
 
 
 def room(tokenizer: Any, values: Iterable[str]) -> int:
-    """How many tokens a reply may have: the longest value letter by letter, which no spelling of it exceeds by much,
-    and words beside it."""
+    """How many tokens a reply may have: the longest value letter by letter, as no other spelling is much longer, and
+    words beside it.
+
+    Args:
+        tokenizer: The model's own.
+        values: What may be told.
+
+    Returns:
+        A number of tokens.
+
+    Example:
+        >>> by_letter = lambda texts, **_: {"input_ids": [[*text] for text in texts]}
+        >>> room(by_letter, ["poet", "pilot"]) - FILLER
+        9
+    """
     spelled = encode_many(tokenizer, ["-".join(value) for value in dict.fromkeys(values)], around=False)
     return max(map(len, spelled), default=0) + FILLER
