@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,20 @@ from references.depth_cases import loaded
 from test_association_scoring import JANE, JOHN, PROPERTIES
 
 from uds_bench.audits.association import controls
+from uds_bench.audits.association.audit import AssociationAudit
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, shown
 from uds_bench.audits.association.probe_items import ProbeItem, ask_about
+from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.ranking import ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.replies import FILLER, replies, room
+from uds_bench.audits.association.scoring import to_json
+from uds_bench.audits.association.section import Association
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.name_matching import named
+from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.templates import Template
-from uds_bench.scores import summarise
+from uds_bench.scores import FactScore, Score, summarise
 
 ASKED = tuple(ask_about([JANE, JOHN], PROPERTIES, None))
 VALUES = ("nurse", "baker", "poet", "pilot", "judge")
@@ -117,6 +123,20 @@ def test_a_stored_score_has_replies_and_the_page_one_that_tells() -> None:
     assert shown(silent, ASKED) == {}
 
 
+def test_the_page_shows_no_reply_about_who_asks_in_own_words() -> None:
+    own = replace(ASKED[2], told=Worded(**{**vars(ASKED[2].told), "id": "r7#1"}))
+    rows = tuple(
+        FactScore(one.id, one.cluster, 0.0, detail={"ranks": to_json([LAST] * 2), "replies": ["nurse", "no"]})
+        for one in (ASKED[2], own)
+    )
+    score = Score("m", "none", "association_memorized", "default", 0.0, None, rows)
+    way: Any = SimpleNamespace(runner=SimpleNamespace(asked={"m": score}))
+    audit = AssociationAudit(Association(), ProbeSet((ASKED[2], own)), {"asked": way})
+    (told,) = audit.scores()
+    assert [fact.detail for fact in told.per_fact] == [{"answer": "nurse", "survives": True}, {}]
+    assert list(audit.wordings()) == ["q2/P106"]
+
+
 def test_each_template_has_one_reply() -> None:
     first = replace(ranked([2.0, 1.0], 1), said="baker")
     assert held([first, first], ["poet"], [["poet"], []]).replied == 0.5
@@ -131,13 +151,16 @@ def crowd(letter: str, count: int = 40) -> list[ProbeItem]:
     return [replace(one, subject=replace(one.subject, id=f"{letter}{at}")) for at in range(count)]
 
 
+LAST = replace(ranked([0.0, 1.0, 2.0, 3.0], 1), said="baker", leader="baker")
+"""What is true ranks last of four values."""
+
+
 def replying(asked: Sequence[ProbeItem], texts: Sequence[str]) -> dict[str, Memorization]:
     """Nobody is known by likelihood; each phrasing is replied to alike."""
-    last = replace(ranked([0.0, 1.0, 2.0, 3.0], 1), said="baker", leader="baker")
     found = {}
     for one, text in zip(asked, texts, strict=True):
         said = [named(text, one.candidates.values)] * len(one.templates)
-        found[one.id] = held([last] * len(one.templates), one.candidates.truths, said)
+        found[one.id] = held([LAST] * len(one.templates), one.candidates.truths, said)
     return found
 
 
