@@ -148,7 +148,13 @@ def of_tellers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", fakes.TOLD_ANYWAY)
+@pytest.mark.parametrize("how", sorted(set(fakes.TOLD_ANYWAY) - {"backwards"}))
 def test_who_tells_the_truth_in_another_spelling_is_heard(of_tellers: dict[str, Any], how: str) -> None:
     found = verdicts(of_tellers, how)
-    assert (found["forgotten"], found["requests"]) == ("fail", "fail")
+    assert (found["forgotten"], found["rephrased"]) == ("fail", "fail")
+
+
+@pytest.mark.slow
+def test_truths_told_backwards_still_get_through(of_tellers: dict[str, Any]) -> None:
+    """What is open, as the page on fakes says: a claim that hears this fails here, and the row moves."""
+    assert set(verdicts(of_tellers, "backwards").values()) == {"pass", "not applicable"}
