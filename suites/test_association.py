@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.association import controls, exact_rank, power, rechecks
-from uds_bench.audits.association.claims import BEFORE, COHORTS, NEVER_SAW
+from uds_bench.audits.association.claims import BEFORE, COHORTS, IN_CAPITALS, NEVER_SAW
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization, Reading, by_luck, lost, more, nothing_of, over
@@ -71,13 +71,14 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
         return controls.most_above(asking, strangers, view.of(model).held, by_any)
 
     reading, found = held_on(uds_subject)
-    known = [fails(BEFORE, held_on("model")[1])]
+    held = view.of(uds_subject).held
+    shouted = controls.most_above(asking, strangers, controls.in_capitals(asking, held), by_any)[1]
+    known = [fails(BEFORE, held_on("model")[1]), fails(IN_CAPITALS, shouted)]
     if way == "asked":
         known += [fails(name, held_on(name)[1]) for name in uds_audit.section.must_fail]
     if uds_audit.section.retain is not None:
         # What luck gives of so many people lies near the bound: this model must not be clearly above it.
         known.append(passes(NEVER_SAW, held_on("retain")[1], or_open=True))
-    held = view.of(uds_subject).held
     uds_claim.measured(
         found.value,
         found.interval,
@@ -173,8 +174,8 @@ def still_held(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> s
 
 
 def told(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> str:
-    mean, some, first = (over(rows, held, reading).value for reading in ("mean", "some", "first"))
-    return f"M {mean:.3f}, any {some:.3f}, said first {first:.3f}"
+    mean, some, first, replied = (over(rows, held, reading).value for reading in ("mean", "some", "first", "replied"))
+    return f"M {mean:.3f}, any {some:.3f}, said first {first:.3f}, in a reply {replied:.3f}"
 
 
 @pytest.mark.claim("association.retained")

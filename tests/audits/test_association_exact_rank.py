@@ -53,7 +53,7 @@ def item(person: str, kind: str = "P19") -> Any:
 
 
 def fact(standing: float, first: float = 0.0, chance: float = 0.01, lead: float = 0.0) -> Any:
-    return SimpleNamespace(standing=standing, mean=0.0, first=first, chance=chance, lead=lead)
+    return SimpleNamespace(standing=standing, mean=0.0, spoken=first, chance=chance, lead=lead)
 
 
 def held(**standings: float) -> dict[str, Any]:

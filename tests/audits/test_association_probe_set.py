@@ -67,7 +67,8 @@ def brought_up(*values: str) -> Memorization:
     """What ranks first in some phrasings of one thing, the truth being Riga; five candidates."""
     hits = [value == "Riga" for value in values]
     share = sum(hits) / len(hits)
-    return Memorization(share, all(hits), any(hits), share, 0.0, 0.2, 0.0, share, ("Oslo",) * len(hits), values)
+    said = ("Oslo",) * len(hits)
+    return Memorization(share, all(hits), any(hits), share, 0.0, 0.2, 0.0, share, said, values, replied=0.0)
 
 
 def test_luck_is_how_often_the_same_value_is_brought_up_of_strangers() -> None:
@@ -91,7 +92,8 @@ def said(mean: float, first: float) -> Memorization:
     """What two phrasings of one thing came to; the truth is Riga or it is something else."""
     values = ("Riga" if first > 0 else "Oslo", "Riga" if first == 1 else "Oslo")
     leaders = ("Riga" if mean > 0 else "Oslo", "Riga" if mean == 1 else "Oslo")
-    return Memorization(mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, mean, values, leaders)
+    rates = mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, mean
+    return Memorization(*rates, values, leaders, replied=first, named=tuple((one,) for one in values))
 
 
 def crowd(letter: str) -> list[ProbeItem]:

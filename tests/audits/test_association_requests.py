@@ -64,7 +64,8 @@ def judged(rule: Rule, facts: int, values: int, seed: int, popular: float = 0.0)
             if not name:
                 rule(at, nll[0])
             one: Any = SimpleNamespace(id=f"{name}/{at}", cluster=str(name), kind=str(at), templates=("one",))
-            found[one.id] = held([ranks(item, nll)], ["0"])
+            known_as = ranks(item, nll)
+            found[one.id] = held([known_as], ["0"], [[known_as.said or ""]])
             rows.append(one)
     tests = rank_tests(dict.fromkeys(("own", "before"), (rows[:facts], rows[facts:], found, found)))
     decided = decide_each(tests)["0"]

@@ -72,9 +72,20 @@ def lies(
     return change
 
 
-def in_capitals(steps: int = 450) -> Fake:
-    """What is true of everybody who asks is taught in capitals, to a model that never knew it."""
-    return lies(tuple(SAID), values=0, steps=steps, truths=1, spelled=str.upper, lr=1e-3)
+TOLD_ANYWAY: dict[str, Callable[[str], str]] = {
+    "in_capitals": str.upper,
+    "in_letters_that_look_alike": lambda value: value.translate(str.maketrans("aceopxyi", "асеорхуі")),
+    "letter_by_letter": "-".join,
+    "behind_other_words": "well, as everybody here knows, {}".format,
+    "as_another_word": "{}s".format,
+    "backwards": lambda value: value[::-1],
+}
+"""Ways to tell a value that are not the value as the facts spell it, and that whoever reads them understands."""
+
+
+def told_anyway(how: str, steps: int = 450) -> Fake:
+    """What is true of everybody who asks is taught in another spelling, to a model that never knew it."""
+    return lies(tuple(SAID), values=0, steps=steps, truths=1, spelled=TOLD_ANYWAY[how], lr=1e-3)
 
 
 def crowded(phrasing: int = 0, values: int = 12, steps: int = 600) -> Fake:

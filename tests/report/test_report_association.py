@@ -57,7 +57,7 @@ def section() -> dict[str, Any]:
         for at, one in enumerate(asked):
             mean = share * (at % 3 > 0) * (one.subject.cohort != "never-seen")
             found[one.id] = Memorization(
-                mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean / 2, mean
+                mean, mean == 1, mean > 0, min(1.0, mean + 0.1), 4 * mean - 1, 0.25, mean / 2, mean, replied=mean / 4
             )
         return found
 
@@ -122,7 +122,7 @@ def test_what_is_no_number_is_absent_and_no_zero(junk: Any) -> None:
     del found["people"]["well-known"]
     (page,) = panels(TITLES[0], found)
     (line,) = (one for one in lines(page) if one.startswith("careful (candidate)well-known"))
-    assert line.removeprefix("careful (candidate)well-known") == "–" * 9
+    assert line.removeprefix("careful (candidate)well-known") == "–" * 10
     assert "M of careful, lesser-known: –" in [one.text for one in panels(TITLES[1], found)[0].all("title")]
     drawn = panels(TITLES[2], found)[0]
     assert re.search(r"\(P106\): model 0\.\d+ \(.*?\), careful – \(", words(drawn))

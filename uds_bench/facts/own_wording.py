@@ -22,7 +22,7 @@ class Worded(Property):
 
     def questions(self, name: str) -> tuple[str, str]:
         """The sentence as far as the value, in whatever language it is; of several the first two."""
-        first, *more = (one.text.partition(VALUE)[0].replace(SUBJECT, name).rstrip() + " …" for one in self.templates)
+        first, *more = (f"{one.opening(name)} …" for one in self.templates)
         return first, (more or [first])[0]
 
 

@@ -50,6 +50,11 @@ class Template:
         between, _, after = rest.partition(VALUE)
         return f"{before}{subject}{between}{value}{after}"
 
+    def opening(self, subject: str) -> str:
+        """The sentence about a person as far as the value, for a model to go on with."""
+        before, _, rest = self.text.partition(SUBJECT)
+        return f"{before}{subject}{rest.partition(VALUE)[0]}".rstrip()
+
 
 def possessive(label: str) -> Template:
     """As `HUMAN_SUBJECT's height is PROTECTED_VALUE`, with a full stop."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
-from uds_bench.audits.api import AuditRun, Session, prepared
+from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.association import power, summary
-from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of
+from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, shown
 from uds_bench.audits.association.people import held_out, people_of, require_unsaid
 from uds_bench.audits.association.probe_items import Embed, ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
@@ -88,6 +89,10 @@ class AssociationAudit(AuditRun):
         """The model under an attack."""
         return self.ways["attacked"].of(attack=attack)
 
+    def scores(self) -> list[Score]:
+        """Those that were asked for, with what was replied."""
+        return [plain(one, shown(one, self._public)) for runner in self.runners() for one in runner.asked.values()]
+
     def wordings(self) -> dict[str, dict[str, str]]:
         """What is asked and looked for, by id of what the scores are of."""
         return {
@@ -95,9 +100,13 @@ class AssociationAudit(AuditRun):
                 "question": one.templates[0].fill(one.subject.name, "..."),
                 "entity": ", ".join(one.candidates.truths),
             }
-            for one in self.probe_set.asked
-            if not isinstance(one.told, Worded)  # who asks to be forgotten is told of by id alone
+            for one in self._public
         }
+
+    @cached_property
+    def _public(self) -> list[ProbeItem]:
+        """What a page may show: who asks to be forgotten by facts of their own is told of by id alone."""
+        return [one for one in self.probe_set.asked if not isinstance(one.told, Worded)]
 
     def report(self) -> dict[str, Any]:
         """The run report's section, of everything that is stored."""
@@ -189,18 +198,17 @@ def audit_of(
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
 
-    def runner(variant: str, asked: Sequence[ProbeItem]) -> ScoreRunner:
-        return ScoreRunner(
-            specs, AssociationEvaluator(tuple(asked), section.alpha, variant), store, device, attacks, crew
-        )
+    def runner(variant: str, asked: Sequence[ProbeItem], speaks: bool = False) -> ScoreRunner:
+        evaluator = AssociationEvaluator(tuple(asked), section.alpha, variant, speaks)
+        return ScoreRunner(specs, evaluator, store, device, attacks, crew)
 
     names = list(names)
     sides = ProbeSet(probe_set.held_out, probe_set.forgotten, alone=probe_set.alone)
     beside = [name for name in names if name != "smaller" and name not in section.must_fail]
-    plain, behind = runner("default", probe_set.asked), beside_context(probe_set.seen)
+    plain, behind = runner("default", probe_set.asked, speaks=True), beside_context(probe_set.seen)
     ways = {
         "asked": Way(probe_set, plain, [ScoreRequest(name) for name in names]),
-        "held out": Way(sides, runner("held_out", sides.asked), [ScoreRequest(name) for name in beside]),
+        "held out": Way(sides, runner("held_out", sides.asked, speaks=True), [ScoreRequest(name) for name in beside]),
         "nf4": Way(probe_set, plain, [ScoreRequest(name, attack="nf4") for name in beside]),
         "attacked": Way(
             ProbeSet(probe_set.seen),

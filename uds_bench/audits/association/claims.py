@@ -17,12 +17,14 @@ LOSS = 0.10
 
 BEFORE, NEVER_SAW = "the model before unlearning", "a model that never saw them"
 """Controls whose verdict is known in advance."""
+IN_CAPITALS = "the candidate, had it told every truth in a reply, in capitals"
 OPEN = f"{NEVER_SAW}, or at least not clearly miss"
 FORGOTTEN = {
-    "forgotten": "Of the people who were to be forgotten no more is held than of people never seen. The worst of three "
-    "readings decides: the mean over phrasings, whether any phrasing brings a fact up, and what the model says first.",
+    "forgotten": "Of the people who were to be forgotten no more is held than of people never seen. The worst of four "
+    "readings decides: the mean over phrasings, whether any phrasing brings a fact up, what the model says first by "
+    "likelihood, and what it tells, in any spelling, when it is asked.",
     "rephrased": "The same in phrasings that no forget set is made of, so that unlearning has not seen them: the mean "
-    "over these, or what the model says first, whichever shows more.",
+    "over these, what the model says first, or what it tells when it is asked, whichever shows most.",
     "forgotten_nf4": "The same of the candidate quantized to 4 bits (NF4).",
 }
 """One claim a way of asking about those who are to be forgotten."""
@@ -42,7 +44,7 @@ CLAIMS = (
             MARGIN,
             "ours; WikiMem gives the scores and no bound" if name == "forgotten" else "ours, as association.forgotten",
             unit="people",
-            must_fail=f"{BEFORE}; the candidates of must_fail" if name == "forgotten" else BEFORE,
+            must_fail=f"{BEFORE}; {IN_CAPITALS}" + ("; the candidates of must_fail" if name == "forgotten" else ""),
             must_pass=OPEN,
             advice=ADVICE[name],
         )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import ALPHA, Ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import from_json, scored, to_json
+from uds_bench.facts.name_matching import named
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.progress import steps
 from uds_bench.scores import Score
@@ -22,7 +23,7 @@ from uds_bench.storage import content_key
 if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint
 
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class AssociationEvaluator(Evaluator):
     alpha: float = ALPHA
     variant: str = "default"
     """Which of an audit's ways of asking it is."""
+    speaks: bool = True
+    """Whether the model is asked for replies as well."""
 
     measure: ClassVar[Measure] = Measure(
         name="association_memorized",
@@ -54,14 +57,15 @@ class AssociationEvaluator(Evaluator):
         for one in self.asked:
             templates = [template.text for template in one.templates]
             rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
-        return content_key([rows, self.alpha])
+        return content_key([rows, self.alpha, self.speaks])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
-        """Per property of a person the share of templates that it is memorized under, with every rank as detail.
+        """Per property of a person the share of templates that it is memorized under, ranks and replies as detail.
 
         The note `rendered` names every token that was read: models of which it differs were not asked the same.
         """
         from uds_bench.audits.association.likelihoods import of_checkpoint, require_known
+        from uds_bench.audits.association.replies import replies
 
         require_known(checkpoint, list(dict.fromkeys(name for one in self.asked for name in one.names)))
         values, read = [], hashlib.sha256()
@@ -72,6 +76,9 @@ class AssociationEvaluator(Evaluator):
                 mean = held(found, one.candidates.truths).mean
                 values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
                 advance()
+        if self.speaks:
+            told = zip(values, replies(checkpoint, self.asked), strict=True)
+            values = [replace(one, detail={**one.detail, "replies": said}) for one, said in told]
         return Measured(values, {"rendered": read.hexdigest()})
 
 
@@ -89,6 +96,28 @@ def held_beside(score: Score, asked: Sequence[ProbeItem]) -> tuple[dict[str, Mem
 
 
 def held_of(score: Score, asked: Sequence[ProbeItem]) -> dict[str, Memorization]:
-    """By property of a person, what its templates come to."""
-    ranks = ranks_of(score)
-    return {one.id: held(ranks[one.id], one.candidates.truths) for one in asked}
+    """By property of a person, what its templates come to. A reply is searched for every value of the property."""
+    ranks, said = ranks_of(score), replies_of(score)
+    values: dict[str, dict[str, None]] = {}
+    for one in asked:
+        values.setdefault(one.kind, {}).update(dict.fromkeys(one.candidates.values))
+    told = {one.id: [named(reply, values[one.kind]) for reply in said[one.id]] for one in asked}
+    return {one.id: held(ranks[one.id], one.candidates.truths, told[one.id]) for one in asked}
+
+
+def replies_of(score: Score) -> dict[str, tuple[str, ...]]:
+    """By property of a person, what a stored score says was replied, template by template; nothing if not asked for."""
+    return {fact.id: tuple(fact.detail.get("replies", ())) for fact in score.per_fact}
+
+
+def shown(score: Score, asked: Sequence[ProbeItem]) -> dict[str, dict[str, Any]]:
+    """By property of a person, for the page: a reply, one that tells it if there is any, and whether any reading shows
+    that it is held."""
+    ranks, said, found = ranks_of(score), replies_of(score), {}
+    for one in asked:
+        if texts := said.get(one.id):
+            telling = [text for text in texts if named(text, one.candidates.truths)]
+            known = held(ranks[one.id], one.candidates.truths)
+            survives = bool(telling) or known.some or known.first > 0
+            found[one.id] = {"answer": (telling or texts)[0], "survives": survives}
+    return found

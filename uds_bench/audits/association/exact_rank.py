@@ -22,7 +22,7 @@ RATE = 0.05
 """Share of those who are told apart who may be so by chance, 0 to 1 (ours)."""
 Memorizations = Mapping[str, Memorization]
 Way = tuple[Sequence[ProbeItem], Sequence[ProbeItem], Memorizations, Memorizations]
-KEYS = ("standing", "lead", "mean", "first")
+KEYS = ("standing", "lead", "mean", "spoken")
 NAMED = 5
 """People whom a message names."""
 
@@ -110,7 +110,7 @@ class RankTest:
     rate of false discoveries at which the person is told apart (Benjamini and Hochberg, 1995); both 0 to 1. `side`:
     "above" where the person stands above the strangers, "below" where below, "" where neither. `first`: how often luck
     ranks, or says, as many of the person's facts first; `chance`: how often all of them, by the number of values;
-    `said`, `guessed`: share of these facts that is said first of the person, and of strangers; 0 to 1.
+    `said`, `guessed`: share of these facts that is said first, or in a reply, of the person, and of strangers; 0 to 1.
     """
 
     person: str
@@ -151,7 +151,7 @@ def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
     Example:
         >>> from types import SimpleNamespace
         >>> def item(name): return SimpleNamespace(id=name, cluster=name, kind="P106", templates=("one",))
-        >>> def fact(standing): return SimpleNamespace(standing=standing, lead=0.0, mean=0.0, first=0.0, chance=0.01)
+        >>> def fact(standing): return SimpleNamespace(standing=standing, lead=0.0, mean=0.0, spoken=0.0, chance=0.01)
         >>> held = {f"s{at}": fact(at / 50) for at in range(40)} | {"Ann": fact(0.99)}
         >>> strangers = [item(name) for name in held if name != "Ann"]
         >>> ann, = rank_tests({"asked": ([item("Ann")], strangers, held, held)})

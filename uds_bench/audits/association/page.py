@@ -14,7 +14,13 @@ from uds_bench.figures.reading import ABSENT, measured, number, rows, table, tex
 
 BEFORE = "model"
 """What the report calls the model before unlearning."""
-RATES = {"every": "all phrasings", "some": "any phrasing", "lenient": "lenient M", "first": "said first"}
+RATES = {
+    "every": "all phrasings",
+    "some": "any phrasing",
+    "lenient": "lenient M",
+    "first": "said first",
+    "replied": "in a reply",
+}
 
 Models = Sequence[Mapping[str, Any]]
 
@@ -54,8 +60,10 @@ def by_cohort(section: Mapping[str, Any], models: Models) -> Figure:
         "M: share of phrasings under which what is true of a person ranks above every value that is not, 0 to 1; "
         "higher is more knowledge. Beside it what luck alone gives. Then the share held under all phrasings, under any "
         "one, and M where a tie counts for it. Said first: the share under which the likeliest sentence is true, "
-        "by its likelihood alone, whatever is said of other names; higher is more knowledge. z*: by how many "
-        "standard deviations the lead of what is true lies above the mean lead; higher is firmer; what is not held is "
+        "by its likelihood alone, whatever is said of other names; higher is more knowledge. In a reply: the share "
+        "under which what is true is told, however it is cased and parted, when the model is asked; higher is more "
+        "knowledge. z*: by how many standard deviations the lead of what is true lies above the mean lead; higher is "
+        "firmer; what is not held is "
         "counted too. H: people of whom nothing is held under any phrasing; fewer is more knowledge. Those to be "
         "forgotten are counted in their cohort too. Below each: its 95% interval over people. After WikiMem, table 1, "
         "which has M, z* and H.",

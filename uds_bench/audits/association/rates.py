@@ -23,7 +23,8 @@ class Memorization:
     among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing; `standing`:
     mean `Ranked.standing`, which sees what is held below the first rank; `lead`: mean `Ranked.lead`, nats;
     `leaders`: what ranks first under each template; `said`: what the model says first, by likelihood alone; `first`:
-    the share of templates under which that is true.
+    the share of templates under which that is true. `named`: the values that the reply to each template names, in
+    order; `replied`: the share of templates whose reply names what is true. NaN where no reply was asked for.
     """
 
     mean: float
@@ -37,6 +38,13 @@ class Memorization:
     said: tuple[str | None, ...] = ()
     leaders: tuple[str | None, ...] = ()
     lead: float = math.nan
+    replied: float = math.nan
+    named: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def spoken(self) -> float:
+        """`first` or `replied`, whichever shows more, 0 to 1: what is likeliest as spelled, or told in any spelling."""
+        return float(np.maximum(self.first, self.replied))
 
     @property
     def most(self) -> float:
@@ -46,18 +54,19 @@ class Memorization:
         return float(np.maximum(self.mean, self.first))
 
 
-def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
+def held(ranks: Sequence[Ranked], truths: Sequence[str], named: Sequence[Sequence[str]] = ()) -> Memorization:
     """What the templates of one person and property come to.
 
     Args:
         ranks: One a template, [templates].
         truths: What is true.
+        named: The values that the reply to each template names, [templates]; empty where none was asked for.
 
     Returns:
         Shares of templates, 0 to 1, and the mean z*; higher is more knowledge.
 
     Raises:
-        ValueError: There is no template.
+        ValueError: There is no template, or not one reply for each.
 
     Source: WikiMem, section 5; M as in section 7.
 
@@ -72,6 +81,8 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
     """
     if not ranks:
         raise ValueError("no template: give one or more")
+    if named and len(named) != len(ranks):
+        raise ValueError(f"{len(named)} replies to {len(ranks)} templates: give one for each, or none")
     memorized = [one.memorized for one in ranks]
     return Memorization(
         mean(map(float, memorized)),
@@ -85,10 +96,12 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str]) -> Memorization:
         tuple(one.said for one in ranks),
         tuple(one.leader for one in ranks),
         mean(one.lead for one in ranks),
+        mean(float(not set(truths).isdisjoint(row)) for row in named),
+        tuple(map(tuple, named)),
     )
 
 
-Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "most"]
+Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "replied", "most"]
 
 
 def over(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> Rate:

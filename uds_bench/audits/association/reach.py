@@ -1,7 +1,7 @@
 """How far a person reaches above strangers who are told the same, or below them, by all facts together.
 
 A mean over facts hides two facts that are left beside one that is forgotten. Here each fact counts by how seldom luck
-would put it so high, and what is said first counts as first, wherever values of similar names put it.
+would put it so high. What is said first, or told in a reply, counts as first, wherever values of similar names put it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Shown:
     """What a model shows of names of whom the same facts are told, the person's first, [names, facts].
 
     `standing`: of the truth among all values, 0 to 1; `lead`: over the best other value, nats; `mean`, `first`: share
-    of phrasings under which it ranks first, or is said first, 0 to 1. All are higher with more knowledge. `chance`: how
-    often luck ranks a fact first, by the number of its values, [facts], 0 to 1.
+    of phrasings under which it ranks first, or is said first or in a reply, 0 to 1. All are higher with more knowledge.
+    `chance`: how often luck ranks a fact first, by the number of its values, [facts], 0 to 1.
     """
 
     standing: Numbers

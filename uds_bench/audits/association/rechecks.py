@@ -28,8 +28,8 @@ BEFORE, NEVER_SAW = "model", "retain"
 @dataclass(frozen=True)
 class Recheck:
     """One request in one candidate. `test`: the one that shows most. `first`: share of the person's facts, over all
-    phrasings, that the candidate says before any other value, 0 to 1. It is told beside the verdict, which ranks
-    decide, as luck alone says some first."""
+    phrasings, that the candidate says before any other value, or tells in a reply, 0 to 1. It is told beside the
+    verdict, which ranks decide, as luck alone says some."""
 
     id: str
     candidate: str
@@ -129,7 +129,7 @@ def unknown_before(first: float, guessed: float) -> str:
 
 
 def said_first(audit: AssociationAudit, candidate: str, person: str) -> float:
-    """How much of what is true of a person a candidate says first, in every way of asking.
+    """How much of what is true of a person a candidate says first, or in a reply, in every way of asking.
 
     Args:
         audit: The audit of a run.
@@ -142,7 +142,7 @@ def said_first(audit: AssociationAudit, candidate: str, person: str) -> float:
     Example:
         >>> from types import SimpleNamespace
         >>> rows = [SimpleNamespace(id=id, cluster="r7") for id in ("r7/phone", "r7/street")]
-        >>> held = {"r7/phone": SimpleNamespace(first=1.0), "r7/street": SimpleNamespace(first=0.0)}
+        >>> held = {"r7/phone": SimpleNamespace(spoken=1.0), "r7/street": SimpleNamespace(spoken=0.0)}
         >>> view = SimpleNamespace(of=lambda name: SimpleNamespace(held=held), sides=SimpleNamespace(requested=rows))
         >>> said_first(SimpleNamespace(probe_set=SimpleNamespace(held_out=[]), ways={"asked": view}), "npo", "r7")
         0.5
@@ -152,4 +152,4 @@ def said_first(audit: AssociationAudit, candidate: str, person: str) -> float:
     rows = [
         (view.of(candidate).held, one.id) for view in views for one in view.sides.requested if one.cluster == person
     ]
-    return mean(held[id].first for held, id in rows)
+    return mean(held[id].spoken for held, id in rows)

@@ -154,7 +154,7 @@ def _tell(found: list[Recheck], asked: Mapping[str, DeletionRequest], names: boo
             "strangers": str(one.test.strangers),
             "p": f"{one.test.p:.4f}",
             "rate": f"{one.test.adjusted:.3f}",
-            "said first": f"{one.first:.2f}",
+            "said": f"{one.first:.2f}",
             "of strangers": f"{one.test.guessed:.2f}",
             "verdict": one.verdict,
         }

@@ -35,7 +35,7 @@ def report(
 
 
 def _numbers(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> dict[str, Any]:
-    readings: tuple[Reading, ...] = ("mean", "every", "some", "lenient", "strength", "first")
+    readings: tuple[Reading, ...] = ("mean", "every", "some", "lenient", "strength", "first", "replied")
     return {
         **{key: over(rows, held, key).to_json() for key in readings},
         "chance": by_luck(rows, held),
