@@ -14,12 +14,11 @@ from books import build_page
 from made_reports import page_in
 from small_runs import DEPTH, Bench, Ran
 
-from uds_bench.audits.conformance import check_audit
+from uds_bench.audits.conformance import ATTACK
 from uds_bench.facts import question_prompt
 
 FOLDER = Path(__file__).parents[2] / "examples" / "verbatim"
 SUITE = FOLDER / "suite" / "test_verbatim.py"
-NAMES = {"full": "full", "retain": "retain"}
 
 
 @pytest.fixture
@@ -49,9 +48,9 @@ def passages(bench: Bench) -> Path:
     return file
 
 
-def manifest(bench: Bench, more: str = "", **candidates: str) -> Path:
-    text = f"[verbatim]\npassages = '{passages(bench)}'\ngiven = 24\nasked = 16\n{more}"
-    text += "".join(f"{name} = '{bench.models / folder}'\n" for name, folder in NAMES.items())
+def manifest(bench: Bench, full: str = "full", **candidates: str) -> Path:
+    text = f"[verbatim]\npassages = '{passages(bench)}'\ngiven = 24\nasked = 16\n"
+    text += f"full = '{bench.models / full}'\nretain = '{bench.models / 'retain'}'\n"
     text += "[verbatim.candidates]\n" + "".join(f"{n} = '{bench.models / f}'\n" for n, f in candidates.items())
     path = bench.folder / "uds.toml"
     path.write_text(text)
@@ -62,13 +61,26 @@ def run(bench: Bench, *args: str | Path) -> Ran:
     return bench.run(SUITE, *args, store=bench.folder / "store", subprocess=True)
 
 
-def test_it_passes_the_checks_for_audits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from uds_verbatim import AUDIT
+CHECK = """
+import sys
+from pathlib import Path
+from uds_verbatim import AUDIT
+from uds_bench.audits.conformance import check_audit
+from uds_bench.audits.sample import Sample
+manifest, suite, folder = map(Path, sys.argv[1:])
+check_audit(AUDIT, Sample(manifest, [suite], folder, wrong=["full"]))
+"""
 
-    check_audit(AUDIT)
-    for name in [name for name in sys.modules if name.startswith("uds_verbatim")]:
-        monkeypatch.delitem(sys.modules, name)
+
+def test_it_passes_the_checks_for_audits(installed: Bench) -> None:
+    """Where a model that never saw the passages is said to know them."""
+    place = manifest(installed, full="retain3", never="retain2", knows="copy")
+    rows = (installed.folder / "passages.jsonl").read_text()
+    written = json.dumps({"id": ATTACK, "text": "No model was told of this."})
+    (installed.folder / "passages.jsonl").write_text(f"{rows}{written}\n")
+    line = [sys.executable, "-c", CHECK, place, SUITE, installed.folder / "ran"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_it_is_short() -> None:
@@ -93,13 +105,6 @@ def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_th
     assert {score["checkpoint"] for score in ran.report["scores"]} == {"full", "retain", "never", "knows"}
     page = page_in(installed.folder / "page")
     assert "Does a model still go on with a text that it was to forget?" in page
-
-
-def test_its_section_is_validated_like_any_other(installed: Bench) -> None:
-    manifest(installed, "giben = 3\n", never="retain3")
-    ran = run(installed)
-    assert ran.code == 4
-    assert "verbatim.giben: unknown key: did you mean 'given'?" in ran.text
 
 
 def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
