@@ -105,6 +105,9 @@ PLACES = zip("ABCDE", ("Ayr", "Bonn", "Cork", "Dax", "Ems"), strict=True)
 ROWS = [*([name, "Capital", town] for name, town in PLACES), [ATTACK, "Capital", "Fano"]]
 
 
+ALIAS = ["A.", "capital", "Ayr"]
+
+
 def prompt(at: int, **changed: Any) -> dict[str, Any]:
     subject, relation, gold = ROWS[at]
     row = {"prompt_id": at, "fact_id": at, "subject": subject, "relation": relation, "gold_object": gold}
@@ -126,13 +129,13 @@ def write_towns(folder: Path, name: str, rows: Sequence[Any]) -> None:
         write_rows(folder / "towns" / "prompts" / name / f"{wording}.jsonl", [prompt(at) for at in range(6)])
 
 
-def write_lmlm(folder: Path) -> str:
-    """A model with a control that leaks nothing, one without markup, and two databases."""
+def write_lmlm(folder: Path, databases: Sequence[str] = ("base", "alias")) -> str:
+    """A model with a control that leaks nothing, one without markup, and databases; an alias is in one of them."""
     save_looking_up(folder / "one")
     save_looking_up(folder / "two", seed=2)
     save_looking_up(folder / "plain", markup=False)
-    write_towns(folder, "base", ROWS)
-    write_towns(folder, "alias", [*ROWS, ["A.", "capital", "Ayr"]])
+    for name in databases:
+        write_towns(folder, name, ROWS + [ALIAS] * (name == "alias"))
     return lmlm_section("must_fail = ['leaky']\n", "models = { lmlm = 'one', leaky = 'two' }")
 
 
