@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from file_rows import asks
 from small_runs import ATTACKS, Bench
 
 from uds_bench.audits.conformance import ATTACK
@@ -109,9 +110,7 @@ ALIAS = ["A.", "capital", "Ayr"]
 
 
 def prompt(at: int, **changed: Any) -> dict[str, Any]:
-    subject, relation, gold = ROWS[at]
-    row = {"prompt_id": at, "fact_id": at, "subject": subject, "relation": relation, "gold_object": gold}
-    return row | {"prompt_text": f"What is the capital of {subject}?"} | changed
+    return asks(at, ROWS[at], **changed)
 
 
 def save_looking_up(folder: Path, seed: int = 1, markup: bool = True) -> None:

@@ -6,7 +6,7 @@ import html
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from uds_bench.audits.api import Audit
@@ -92,10 +92,10 @@ def _refused(tried: Tried) -> Iterator[str]:
         wanted = ("refused.toml, line ", *words)
         return [] if all(word in told for word in wanted) else [f"{what}: {told or 'is accepted'}"]
 
-    unknown = tried.with_keys(lambda table: table | {"no_such_key": 1})
+    unknown = tried.with_keys(partial(_with, key="no_such_key", value=1))
     yield from lacks("an unknown key", tried.said(unknown), "no_such_key", "unknown key")
     for key in tried.kind.model_fields:
-        told = [tried.said(tried.with_keys(lambda table, k=key, v=value: table | {k: v})) for value in WRONG]
+        told = [tried.said(tried.with_keys(partial(_with, key=key, value=value))) for value in WRONG]
         if not any(told):
             yield f"{key} takes whatever it is given"
         yield from (line for one in told if one for line in lacks(f"a wrong value of {key}", one))
@@ -104,7 +104,7 @@ def _refused(tried: Tried) -> Iterator[str]:
     if not any((tried.sample.manifest.parent / path / "config.json").is_file() for path in places):
         yield "the sample names no model in a folder"
     for place in places:
-        gone = tried.with_keys(lambda table, path=place: _replaced(table, path, NOWHERE))
+        gone = tried.with_keys(partial(_replaced, old=place, new=NOWHERE))
         yield from lacks(f"{place}, where it is not there", tried.said(gone), NOWHERE)
 
 
@@ -112,7 +112,7 @@ def _hostile(tried: Tried) -> Iterator[str]:
     """No model has a name that could be taken for anything else, and what the data hold stays text wherever shown."""
     for name in tried.section.judged():
         for hostile in HOSTILE:
-            told = tried.said(tried.with_keys(lambda table, a=name, b=hostile: _replaced(table, a, b)))
+            told = tried.said(tried.with_keys(partial(_replaced, old=name, new=hostile)))
             if not told or not told.isprintable():
                 yield f"a model may be called {hostile!r}" if not told else f"{told!r} does not print"
     for run in (tried.first, tried.again):
@@ -221,6 +221,10 @@ def _toml(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value)
+
+
+def _with(table: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    return {**table, key: value}
 
 
 def _strings(value: Any) -> Iterator[str]:

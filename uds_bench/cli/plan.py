@@ -106,9 +106,9 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
         return
     for runner, requests in planned:
         for request in requests:
-            told = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
+            told: Cell = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
             told |= {"metric": runner.evaluator.measure.name, "variant": runner.evaluator.variant}
-            yield told | _status(runner, request, [request.checkpoint], unbuilt, refused)
+            yield {**told, **_status(runner, request, [request.checkpoint], unbuilt, refused)}
 
 
 def _status(
