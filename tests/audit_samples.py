@@ -96,8 +96,8 @@ def write_bypass(folder: Path) -> str:
     return bypass_section("{ npo = ['one', 'two'], other = 'two', memorized = 'one' }")
 
 
-def bypass_section(models: str, more: str = "", canaries: str = "canaries.jsonl") -> str:
-    return f"[bypass]\ncanaries = '{canaries}'\nmax_new_tokens = 24\nmodels = {models}\n{more}"
+def bypass_section(models: str, more: str = "") -> str:
+    return f"[bypass]\ncanaries = 'canaries.jsonl'\nmax_new_tokens = 24\nmodels = {models}\n{more}"
 
 
 # ---- lmlm

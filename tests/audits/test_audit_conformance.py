@@ -153,6 +153,8 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
         ("planned", "first", changed(first, claims=claims[1:]), f"no test decides {claims[0].id}"),
         ("planned", "first", changed(first, claims=(*claims, *other)), "lmlm.other is decided and stands in no table"),
         ("planned", "first", changed(first, claims=(*claims, *other)), "'nobody'"),
+        ("planned", "first", changed(first, claims=(*claims, claims[0])), "is decided by 2 tests"),
+        ("odd reports", "first", changed(first, lmlm={}), "has no part lmlm"),
         ("planned", "again", changed(again, scores=()), "is planned, and no claim asks for it"),
         ("planned", "again", changed(again, scores=(score | {"attack": "nf4"},)), "is asked for, and is not planned"),
         ("controls", "first", changed(first, claims=tuple(map(without_controls, claims))), "no control that must fail"),

@@ -49,19 +49,6 @@ def test_hiding_is_not_forgetting(bench: Bench) -> None:
     assert "HIDDEN" in ran.text
 
 
-@pytest.mark.parametrize(
-    ("positive", "negative", "control"), [(["retain2"], [], "retain2"), ([], ["shallow"], "shallow")]
-)
-def test_a_control_that_misses_invalidates_the_verdict(
-    bench: Bench, positive: list[str], negative: list[str], control: str
-) -> None:
-    bench.manifest(["retain3"], positive=positive, negative=negative)
-    ran = bench.run(DEPTH, "-k", "test_score or test_hidden")
-    assert ran.code == 1
-    assert ran.counts == {"control": 2}
-    assert f"control {control} must" in ran.text
-
-
 def test_missing_pools_are_said_to_be_weak(bench: Bench) -> None:
     bench.manifest(positive=[], negative=[])
     ran = bench.run(DEPTH)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from books import build_page
@@ -99,10 +98,6 @@ def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_th
         "verbatim.level[knows]": "not applicable",
     }
     assert [control["held"] for control in ran.claims["verbatim.forgotten[knows]"]["controls"]] == [True]
-    assert "verbatim " in ran.text
-    assert ran.report is not None
-    assert {score["metric"] for score in ran.report["scores"]} == {"verbmem"}
-    assert {score["checkpoint"] for score in ran.report["scores"]} == {"full", "retain", "never", "knows"}
     page = page_in(installed.folder / "page")
     assert "Does a model still go on with a text that it was to forget?" in page
 
@@ -115,24 +110,13 @@ def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
     assert "passages.jsonl, line 1: is no passage (KeyError('text')): write id and text" in ran.text
 
 
-def test_it_is_planned_and_scored_by_the_command_line(installed: Bench) -> None:
-    place, store = manifest(installed, never="retain3"), installed.folder / "store"
-
-    def told(*words: str | Path) -> dict[str, Any]:
-        program = [sys.executable, "-c", "from uds_bench.cli import main; main()"]
-        done = subprocess.run([*program, *words, "--manifest", place, "--store", store], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if "--json" in words else {}
-
-    names = ["full", "retain", "never"]
-    before = told("plan", "--json")["cells"]
-    assert sorted(cell["checkpoint"] for cell in before) == sorted(names)
-    assert {(cell["audit"], cell["metric"], cell["status"]) for cell in before} == {("verbatim", "verbmem", "missing")}
-    told("score", "--out", installed.folder / "scores.json")
-    assert {cell["status"] for cell in told("plan", "--json")["cells"]} == {"stored"}
-    rows = json.loads((installed.folder / "scores.json").read_text())["scores"]
-    assert sorted(row["checkpoint"] for row in rows) == sorted(names)
-    assert run(installed).report["loads"] == {}, "pytest finds all of it"  # type: ignore[index]
+def test_it_is_scored_by_the_command_line(installed: Bench) -> None:
+    place, out, store = manifest(installed, never="retain3"), installed.folder / "out.json", installed.folder / "store"
+    program = [sys.executable, "-c", "from uds_bench.cli import main; main()", "score", "--out", out]
+    subprocess.run([*program, "--manifest", place, "--store", store], capture_output=True, check=True)
+    scored = [row["checkpoint"] for row in json.loads(out.read_text())["scores"]]
+    assert sorted(scored) == ["full", "never", "retain"]
+    assert run(installed).report["loads"] == {}, "pytest finds all of it"
 
 
 def test_init_writes_its_part_of_a_manifest(installed: Bench) -> None:

@@ -1,7 +1,6 @@
 """Input that cannot be judged: one line that says what is wrong and what to do, never a pass."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -105,15 +104,6 @@ def test_a_manifest_with_a_slip_is_told_with_its_line(bench: Bench, old: str, ne
 def test_a_manifest_without_candidates(bench: Bench) -> None:
     bench.manifest({})
     assert "[candidates] with at least one name" in bench.refused(DEPTH)
-
-
-def test_a_candidate_folder_that_is_gone(bench: Bench) -> None:
-    folder = bench.copy("retain3", "gone")
-    path = bench.manifest({"gone": folder})
-    shutil.rmtree(folder)
-    said = bench.refused(DEPTH)
-    assert f"{path}, line " in said
-    assert str(folder) in said
 
 
 @pytest.mark.parametrize(

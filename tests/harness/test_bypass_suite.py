@@ -29,8 +29,8 @@ def written(bench: Bench) -> Path:
     return bench.folder
 
 
-def manifest(folder: Path, models: str, more: str = "", canaries: str = "canaries.jsonl") -> None:
-    (folder / "uds.toml").write_text(bypass_section(models, more, canaries))
+def manifest(folder: Path, models: str, more: str = "") -> None:
+    (folder / "uds.toml").write_text(bypass_section(models, more))
 
 
 def test_every_model_is_judged(bench: Bench, written: Path) -> None:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
-from uds_bench.audits.conformance_runs import ATTACK, Tried
+from uds_bench.audits.conformance_runs import ATTACK, ODD, Tried
 from uds_bench.audits.conformance_runs import CHECKS as ON_A_SAMPLE
 from uds_bench.audits.sample import Sample
 from uds_bench.errors import UdsError
 from uds_bench.manifest.section import Section
-
-ODD: tuple[Any, ...] = (None, 1, "x", [], {}, [[]], [{}], {"x": 1}, [None, 1, "x"], math.inf)
-"""What may stand in a report where something else is meant."""
 
 
 def check_audit(audit: Audit, sample: Sample | None = None) -> None:

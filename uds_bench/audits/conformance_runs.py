@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 from uds_bench.audits.api import Audit
@@ -14,6 +17,7 @@ from uds_bench.audits.manifests import load_manifest
 from uds_bench.audits.sample import ADDRESS, Sample, SampleRun
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import UdsError
+from uds_bench.figures.score import read_scores
 from uds_bench.manifest.section import Section
 from uds_bench.verdicts import Cause, Verdict
 
@@ -23,6 +27,9 @@ HOSTILE = (ATTACK, "\u202eonp", "\x1b[2Jnpo", "npo\n::error::npo", "../npo", "")
 """Names that no model may have."""
 WRONG: tuple[Any, ...] = (1, "x", True, [[1]], {"x": [1]})
 """Values of which no key takes all."""
+ODD: tuple[Any, ...] = (None, 1, "x", [], {}, [[]], [None, 3, "x"], {"x": 1}, math.inf)
+"""What may stand in a report where something else is meant."""
+MOST_ROWS = 2
 NOWHERE = "no/such/place"
 ALL = ("-m", "laboratory or not laboratory")
 
@@ -124,6 +131,24 @@ def _hostile(tried: Tried) -> Iterator[str]:
         yield "nothing of the sample's data is hostile in the report: put conformance.ATTACK into a fact"
 
 
+def _odd(tried: Tried) -> Iterator[str]:
+    """Whatever stands in its part of a report, and in its scores, is drawn as text or as absent, and stops no page."""
+    report = tried.first.report
+    for chapter in tried.audit.chapters():
+        part = _short(report.parts.get(chapter.part, {}))
+        if chapter.part and not part:
+            yield f"the report of the sample has no part {chapter.part}"
+        scores = read_scores([_hostile_texts(row) for row in report.scores])
+        for figure in (*chapter.draw(scores), *chapter.judge(_hostile_texts(part))):
+            if any("<script>alert" in str(panel) for panel in figure.panels):
+                yield f"texts of the report become markup in {figure.title!r}"
+        for key, odd in product(dict.fromkeys(_keys(part)), (None, "x", [[]], {"x": 1})):
+            try:
+                chapter.judge(_under(part, key, odd))
+            except Exception as error:
+                yield f"chapter {chapter.name} raises {error!r} where {key} is {odd!r}"
+
+
 def _planned(tried: Tried) -> Iterator[str]:
     """Each claim of the table is decided of each judged model, or of nobody; what its tests ask for is planned."""
     specs, decided = {spec.id for spec in tried.audit.claims()}, dict[str, set[str | None]]()
@@ -135,6 +160,12 @@ def _planned(tried: Tried) -> Iterator[str]:
     for id, subjects in decided.items():
         if subjects not in ({None}, judged):
             yield f"{id} is decided of {subjects}, and {judged} are judged"
+    names = Counter(record.name for record in tried.first.report.claims)
+    yield from (f"{name} is decided by {count} tests" for name, count in names.items() if count > 1)
+    for spec in tried.audit.claims():
+        blames = decided.get(spec.id, {None}) != {None} and spec.kind in ("threshold", "equivalence", "word")
+        if blames and not spec.advice:
+            yield f"{spec.id} has no advice for who fails it"
     if _scores_by_metric(tried.audit):
         return  # its tests name their scores themselves, by a mark
     planned, asked = tried.planned, {*_scores(tried.again)}
@@ -195,6 +226,7 @@ CHECKS: Mapping[str, Callable[[Tried], Iterator[str]]] = {
     "shown": _shows,
     "controls": _missed,
     "hostile names": _hostile,
+    "odd reports": _odd,
 }
 
 
@@ -213,6 +245,34 @@ def _scores_by_metric(audit: Audit) -> bool:
 
     kinds = [one.section() for one in registry.audits().values() if one.has("job")]
     return audit.section() in kinds
+
+
+def _hostile_texts(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _hostile_texts(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_hostile_texts(one) for one in value]
+    return value + ATTACK if isinstance(value, str) else value
+
+
+def _short(value: Any) -> Any:
+    """A part with the first of each list alone: as odd, and sooner drawn."""
+    if isinstance(value, Mapping):
+        return {key: _short(one) for key, one in value.items()}
+    return [_short(one) for one in value[:MOST_ROWS]] if isinstance(value, list) else value
+
+
+def _keys(value: Any) -> Iterator[str]:
+    for one in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _keys(one)
+    yield from value if isinstance(value, Mapping) else ()
+
+
+def _under(value: Any, key: str, odd: Any) -> Any:
+    """A part with something odd wherever a key is."""
+    if isinstance(value, Mapping):
+        return {name: odd if name == key else _under(one, key, odd) for name, one in value.items()}
+    return [_under(one, key, odd) for one in value] if isinstance(value, list) else value
 
 
 def _toml(value: Any) -> str:

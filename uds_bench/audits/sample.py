@@ -27,17 +27,10 @@ def in_another_process(args: Sequence[str]) -> Ended:
 
 @dataclass(frozen=True)
 class Sample:
-    """What an audit is tried on.
-
-    Attributes:
-        manifest: Names small models in folders; a fact, or whatever else the report has of its data, holds
-            `conformance.ATTACK`.
-        suites: Test files that decide every claim of the audit.
-        folder: Of what its runs leave behind; empty, or not there yet.
-        wrong: Controls that come out wrong, as other models are in their place; none where no model is one.
-        store: Where scores are kept; in that folder where it is left out.
-        run: Runs pytest with the arguments given.
-    """
+    """`manifest` names small models in folders; a fact, or whatever else a report has of its data, holds
+    `conformance.ATTACK`. `suites`: test files that decide every claim of the audit. `folder`: what runs leave behind.
+    `wrong`: controls that come out wrong, as other models are in their place. `store`: where scores are kept, else in
+    that folder. `run` runs pytest with the arguments given."""
 
     manifest: Path
     suites: Sequence[Path]
