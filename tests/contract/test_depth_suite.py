@@ -28,20 +28,6 @@ def test_a_model_that_still_knows_fails(bench: Bench, name: str) -> None:
     assert ran.verdicts[f"depth.score[{name}]"] == "fail"
 
 
-@pytest.mark.parametrize("place", ["model.layers.0.self_attn.q_proj.weight", "model.norm.weight"])
-def test_a_single_nan_is_a_crash(bench: Bench, place: str) -> None:
-    folder = bench.copy("retain3", "broken")
-    weights = load_file(folder / "model.safetensors")
-    weights[place].view(-1)[0] = torch.nan
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    bench.manifest({"broken": folder, "retain3": bench.models / "retain3"})
-    ran = bench.run(DEPTH)
-    assert ran.code == 1
-    assert ran.verdicts["depth.score[retain3]"] == "pass"
-    assert ran.verdicts["depth.score[broken]"] == "refused"
-    assert ran.verdicts["depth.hidden[broken]"] == "refused"
-
-
 def test_hiding_is_not_forgetting(bench: Bench) -> None:
     bench.manifest(["shallow"])
     ran = bench.run(DEPTH, "-k", "test_hidden")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from books import build_page
-from made_reports import page_in
 from small_runs import DEPTH, Bench, Ran
 
 from uds_bench.audits.conformance import ATTACK
@@ -89,7 +88,7 @@ def test_it_is_short() -> None:
 
 def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_that_does_not(installed: Bench) -> None:
     manifest(installed, never="retain3", knows="copy")
-    ran = run(installed, "--uds-html", installed.folder / "page")
+    ran = run(installed)
     assert ran.code == 1
     assert ran.verdicts == {
         "verbatim.forgotten[never]": "undecided",
@@ -98,8 +97,6 @@ def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_th
         "verbatim.level[knows]": "not applicable",
     }
     assert [control["held"] for control in ran.claims["verbatim.forgotten[knows]"]["controls"]] == [True]
-    page = page_in(installed.folder / "page")
-    assert "Does a model still go on with a text that it was to forget?" in page
 
 
 def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
