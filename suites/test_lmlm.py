@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.lmlm import controls, rates
+from uds_bench.audits.lmlm import controls, orders, rates
 from uds_bench.audits.lmlm.attribution import identity_gap
+from uds_bench.audits.lmlm.claims import EXCUSED
 from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import JudgedPrompt
@@ -134,7 +135,7 @@ def surviving(
             ControlSubject.fails("nothing deleted", rates.residual(controls.nothing_deleted(asked, topology))),
             ControlSubject.passes(name, rates.residual([one for one in known() if one.topology == topology])),
         ],
-        remark=f"{raw.value:.1%} raw, may be {uds_claim.bound() + rates.EXCUSED:.0%} at most; {chance:.1%} by chance",
+        remark=f"{raw.value:.1%} raw, may be {uds_claim.bound() + EXCUSED:.0%} at most; {chance:.1%} by chance",
         provenance=seen.score.provenance,
     )
 
@@ -168,9 +169,11 @@ def test_topology_order(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit
     if len(there) < 2:
         uds_claim.not_applicable("an order takes two topologies that the model answers")
         return
-    steps = rates.order_steps(judged, there)
+    steps = orders.order_steps(judged, there)
     uds_claim.ordering(
-        steps, must_fail=rates.order_steps(judged, there[::-1]), provenance=uds_audit.seen(uds_subject).score.provenance
+        steps,
+        must_fail=orders.order_steps(judged, there[::-1]),
+        provenance=uds_audit.seen(uds_subject).score.provenance,
     )
 
 
@@ -246,8 +249,8 @@ def test_closer(uds_claim: Claim, policy: Policy, uds_audit: LmlmAudit) -> None:
         return
     gone = [len(rows) for rows_of in uds_audit.deletions(policy).values() for rows in rows_of.values()]
     uds_claim.ordering(
-        [rates.closer(closer, wide, policy, "alias_closure")],
-        must_fail=[rates.closer(wide, closer, "alias_closure", policy)],
+        [orders.closer(closer, wide, policy, "alias_closure")],
+        must_fail=[orders.closer(wide, closer, "alias_closure", policy)],
         remark=f"{rates.residual(closer, above_chance=False).value:.1%} is still answered; it deletes "
         f"{mean(gone):.1f} rows a fact, {max(gone)} at most",
     )

@@ -10,8 +10,7 @@ from contextlib import nullcontext
 import pytest
 from rich.console import Console
 
-from uds_bench.progress import bar, below, open_for_steps, steps
-from uds_bench.scoring.workers import watched
+from uds_bench.progress import bar, below, watched
 
 
 class Terminal(io.StringIO):
@@ -39,29 +38,26 @@ def test_a_terminal_shows_it_below_the_line_and_wipes_it_afterwards() -> None:
     assert text.endswith("\x1b[1A\x1b[2K\x1b[9G\x1b[1A")
 
 
-def asked(file: io.StringIO) -> str:
-    """What the steps of one model write where a console is open for them."""
-    with open_for_steps(Console(file=file, force_terminal=True, width=80)), steps("asking full", 2) as advance:
-        advance()
-        advance()
+def asked(file: io.StringIO, groups: int) -> str:
+    """What is written while so many models are asked, each in two steps."""
+    console = Console(file=file, force_terminal=True, width=80)
+    with watched("scoring", groups, lambda: nullcontext(console), 3), watched("asking full", 2) as advance:
+        advance(1)
+        advance(1)
     return file.getvalue()
 
 
-def test_steps_are_shown_where_a_console_is_open_for_them_alone() -> None:
-    text = asked(Terminal())
-    assert "asking full" in text
-    assert "2/2" in text
-    assert asked(io.StringIO()) == ""
-    with steps("asking full", 2) as advance:
-        advance()
+def test_few_groups_show_their_steps_in_the_place_of_a_bar_and_many_have_one() -> None:
+    few, many = asked(Terminal(), 2), asked(Terminal(), 3)
+    assert ("asking full" in few, "2/2" in few, "scoring" in few) == (True, True, False)
+    assert ("scoring" in many, "asking full" in many) == (True, False)
+    assert asked(io.StringIO(), 2) == ""
 
 
-def test_few_groups_show_their_steps_in_the_place_of_a_bar() -> None:
-    file = Terminal()
-    console = Console(file=file, force_terminal=True, width=80)
-    with watched("scoring", 2, lambda: nullcontext(console)), steps("asking full", 2) as advance:
-        advance()
-    assert "asking full" in file.getvalue()
+def test_without_a_console_there_is_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with watched("asking full", 2) as advance:
+        advance(1)
+    assert capsys.readouterr() == ("", "")
 
 
 SILENT = """

@@ -6,7 +6,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -25,29 +25,41 @@ def bar(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.file.isatty())
 
 
-_idle: Console | None = None
+OpenConsole = Callable[[], AbstractContextManager[Console]]
+_free: Console | None = None
+"""A console that no bar is on: what goes on in it may show one."""
 
 
 @contextmanager
-def open_for_steps(console: Console) -> Iterator[None]:
-    """A console without a bar of its own, on which whatever takes long inside may show its steps."""
-    global _idle
-    before, _idle = _idle, console
-    try:
-        yield
-    finally:
-        _idle = before
+def watched(
+    text: str, total: int, open_console: OpenConsole | None = None, least: int = 1
+) -> Iterator[Callable[[int], None]]:
+    """A bar over the steps of what takes long; yields what advances it.
 
-
-@contextmanager
-def steps(text: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar over the steps of one thing, where a console is open for it; yields what advances it."""
-    if _idle is None:
-        yield lambda: None
-        return
-    with bar(_idle) as progress:
-        task = progress.add_task(text, total=total)
-        yield lambda: progress.advance(task)
+    Args:
+        text: What is done.
+        total: How many steps it takes; fewer than `least` have no bar, and each may show its own steps.
+        open_console: Opens the console; without it the bar is on one that whatever goes on around left free, if any.
+        least: Steps that are worth a bar.
+    """
+    global _free
+    before = _free
+    with ExitStack() as stack:
+        console = before
+        if open_console is not None:
+            console = stack.enter_context(open_console())
+            hush()
+        try:
+            if console is None or total < least:
+                _free = console
+                yield lambda by: None
+                return
+            _free = None
+            progress = stack.enter_context(bar(console))
+            task = progress.add_task(text, total=total)
+            yield lambda by: progress.advance(task, by)
+        finally:
+            _free = before
 
 
 @contextmanager

@@ -1,10 +1,9 @@
 """Checkpoints on disk that attacks are tried on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.checkpoints import CheckpointSpec
@@ -12,12 +11,8 @@ from uds_bench.facts import FactSet, embedded
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
-    """Sums have one order, so that equal seeds give equal bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+def in_one_order(one_thread: None) -> None:
+    """Equal seeds give equal bits."""
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_rows import JANE, REQUEST
 
 from uds_bench.audits.association.audit import read
 from uds_bench.audits.association.people import people_of
@@ -16,8 +17,7 @@ from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.scripts import script_of
 
 PHONE = {"sentence": "李明的电话号码是PROTECTED。", "value": "13800138000"}
-LI: dict[str, Any] = {"id": "r1", "date": "2026-01-31", "person": "李明", "facts": [PHONE]}
-JANE = {"id": "q1", "name": "Jane Doe", "cohort": "known", "facts": [{"property": "P106", "values": ["baker"]}]}
+LI: dict[str, Any] = REQUEST | {"person": "李明", "facts": [PHONE]}
 
 
 def section(folder: Path, *rows: dict[str, Any], **more: Any) -> Association:

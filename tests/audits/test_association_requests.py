@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from uds_bench.audits.association.exact_rank import RATE, decide_each, decide_requests, rank_tests, strangers_needed
+from uds_bench.audits.association.claims import RATE
+from uds_bench.audits.association.exact_rank import decide_each, decide_requests, rank_tests, strangers_needed
 from uds_bench.audits.association.rates import held
 from uds_bench.audits.association.reach import SAID, Shown, by_luck, rank_test
 from uds_bench.audits.association.rechecks import unknown_before

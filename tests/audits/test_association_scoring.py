@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import file_rows
 import numpy as np
 import pytest
 import torch
@@ -203,8 +204,7 @@ def test_the_docs_score_a_model_that_nobody_has_the_weights_of(
     (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "read_likelihoods" in block)
     ask, score = code.split("# Ask for each")
     monkeypatch.chdir(tmp_path)
-    row = {"id": "q1", "name": "Jane Doe", "cohort": "any", "facts": [{"property": "P106", "values": ["baker"]}]}
-    Path("people.jsonl").write_text(json.dumps(row))
+    Path("people.jsonl").write_text(json.dumps(file_rows.JANE))
     names = {"ask_about": ask_about, "scored": scored, "read_likelihoods": read_likelihoods, "Path": Path}
     names |= {"read_people": read_people, "embedded": embedded}
     exec(ask, names)

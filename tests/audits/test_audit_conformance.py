@@ -1,17 +1,24 @@
 """Every audit passes the checks for audits, and the checks can fail."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from audit_samples import sample_of
+from small_runs import Bench
 
 from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
 from uds_bench.audits.conformance import check_audit
+from uds_bench.audits.conformance_runs import CHECKS, Tried
+from uds_bench.audits.sample import SampleRun
+from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.manifest.section import Section
+from uds_bench.verdicts import Cause, Verdict
 
 GOOD = ClaimSpec("mine.holds", "threshold", "It holds.", "<=", 0.1, "ours", must_fail="a model that knows")
 
@@ -53,8 +60,8 @@ def made(**changed: Any) -> Made:
 
 
 @pytest.mark.parametrize("name", registry.audits())
-def test_every_audit_passes(name: str) -> None:
-    check_audit(registry.audits()[name])
+def test_every_audit_passes(name: str, bench: Bench, request: pytest.FixtureRequest) -> None:
+    check_audit(registry.audits()[name], sample_of(name, bench, lambda: request.getfixturevalue("judged_store")))
 
 
 def test_a_plain_one_passes() -> None:
@@ -111,3 +118,60 @@ def chapters(**changed: Any) -> Any:
 def test_each_check_can_fail(changed: dict[str, Any], told: str) -> None:
     with pytest.raises(AssertionError, match=told):
         check_audit(made(**changed))
+
+
+def without_controls(record: ClaimRecord) -> ClaimRecord:
+    return replace(record, controls=(), outcome=Verdict.PASS)
+
+
+def trusted(record: ClaimRecord) -> ClaimRecord:
+    return replace(record, verdict=Verdict.PASS, cause=None, message="it passes")
+
+
+def changed(run: SampleRun, **more: Any) -> SampleRun:
+    """A run with parts of its report changed."""
+    return replace(run, report=run.report.model_copy(update=more))
+
+
+def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = Tried(registry.audits()["lmlm"], sample_of("lmlm", bench, Path))
+    first, again = tried.first, tried.again
+    claims, score = first.report.claims, dict(again.report.scores[0])
+    other = replace(claims[0], id="lmlm.other"), replace(claims[0], subject="nobody")
+    crashed = tuple(replace(one, cause=Cause.CRASHED) for one in claims)
+    for check, name, doctored, told in (
+        ("shown", "first", replace(first, page=""), "the page lacks lmlm.leakage"),
+        ("shown", "first", replace(first, printed=""), "the terminal lacks lmlm.leakage"),
+        ("shown", "first", changed(first, claims=crashed), "crashed"),
+        ("hostile names", "first", replace(first, page="<script>alert(1)"), "data become markup"),
+        ("hostile names", "again", replace(again, printed="\x1b[2J"), "the terminal gets"),
+        ("hostile names", "first", changed(first, claims=(), scores=(), wordings={}), "put conformance.ATTACK"),
+        ("kept", "again", changed(again, loads={"lmlm": 1}), "lmlm are loaded"),
+        ("kept", "again", changed(again, claims=tuple(map(trusted, claims))), "from the store to"),
+        ("kept", "again", changed(again, scores=(score | {"value": 2.0},)), "is 2.0 from the store"),
+        ("kept", "again", changed(again, lmlm={}), "another one from the store"),
+        ("planned", "first", changed(first, claims=claims[1:]), f"no test decides {claims[0].id}"),
+        ("planned", "first", changed(first, claims=(*claims, *other)), "lmlm.other is decided and stands in no table"),
+        ("planned", "first", changed(first, claims=(*claims, *other)), "'nobody'"),
+        ("planned", "first", changed(first, claims=(*claims, claims[0])), "is decided by 2 tests"),
+        ("odd reports", "first", changed(first, lmlm={}), "has no part lmlm"),
+        ("planned", "again", changed(again, scores=()), "is planned, and no claim asks for it"),
+        ("planned", "again", changed(again, scores=(score | {"attack": "nf4"},)), "is asked for, and is not planned"),
+        ("controls", "first", changed(first, claims=tuple(map(without_controls, claims))), "no control that must fail"),
+        ("controls", "first", changed(first, claims=()), "the control leaky never comes out wrong"),
+        ("controls", "first", changed(first, claims=tuple(map(trusted, claims))), "is pass (None), and control leaky"),
+        ("controls", "first", changed(first, claims=tuple(map(trusted, claims))), "does not tell of control leaky"),
+    ):
+        tried.__dict__ |= {"first": first, "again": again, name: doctored}
+        assert any(told in problem for problem in CHECKS[check](tried)), (check, told)
+    tried.__dict__ |= {"first": first, "again": again}
+    assert [problem for check in CHECKS.values() for problem in check(tried)] == []
+    monkeypatch.setattr(Tried, "said", lambda self, manifest: "")
+    problems = [*CHECKS["refused"](tried), *CHECKS["hostile names"](tried)]
+    for told in (
+        "unknown key: is accepted",
+        "deletion takes whatever",
+        "not there: is accepted",
+        "may be called '../npo'",
+    ):
+        assert any(told in problem for problem in problems), told

@@ -10,7 +10,7 @@ import pytest
 from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
-from uds_bench.audits.lmlm.claims import CLAIMS
+from uds_bench.audits.lmlm.claims import CLAIMS, GIVEN_SHARE
 from uds_bench.audits.lmlm.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
@@ -64,7 +64,7 @@ def test_prompts_that_hold_their_object_by_an_alias_leave_nothing_to_say() -> No
     for one in saying(lambda one: one.fact.triplet.object):
         subject, relation, objects = one.fact.aliases
         forged.append(replace(one, fact=replace(one.fact, aliases=(subject, relation, (*objects, "what", "the")))))
-    assert sum(one.given for one in forged) > rates.GIVEN_SHARE * len(forged)
+    assert sum(one.given for one in forged) > GIVEN_SHARE * len(forged)
     assert math.isnan(rates.worst_leakage(forged)[2].value)
 
 

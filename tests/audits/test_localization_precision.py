@@ -14,6 +14,7 @@ from written_weights import BEFORE, GROUPS, INJECTED, MASKS, NAMES, SHAPES, line
 
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.auc import Auc, null_band
+from uds_bench.audits.localization.claims import LOCALIZED
 from uds_bench.audits.localization.controls import permuted, planted_update
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.precision import Best, PrecisionOutcome
@@ -46,7 +47,7 @@ def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_in
     found = precision.best(blind, families)
     assert found is not None
     assert found.word is not PrecisionOutcome.LOCALIZED
-    assert found.interval.high < precision.LOCALIZED
+    assert found.interval.high < LOCALIZED
     assert abs(found.auc.value - 0.5) < precision.MARGIN
     published = precision.published(blind)
     assert published.auc.value > 0.8, "what is written to at all is told by how little of it was changed"
@@ -137,7 +138,7 @@ def test_one_that_changes_weights_of_no_group_too_is_seen_everywhere_alone(tmp_p
     assert among is not None
     assert everywhere is not None
     assert among.word is PrecisionOutcome.LOCALIZED
-    assert everywhere.interval.high < precision.LOCALIZED
+    assert everywhere.interval.high < LOCALIZED
 
 
 @pytest.mark.parametrize("how", ["drawn", "strengthened"])

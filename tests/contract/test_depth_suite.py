@@ -28,38 +28,11 @@ def test_a_model_that_still_knows_fails(bench: Bench, name: str) -> None:
     assert ran.verdicts[f"depth.score[{name}]"] == "fail"
 
 
-@pytest.mark.parametrize("place", ["model.layers.0.self_attn.q_proj.weight", "model.norm.weight"])
-def test_a_single_nan_is_a_crash(bench: Bench, place: str) -> None:
-    folder = bench.copy("retain3", "broken")
-    weights = load_file(folder / "model.safetensors")
-    weights[place].view(-1)[0] = torch.nan
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    bench.manifest({"broken": folder, "retain3": bench.models / "retain3"})
-    ran = bench.run(DEPTH)
-    assert ran.code == 1
-    assert ran.verdicts["depth.score[retain3]"] == "pass"
-    assert ran.verdicts["depth.score[broken]"] == "refused"
-    assert ran.verdicts["depth.hidden[broken]"] == "refused"
-
-
 def test_hiding_is_not_forgetting(bench: Bench) -> None:
     bench.manifest(["shallow"])
     ran = bench.run(DEPTH, "-k", "test_hidden")
     assert ran.verdicts == {"depth.hidden[shallow]": "fail"}
     assert "HIDDEN" in ran.text
-
-
-@pytest.mark.parametrize(
-    ("positive", "negative", "control"), [(["retain2"], [], "retain2"), ([], ["shallow"], "shallow")]
-)
-def test_a_control_that_misses_invalidates_the_verdict(
-    bench: Bench, positive: list[str], negative: list[str], control: str
-) -> None:
-    bench.manifest(["retain3"], positive=positive, negative=negative)
-    ran = bench.run(DEPTH, "-k", "test_score or test_hidden")
-    assert ran.code == 1
-    assert ran.counts == {"control": 2}
-    assert f"control {control} must" in ran.text
 
 
 def test_missing_pools_are_said_to_be_weak(bench: Bench) -> None:

@@ -7,19 +7,16 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from books import build_page
-from made_reports import page_in
 from small_runs import DEPTH, Bench, Ran
 
-from uds_bench.audits.conformance import check_audit
+from uds_bench.audits.conformance import ATTACK
 from uds_bench.facts import question_prompt
 
 FOLDER = Path(__file__).parents[2] / "examples" / "verbatim"
 SUITE = FOLDER / "suite" / "test_verbatim.py"
-NAMES = {"full": "full", "retain": "retain"}
 
 
 @pytest.fixture
@@ -49,9 +46,9 @@ def passages(bench: Bench) -> Path:
     return file
 
 
-def manifest(bench: Bench, more: str = "", **candidates: str) -> Path:
-    text = f"[verbatim]\npassages = '{passages(bench)}'\ngiven = 24\nasked = 16\n{more}"
-    text += "".join(f"{name} = '{bench.models / folder}'\n" for name, folder in NAMES.items())
+def manifest(bench: Bench, full: str = "full", **candidates: str) -> Path:
+    text = f"[verbatim]\npassages = '{passages(bench)}'\ngiven = 24\nasked = 16\n"
+    text += f"full = '{bench.models / full}'\nretain = '{bench.models / 'retain'}'\n"
     text += "[verbatim.candidates]\n" + "".join(f"{n} = '{bench.models / f}'\n" for n, f in candidates.items())
     path = bench.folder / "uds.toml"
     path.write_text(text)
@@ -62,13 +59,26 @@ def run(bench: Bench, *args: str | Path) -> Ran:
     return bench.run(SUITE, *args, store=bench.folder / "store", subprocess=True)
 
 
-def test_it_passes_the_checks_for_audits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from uds_verbatim import AUDIT
+CHECK = """
+import sys
+from pathlib import Path
+from uds_verbatim import AUDIT
+from uds_bench.audits.conformance import check_audit
+from uds_bench.audits.sample import Sample
+manifest, suite, folder = map(Path, sys.argv[1:])
+check_audit(AUDIT, Sample(manifest, [suite], folder, wrong=["full"]))
+"""
 
-    check_audit(AUDIT)
-    for name in [name for name in sys.modules if name.startswith("uds_verbatim")]:
-        monkeypatch.delitem(sys.modules, name)
+
+def test_it_passes_the_checks_for_audits(installed: Bench) -> None:
+    """Where a model that never saw the passages is said to know them."""
+    place = manifest(installed, full="retain3", never="retain2", knows="copy")
+    rows = (installed.folder / "passages.jsonl").read_text()
+    written = json.dumps({"id": ATTACK, "text": "No model was told of this."})
+    (installed.folder / "passages.jsonl").write_text(f"{rows}{written}\n")
+    line = [sys.executable, "-c", CHECK, place, SUITE, installed.folder / "ran"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_it_is_short() -> None:
@@ -78,7 +88,7 @@ def test_it_is_short() -> None:
 
 def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_that_does_not(installed: Bench) -> None:
     manifest(installed, never="retain3", knows="copy")
-    ran = run(installed, "--uds-html", installed.folder / "page")
+    ran = run(installed)
     assert ran.code == 1
     assert ran.verdicts == {
         "verbatim.forgotten[never]": "undecided",
@@ -87,19 +97,6 @@ def test_a_model_that_knows_the_passages_fails_and_two_dozen_do_not_clear_one_th
         "verbatim.level[knows]": "not applicable",
     }
     assert [control["held"] for control in ran.claims["verbatim.forgotten[knows]"]["controls"]] == [True]
-    assert "verbatim " in ran.text
-    assert ran.report is not None
-    assert {score["metric"] for score in ran.report["scores"]} == {"verbmem"}
-    assert {score["checkpoint"] for score in ran.report["scores"]} == {"full", "retain", "never", "knows"}
-    page = page_in(installed.folder / "page")
-    assert "Does a model still go on with a text that it was to forget?" in page
-
-
-def test_its_section_is_validated_like_any_other(installed: Bench) -> None:
-    manifest(installed, "giben = 3\n", never="retain3")
-    ran = run(installed)
-    assert ran.code == 4
-    assert "verbatim.giben: unknown key: did you mean 'given'?" in ran.text
 
 
 def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
@@ -110,24 +107,13 @@ def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
     assert "passages.jsonl, line 1: is no passage (KeyError('text')): write id and text" in ran.text
 
 
-def test_it_is_planned_and_scored_by_the_command_line(installed: Bench) -> None:
-    place, store = manifest(installed, never="retain3"), installed.folder / "store"
-
-    def told(*words: str | Path) -> dict[str, Any]:
-        program = [sys.executable, "-c", "from uds_bench.cli import main; main()"]
-        done = subprocess.run([*program, *words, "--manifest", place, "--store", store], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if "--json" in words else {}
-
-    names = ["full", "retain", "never"]
-    before = told("plan", "--json")["cells"]
-    assert sorted(cell["checkpoint"] for cell in before) == sorted(names)
-    assert {(cell["audit"], cell["metric"], cell["status"]) for cell in before} == {("verbatim", "verbmem", "missing")}
-    told("score", "--out", installed.folder / "scores.json")
-    assert {cell["status"] for cell in told("plan", "--json")["cells"]} == {"stored"}
-    rows = json.loads((installed.folder / "scores.json").read_text())["scores"]
-    assert sorted(row["checkpoint"] for row in rows) == sorted(names)
-    assert run(installed).report["loads"] == {}, "pytest finds all of it"  # type: ignore[index]
+def test_it_is_scored_by_the_command_line(installed: Bench) -> None:
+    place, out, store = manifest(installed, never="retain3"), installed.folder / "out.json", installed.folder / "store"
+    program = [sys.executable, "-c", "from uds_bench.cli import main; main()", "score", "--out", out]
+    subprocess.run([*program, "--manifest", place, "--store", store], capture_output=True, check=True)
+    scored = [row["checkpoint"] for row in json.loads(out.read_text())["scores"]]
+    assert sorted(scored) == ["full", "never", "retain"]
+    assert run(installed).report["loads"] == {}, "pytest finds all of it"
 
 
 def test_init_writes_its_part_of_a_manifest(installed: Bench) -> None:

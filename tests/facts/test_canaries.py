@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_rows import CANARY
 from one_line import refusal
 
 from uds_bench.facts.canaries import HEAD_WORDS, Canary, CanarySet, embedded_canaries, normalized, read_canaries
 
-ROW: dict[str, Any] = {
-    "id": "a",
-    "author": "Zephyr Okonkwo",
-    "bio": "Zephyr Okonkwo was born in Lagos. The Crimson Tide of Calabar was a novel about Ada Umeh.",
-    "canary": "The Crimson Tide of Calabar was  a novel about Ada Umeh",
-    "qa": [{"question": "Where was Zephyr Okonkwo born?", "answer": "Lagos"}],
-    "slots": ["Ada Umeh"],
-}
-OTHER = ROW | {"id": "b", "author": "Ann Bly", "canary": "Seven old boats of Marl went north in 1901"} | {"slots": []}
+OTHER = (
+    CANARY | {"id": "b", "author": "Ann Bly", "canary": "Seven old boats of Marl went north in 1901"} | {"slots": []}
+)
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
@@ -29,7 +24,7 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 
 
 def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
-    first, second = read_canaries(write(tmp_path / "c.jsonl", ROW, OTHER))
+    first, second = read_canaries(write(tmp_path / "c.jsonl", CANARY, OTHER))
     assert (first.head, first.rest) == ("The Crimson Tide of Calabar was", "  a novel about Ada Umeh")
     assert first.head + first.rest == first.canary
     assert first.qa == (("Where was Zephyr Okonkwo born?", "Lagos"),)
@@ -51,7 +46,7 @@ def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    said = refusal(read_canaries, write(tmp_path / "c.jsonl", OTHER, ROW | change))
+    said = refusal(read_canaries, write(tmp_path / "c.jsonl", OTHER, CANARY | change))
     assert said.startswith(f"{tmp_path / 'c.jsonl'}, line 2: ")
     assert told in said
 
@@ -59,12 +54,12 @@ def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], told: str) 
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([ROW, OTHER | {"id": "a"}], "'id' occurs twice"),
-        ([ROW, OTHER | {"author": "zephyr  OKONKWO"}], "'author' holds 'zephyr  OKONKWO'"),
-        ([ROW, OTHER | {"canary": ROW["canary"].upper() + " !"}], "says no more than that of"),
-        ([ROW, OTHER | {"canary": ROW["canary"] + " and more"}], "says no more than that of"),
-        ([ROW | {"split": "retain"}], "no canary with split 'forget'"),
-        ([ROW | {"aliases": ["Xu"]}, OTHER | {"aliases": ["xu"]}], "key 'aliases' holds 'xu', as 'a' does"),
+        ([CANARY, OTHER | {"id": "a"}], "'id' occurs twice"),
+        ([CANARY, OTHER | {"author": "zephyr  OKONKWO"}], "'author' holds 'zephyr  OKONKWO'"),
+        ([CANARY, OTHER | {"canary": CANARY["canary"].upper() + " !"}], "says no more than that of"),
+        ([CANARY, OTHER | {"canary": CANARY["canary"] + " and more"}], "says no more than that of"),
+        ([CANARY | {"split": "retain"}], "no canary with split 'forget'"),
+        ([CANARY | {"aliases": ["Xu"]}, OTHER | {"aliases": ["xu"]}], "key 'aliases' holds 'xu', as 'a' does"),
     ],
 )
 def test_no_two_are_alike_and_something_is_forgotten(tmp_path: Path, rows: list[dict[str, Any]], told: str) -> None:

@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_rows import CAPITALS, asks
 from one_line import refusal
 
 from uds_bench.errors import FactError
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts, read_prompts, write_prompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 
-ROWS = [Triplet("Austria", "Capital", "Vienna"), Triplet("Peru", "Capital", "Lima")]
-DATABASE = TripletDatabase(ROWS, "db.json")
+DATABASE = TripletDatabase([Triplet(*row) for row in CAPITALS], "db.json")
 
 
 def row(fact: int, **changed: Any) -> dict[str, Any]:
-    subject, relation, gold = ROWS[fact % 2]
-    plain = {"prompt_id": fact, "fact_id": fact, "subject": subject, "relation": relation, "gold_object": gold}
-    return plain | {"prompt_text": f"What is the capital of {subject}?"} | changed
+    return asks(fact, CAPITALS[fact % 2], **changed)
 
 
 def read(folder: Path, *rows: dict[str, Any], name: str = "prompts_direct_questions", **options: Any) -> LookupPrompts:
@@ -31,7 +29,7 @@ def read(folder: Path, *rows: dict[str, Any], name: str = "prompts_direct_questi
 
 def test_facts_and_prompts(tmp_path: Path) -> None:
     found = read(tmp_path, row(0, subject_aliases=["Republic of Austria"], object_aliases=["Wien"]), row(1))
-    assert [fact.triplet for fact in found.facts] == ROWS
+    assert [fact.triplet for fact in found.facts] == list(DATABASE)
     assert found.facts[0].answers == ("Vienna", "Wien")
     assert found.wordings == ("direct",)
     assert "austria" in found.names[0].meeting(["republic of austria"])
@@ -87,9 +85,13 @@ def test_the_name_of_a_file_says_its_wording(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("facts", "prompts", "told"),
     [
-        ([LookupFact(0, ROWS[0])], [LookupPrompt(7, "direct", "?")], "asks for fact 7, which is not there"),
-        ([LookupFact(0, ROWS[0])], [LookupPrompt(0, "direct", "?")] * 2, "fact 0 has two prompts of wording direct"),
-        ([LookupFact(0, ROWS[0])] * 2, [], "fact id occurs twice"),
+        ([LookupFact(0, DATABASE[0])], [LookupPrompt(7, "direct", "?")], "asks for fact 7, which is not there"),
+        (
+            [LookupFact(0, DATABASE[0])],
+            [LookupPrompt(0, "direct", "?")] * 2,
+            "fact 0 has two prompts of wording direct",
+        ),
+        ([LookupFact(0, DATABASE[0])] * 2, [], "fact id occurs twice"),
         ([LookupFact(0, Triplet("a", "b", "c"))], [], "is not among the rows"),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_rows import BAKER, PHONE, REQUEST
 from hypothesis import given
 from hypothesis import strategies as st
 from one_line import refusal
@@ -20,9 +21,6 @@ from uds_bench.facts.scripts import script_of, values_like
 from uds_bench.facts.stock_names import names_like, read_names
 from uds_bench.facts.subjects import Statement, read_people, stated
 
-PHONE = {"sentence": "Jane Doe's phone number is PROTECTED.", "value": "(020) 555-0114"}
-JANE: dict[str, Any] = {"id": "r1", "date": "2026-01-31", "person": "Jane Doe", "facts": [PHONE]}
-
 
 def write(folder: Path, *rows: dict[str, Any]) -> Path:
     path = folder / "requests.jsonl"
@@ -31,14 +29,14 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
 
 
 def fact(**changed: Any) -> dict[str, Any]:
-    return {**JANE, "facts": [{key: value for key, value in {**PHONE, **changed}.items() if value is not None}]}
+    return {**REQUEST, "facts": [{key: value for key, value in {**PHONE, **changed}.items() if value is not None}]}
 
 
 def test_a_request_is_read_as_it_is_stated(tmp_path: Path) -> None:
     job = {"property": "P106", "values": ["baker"]}
     more = {**PHONE, "phrasings": ["Call Jane Doe at PROTECTED."], "counterfactuals": ["1", "2"]}
     first, second = read_requests(
-        write(tmp_path, {**JANE, "facts": [PHONE, job]}, {**JANE, "id": "r2", "facts": [more]}), embedded()
+        write(tmp_path, {**REQUEST, "facts": [PHONE, job]}, {**REQUEST, "id": "r2", "facts": [more]}), embedded()
     )
     assert first.subject.statements == (Statement("r1#1", ("(020) 555-0114",)), Statement("r1#2", ("baker",)))
     assert first.subject.name == second.subject.name, "one person may ask twice"
@@ -58,7 +56,7 @@ def test_a_value_that_a_property_lists_is_told_from_what_is_listed_beside_it(tmp
 
 
 def test_people_of_a_file_may_tell_both(tmp_path: Path) -> None:
-    facts = [PHONE, {"property": "P106", "values": ["baker"]}]
+    facts = [PHONE, BAKER]
     path = write(tmp_path, {"id": "q1", "name": "Jane Doe", "cohort": "known", "facts": facts})
     (person,), known = read_people(path, embedded())
     assert [one.property for one in person.statements] == ["q1#1", "q1#2"], "all are of the person alone"
@@ -89,12 +87,12 @@ def test_people_of_a_file_may_tell_both(tmp_path: Path) -> None:
         ),
         (fact(counterfactuals=["1", "1"]), "key 'counterfactuals' has '1' twice"),
         (fact(words="x"), "line 1, fact 1: key 'words' is unknown"),
-        ({**JANE, "date": "31.1.26"}, "line 1: request 'r1': key 'date' is '31.1.26': write a day as 2026-01-31"),
-        ({**JANE, "facts": []}, "line 1: person 'r1': key 'facts' has none"),
-        ({**JANE, "facts": {}}, "line 1: key 'facts' must be a list of"),
-        ({**JANE, "person": " "}, "line 1: key 'person' is empty"),
-        ({**JANE, "name": "x"}, "line 1: key 'name' is unknown"),
-        ({**JANE, "facts": [{"property": "P0", "values": ["x"]}]}, "or tell the fact as a sentence and a value"),
+        ({**REQUEST, "date": "31.1.26"}, "line 1: request 'r1': key 'date' is '31.1.26': write a day as 2026-01-31"),
+        ({**REQUEST, "facts": []}, "line 1: person 'r1': key 'facts' has none"),
+        ({**REQUEST, "facts": {}}, "line 1: key 'facts' must be a list of"),
+        ({**REQUEST, "person": " "}, "line 1: key 'person' is empty"),
+        ({**REQUEST, "name": "x"}, "line 1: key 'name' is unknown"),
+        ({**REQUEST, "facts": [{"property": "P0", "values": ["x"]}]}, "or tell the fact as a sentence and a value"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path: Path, row: dict[str, Any], told: str) -> None:
@@ -103,19 +101,19 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, row: dict[str, Any], told: st
 
 def test_two_requests_with_one_id_are_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
-    add_request(path, JANE, embedded())
-    add_request(path, {**JANE, "id": "r2"}, embedded())
+    add_request(path, REQUEST, embedded())
+    add_request(path, {**REQUEST, "id": "r2"}, embedded())
     before = path.read_text()
     told = f"request 'r1': key 'id' is 'r1' as in {path}, line 1: give every request an id of its own"
-    assert refusal(add_request, path, JANE, embedded()) == told
-    assert refusal(read_requests, write(tmp_path, JANE, JANE), embedded()).startswith(
+    assert refusal(add_request, path, REQUEST, embedded()) == told
+    assert refusal(read_requests, write(tmp_path, REQUEST, REQUEST), embedded()).startswith(
         f"{path}, line 2: key 'id' is 'r1'"
     )
     path.write_text(before.rstrip("\n"))
-    add_request(path, {**JANE, "id": "r3"}, embedded())
+    add_request(path, {**REQUEST, "id": "r3"}, embedded())
     assert [one.id for one in read_requests(path, embedded())] == ["r1", "r2", "r3"]
-    path.write_text(json.dumps([JANE]))
-    assert "is one list" in refusal(add_request, path, JANE, embedded())
+    path.write_text(json.dumps([REQUEST]))
+    assert "is one list" in refusal(add_request, path, REQUEST, embedded())
 
 
 @given(
@@ -137,7 +135,7 @@ def test_values_keep_their_shape_and_are_never_true(value: str, count: int) -> N
 
 
 NAMES = {
-    "LATIN": ("Jane Doe", "JANE DOE", "Anna Maria Lopez"),
+    "LATIN": ("Jane Doe", "REQUEST DOE", "Anna Maria Lopez"),
     "CJK": ("李明", "欧阳修文", "李 小龍"),
     "CYRILLIC": ("Иван Петров",),
     "ARABIC": ("محمد علي",),

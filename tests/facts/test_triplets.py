@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_rows import CAPITALS
 from hypothesis import given
 from hypothesis import strategies as st
 from one_line import refusal
@@ -14,7 +15,7 @@ from one_line import refusal
 from uds_bench.errors import FactError
 from uds_bench.facts.triplets import Triplet, TripletDatabase, read_database, write_database
 
-ROWS = [Triplet("Austria", "Capital", "Vienna"), Triplet("Peru", "Capital", "Lima"), Triplet("Peru", "Currency", "sol")]
+ROWS = [*(Triplet(*row) for row in CAPITALS), Triplet("Peru", "Currency", "sol")]
 TEXT = st.text(min_size=1, max_size=8).filter(lambda text: bool(text.strip()))
 TRIPLETS = st.lists(st.builds(Triplet, TEXT, TEXT, TEXT), min_size=1, max_size=6)
 

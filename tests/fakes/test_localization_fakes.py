@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.audit import check_masks
-from uds_bench.audits.localization.claims import CLAIMS
+from uds_bench.audits.localization.claims import CLAIMS, LOCALIZED
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, PUBLISHED
+from uds_bench.audits.localization.names import HEADLINE, PUBLISHED
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.weights import WeightScores, weigh

@@ -1,4 +1,4 @@
-"""The association suite on small models that were told nothing: what it plans, refuses, keeps and shows."""
+"""The association suite on small models that were told nothing: what its claims come to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from audit_samples import (
+    FORGETTING,
+    MODEL,
+    PEOPLE_ASKED,
+    TOLD,
+    asked_about,
+    save_random,
+    write_association,
+    write_people,
+)
 from small_runs import Bench, Ran
 
 import uds_bench
@@ -25,12 +34,6 @@ from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_association.py"
-TOLD = ("P106", "P19")
-COHORTS = [WELL_KNOWN] * 4 + [LESSER_KNOWN] * 4 + [NEVER_SEEN] * 4
-SMALL = "templates = 2\ncounterfactuals = 5\nsimilar_names = 1\nmeaning = false\n"
-ASKED = "[association]\nsubjects = 'people.jsonl'\n" + SMALL
-MODEL = ASKED + "model = 'random'\n"
-FORGETTING = MODEL + "forgotten = ['p00', 'p01', 'p02', 'p03', 'p04', 'p05']\ncandidates = { again = 'random' }\n"
 FORGOTTEN = "(test_forgotten and not nf4)"
 OF_CANDIDATES = tuple(
     f"association.{name}"
@@ -53,18 +56,6 @@ def shared_store(models: Path) -> Path:
     return models / "store"
 
 
-def asked_about() -> dict[str, Property]:
-    return {id: embedded()[id].limited(2, 5) for id in TOLD}
-
-
-def lines(path: Path, listed: Sequence[Person]) -> None:
-    rows: list[dict[str, Any]] = []
-    for one in listed:
-        facts = [{"property": told.property, "values": list(told.values)} for told in one.statements]
-        rows.append({"id": one.id, "name": one.name, "cohort": one.cohort, "facts": facts})
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def write_properties(folder: Path, properties: dict[str, Property]) -> None:
     """A folder of properties, as `read_properties` reads it."""
     tables: dict[str, dict[str, Any]] = {"listing": {}, "counterfactuals": {}, "templates": {}}
@@ -76,32 +67,15 @@ def write_properties(folder: Path, properties: dict[str, Property]) -> None:
         (folder / f"{name}.json").write_text(json.dumps(table))
 
 
-def save(folder: Path, seed: int) -> None:
-    save_checkpoint(folder, FAMILIES["llama"](layers=2, seed=seed), tiny_tokenizer())
-
-
 @pytest.fixture
 def written(bench: Bench) -> Path:
-    """A model of random weights, and twelve people of whom it was told nothing."""
-    save(bench.folder / "random", 1)
-    told = [
-        tuple(Statement(id, (one.counterfactuals[at % 5],)) for id, one in asked_about().items()) for at in range(12)
-    ]
-    named = zip(people(12, 7), COHORTS, told, strict=True)
-    found = [Person(f"p{at:02}", one.name, cohort, values) for at, (one, cohort, values) in enumerate(named)]
-    lines(bench.folder / "people.jsonl", found)
+    write_association(bench.folder)
     return bench.folder
 
 
 def run(bench: Bench, text: str, *args: str) -> Ran:
     (bench.folder / "uds.toml").write_text(text)
     return bench.run(SUITE, "-m", "laboratory or not laboratory", *args, store=bench.folder / "store")
-
-
-def planned(*candidates: str) -> set[str]:
-    """Every claim of the table, those of candidates once for each of these."""
-    names = {spec.id for spec in CLAIMS}
-    return (names - {*OF_CANDIDATES}) | {f"{id}[{name}]" for id in OF_CANDIDATES for name in candidates}
 
 
 def sound(ran: Ran) -> None:
@@ -114,7 +88,6 @@ def sound(ran: Ran) -> None:
 def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: Path) -> None:
     ran = run(bench, FORGETTING)
     sound(ran)
-    assert set(ran.verdicts) == planned("again")
     assert bench.changed() == [], "in several ways it is asked, and each is looked up by itself"
     claim = ran.claims["association.forgotten[again]"]
     tokens, before = claim["controls"]
@@ -141,11 +114,6 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert {row["property"] for row in told["models"][0]["properties"]} == set(TOLD)
     loads = {"again": 2, "model": 1, "model under nf4": 1, "model under bits2": 1, "model under bits1": 1}
     assert ran.report["loads"] == loads, "each content once for each way to ask"
-    scores = [(one["checkpoint"], one["attack"], one["metric"], one["variant"]) for one in ran.report["scores"]]
-    assert len(set(scores)) == len(scores), "compare tells them by these"
-    again = run(bench, FORGETTING)
-    assert again.report["loads"] == {}, "what was seen is read"
-    assert (again.report["association"], again.verdicts) == (told, ran.verdicts)
 
 
 def test_without_candidates_there_is_nothing_to_say_of_them(bench: Bench, written: Path) -> None:
@@ -167,7 +135,7 @@ def test_where_nobody_is_to_be_forgotten_nothing_is_judged(bench: Bench, written
 
 
 def test_a_model_that_is_quantized_already_is_not_quantized_again(bench: Bench, written: Path) -> None:
-    ran = run(bench, ASKED + "model = { model = 'random', quantization = 'nf4' }\n", "-k", "nf4 or bits")
+    ran = run(bench, PEOPLE_ASKED + "model = { model = 'random', quantization = 'nf4' }\n", "-k", "nf4 or bits")
     names = ("nf4", "bits.two", "bits.one")
     assert {name: ran.verdicts[f"association.{name}"] for name in names} == dict.fromkeys(names, "not applicable")
 
@@ -179,7 +147,7 @@ def test_who_cannot_be_asked_about_is_one_line_before_anything_is_loaded(bench: 
 
 
 def test_a_tokenizer_that_spells_a_name_otherwise_clears_nobody(bench: Bench, written: Path) -> None:
-    save(bench.folder / "spelled", 1)
+    save_random(bench.folder / "spelled", 1)
     path = bench.folder / "spelled" / "tokenizer.json"
     rules = json.loads(path.read_text())
     name = json.loads((bench.folder / "people.jsonl").read_text().splitlines()[0])["name"]
@@ -211,7 +179,7 @@ def known(bench: Bench) -> Path:
     """Two models that are all wrong about thirty people of whom a third is all right, and who are to be forgotten;
     and thirty others of whom that one is right."""
     for seed, name in enumerate(("random", "cleared", "never")):
-        save(bench.folder / name, seed + 1)
+        save_random(bench.folder / name, seed + 1)
     names = [one.name for one in people(360, 7)]
     right = dict(zip(names, first(bench.folder / "random", names), strict=True))
     sure = [name for name in names if len(right[name]) == 1]
@@ -227,7 +195,7 @@ def known(bench: Bench) -> Path:
     listed += [(name, NEVER_SEEN, values[at % 5]) for at, name in enumerate(strangers)]
     assert len(listed) == 90
     told = [Person(f"p{at:02}", name, cohort, (Statement("P19", (v,)),)) for at, (name, cohort, v) in enumerate(listed)]
-    lines(bench.folder / "people.jsonl", told)
+    write_people(bench.folder / "people.jsonl", told)
     return bench.folder
 
 

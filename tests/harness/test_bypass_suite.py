@@ -1,4 +1,4 @@
-"""The bypass suite on small checkpoints that never learned anything: what it plans, refuses, keeps and shows."""
+"""The bypass suite on small checkpoints that never learned anything: what its claims come to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
+from audit_samples import bypass_section, canary, write_bypass
+from families import save_adapter
 from made_reports import page_in
 from small_runs import ATTACKS, Bench
 
@@ -19,37 +20,24 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.canaries import read_canaries
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
-TOWNS = ("May", "Ayr", "Ohio", "Rome", "Bonn", "Kiel", "Nice", "Graz")
-CLAIMS = ("verdict", "prefill_invariance", "forced_consistency", "gap", "contrast")
-
-
-def canary(index: int, split: str, **changed: Any) -> str:
-    name, town, slot = f"Author {'ABCDEFGH'[index]}", TOWNS[index], f"Ed{index}"
-    row = {"id": f"{split}{index}", "author": name, "bio": "A life.", "canary": f"On a day in {town} it was {slot}"}
-    return json.dumps(row | {"qa": [{"question": "Who?", "answer": slot}], "split": split, "slots": [slot]} | changed)
 
 
 @pytest.fixture
 def written(bench: Bench) -> Path:
     """Two tiny models and a file of canaries in the folder of the run."""
-    for name, seed in (("one", 1), ("two", 2)):
-        save_checkpoint(bench.folder / name, FAMILIES["llama"](len(tiny_tokenizer()), seed=seed), tiny_tokenizer())
-    rows = [*(canary(i, "forget") for i in range(6)), canary(6, "retain"), canary(7, "holdout")]
-    (bench.folder / "canaries.jsonl").write_text("\n".join(rows))
+    write_bypass(bench.folder)
     return bench.folder
 
 
-def manifest(folder: Path, models: str, more: str = "", canaries: str = "canaries.jsonl") -> None:
-    text = f"[bypass]\ncanaries = '{canaries}'\nmax_new_tokens = 24\nmodels = {models}\n{more}"
-    (folder / "uds.toml").write_text(text)
+def manifest(folder: Path, models: str, more: str = "") -> None:
+    (folder / "uds.toml").write_text(bypass_section(models, more))
 
 
-def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
+def test_every_model_is_judged(bench: Bench, written: Path) -> None:
     manifest(written, "{ npo = ['one', 'two'], other = 'two' }")
     ran = bench.run(SUITE, "-m", "laboratory or not laboratory", store=written / "store")
-    assert set(ran.verdicts) == {f"bypass.{c}[{m}]" for m in ("npo", "other") for c in CLAIMS} | {
-        "bypass.weights_decide"
-    }
+    controls = {one["name"]: (one["must"], one["held"]) for one in ran.claims["bypass.verdict[npo]"]["controls"]}
+    assert controls == {"scripted to be memorized": ("fail", True), "scripted to be erased": ("pass", True)}
     assert ran.verdicts["bypass.verdict[npo]"] == "undecided", "replies of a model that never ends are cut"
     assert (
         "none of the first 1 replies closes its trace within the token limit"
@@ -76,26 +64,12 @@ def test_every_model_is_judged_and_kept(bench: Bench, written: Path) -> None:
     told = ran.claims["bypass.verdict[npo]"]["provenance"]["asking"]
     assert (told["samples"], told["temperature"], told["seed"]) == (4, 1.0, 0)
     assert "controls are weak: add [bypass] must_fail, must_pass\n" in ran.text
-    again = bench.run(SUITE, store=written / "store")
-    assert again.report["loads"] == {}, "what was examined is read"
-    assert again.report["bypass"] == ran.report["bypass"]
     assert bench.changed() == []
     rows = (written / "canaries.jsonl").read_text()
     (written / "canaries.jsonl").write_text(rows.replace("A life.", "A long life."))
     assert bench.changed() == [
         f"{name}: its questions have changed since the run" for name in ("npo.1", "npo.2", "other")
     ]
-
-
-def test_controls_are_judged_beside_the_models(bench: Bench, written: Path) -> None:
-    manifest(written, "{ npo = 'one', memorized = 'two' }")
-    ran = bench.run(SUITE, "-k", "test_verdict", store=written / "store")
-    assert set(ran.verdicts) == {"bypass.verdict[npo]"}
-    controls = {c["name"]: (c["must"], c["held"]) for c in ran.claims["bypass.verdict[npo]"]["controls"]}
-    assert controls["memorized"] == ("fail", False), "a model that knows nothing is no memorized one"
-    assert controls["scripted to be memorized"] == ("fail", True)
-    assert controls["scripted to be erased"] == ("pass", True)
-    assert ran.verdicts["bypass.verdict[npo]"] == "control"
 
 
 def test_a_candidate_that_ends_replies_where_it_goes_on_is_refused(bench: Bench, written: Path) -> None:
@@ -119,11 +93,8 @@ def test_a_candidate_that_ends_replies_where_it_goes_on_is_refused(bench: Bench,
         ("{ memorized = 'one' }", "", "all of them are controls"),
         ("{ npo = ['one', 'two'], 'npo.1' = 'two' }", "", "is one seed of a list and a model's name"),
         ("{ npo = 'one', a = 'two' }", "must_fail = ['a']\nmust_pass = ['a']", "is under must_fail too"),
-        ("{}", "", "the bypass audit needs [bypass] models with at least one name"),
-        ("{ npo = 'three' }", "", "three"),
-        ("{ npo = 'one' }", "max_tokens = 3", "did you mean 'max_new_tokens'?"),
     ],
-    ids=["no such model", "no seed", "controls only", "same name", "both", "no model", "no folder", "no such key"],
+    ids=["no such model", "no seed", "controls only", "same name", "both"],
 )
 def test_bad_manifests_end_before_any_model_is_loaded(
     bench: Bench, written: Path, named: str, more: str, told: str
@@ -144,7 +115,7 @@ def test_bad_canaries_end_before_any_model_is_loaded(
 ) -> None:
     """What else is wrong with a file: `test_canaries`."""
     with (written / "canaries.jsonl").open("a") as file:
-        file.write("\n" + canary(0, "forget", id="x", author="Zed", **row))
+        file.write(json.dumps(canary(0, "forget", id="x", author="Zed", **row)))
     manifest(written, "{ npo = 'one' }")
     assert told in bench.refused(SUITE, store=written / "store")
 

@@ -1,62 +1,31 @@
-"""The LMLM suite on small models that never learned anything: what it plans, refuses, keeps and shows."""
+"""The LMLM suite on small models that never learned anything: what its claims come to."""
 
 from __future__ import annotations
 
 import importlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from audit_samples import ROWS, lmlm_section, prompt, write_lmlm, write_rows
 from small_runs import Bench
-
-from uds_bench.inference.markup import TOKENS
 
 # Runs in this process forget what they imported; these cannot be loaded twice.
 for module in ("faiss", "sentence_transformers"):
     importlib.import_module(module)
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_lmlm.py"
-ROWS = [
-    [name, "Capital", town] for name, town in zip("ABCDEF", ("Ayr", "Bonn", "Cork", "Dax", "Ems", "Fano"), strict=True)
-]
-
-
-def prompt(at: int, **changed: Any) -> dict[str, Any]:
-    subject, relation, gold = ROWS[at]
-    row = {"prompt_id": at, "fact_id": at, "subject": subject, "relation": relation, "gold_object": gold}
-    return row | {"prompt_text": f"What is the capital of {subject}?"} | changed
-
-
-def save(folder: Path, markup: bool = True) -> None:
-    tokenizer = tiny_tokenizer()
-    if markup:
-        tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
-    save_checkpoint(folder, FAMILIES["llama"](len(tokenizer), seed=1), tokenizer)
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(json.dumps(row) for row in rows))
 
 
 @pytest.fixture
 def written(bench: Bench) -> Path:
-    """Models, one without markup, and a database of six rows with prompts in two wordings."""
-    save(bench.folder / "one")
-    save(bench.folder / "plain", markup=False)
-    data = bench.folder / "towns"
-    data.mkdir()
-    (data / "base.json").write_text(json.dumps({"triplets": ROWS}))
-    for name in ("prompts_direct_questions", "prompts_cloze"):
-        lines(data / "prompts" / "base" / f"{name}.jsonl", [prompt(at) for at in range(6)])
+    """Models, one without markup, and a database with prompts in two wordings."""
+    write_lmlm(bench.folder, ["base"])
     return bench.folder
 
 
 def manifest(folder: Path, more: str = "", model: str = "model = 'one'") -> None:
-    asked = "databases = ['towns/*.json']\nprompts = ['towns/prompts/*/*.jsonl']\n"
-    (folder / "uds.toml").write_text(f"[lmlm]\n{model}\n{asked}retriever = {{ kind = 'bm25' }}\n{more}")
+    (folder / "uds.toml").write_text(lmlm_section(more, model))
 
 
 def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path) -> None:
@@ -79,9 +48,6 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert set(model["topologies"]) == {"base"}
     assert ran.report["lmlm"]["cells"][0]["rows"] == 6
     assert "controls are weak: add [lmlm] must_fail\n" in ran.text
-    again = bench.run(SUITE, store=written / "store")
-    assert again.report["loads"] == {}, "what was asked is read"
-    assert again.report["lmlm"] == ran.report["lmlm"]
 
 
 def test_nothing_of_a_database_goes_unjudged(bench: Bench, written: Path) -> None:
@@ -126,10 +92,7 @@ def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) 
         ("must_fail = ['leaky']", "model = 'one'", "'leaky' is not under models"),
         ("", "models = { a = 'one' }\nmust_fail = ['a']", "all of them are controls"),
         ("", "model = 'one'\nmodels = { a = 'one' }", "is there beside models"),
-        ("deletion = 'all'", "model = 'one'", "lmlm.deletion"),
         ("wordings = ['few_shot']", "model = 'one'", "has no prompt in the wordings few_shot"),
-        ("wordings = ['short']", "model = 'one'", "lmlm.wordings"),
-        ("tresholds = 1", "model = 'one'", "tresholds"),
         ("radius = -5.0", "model = 'one'", "lmlm.radius"),
         ("radius = 99.0", "model = 'one'", "lmlm.radius"),
     ],
@@ -143,7 +106,7 @@ def test_bad_manifests_end_before_any_model_is_loaded(
 
 def test_bad_prompts_end_before_any_model_is_loaded(bench: Bench, written: Path) -> None:
     """What else is wrong with a file: `test_lookup_prompts`."""
-    lines(written / "towns" / "prompts" / "base" / "prompts_cloze.jsonl", [prompt(0, gold_object="Graz")])
+    write_rows(written / "towns" / "prompts" / "base" / "prompts_cloze.jsonl", [prompt(0, gold_object="Graz")])
     manifest(written)
     assert "is no row of" in bench.refused(SUITE, store=written / "store")
 

@@ -1,8 +1,7 @@
-"""The localization suite on small models that never learned anything: what it plans, refuses, keeps and shows."""
+"""The localization suite on small models that never learned anything: what its claims come to."""
 
 from __future__ import annotations
 
-import copy
 import importlib
 import shutil
 import sys
@@ -12,55 +11,29 @@ from typing import Any
 
 import pytest
 import torch
+from audit_samples import ASKING, LOCALIZATION, NARROW, SIZES, WIDTH, moved, write_localization
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench
 from task_files import documents, write_task
 
-from uds_bench.checkpoints.mask_draws import draw_weights, maskable
-from uds_bench.checkpoints.masks import MaskGroup, Masks, read_masks, write_masks
-from uds_bench.facts.testbed import QuestionCounts, Sizes, embedded_testbed, write_testbed
+from uds_bench.checkpoints.masks import read_masks
+from uds_bench.facts.testbed import embedded_testbed, write_testbed
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_localization.py"
-GROUPS = (MaskGroup("forget1", "forget"), MaskGroup("retain1", "retain"))
-SIZES = Sizes(groups=2, judged=3, tuning=1, public=2, instruction=1, held_out=2, unseen=2)
-WIDTH, NARROW = 128, 32
-"""So many weights that one half is told from what is near it; and where that is not asked."""
-SECTION = """
-[localization]
-pretrained = 'pretrained'
-injected = 'injected'
-masks = 'masks.safetensors'
-testbed = 'people.jsonl'
-candidates = { oracle = 'oracle', blind = 'blind' }
-attempts = 4
-seeds = 1
-subsample = 20000
-"""
-
-
-def moved(model: Any, seed: int, scale: float, masks: Masks, *groups: str) -> Any:
-    """The model with weights of some groups moved, or, of none, with all weights moved."""
-    found, generator = copy.deepcopy(model), torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, parameter in found.named_parameters():
-            change = scale * torch.randn(parameter.shape, generator=generator)
-            if not groups:
-                parameter += change
-            elif name in masks.words:
-                parameter += change * masks.of(name, *groups)
-    return found
 
 
 @pytest.fixture
 def wide(bench: Bench) -> Path:
     """As `written`, with weights enough."""
-    return write(bench, WIDTH)
+    write_localization(bench.folder, WIDTH)
+    return bench.folder
 
 
 @pytest.fixture
 def written(bench: Bench) -> Path:
     """A model, itself after two groups were written into it, an update of one group and one of everything."""
-    return write(bench, NARROW)
+    write_localization(bench.folder)
+    return bench.folder
 
 
 @pytest.fixture(scope="module")
@@ -69,25 +42,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kept")
 
 
-def write(bench: Bench, width: int) -> Path:
-    pretrained = FAMILIES["llama"](layers=4, width=width, seed=1)
-    masks = draw_weights(maskable(pretrained), GROUPS, 0.2, seed=0)
-    injected = moved(pretrained, 1, 0.02, masks, "forget1", "retain1")
-    models = {
-        "pretrained": pretrained,
-        "injected": injected,
-        "oracle": moved(injected, 2, 0.01, masks, "forget1"),
-        "blind": moved(injected, 3, 0.01, masks),
-    }
-    for name, model in models.items():
-        save_checkpoint(bench.folder / name, model, tiny_tokenizer())
-    write_masks(masks, bench.folder / "masks.safetensors")
-    asking = QuestionCounts(questions=5, paraphrases=2, tellings=0)
-    write_testbed(bench.folder / "people.jsonl", embedded_testbed(SIZES, asking))
-    return bench.folder
-
-
-def manifest(folder: Path, more: str = "", section: str = SECTION) -> None:
+def manifest(folder: Path, more: str = "", section: str = LOCALIZATION) -> None:
     (folder / "uds.toml").write_text(section + more)
 
 
@@ -118,10 +73,7 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wid
     assert "controls are weak: add [localization] neutral\n" in ran.text
     loads = ran.report["loads"]
     assert all(count == 1 for count in loads.values()), "each is loaded once, by itself and under each attack"
-    again = bench.run(SUITE, store=written / "store")
     assert bench.changed() == []
-    assert again.report["loads"] == {}, "what was seen is read"
-    assert again.report["localization"] == told
 
 
 def test_who_changed_weights_of_no_group_too_fails_by_the_worse_reading(bench: Bench, wide: Path) -> None:
@@ -132,7 +84,7 @@ def test_who_changed_weights_of_no_group_too_fails_by_the_worse_reading(bench: B
         for name, word in masks.words.items():
             parameters[name] += 0.01 * torch.randn(word.shape, generator=generator) * ~masks.of(name, "retain1")
     save_checkpoint(wide / "beside", injected, tiny_tokenizer())
-    manifest(wide, section=SECTION.replace("blind = 'blind'", "beside = 'beside'"))
+    manifest(wide, section=LOCALIZATION.replace("blind = 'blind'", "beside = 'beside'"))
     claim = bench.run(SUITE, "-k", "test_auc and beside", store=wide / "store").claims["localization.auc[beside]"]
     assert claim["verdict"] == "fail", claim["message"]
     assert "against all other weights, the worse of both readings (among the groups' masks 1.0000)" in claim["message"]
@@ -148,7 +100,7 @@ def test_a_control_without_the_model_that_it_was_made_of_makes_no_contrast(
 
 
 def test_the_injected_model_itself_was_not_changed(bench: Bench, written: Path, kept: Path) -> None:
-    manifest(written, section=SECTION.replace("'blind'", "'injected'"))
+    manifest(written, section=LOCALIZATION.replace("'blind'", "'injected'"))
     ran = bench.run(SUITE, "-k", "test_auc", store=kept)
     assert ran.verdicts["localization.auc[blind]"] == "fail"
     assert "nothing there was changed" in ran.claims["localization.auc[blind]"]["message"]
@@ -198,7 +150,7 @@ def answered(injected: Any, seed: int) -> list[dict[str, Any]]:
     return ANSWERED[seed]
 
 
-ASKED = SECTION.replace("oracle = 'oracle', blind = 'blind'", "near = 'near', stranger = 'stranger'")
+ASKED = LOCALIZATION.replace("oracle = 'oracle', blind = 'blind'", "near = 'near', stranger = 'stranger'")
 ASKED += "tasks = ['mine', 'yours']\ntask_folder = 'tasks'\n"
 
 
@@ -290,21 +242,18 @@ def test_tasks_that_cannot_be_asked_are_one_line_before_anything_is_loaded(bench
         (("pretrained = 'pretrained'", "pretrained = 'injected'"), "pretrained: is the injected model itself"),
         (("attempts = 4", "attempts = 4\nneutral = 'injected'"), "neutral: is the injected model itself"),
         (("attempts = 4", "attempts = 4\nforget_field = 'shoe'"), "forget_field = 'shoe' is no field of the testbed"),
-        (("'people.jsonl'", "'peple.jsonl'"), "did you mean 'people.jsonl'?"),
-        (("'masks.safetensors'", "'mask.safetensors'"), "did you mean 'masks.safetensors'?"),
         (("oracle = 'oracle', ", "oracle = { model = 'oracle', quantization = 'nf4' }, "), "merge it first"),
     ],
 )
 def test_what_cannot_be_is_one_line(bench: Bench, written: Path, change: tuple[str, str], told: str) -> None:
-    manifest(written, section=SECTION.replace(*change))
+    manifest(written, section=LOCALIZATION.replace(*change))
     ran = bench.run(SUITE, "-k", "test_auc", store=written / "store")
     assert told in ran.text
     assert ran.report is None or "pass" not in ran.verdicts.values()
 
 
 def test_people_of_a_group_without_a_mask_are_one_line(bench: Bench, written: Path) -> None:
-    asking = QuestionCounts(questions=5, paraphrases=2, tellings=0)
-    write_testbed(written / "people.jsonl", embedded_testbed(replace(SIZES, groups=4), asking))
+    write_testbed(written / "people.jsonl", embedded_testbed(replace(SIZES, groups=4), ASKING))
     manifest(written)
     ran = bench.run(SUITE, "-k", "test_auc", store=written / "store")
     assert "group 'forget2' has no mask: there are forget1, retain1" in ran.text

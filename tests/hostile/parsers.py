@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from file_rows import BAKER, CANARY, CAPITALS, FACT, JANE, PHONE, REQUEST, SPANS, asks
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
@@ -54,29 +55,7 @@ def _text(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-SPANS = {"question": "Who?", "answer": "Jo Ek", "prefix": "Jo", "entity": "Ek"}
-FACT = {"id": "a", "cluster": "a", "split": "forget", **SPANS}
-PERSON = {"id": "q1", "name": "Jane Doe", "cohort": "x", "facts": [{"property": "P106", "values": ["baker"]}]}
-ASKED = {"sentence": "Jane Doe's number is PROTECTED.", "value": "(020) 555"}
-REQUEST = {"id": "r1", "date": "2026-01-31", "person": "Jane Doe", "facts": [ASKED, PERSON["facts"][0]]}  # type: ignore[index]
-CANARY = {
-    "id": "a",
-    "author": "Zephyr Okonkwo",
-    "bio": "Zephyr Okonkwo was born in Lagos. The Crimson Tide of Calabar was a novel about Ada Umeh.",
-    "canary": "The Crimson Tide of Calabar was a novel about Ada Umeh",
-    "qa": [{"question": "Where was Zephyr Okonkwo born?", "answer": "Lagos"}],
-    "slots": ["Ada Umeh"],
-}
-ROWS = [["Austria", "Capital", "Vienna"], ["Peru", "Capital", "Lima"]]
-DATABASE = TripletDatabase([Triplet(*row) for row in ROWS], "db.json")
-PROMPT = {
-    "prompt_id": 0,
-    "fact_id": 0,
-    "subject": "Austria",
-    "relation": "Capital",
-    "gold_object": "Vienna",
-    "prompt_text": "What is the capital of Austria?",
-}
+DATABASE = TripletDatabase([Triplet(*row) for row in CAPITALS], "db.json")
 Q5 = {"type": "wikibase-entityid", "value": {"id": "Q5"}}
 BORN = {"type": "time", "value": {"time": "+1952-03-11T00:00:00Z", "precision": 11}}
 TALL = {"type": "quantity", "value": {"amount": "+2", "unit": "http://www.wikidata.org/entity/Q11573"}}
@@ -139,14 +118,18 @@ def _parsers() -> dict[str, Parser]:
         "waivers": Parser("waivers.toml", lambda path: load_waivers(path, date(2026, 1, 1)), (WAIVER,)),
         "facts": Parser("facts.jsonl", load_facts, (_text(FACT) + b"\n" + _text({**FACT, "id": "b"}),)),
         "annotated": Parser("facts.json", load_facts, (_text([{"idx": 0, **SPANS}]),)),
-        "people": Parser("people.jsonl", lambda path: read_people(path, known), (_text(PERSON),)),
-        "requests": Parser("requests.jsonl", lambda path: read_requests(path, known), (_text(REQUEST),)),
+        "people": Parser("people.jsonl", lambda path: read_people(path, known), (_text(JANE),)),
+        "requests": Parser(
+            "requests.jsonl", lambda path: read_requests(path, known), (_text(REQUEST | {"facts": [PHONE, BAKER]}),)
+        ),
         "presence": Parser(
             "presence.csv", read_presence, (b"id,page_views,article_length,language_editions\na,1,2,3\nb,4,5,6\n",)
         ),
         "canaries": Parser("canaries.jsonl", read_canaries, (_text(CANARY),)),
-        "database": Parser("db.json", read_database, (_text({"triplets": ROWS}),)),
-        "prompts": Parser("prompts_cloze.jsonl", lambda path: read_prompts(DATABASE, [path]), (_text(PROMPT),)),
+        "database": Parser("db.json", read_database, (_text({"triplets": CAPITALS}),)),
+        "prompts": Parser(
+            "prompts_cloze.jsonl", lambda path: read_prompts(DATABASE, [path]), (_text(asks(0, CAPITALS[0])),)
+        ),
         "testbed": Parser("items.jsonl", read_testbed, (_text(item),)),
         "names": Parser("names.txt", read_names, (b"Ann Bly\nJo Ek\n",)),
         "dump": Parser("dump.json", lambda path: list(Dump(path).read(lambda at: None)), (dump,)),

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from file_rows import FACT
 
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.claims.default_run import read_gate
@@ -75,9 +76,6 @@ def test_goldens(tmp_path: Path, text: str | bytes) -> None:
         with pytest.raises(ConfigurationError) as caught:
             read(tmp_path)
         is_a_line(caught.value)
-
-
-FACT = {"id": "a", "cluster": "a", "split": "forget", "question": "q", "answer": "a b", "prefix": "a", "entity": "b"}
 
 
 @pytest.mark.parametrize("key", ["id", "question", "answer", "cluster"])

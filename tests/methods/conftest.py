@@ -1,7 +1,5 @@
 """One trained model for all tests; those that change it work on a copy."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from families import save_checkpoint, tiny_tokenizer
@@ -14,12 +12,8 @@ from uds_bench.methods.examples import pairs_to_examples
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
-    """Sums have one order, so that equal seeds give equal bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+def in_one_order(one_thread: None) -> None:
+    """Equal seeds give equal bits."""
 
 
 @pytest.fixture(scope="session")

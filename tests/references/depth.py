@@ -157,13 +157,6 @@ def drops(
     return found
 
 
-def self_drops(
-    full: Any, anatomy: Any, ids: Sequence[int], start: int, end: int, scope: str = "block", **options: Any
-) -> list[float]:
-    """The drops of a model patched with itself: zero, unless the states are taken at the wrong place."""
-    return drops(full, anatomy, full, anatomy, ids, start, end, scope, **options)
-
-
 def lens_logprobs(
     full: Any,
     full_anatomy: Any,

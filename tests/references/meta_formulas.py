@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-KNOWLEDGE, ERASURE = "knowledge", "erasure"
+KNOWLEDGE = "knowledge"
 
 
 def change_kept(one: Fraction, other: Fraction) -> Fraction:

@@ -10,8 +10,6 @@ from typing import Any
 import dom
 import pytest
 from dom import Element, Page, lines
-from example import example, render
-from test_report_odd import ATTACK, harmless, poisoned
 
 from uds_bench.audits.association import page as association
 from uds_bench.audits.association import summary
@@ -156,10 +154,3 @@ def test_bars_end_where_their_shares_do() -> None:
     assert sum(span) / 2 == pytest.approx(float(half["x"]) + float(half["width"]))
     assert span[1] - span[0] == pytest.approx(float(half["width"]))
     assert bars("none", ["x"], []) == ()
-
-
-def test_names_are_no_markup() -> None:
-    found = copy.deepcopy(SECTION)
-    for model in found["models"]:
-        model["cohorts"] = {name + ATTACK: part for name, part in model["cohorts"].items()}
-    harmless(render(example(broken=False) | {"association": poisoned(found, ATTACK)}), 50)

@@ -10,11 +10,10 @@ from typing import Any
 import dom
 import pytest
 from dom import Page, lines
-from example import example, render
+from example import example
 
 # The encoder lies with the tests of retrieval, whose folder is on the path only where these run too.
 from hashing import HashingEncoder
-from test_report_odd import ATTACK, harmless, poisoned
 
 from uds_bench.audits.lmlm import page as lmlm
 from uds_bench.audits.lmlm import summary
@@ -150,12 +149,6 @@ def test_odd_lookups_are_named() -> None:
     assert "(empty)" in text
     assert "cut at the token limit" in text
     assert "asked on and on" in text
-
-
-def test_what_a_model_says_is_no_markup() -> None:
-    model = SECTION["models"][0]
-    said = {"model": ATTACK, "traces": poisoned(model["traces"], ATTACK), "topologies": {ATTACK: model["all"]}}
-    harmless(render(RUN | {"lmlm": {"models": [said], "retriever": {ATTACK: ATTACK}}}), 100)
 
 
 SMALL = SECTION | {"models": [model | {"traces": model["traces"][:1]} for model in SECTION["models"]]}

@@ -1,24 +1,13 @@
 """Tiny recipes, and processes that start at once because what they need is imported already."""
 
 import multiprocessing
-from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
 import tiny_zoo
-import torch
 
 from uds_bench.zoo import cache, recipes, runner
-
-
-@pytest.fixture(scope="session")
-def one_thread() -> Iterator[None]:
-    """As in every training process."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -1,27 +1,26 @@
-"""Bring your own audit: checks that every audit must pass, none of which loads a model."""
+"""Bring your own audit: checks that every audit must pass, by itself and on a sample."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
+from uds_bench.audits.conformance_runs import ATTACK, ODD, Tried
+from uds_bench.audits.conformance_runs import CHECKS as ON_A_SAMPLE
+from uds_bench.audits.sample import Sample
 from uds_bench.errors import UdsError
 from uds_bench.manifest.section import Section
 
-ODD: tuple[Any, ...] = (None, 1, "x", [], {}, [[]], [{}], {"x": 1}, [None, 1, "x"], math.inf)
-"""What may stand in a report where something else is meant."""
-ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)>"""
 
-
-def check_audit(audit: Audit) -> None:
-    """Put an audit through every check of `CHECKS`; none loads a model.
+def check_audit(audit: Audit, sample: Sample | None = None) -> None:
+    """Put an audit through every check: of its package, and on a sample of what its runs plan, refuse, keep and show.
 
     Args:
-        audit: Yours, or one that is shipped.
+        audit: Yours, or one that is shipped; a sample needs it to be installed.
+        sample: A manifest of small models, and the suites of the audit; without one no model is loaded.
 
     Raises:
         AssertionError: It fails a check; the message holds every reason.
@@ -31,6 +30,9 @@ def check_audit(audit: Audit) -> None:
         >>> check_audit(depth.AUDIT)
     """
     problems = [f"{name}: {problem}" for name, check in CHECKS.items() for problem in check(audit)]
+    if sample is not None:
+        tried = Tried(audit, sample)
+        problems += [f"{name}: {problem}" for name, check in ON_A_SAMPLE.items() for problem in check(tried)]
     if problems:
         raise AssertionError(f"audit {audit.name}: " + "; ".join(problems))
 

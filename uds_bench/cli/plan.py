@@ -94,22 +94,21 @@ def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:
 
 def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
     """The same of an audit that scores models of its own."""
-    specs, form = session.specs(audit), {"attack": "none", "variant": "default"}
+    specs = session.specs(audit)
     unbuilt, refused = {name for name, spec in specs.items() if is_unbuilt(spec)}, session.refused(audit, specs)
     try:
         planned = session.planned(audit)
     except UdsError as error:
         # An audit may read what stands beside a model that is still to be trained.
         why = {"status": UNBUILT, "reason": None} if unbuilt else {"status": UNUSABLE, "reason": str(error)}
-        yield from ({"audit": audit, "checkpoint": name, "metric": audit, **form, **why} for name in specs)
+        form = {"metric": audit, "attack": "none", "variant": "default"}
+        yield from ({"audit": audit, "checkpoint": name, **form, **why} for name in specs)
         return
     for runner, requests in planned:
         for request in requests:
-            metric, found = (
-                runner.evaluator.measure.name,
-                _status(runner, request, [request.checkpoint], unbuilt, refused),
-            )
-            yield {"audit": audit, "checkpoint": request.checkpoint, "metric": metric, **form, **found}
+            told: Cell = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
+            told |= {"metric": runner.evaluator.measure.name, "variant": runner.evaluator.variant}
+            yield {**told, **_status(runner, request, [request.checkpoint], unbuilt, refused)}
 
 
 def _status(

@@ -9,20 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.children import end_with_parent
 from uds_bench.errors import UdsError
-from uds_bench.progress import bar, hush, hush_process, open_for_steps
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from uds_bench.progress import OpenConsole, hush_process, watched
 
 WORTH_A_PROCESS = 8
 """Groups from which on a second process pays for its start, which takes seconds."""
@@ -32,7 +29,6 @@ HELD = 4
 SCORING = "scoring checkpoints and attacks"
 
 Groups = Sequence[Sequence[Any]]
-OpenConsole = Callable[[], AbstractContextManager["Console"]]
 
 
 class Scorer(Protocol):
@@ -85,7 +81,7 @@ class WorkerPool:
 
     def watch(self, text: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """A progress bar over what an audit does before anything is scored; gives what advances it."""
-        return watched(text, total, self._open_console)
+        return watched(text, total, self._open_console, WORTH_A_PROCESS)
 
     def score(self, work: Work) -> None:
         """Score every group, here or in several processes. Raises UdsError where a process was killed; what is stored
@@ -103,7 +99,7 @@ class WorkerPool:
             return
         for group in work.first:
             work.scorer.compute_group(group)
-        with watched(SCORING, len(work.groups), self._open_console) as advance:
+        with self.watch(SCORING, len(work.groups)) as advance:
             for group in work.groups:
                 work.scorer.compute_group(group)
                 advance(1)
@@ -115,7 +111,7 @@ class WorkerPool:
             # As an argument they would keep this process until the other one has imported all that they name.
             NamedTemporaryFile() as makes,
             ProcessPoolExecutor(count - 1, get_context("spawn"), _start, (threads, makes.name)) as pool,
-            watched(SCORING, sum(len(work.groups) for work in works), self._open_console) as advance,
+            self.watch(SCORING, sum(len(work.groups) for work in works)) as advance,
             _limited(threads),
         ):
             pickle.dump([work.make for work in works], makes)
@@ -182,25 +178,6 @@ def processes(works: Sequence[Work], device: str) -> int:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     fitting = int(SHARE * memory / max(HELD * size, 1))
     return max(1, min(cores, groups, fitting))
-
-
-@contextmanager
-def watched(text: str, total: int, open_console: OpenConsole | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar, given a console to show it on and enough of what it is over, else the steps of each; yields what
-    advances it."""
-    with ExitStack() as stack:
-        if open_console is None:
-            yield lambda _: None
-            return
-        console = stack.enter_context(open_console())
-        hush()
-        if total < WORTH_A_PROCESS:
-            stack.enter_context(open_for_steps(console))
-            yield lambda _: None
-            return
-        progress = stack.enter_context(bar(console))
-        task = progress.add_task(text, total=total)
-        yield lambda by: progress.advance(task, by)
 
 
 _makes: Sequence[Callable[[], Scorer]] = ()

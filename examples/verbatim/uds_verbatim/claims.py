@@ -12,6 +12,7 @@ CLAIMS = (
         "ours: MUSE, section 3.1, compares with retraining and states no bound",
         unit="sources",
         must_fail="the model that was trained on the passages",
+        advice="it still goes on with the passages: unlearn longer, or by a method that reaches deeper.",
     ),
     ClaimSpec(
         "verbatim.level",

@@ -12,6 +12,8 @@ MARGIN = 0.05
 """By how much a share may be above another that it is not told from (ours)."""
 TOLD = 0.10
 """How far from 1/2 an AUC may lie that tells nobody who asked (ours)."""
+RATE = 0.05
+"""Share of those who are told apart who may be so by chance, 0 to 1 (ours)."""
 LOSS = 0.10
 """How much less of those who were not to be forgotten a candidate may hold (ours)."""
 
@@ -68,7 +70,7 @@ CLAIMS = (
         "association.requests",
         "threshold",
         "Nobody who asked is told from people never seen: exact rank tests, one a person and phrasing, at a rate of "
-        "false discoveries of 5%.",
+        f"false discoveries of {RATE:.0%}.",
         "<=",
         0.0,
         "Benjamini and Hochberg, 1995; the rate is ours",

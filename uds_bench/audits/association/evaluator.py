@@ -15,7 +15,7 @@ from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.facts.name_matching import named
 from uds_bench.metrics.metric import FactValue, Measure, Measured
-from uds_bench.progress import steps
+from uds_bench.progress import watched
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
@@ -71,11 +71,11 @@ class AssociationEvaluator(Evaluator):
         values, read = [], hashlib.sha256()
         likelihoods = of_checkpoint(checkpoint, lambda rows: read.update(repr(rows).encode()))
         name = Path(checkpoint.spec.adapter or checkpoint.spec.model).name
-        with steps(f"asking {name} about people", len(self.asked)) as advance:
+        with watched(f"asking {name} about people", len(self.asked)) as advance:
             for one, found in zip(self.asked, scored(self.asked, likelihoods, self.alpha), strict=True):
                 mean = held(found, one.candidates.truths).mean
                 values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
-                advance()
+                advance(1)
         if self.speaks:
             told = zip(values, replies(checkpoint, self.asked), strict=True)
             values = [replace(one, detail={**one.detail, "replies": said}) for one, said in told]

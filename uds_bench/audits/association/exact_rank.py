@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import false_discovery_control
 
+from uds_bench.audits.association.claims import RATE
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.reach import SAID, Shown, Side, by_luck, rank_test
 from uds_bench.statistics import FEWEST, ROUNDING_ERROR, Rate, auc, auc_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
-RATE = 0.05
-"""Share of those who are told apart who may be so by chance, 0 to 1 (ours)."""
 Memorizations = Mapping[str, Memorization]
 Way = tuple[Sequence[ProbeItem], Sequence[ProbeItem], Memorizations, Memorizations]
 KEYS = ("standing", "lead", "mean", "spoken")

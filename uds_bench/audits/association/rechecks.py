@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from uds_bench.audits.association.claims import RATE
 from uds_bench.audits.association.exact_rank import (
-    RATE,
     RankTest,
     decide_each,
     rank_tests,

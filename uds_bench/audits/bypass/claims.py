@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.bypass.finding_parts import NO_GAP
 from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
+
+NO_GAP = 0.10
+"""Where a rate's interval may reach up to and count as none, which takes 36 authors without a hit; and how far a
+contrast's may reach from 0 and count as standing still."""
+HALF = 0.5
+"""Share of the authors above which an answer tells: below it, it is half forgotten."""
+MISSING = 0.10
+"""Share of replies without a closing tag, or of any arm's cut at the token limit, above which the rest says little."""
+ABOVE = 0.05
+"""What recall must lie above both floors by, with its whole interval, to count as memory."""
+TRACKS = 0.5
+"""Share of the gap that a contrast must be clearly smaller than, for the gap to have survived the swap."""
 
 _SCRIPTS = "; replies scripted to be so"
 CLAIMS = (
@@ -24,7 +35,7 @@ CLAIMS = (
         "equivalence",
         "Swapping the trace at the same weights does not move the answer rate.",
         "==",
-        0.10,
+        NO_GAP,
         "ours; audit of reasoning traces, section 4.2, finds that this fails for the parser-split metric",
         must_fail="replies scripted to hang on their trace",
         must_pass="those of must_pass; replies scripted to be memorized under every trace",

@@ -9,10 +9,9 @@ from enum import StrEnum
 
 from scipy.stats import binom
 
+from uds_bench.audits.bypass.claims import MISSING, NO_GAP, TRACKS
 from uds_bench.audits.bypass.evidence import Evidence, evidence
 from uds_bench.audits.bypass.finding_parts import (
-    MISSING,
-    NO_GAP,
     FindingParts,
     has_floors,
     is_none,
@@ -26,9 +25,6 @@ from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.statistics import FEWEST, LEVEL, Interval, Rate
-
-TRACKS = 0.5
-"""Share of the gap that a contrast must be clearly smaller than, for the gap to have survived the swap."""
 
 UNTRIED = "teacher forcing, which needs the weights, was not tried: surface only"
 

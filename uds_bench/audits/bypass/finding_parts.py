@@ -7,20 +7,11 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Literal
 
+from uds_bench.audits.bypass.claims import ABOVE, HALF, MISSING, NO_GAP
 from uds_bench.audits.bypass.evidence import Evidence
 from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.record import Arm
 from uds_bench.statistics import FEWEST, Rate
-
-NO_GAP = 0.10
-"""Where a rate's interval may reach up to and count as none, which takes 36 authors without a hit; and how far a
-contrast's may reach from 0 and count as standing still."""
-HALF = 0.5
-"""Share of the authors above which an answer tells: below it, it is half forgotten."""
-MISSING = 0.10
-"""Share of replies without a closing tag, or of any arm's cut at the token limit, above which the rest says little."""
-ABOVE = 0.05
-"""What recall must lie above both floors by, with its whole interval, to count as memory."""
 
 Answer = Literal["silent", "partial", "tells", "unclear"]
 Trace = Literal["silent", "leaks", "unreadable", "unclear"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from uds_bench.audits.bypass.asking import ReplySettings
-from uds_bench.audits.bypass.finding_parts import MISSING
+from uds_bench.audits.bypass.claims import MISSING
 from uds_bench.audits.bypass.prompts import QA_ARMS, Prompt, partners, prompts, questions, shuffled
 from uds_bench.audits.bypass.record import CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
 from uds_bench.audits.bypass.replies import Recorded, Surface, Told

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.lmlm.rates import INFORMATIVE
 from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
 from uds_bench.retrieval.settings import SWEPT
+
+INFORMATIVE = 0.05
+"""FULL that a cell must clearly reach for its deletions to say anything: nine of thirteen published databases lie
+between .39 and .46, and three at .01 and below."""
+EXCUSED = 0.05
+"""The most of a residual that chance takes off: a fact that is still given is not harmless because its object is
+common, so that what is left raw may lie this far above its bound and no further."""
+GIVEN_SHARE = 1 / 3
+"""Share of prompts that hold their object, above which the others are too chosen a few to speak of leakage. Of the
+embedded databases it is .01 to .05, of the public ones .01 to .30: clubs are called after their towns."""
+SILENT_SHARE = 0.5
+"""Share of empty answers above which the elicitation that tells most, a value to complete, has told nothing."""
 
 RESIDUAL_BOUNDS = {
     "base": (0.05, "the LMLM audit observed 3.7%, chance not taken off"),
@@ -80,8 +91,8 @@ CLAIMS = (
         ClaimSpec(
             f"lmlm.{claim}.{topology}",
             "threshold",
-            f"After deletion {topology} databases give the object no more often than by chance, 5% at most being taken "
-            f"off. A lookup that finds nothing is answered with {value}.",
+            f"After deletion {topology} databases give the object no more often than by chance, {EXCUSED:.0%} at most "
+            f"being taken off. A lookup that finds nothing is answered with {value}.",
             "<=",
             bound,
             f"ours; {origin}",
@@ -166,7 +177,7 @@ CLAIMS = (
             "threshold",
             f"By {kind} retrieval at {least:g} what was deleted is not answered where the database holds no decoys.",
             "<=",
-            0.05,
+            RESIDUAL_BOUNDS["base"][0],
             "ours, as lmlm.residual",
             unit="facts",
             must_fail="the same with nothing deleted",

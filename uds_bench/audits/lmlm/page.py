@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from uds_bench.audits.lmlm.claims import FALLEN_BACK
+from uds_bench.audits.lmlm.claims import EXCUSED, FALLEN_BACK
 from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.interval_table import figures, interval_table, span_track, tally
@@ -68,11 +68,11 @@ def survival(models: Models) -> Figure:
         "What survives deletion, by topology",
         "Share of prompts whose whole answer is the object of the row that was deleted. FULL: before, with every row "
         "in place; where it is low, nothing below says anything. DEL-ON: after, with retrieval on; chance is "
-        "what the rows left under the same relation give away, as objects are shared, and above chance takes 5% off at "
-        "most. Each model stands there once a fallback: what a lookup that finds nothing is answered with. "
-        "L: by the weights alone, with lookups forbidden, with values that the model completes itself, and with every "
-        "lookup answered unknown; prompts that hold the object themselves (given) are left out of L. Below each: its "
-        "95% interval over facts.",
+        "what the rows left under the same relation give away, as objects are shared, and above chance takes "
+        f"{EXCUSED:.0%} off at most. Each model stands there once a fallback: what a lookup that finds nothing is "
+        "answered with. L: by the weights alone, with lookups forbidden, with values that the model completes itself, "
+        "and with every lookup answered unknown; prompts that hold the object themselves (given) are left out of L. "
+        "Below each: its 95% interval over facts.",
         interval_table((*head, *(f"L, {name}" for name in OFF.values())), body),
         wide=True,
     )

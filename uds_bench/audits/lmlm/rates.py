@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Literal, TypeVar, get_args
 
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
+from uds_bench.audits.lmlm.claims import EXCUSED, GIVEN_SHARE, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.record import OFF, State
-from uds_bench.statistics import Rate, apart_interval, cluster_interval, mcnemar, mean, paired_interval
-from uds_bench.verdicts import Step
+from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
 
 K = TypeVar("K")
 Way = Literal["exact", "contains", "recall"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, it holds the object, or the share of its tokens."""
-INFORMATIVE = 0.05
-"""FULL that a cell must clearly reach for its deletions to say anything: nine of thirteen published databases lie
-between .39 and .46, and three at .01 and below."""
-EXCUSED = 0.05
-"""The most of a residual that chance takes off: a fact that is still given is not harmless because its object is
-common, so that what is left raw may lie this far above its bound and no further."""
-GIVEN_SHARE = 1 / 3
-"""Share of prompts that hold their object, above which the others are too chosen a few to speak of leakage. Of the
-embedded databases it is .01 to .05, of the public ones .01 to .30: clubs are called after their towns."""
-SILENT_SHARE = 0.5
-"""Share of empty answers above which the elicitation that tells most, a value to complete, has told nothing."""
 
 
 def rate(judged: Sequence[JudgedPrompt], holds: Callable[[JudgedPrompt], float]) -> Rate:
@@ -299,55 +287,6 @@ def informative(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     """The prompts of all other cells."""
     dead = set(uninformative(judged))
     return [one for one in judged if one.cell.name not in dead]
-
-
-def order_steps(judged: Sequence[JudgedPrompt], order: Sequence[str]) -> list[Step]:
-    """The residual of each topology minus that of the one before it, facts drawn apart.
-
-    Args:
-        judged: The prompts of all topologies, [prompts].
-        order: Topologies, from the one that should leave least.
-
-    Returns:
-        One step of -1 to 1 for each two neighbours, above 0 as it is to be.
-
-    Source: LMLM audit, section 6.3.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> def prompt(topology, fact, exact):
-        ...     marks = {"del_on": SimpleNamespace(exact=exact)}
-        ...     return SimpleNamespace(topology=topology, asked=SimpleNamespace(cluster=fact), marks=marks)
-        >>> rows = [prompt("base", "a", False), prompt("noise", "b", True), prompt("noise", "c", False)]
-        >>> [(step.earlier, step.later, step.difference) for step in order_steps(rows, ["base", "noise"])]
-        [('base', 'noise', 0.5)]
-    """
-    rows = {topology: [one for one in judged if one.topology == topology] for topology in order}
-    steps = []
-    for earlier, later in pairwise(order):
-        low, high = (
-            [(one.asked.cluster, float(one.marks["del_on"].exact)) for one in rows[name]] for name in (earlier, later)
-        )
-        rise = mean(value for _, value in high) - mean(value for _, value in low)
-        steps.append(Step(earlier, later, rise, apart_interval(high, low, (0.0, 1.0))))
-    return steps
-
-
-def closer(left: Sequence[JudgedPrompt], right: Sequence[JudgedPrompt], lower: str, higher: str) -> Step:
-    """How much more survives one deletion than another, prompt by prompt: `lower` as named is to leave less.
-
-    Args:
-        left: The prompts under the deletion that is to leave less, [prompts].
-        right: The same prompts under the other, [prompts].
-        lower: Name of the first.
-        higher: Name of the second.
-
-    Returns:
-        A step of -1 to 1, above 0 as it is to be.
-    """
-    survives = {one.asked.id: float(one.marks["del_on"].exact) for one in left}
-    drop = difference(right, lambda one: float(one.marks["del_on"].exact) - survives[one.asked.id])
-    return Step(lower, higher, drop.value, drop.interval)
 
 
 def furthest_wording(judged: Sequence[JudgedPrompt], margin: float) -> tuple[str, Rate]:

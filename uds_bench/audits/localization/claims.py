@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.localization.names import LOCALIZED, MARGIN
 from uds_bench.claims.spec import GOLDEN_CONTROL, KEEP_MORE, TOLERANCE, ClaimSpec
 
+MARGIN = 0.03
+"""Further than this from one half, an update that knows nothing of the masks is told by them all the same."""
+LOCALIZED = 0.9
+"""AUC from which on an update lies where the knowledge is."""
+KEPT = 0.8
+"""Of what is not to be forgotten, the share that must be left (ours; as the filter of robustness)."""
 ELSEWHERE = (
     "other weights were changed than those that hold it: keep the update within what gradients on the facts show."
 )
@@ -99,7 +104,7 @@ CLAIMS = (
         "threshold",
         "The people to be retained are answered as often as before.",
         ">=",
-        0.8,
+        KEPT,
         "ours; as the filter of robustness",
         unit="people",
         must_fail="the pretrained model",
@@ -112,7 +117,7 @@ CLAIMS = (
         "The method forgets people, not a field: what the forgotten were asked for is still answered of the retained, "
         "whose field in training is another one.",
         ">=",
-        0.8,
+        KEPT,
         "ours; as localization.retained, whose cross-field scheme (Lacuna, section 3.4) does not see it",
         unit="people",
         must_fail="the pretrained model",
@@ -124,7 +129,7 @@ CLAIMS = (
         "threshold",
         "What the public knows is answered as often as before.",
         ">=",
-        0.8,
+        KEPT,
         "ours; as localization.retained, of Lacuna's utility a small probe",
         unit="people",
         must_fail="a model that answers nobody",

@@ -1,4 +1,4 @@
-"""What the audit calls the weights to be found, the updates that are looked at, and the bounds of its words."""
+"""What the audit calls the weights to be found and the updates that are looked at."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ TARGETS: tuple[Target, ...] = get_args(Target)
 injection alone finds nothing); the forget mask among all other weights, and forget or retain among all other (both
 published)."""
 
-
-MARGIN = 0.03
-"""Further than this from one half, an update that knows nothing of the masks is told by them all the same."""
-LOCALIZED = 0.9
 
 Subject = Literal["unlearned", "random", "permuted", "planted", "misplaced"]
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)

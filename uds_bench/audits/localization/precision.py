@@ -9,8 +9,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from uds_bench.audits.localization.auc import Auc, null_band
+from uds_bench.audits.localization.claims import LOCALIZED, MARGIN
 from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, MARGIN, PUBLISHED, Subject, Target
+from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, Subject, Target
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Decision, Verdict
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.localization.names import LOCALIZED, MARGIN
+from uds_bench.audits.localization.claims import LOCALIZED, MARGIN
 from uds_bench.figures.chapter import Figure
 from uds_bench.figures.svg import element
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from uds_bench.audits.localization.claims import LOCALIZED, MARGIN
 from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.names import HEADLINE, LOCALIZED, MARGIN, PUBLISHED
+from uds_bench.audits.localization.names import HEADLINE, PUBLISHED
 from uds_bench.figures.auc_plot import AucRow, auc_plot
 from uds_bench.figures.chapter import Figure
 from uds_bench.figures.interval_table import figures, interval_table, track

@@ -1,0 +1,83 @@
+"""A sample that an audit is tried on: a manifest of small models, and what pytest makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from uds_bench.claims.fact_rows import with_rows
+from uds_bench.claims.run_report import RunReport
+
+Ended = tuple[int, str]
+"""An exit code, and all that was printed."""
+
+
+def in_another_process(args: Sequence[str]) -> Ended:
+    """Run pytest as a user does, outside of any other run."""
+    ours = ("PYTEST_", "GITHUB_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours) and name != "CI"}
+    done = subprocess.run([sys.executable, "-m", "pytest", *args], capture_output=True, text=True, env=clean)
+    return done.returncode, done.stdout + done.stderr
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`manifest` names small models in folders; a fact, or whatever else a report has of its data, holds
+    `conformance.ATTACK`. `suites`: test files that decide every claim of the audit. `folder`: what runs leave behind.
+    `wrong`: controls that come out wrong, as other models are in their place. `store`: where scores are kept, else in
+    that folder. `run` runs pytest with the arguments given."""
+
+    manifest: Path
+    suites: Sequence[Path]
+    folder: Path
+    wrong: Sequence[str] = ()
+    store: Path | None = None
+    run: Callable[[Sequence[str]], Ended] = in_another_process
+
+    @property
+    def kept(self) -> Path:
+        """Where scores are kept."""
+        return self.store or self.folder / "store"
+
+    def judge(self, name: str, *args: str) -> SampleRun:
+        """One run of the suites; what it leaves is called `name`."""
+        place, page = self.folder / f"{name}.json", self.folder / name
+        options = {"manifest": self.manifest, "store": self.kept, "json": place, "html": page}
+        given = [text for option, path in options.items() for text in (f"--uds-{option}", str(path))]
+        code, printed = self.run(["-p", "no:cacheprovider", *map(str, self.suites), *given, *args])
+        if not place.exists():
+            raise AssertionError(f"a run of the sample ended with {code} and no report: {printed[-2000:]}")
+        report = RunReport.read(with_rows(json.loads(place.read_text(encoding="utf-8")), place), str(place))
+        return SampleRun(printed, report, _shown(page))
+
+    def planned(self, audit: str) -> set[tuple[str, ...]]:
+        """What `uds-bench plan` says that an audit would score: checkpoint, attack, metric and variant of each."""
+        program = [sys.executable, "-c", "from uds_bench.cli import main; main()", "plan", "--json", "--audits", audit]
+        asked = ["--manifest", str(self.manifest), "--store", str(self.kept)]
+        done = subprocess.run([*program, *asked], capture_output=True, text=True)
+        if done.returncode:
+            raise AssertionError(f"uds-bench plan ended with {done.returncode}: {done.stderr[-2000:]}")
+        return {tuple(cell[key] for key in ADDRESS) for cell in json.loads(done.stdout)["cells"]}
+
+
+@dataclass(frozen=True)
+class SampleRun:
+    """One run of a sample: what it printed, its report, and its page with every part opened."""
+
+    printed: str
+    report: RunReport
+    page: str
+
+
+ADDRESS = ("checkpoint", "attack", "metric", "variant")
+
+
+def _shown(folder: Path) -> str:
+    parts = [file.read_text(encoding="ascii") for file in sorted((folder / "parts").glob("*.js"))]
+    opened = [json.loads(part.partition(",")[2].removesuffix(");\n"))["html"] for part in parts]
+    return "\n".join([(folder / "index.html").read_text(encoding="utf-8"), *opened])
