@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from uds_bench.audits.bypass.claims import MISSING
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
-from uds_bench.audits.bypass.finding_parts import MISSING
 from uds_bench.claims.record import Control
 from uds_bench.verdicts import Decision, Verdict
 
