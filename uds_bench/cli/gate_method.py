@@ -69,6 +69,8 @@ def _show(card: MethodCard) -> None:
 
 
 def _told(row: ClaimRow) -> dict[str, Any]:
+    from uds_bench.trials.recorded import cleared_by, recorded
+
     bad = row.verdict in ("fail", "undecided")
     bounds = None if row.low is None or row.high is None else (row.low, row.high)
     return {
@@ -78,6 +80,7 @@ def _told(row: ClaimRow) -> dict[str, Any]:
         "mean": show_number(row.observed),
         "95% CI over seeds": show_interval(bounds),
         "needs": row.needs or ABSENT,
+        "built-in": cleared_by(row.claim, recorded()),
     }
 
 

@@ -1,0 +1,72 @@
+"""What the built-in methods came to: their cards as they were recorded, for a method of one's own to stand beside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+
+from uds_bench.trials.card import ClaimRow, MethodCard, RetrainingCost
+
+FILE = "recorded.jsonl"
+"""Beside this module: a card a line, by `.ci/method_cards.py`."""
+
+
+@cache
+def recorded() -> tuple[MethodCard, ...]:
+    """The cards of built-in methods, in the file's order."""
+    return tuple(map(read, files(__package__).joinpath(FILE).read_text().splitlines()))
+
+
+def read(text: str) -> MethodCard:
+    """A card as `MethodCard.to_json` gives it."""
+    card = json.loads(text)
+    rows = tuple(ClaimRow(**row) for row in card["rows"])
+    costs = tuple(RetrainingCost(**cost) for cost in card["costs"])
+    return MethodCard(card["method"], rows, costs, tuple(card["problems"]), tuple(card["remarks"]))
+
+
+def cleared_by(claim: str, cards: Iterable[MethodCard]) -> str:
+    """How many of these methods pass a claim with every seed, of those that were judged by it, such as `4 of 10`.
+
+    Example:
+        >>> row = ClaimRow("depth.spared", "pass", {"pass": 3}, 0.8, 0.78, 0.83, ">= 0.5")
+        >>> cleared_by("depth.spared", [MethodCard("npo", (row,), ())])
+        '1 of 1'
+    """
+    judged = [row.verdict for card in cards for row in card.rows if row.claim == claim]
+    return f"{judged.count('pass')} of {len(judged)}"
+
+
+def tables(cards: Iterable[MethodCard]) -> Iterator[str]:
+    """Markdown, a table an audit: a row a method, a column a claim about what it made, and what one model cost."""
+    cards = tuple(cards)
+    claims: dict[str, dict[str, None]] = {}
+    for row in (row for card in cards for row in card.rows if row.verdict != "not applicable"):
+        audit, _, short = row.claim.partition(".")
+        claims.setdefault(audit, {})[short] = None
+    for audit, columns in claims.items():
+        yield from ("", f"## {audit}", "", f"| method | {' | '.join(f'`{one}`' for one in columns)} | cost |")
+        yield "|---|" + "---|" * (len(columns) + 1)
+        for card in cards:
+            found = {row.claim: row for row in card.rows}
+            cells = [_cell(found.get(f"{audit}.{one}")) for one in columns]
+            yield f"| {card.method} | {' | '.join(cells)} | {_cost(card, audit)} |"
+
+
+def _cell(row: ClaimRow | None) -> str:
+    if row is None:
+        return "-"
+    seeds = sum(row.seeds.values())
+    told = row.verdict if row.seeds.get(row.verdict) == seeds else f"{row.seeds.get('pass', 0)} of {seeds} pass"
+    if row.observed is None:
+        return told
+    return f"{told}: {row.observed:.2f}" + ("" if row.low is None else f" ({row.low:.2f}..{row.high:.2f})")
+
+
+def _cost(card: MethodCard, audit: str) -> str:
+    found = next((one for one in card.costs if one.audit == audit), None)
+    if found is None:
+        return "-"
+    return f"{found.seconds:.0f} s" + ("" if found.share is None else f", {found.share:.0%}")
