@@ -30,7 +30,7 @@ def row(verdict: str, **seeds: int) -> ClaimRow:
 
 def test_a_method_that_was_not_judged_by_a_claim_is_not_counted() -> None:
     cards = [MethodCard("a", (row("pass", **{"pass": 3}),), ()), MethodCard("b", (row("fail", fail=3),), ())]
-    assert cleared_by("depth.score", [*cards, MethodCard("c", (), ())]) == "1 of 2"
+    assert cleared_by("depth.score", [*cards, MethodCard("c", (row("not applicable"),), ())]) == "1 of 2"
     assert cleared_by("depth.spared", cards) == "0 of 0"
 
 

@@ -35,7 +35,8 @@ def cleared_by(claim: str, cards: Iterable[MethodCard]) -> str:
         >>> cleared_by("depth.spared", [MethodCard("npo", (row,), ())])
         '1 of 1'
     """
-    judged = [row.verdict for card in cards for row in card.rows if row.claim == claim]
+    found = [row.verdict for card in cards for row in card.rows if row.claim == claim]
+    judged = [verdict for verdict in found if verdict != "not applicable"]
     return f"{judged.count('pass')} of {len(judged)}"
 
 
