@@ -104,10 +104,10 @@ class Launches(TorchDispatchMode):
         return found
 
 
-def launches(work: Workload) -> dict[str, int]:
-    """What a plain pass, the streams and the loop launch; the width of a model changes no count."""
-    found = {}
-    for name in ("plain", "streams", "loop"):
+def launches(work: Workload, ways: Sequence[str] = ("plain", "streams", "loop")) -> dict[str, int]:
+    """How much each way launches; the width of a model changes no count."""
+    found, _ = dict[str, int](), work.part  # it is stored before
+    for name in ways:
         with Launches() as seen:
             getattr(work, name)()
         found[name] = seen.count
