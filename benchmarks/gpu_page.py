@@ -20,7 +20,7 @@ def page(found: Figures) -> str:
         "# On a GPU",
         f"Measured on one **{on['device']}** beside {on['cores']} processor cores, with torch {on['torch']} (CUDA "
         f"{on.get('cuda')}, TF32 {'on' if on.get('tf32') else 'off'}), transformers {on['transformers']} and "
-        f"sentence-transformers {on['sentence_transformers']}. The command wrote this page:",
+        f"sentence-transformers {on['sentence_transformers']}. Figures are this command's:",
         "    python benchmarks/gpu_figures.py --out docs/explanation/gpu.json --page docs/explanation/gpu.md",
         "Weights are random, in the shape of Llama-3.2-1B; cost does not depend on what they are. Seconds are wall "
         "time, the median of rounds in which all ways took turns. Memory is what torch allocated at most.",
@@ -31,7 +31,7 @@ def page(found: Figures) -> str:
         short = figures.get("failed") or figures.get("stopped")
         said += [] if short and name != "score" else list(told(figures))
         said += [f"**{name}**: {short}"] if short else []
-    for heading, sentences in found.get("beside", {}).items():
+    for heading, sentences in found.get("beside", {}).items():  # written into the file by hand
         said += [f"## {heading}", *sentences]
     return "\n\n".join(said) + "\n"
 
