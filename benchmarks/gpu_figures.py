@@ -4,7 +4,8 @@
     python benchmarks/gpu_figures.py --out FILE --device cpu --size small      # the same code, on any machine
 
 Weights are random, in the shape of Llama-3.2-1B, and the encoder's in that of MiniLM-L6: cost does not depend on what
-they are. A part that fails is told as failed, and the others go on; the file is written after each.
+they are. Parts come by worth, and each has a time limit. One that fails or is stopped is told so, with what it found by
+then, and the others go on; the file is written after each.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import argparse
 import gc
 import json
 import os
+import signal
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -25,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from patching_workload import SIZES, Workload, llama
+from patching_workload import SIZES, Workload, launches, llama
 
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import embedded, encode_question
@@ -44,8 +47,8 @@ Figures = dict[str, Any]
 GOALS = {"bfloat16": 2.5, "float32": 2.0}
 """Plain passes that reading one candidate may cost where the full model's part is stored."""
 ROUNDS = 7
-FACTS, RETAINED = 50, 10
-"""Authors of eight facts each: 400 to be forgotten, as of TOFU's forget10."""
+FACTS, RETAINED = 20, 10
+"""Authors of eight facts each: 160 to be forgotten."""
 METRICS = (
     ("uds",),
     ("prob", "em", "es", "mia_loss", "mia_zlib", "mia_min_k", "mia_min_k_plus_plus"),
@@ -55,8 +58,41 @@ METRICS = (
 )
 """What is scored together."""
 ROWS = {"1b": 100_000, "small": 200}
-TOKENS = 128
+TOKENS = 64
 """Generated after each prompt."""
+LIMITS = {
+    "depth_bfloat16": 20,
+    "depth_float32": 25,
+    "models": 25,
+    "reading": 15,
+    "encoder": 25,
+    "generation": 15,
+    "loading": 15,
+    "relearning": 15,
+    "score": 35,
+}
+"""Seconds that each part may take, in its order: 200 at most. Depth took 7 and 12 on an H200; a run without limits was
+stopped after 8 minutes among its metrics."""
+
+
+class StoppedError(BaseException):
+    """A part's time is over; no `except Exception` on the way keeps it."""
+
+
+@contextmanager
+def limit(seconds: float | None) -> Iterator[None]:
+    """Raises StoppedError where what is done inside takes longer; None: it may take any time."""
+
+    def stop(*_: Any) -> None:
+        raise StoppedError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds or 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Machine:
@@ -132,6 +168,7 @@ def depth(machine: Machine, size: str, dtype: str) -> Figures:
         "weights_bytes": weights,
         "milliseconds": {name: 1e3 * seconds for name, seconds in spent.items()},
         "plain_passes": {name: seconds / spent["plain"] for name, seconds in spent.items()},
+        "launches": launches(work),
         "goal": GOALS[dtype],
         "largest_gap_nats": gap,
         "above_weights_bytes": {name: machine.peak(ways[name]) for name in ("plain", "streams", "loop")},
@@ -155,32 +192,52 @@ class Models:
             self.specs[name] = CheckpointSpec(str(folder / name), dtype="bfloat16")
             del model
             machine.free()
+        self._kept: dict[str, Any] = {}
 
-    def loaded(self, name: str, **changed: Any) -> Any:
-        """One of them on the device."""
+    def loaded(self, name: str) -> Any:
+        """One of them on the device, where it stays."""
+        if name not in self._kept:
+            self._kept[name] = self.anew(name)
+        return self._kept[name]
+
+    def anew(self, name: str, **changed: Any) -> Any:
+        """One of them, read from its files."""
         return load(replace(self.specs[name], **changed), self.machine.device)
 
 
-def score(machine: Machine, models: Models) -> Figures:
-    """A candidate from its files to scores, by `uds-bench score`'s own runner; the references are read before."""
-    found = _reading(machine, models)
-    machine.free()
-    runner = MetricRunner(models.specs, models.facts, Store(models.folder / "store"), machine.device)
-    found["seconds_reading_references"] = machine.seconds(lambda: runner.score(ScoreRequest("retain", "uds")))
+class Runner(MetricRunner):
+    """Takes the models that are there: what is timed is scoring, and none is loaded once a metric."""
+
+    models: Models
+
+    def loaded(self, name: str) -> Any:
+        return self.models.loaded(name)
+
+
+def score(machine: Machine, models: Models, found: Figures) -> None:
+    """A candidate's scores, by `uds-bench score`'s own runner; the references are read before.
+
+    One metric after another, so that those that are there when time is over are told.
+    """
+    runner = Runner(models.specs, models.facts, Store(models.folder / "store"), machine.device)
+    runner.models = models
+    for name in models.specs:
+        models.loaded(name)
     found["metrics"] = {}
+    found["facts"] = len(models.facts.split("forget"))
+    found["seconds_reading_references"] = machine.seconds(lambda: runner.score(ScoreRequest("retain", "uds")))
     for names in METRICS:
         try:
             above = machine.peak(partial(_compute, runner, names))
             for name in names:
                 told = runner.score(ScoreRequest("npo", name)).provenance
                 found["metrics"][name] = {"seconds": told["seconds"], "batches": told.get("batches")}
-            found["metrics"][names[0]]["peak_above_full_bytes"] = above
+            found["metrics"][names[0]]["above_models_bytes"] = above
         except Exception as error:  # the others are told all the same
             found["metrics"][names[0]] = {"failed": _line(error)}
-    return found
 
 
-def _reading(machine: Machine, models: Models) -> Figures:
+def reading(machine: Machine, models: Models) -> Figures:
     """One reading of a candidate, as an audit takes it, beside plain passes of the full model over the same batches."""
     full, npo = models.loaded("full"), models.loaded("npo")
     target = PatchingTarget(full, models.facts.split("forget"))
@@ -222,7 +279,7 @@ def _loaded(machine: Machine, models: Models, **changed: Any) -> Figures:
     machine.free()
     before = torch.cuda.memory_allocated() if machine.is_gpu else 0
     kept: list[Any] = []
-    seconds = machine.seconds(lambda: kept.append(models.loaded("npo", **changed)))
+    seconds = machine.seconds(lambda: kept.append(models.anew("npo", **changed)))
     held = torch.cuda.memory_allocated() - before if machine.is_gpu else None
     batch = PatchingTarget(kept[0], models.facts.split("forget")).batches[0]
     spent = machine.turns({"pass": lambda: _plain(kept[0], batch)}, rounds=3)
@@ -251,7 +308,7 @@ def relearning(machine: Machine, models: Models) -> Figures:
 
 def _relearned(machine: Machine, models: Models, dtype: str, steps: int = 8) -> Figures:
     machine.free()
-    npo, spent = models.loaded("npo", dtype=dtype), list[float]()
+    npo, spent = models.anew("npo", dtype=dtype), list[float]()
     pairs = [(fact.question, fact.answer) for fact in models.facts.split("forget")]
     examples = pairs_to_examples(npo.tokenizer, pairs)
 
@@ -325,35 +382,40 @@ def main() -> None:
     machine = Machine(given.device)
     found: Figures = {"on": machine.told(), "size": given.size, "parts": {}}
 
-    def part(name: str, work: Callable[[], Figures]) -> None:
-        start = time.perf_counter()
+    def part(name: str, work: Callable[[Figures], Any]) -> None:
+        start, figures = time.perf_counter(), Figures()
         try:
-            figures = work()
+            with limit(LIMITS.get(name)):
+                work(figures)
+        except StoppedError:
+            figures["stopped"] = f"stopped after {time.perf_counter() - start:.0f} s"
         except Exception as error:  # what else can be told is told
-            figures = {"failed": _line(error)}
+            figures["failed"] = _line(error)
         machine.free()
         found["parts"][name] = figures | {"took_seconds": time.perf_counter() - start}
         given.out.write_text(json.dumps(found, indent=1) + "\n")
         print(name, json.dumps(found["parts"][name]), flush=True)
 
     if given.weigh:
-        part("weighing", lambda: weighing(given.weigh))
+        part("weighing", lambda told: told.update(weighing(given.weigh)))
         return
-    for dtype in GOALS:
-        part(f"depth_{dtype}", partial(depth, machine, given.size, dtype))
+    part("depth_bfloat16", lambda told: told.update(depth(machine, given.size, "bfloat16")))
+    part("depth_float32", lambda told: told.update(depth(machine, given.size, "float32")))
     with tempfile.TemporaryDirectory() as folder:
-        models = Models(Path(folder), given.size, machine)
-        part("score", lambda: score(machine, models))
-        part("generation", lambda: generation(machine, models))
-        part("relearning", lambda: relearning(machine, models))
-        part("loading", lambda: loading(machine, models))
-    part("encoder", lambda: encoder(machine, given.size))
+        made: list[Models] = []
+        part("models", lambda _: made.append(Models(Path(folder), given.size, machine)))
+        part("reading", lambda told: told.update(reading(machine, made[0])))
+        part("encoder", lambda told: told.update(encoder(machine, given.size)))
+        part("generation", lambda told: told.update(generation(machine, made[0])))
+        part("loading", lambda told: told.update(loading(machine, made[0])))
+        part("relearning", lambda told: told.update(relearning(machine, made[0])))
+        part("score", lambda told: score(machine, made[0], told))
     if given.page is not None:
         from gpu_page import page
 
         given.page.write_text(page(found))
-    if failed := [name for name, figures in found["parts"].items() if "failed" in figures]:
-        sys.exit(f"failed: {', '.join(failed)}")
+    if short := [name for name, figures in found["parts"].items() if {"failed", "stopped"} & figures.keys()]:
+        sys.exit(f"failed or stopped: {', '.join(short)}")
 
 
 if __name__ == "__main__":

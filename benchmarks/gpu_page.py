@@ -20,14 +20,19 @@ def page(found: Figures) -> str:
         "# On a GPU",
         f"Measured on one **{on['device']}** beside {on['cores']} processor cores, with torch {on['torch']} (CUDA "
         f"{on.get('cuda')}, TF32 {'on' if on.get('tf32') else 'off'}), transformers {on['transformers']} and "
-        f"sentence-transformers {on['sentence_transformers']}. The command wrote this page:",
+        f"sentence-transformers {on['sentence_transformers']}. Figures are this command's:",
         "    python benchmarks/gpu_figures.py --out docs/explanation/gpu.json --page docs/explanation/gpu.md",
         "Weights are random, in the shape of Llama-3.2-1B; cost does not depend on what they are. Seconds are wall "
         "time, the median of rounds in which all ways took turns. Memory is what torch allocated at most.",
     ]
     for name, told in SECTIONS.items():
-        if (figures := parts.get(name)) is not None:
-            said += [f"**{name}** failed: {figures['failed']}"] if "failed" in figures else list(told(figures))
+        if (figures := parts.get(name)) is None:
+            continue
+        short = figures.get("failed") or figures.get("stopped")
+        said += [] if short and name != "score" else list(told(figures))
+        said += [f"**{name}**: {short}"] if short else []
+    for heading, sentences in found.get("beside", {}).items():  # written into the file by hand
+        said += [f"## {heading}", *sentences]
     return "\n\n".join(said) + "\n"
 
 
@@ -42,9 +47,14 @@ def _depth(dtype: str) -> Any:
         yield (
             f"One batch of {figures['facts']} facts and {figures['tokens']} tokens. A plain pass takes "
             f"{spent['plain']:.1f} ms and {_gb(above['plain'])} beside the weights ({_gb(figures['weights_bytes'])}). "
-            f"Streams and loop differ by {figures['largest_gap_nats']:.1e} nats at most. The aim is "
-            f"{figures['goal']} plain passes a candidate."
+            f"Streams and loop differ by {figures['largest_gap_nats']:.1e} nats at most. The aim of "
+            f"{figures['goal']} plain passes is {'met' if ratios['streams'] <= figures['goal'] else 'missed'}."
         )
+        if counted := figures.get("launches"):
+            yield (
+                f"A plain pass launches {counted['plain']:,} operations, the streams {counted['streams']:,}, the loop "
+                f"{counted['loop']:,}."
+            )
         yield _table(
             "| way | ms | plain passes | memory beside the weights |",
             [
@@ -56,25 +66,41 @@ def _depth(dtype: str) -> Any:
     return told
 
 
-def _score(figures: Figures) -> Iterator[str]:
-    yield "## A candidate from file to score"
-    spent, ratio = figures["seconds_one_reading"], figures["reading_in_plain_passes"]
+def _reading(figures: Figures) -> Iterator[str]:
+    yield "## A candidate's reading, and its metrics"
     yield (
-        f"{figures['facts']} facts, {figures['tokens']} tokens, bfloat16, by the runner of `uds-bench score`. One "
-        f"reading of a candidate takes {spent:.2f} s, {ratio:.2f} plain passes over the same batches. Its path is "
-        f"`{figures['path']}`: {figures['why']}. Reading the references takes "
-        f"{figures['seconds_reading_references']:.1f} s, once for all candidates."
+        f"{figures['facts']} facts, {figures['tokens']} tokens, bfloat16. One reading of a candidate takes "
+        f"{figures['seconds_one_reading']:.2f} s, {figures['reading_in_plain_passes']:.2f} plain passes over the same "
+        f"batches. Its path is `{figures['path']}`: {figures['why']}."
+    )
+
+
+def _score(figures: Figures) -> Iterator[str]:
+    if "seconds_reading_references" not in figures:
+        return
+    yield (
+        f"{figures['facts']} facts, by the runner of `uds-bench score`, three models loaded. Reading the references "
+        f"takes {figures['seconds_reading_references']:.1f} s, once for all candidates."
     )
     yield _table(
-        "| metric | seconds | memory beside the models held before |",
+        "| metric | seconds | memory beside the models |",
         [
             f"| {name} | {row['failed']} | |"
             if "failed" in row
-            else f"| {name} | {row['seconds']:.2f} | {_gb(row.get('peak_above_full_bytes'))} |"
+            else f"| {name} | {row['seconds']:.2f} | {_gb(row['above_models_bytes']) if len(row) > 2 else ''} |"
             for name, row in figures["metrics"].items()
         ],
     )
-    yield "The first of several metrics has the pass that they share. Memory includes the candidate's weights."
+    yield "The first of several metrics has the pass that they share."
+
+
+def _weighing(figures: Figures) -> Iterator[str]:
+    yield "## Localization, on the processor"
+    yield (
+        f"Weighing an update of {figures['weights']:,} weights takes {figures['cpu_weigh']:.0f} s of one thread, "
+        f"{figures['ratio']:.1f} times one family's pass, and {_gb(figures['peak'])}. "
+        "The command: `python benchmarks/gpu_figures.py --out FILE --device cpu --weigh 1e9`."
+    )
 
 
 def _generation(figures: Figures) -> Iterator[str]:
@@ -122,9 +148,11 @@ def _gb(count: int | None) -> str:
 SECTIONS = {
     "depth_bfloat16": _depth("bfloat16"),
     "depth_float32": _depth("float32"),
+    "reading": _reading,
     "score": _score,
     "generation": _generation,
     "relearning": _relearning,
     "loading": _loading,
     "encoder": _encoder,
+    "weighing": _weighing,
 }

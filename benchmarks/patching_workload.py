@@ -8,7 +8,7 @@ As a program it does one of them once and prints how far its memory rose above b
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -84,6 +85,33 @@ class Workload:
     def streams_from_scratch(self) -> torch.Tensor:
         """For the first candidate: the full model's part as well."""
         return self.streams(full_part(self.full, self.batch))
+
+
+class Launches(TorchDispatchMode):
+    """Counts the operations that write memory: on a GPU each is a launch at the least."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if isinstance(found, torch.Tensor):
+            read = [one.untyped_storage().data_ptr() for one in args if isinstance(one, torch.Tensor)]
+            self.count += found.untyped_storage().data_ptr() not in read
+        return found
+
+
+def launches(work: Workload, ways: Sequence[str] = ("plain", "streams", "loop")) -> dict[str, int]:
+    """How much each way launches; the width of a model changes no count."""
+    found, _ = dict[str, int](), work.part  # it is stored before
+    for name in ways:
+        with Launches() as seen:
+            getattr(work, name)()
+        found[name] = seen.count
+    return found
 
 
 def llama(size: Size, seed: int, dtype: torch.dtype, device: str = "cpu") -> Any:

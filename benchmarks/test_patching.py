@@ -10,13 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import patching_workload
 import pytest
 import torch
-from patching_workload import SIZES, Workload
+from patching_workload import SIZES, Workload, launches
+
+from uds_bench.inference import logprobs
 
 MOST_PASSES = {"float32": 2.5, "bfloat16": 3.0}
 """The streams, for a candidate whose full model's part is stored, cost at most so many plain passes,
@@ -25,6 +28,9 @@ LEAST_SPEEDUP = {"float32": 6.0, "bfloat16": 5.0}
 """and the layer-by-layer loop at least so many times as much;"""
 MEMORY_GOAL = 2.0
 """they raise memory at most so many times as far above the weights as one plain pass."""
+MOST_LAUNCHES = 2.5
+"""On a GPU the streams launch at most so many times what a plain pass does, 2.22 being counted. In 16 bits launches are
+what a pass of 10^9 weights takes there: see docs/explanation/gpu.md."""
 AGREEMENT = {"float32": 1e-5, "bfloat16": 0.1}
 """Nats; in bf16 four roundings of a logit of 3."""
 
@@ -75,6 +81,17 @@ def compare(benchmark: Any, size: str, rounds: int, dtype: str) -> dict[str, flo
 def test_ratios_on_a_small_model(benchmark: Any, dtype: str) -> None:
     """Runs everywhere; so small a model is mostly overhead, so its ratios are recorded and not judged."""
     compare(benchmark, "small", rounds=3, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", MOST_PASSES)
+def test_what_is_launched_on_a_gpu(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted on any machine: a model in Llama-3.2-1B's shape, but narrow and with an eighth of its vocabulary, which
+    is read in as many pieces as the whole of it on a GPU."""
+    monkeypatch.setattr(logprobs, "NUMBERS_PER_STEP", logprobs.NUMBERS_PER_LAUNCH // 8)
+    narrow = replace(SIZES["1b"], width=64, inner=128, vocabulary=SIZES["1b"].vocabulary // 8)
+    counted = launches(Workload(narrow, getattr(torch, dtype)), ("plain", "streams"))
+    print(f"\n{dtype}: {counted}")
+    assert counted["streams"] <= MOST_LAUNCHES * counted["plain"]
 
 
 @pytest.mark.slow

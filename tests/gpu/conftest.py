@@ -18,6 +18,23 @@ LIMIT = 600
 """Seconds that a suite may take."""
 
 
+class Tracebacks:
+    """Writes each as its test fails: a run whose time is over may be ended before pytest sums up."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._plugins = config.pluginmanager
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and report.nodeid.startswith("tests/gpu/"):
+            terminal: Any = self._plugins.get_plugin("terminalreporter")
+            terminal.write_line(f"\n{report.longreprtext}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Tracebacks(config))
+
+
 @pytest.fixture
 def device(uds_run: Any) -> str:
     """Where the models run: `cuda`, wherever a test that needs a GPU runs at all."""

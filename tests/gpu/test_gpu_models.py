@@ -6,6 +6,8 @@ import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,7 @@ from uds_bench.attacks import find_attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load, placement
 from uds_bench.checkpoints.quantization import dequantized, quantized_share
 from uds_bench.errors import CheckpointError, UdsWarning
-from uds_bench.facts import embedded
+from uds_bench.facts import FactSet, embedded
 from uds_bench.inference.gradients import block_sizes
 from uds_bench.inference.target import PatchingTarget
 from uds_bench.retrieval.encoder import Encoder
@@ -29,8 +31,8 @@ from uds_bench.scoring.store import Store
 pytestmark = pytest.mark.needs("gpu")
 
 FACTS = embedded(forget=8, retain=4, holdout=0)
-WIDE = 100_000
-"""Logits of a model whose memory is for its logits: what a batch of answers takes then outgrows all that is fixed."""
+LONG = 40
+"""Times that a question is repeated: some 2,000 tokens."""
 
 
 def logits(checkpoint: Checkpoint) -> torch.Tensor:
@@ -88,44 +90,52 @@ def test_a_model_larger_than_the_gpu_is_read_block_by_block(
 
 
 @contextmanager
-def room(device: str, more: int) -> Iterator[None]:
-    """So many bytes beside what is taken; a process that asks for more is told that memory is out, as on a full GPU."""
-    gc.collect()
-    torch.cuda.empty_cache()
-    total = torch.cuda.get_device_properties(device).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved(device) + more) / total)
+def room(device: str, most: int) -> Iterator[None]:
+    """A process that asks for more bytes than that, all in all, is told that memory is out, as on a full GPU."""
+    clear(device)
+    torch.cuda.set_per_process_memory_fraction(most / torch.cuda.get_device_properties(device).total_memory)
     try:
         yield
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 
+def clear(device: str) -> None:
+    """Gives back what nobody holds, and counts the most that is taken from here on."""
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+
+
 def test_too_little_memory_halves_the_batch_and_scores_stay(device: str, tmp_path: Path) -> None:
+    """The room lies between what 4 and what 16 facts at a time were seen to take."""
     tokenizer = tiny_tokenizer()
     for seed, name in enumerate(("full", "retain", "npo")):
-        save_checkpoint(tmp_path / name, FAMILIES["llama"](WIDE, seed=seed), tokenizer, shards=1)
+        save_checkpoint(tmp_path / name, FAMILIES["llama"](len(tokenizer), seed=seed), tokenizer, shards=1)
     specs = {name: CheckpointSpec(str(tmp_path / name), dtype="float32") for name in ("full", "retain", "npo")}
-    plan = [ScoreRequest("npo", metric) for metric in ("prob", "uds")]
+    # Of long questions a batch takes as much more as it has rows; the table over the vocabulary is read in steps.
+    short = embedded(forget=2, retain=2, holdout=0)
+    facts = FactSet(replace(fact, question=" ".join([fact.question] * LONG)) for fact in short)
+    stores = count()
 
-    def scores(store: str) -> list[float]:
-        runner = MetricRunner(specs, FACTS, Store(tmp_path / store), device)
-        found = [runner.score(one, plan) for one in plan]
-        assert all(one.value is not None for one in found)
-        batched.append([one.provenance["batches"] for one in found])
-        return [float(one.value or 0) for one in found]
+    def scored(at_a_time: int) -> tuple[float, str, int]:
+        """The score, how it was batched, and the most bytes that the process held."""
+        clear(device)
+        runner = MetricRunner(specs, facts, Store(tmp_path / f"store{next(stores)}"), device, at_a_time)
+        score = runner.score(ScoreRequest("npo", "uds"))
+        assert score.value is not None
+        return score.value, score.provenance["batches"], torch.cuda.max_memory_reserved(device)
 
-    batched: list[list[str]] = []
-    torch.cuda.reset_peak_memory_stats(device)
-    before = torch.cuda.memory_allocated(device)
-    plain = scores("plain")
-    taken = torch.cuda.max_memory_allocated(device) - before
-    # Two models stay: of what a batch of 16 takes beside them, two fifths are missing.
-    weights = 2 * sum(path.stat().st_size for path in (tmp_path / "full").glob("*.safetensors"))
-    with room(device, weights + int(0.6 * (taken - weights))):
-        short = scores("short")
-    assert set(batched[0]) == {"right padding, at most 16 facts of like length"}
-    assert set(batched[1]) != set(batched[0])
-    assert short == pytest.approx(plain, abs=1e-5)
+    scored(16)  # what a process takes once stays, and is in all figures after this
+    value, batches, most = scored(16)
+    _, _, fewer = scored(4)
+    assert batches == "right padding, at most 16 facts of like length"
+    assert fewer < 0.7 * most, "or there is no room between them"
+    with room(device, (most + fewer) // 2):
+        again, halved, held = scored(16)
+    assert held < most
+    assert halved in ("right padding, at most 8 facts of like length", "right padding, at most 4 facts of like length")
+    assert again == pytest.approx(value, abs=1e-5)
 
 
 def test_a_text_has_the_same_vector_on_a_gpu_and_a_cpu(device: str, tmp_path: Path) -> None:

@@ -1,13 +1,17 @@
 """Batches hold the facts they were made of, and per-token readings are those of the model itself."""
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import depth
 from references.depth_cases import TOLERANCE, Case, checkpoint, encoded_fact, ragged_facts, span_of
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from uds_bench.facts import EncodedFact
+from uds_bench.inference import logprobs
 from uds_bench.inference.batches import entity_batches, gather_positions
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, greedy_tokens, token_logprobs
 from uds_bench.inference.patching import entity_logprobs
@@ -109,6 +113,38 @@ def test_the_vocabulary_is_read_out_in_steps_that_do_not_show() -> None:
     torch.testing.assert_close(token_logprobs(readout, hidden, targets).double(), expected, rtol=0, atol=1e-5)
     assert max(seen) == POSITIONS_PER_STEP
     assert torch.equal(greedy_tokens(readout, hidden), (hidden @ weight).argmax(-1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_log_probabilities_are_the_same_to_the_bit_in_pieces_of_any_size(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(40, 8, dtype=dtype), torch.randn(8, 500, dtype=dtype)
+    found = []
+    for numbers in (1, 7 * 500, logprobs.NUMBERS_PER_LAUNCH):
+        monkeypatch.setattr(logprobs, "NUMBERS_PER_STEP", numbers)
+        found.append(token_logprobs(lambda states: states @ weight, hidden, torch.arange(40)))
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
+class Softmaxes(TorchDispatchMode):
+    """Counts them."""
+
+    times = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.times += "log_softmax" in str(func)
+        return func(*args, **(kwargs or {}))
+
+
+def test_off_the_cpu_a_large_vocabulary_is_read_out_in_few_launches() -> None:
+    """One batch of a model in Llama-3.2-1B's shape: in pieces as small as a CPU's, launches took longer than sums."""
+    hidden, weight = (torch.empty(*shape, dtype=torch.bfloat16, device="meta") for shape in ((2048, 64), (64, 128_256)))
+    with Softmaxes() as seen:
+        token_logprobs(lambda states: states @ weight, hidden, torch.empty(2048, dtype=torch.long, device="meta"))
+    assert seen.times == 32
 
 
 def test_log_probabilities_are_float32_whatever_the_model() -> None:

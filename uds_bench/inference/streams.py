@@ -186,7 +186,8 @@ def _streams(full: Checkpoint, batch: EntityBatch, parts: list[LayerPart], state
 def _bias(part: LayerPart, streams: int, dtype: torch.dtype) -> torch.Tensor:
     """[facts, 1, streams*T, prefix + streams*T]: 0 where seen, the lowest number where not; streams never meet."""
     same = torch.eye(streams, dtype=torch.bool, device=part.own_seen.device)
-    own = torch.stack([torch.kron(same, seen) for seen in part.own_seen])
+    facts, span, _ = part.own_seen.shape
+    own = (same[:, None, :, None] & part.own_seen[:, None, :, None, :]).reshape(facts, streams * span, streams * span)
     seen = torch.cat([part.prefix_seen.repeat(1, streams, 1), own], dim=-1)
     return (
         torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, torch.finfo(dtype).min).unsqueeze(1)
