@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError, did_you_mean
+from uds_bench.facts.chat import DATE, require_date
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.records import read_records
 from uds_bench.storage import write_atomic
@@ -80,14 +81,20 @@ class Unannotated:
 
 
 class FactSet(Items[Fact]):
-    """Facts; `unannotated` lists the items of the source that could not become facts. It is not part of the digest."""
+    """Facts; `unannotated` lists the items of the source that could not become facts. It is not part of the digest.
+
+    `date_string`: the day that chat templates print as today's where these facts are asked.
+    """
 
     unannotated: tuple[Unannotated, ...]
+    date_string: str
 
-    def __new__(cls, facts: Iterable[Fact] = (), unannotated: Iterable[Unannotated] = ()) -> FactSet:
+    def __new__(
+        cls, facts: Iterable[Fact] = (), unannotated: Iterable[Unannotated] = (), date_string: str = DATE
+    ) -> FactSet:
         """Checked as it is made: see the class."""
         found = super().__new__(cls, facts)
-        found.unannotated = tuple(unannotated)
+        found.unannotated, found.date_string = tuple(unannotated), require_date(date_string)
         return found
 
     def __repr__(self) -> str:
@@ -98,7 +105,11 @@ class FactSet(Items[Fact]):
         """The facts of one split, in order; empty where there are none."""
         if name not in SPLITS:
             raise FactError(f"split {name!r} is unknown: {did_you_mean(name, SPLITS)}")
-        return FactSet(fact for fact in self if fact.split == name)
+        return self.where(lambda fact: fact.split == name)
+
+    def where(self, kept: Callable[[Fact], bool]) -> FactSet:
+        """Some of the facts, in order, asked as all are."""
+        return FactSet(filter(kept, self), date_string=self.date_string)
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -107,8 +118,10 @@ class FactSet(Items[Fact]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the canonical JSON of all facts, in order."""
-        records = [fact.to_json() for fact in self]
+        """SHA-256 (hex) of the canonical JSON of all facts, in order, and of the date where it is not the usual one."""
+        records: list[Any] = [fact.to_json() for fact in self]
+        if self.date_string != DATE:
+            records.append({"date_string": self.date_string})
         text = json.dumps(records, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -38,7 +38,7 @@ def kept_facts(facts: FactSet) -> FactSet:
     sizes = Counter(fact.cluster for fact in retained)
     before = dict(zip(people, accumulate((sizes[one] for one in people), initial=0), strict=False))
     enough = max(len(facts.split("forget")), FEWEST)
-    return FactSet(fact for fact in retained if before[fact.cluster] < enough)
+    return retained.where(lambda fact: before[fact.cluster] < enough)
 
 
 def halves(facts: FactSet) -> list[int]:

@@ -243,12 +243,14 @@ class Subject:
         self, opening: str = "", split: Split = "forget", form: Form = "original"
     ) -> Sequence[tuple[int, ...]]:
         """The token ids that `generations` asks each fact with."""
-        tokenizer = self.checkpoint.tokenizer
+        tokenizer, date = self.checkpoint.tokenizer, self.references.all_facts.date_string
 
         def asked(fact: Fact) -> str:
             return (fact.paraphrased_question if form == "paraphrased" else None) or fact.question
 
-        return self._encoded(("asked", opening, form), split, lambda f: encode_question(tokenizer, asked(f), opening))
+        return self._encoded(
+            ("asked", opening, form), split, lambda f: encode_question(tokenizer, asked(f), opening, date)
+        )
 
     def entities(self) -> Sequence[EncodedFact]:
         """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
@@ -284,7 +286,8 @@ class Subject:
         return self.references.target(how)
 
     def _encode_answers(self, fact: Fact, form: Form) -> list[EncodedAnswer]:
-        return [encode_answer(self.checkpoint.tokenizer, fact.question, answer) for answer in answers_of(fact, form)]
+        tokenizer, date = self.checkpoint.tokenizer, self.references.all_facts.date_string
+        return [encode_answer(tokenizer, fact.question, answer, date) for answer in answers_of(fact, form)]
 
     def _encoded(self, what: Hashable, split: Split, encode_one: Callable[[Fact], Encoded]) -> list[Encoded]:
         place, known = (self._tokenizer, what, split), self.references.encodings

@@ -104,7 +104,7 @@ class MetricRunner(ScoreRunner):
                     f"add some, or leave {metric.name} out"
                 )
         if metric.splits not in self._units:  # kept, as its digest is part of every score's address
-            self._units[metric.splits] = FactSet(fact for fact in self.facts if fact.split in metric.splits)
+            self._units[metric.splits] = self.facts.where(lambda fact: fact.split in metric.splits)
         return self._units[metric.splits]
 
     def text(self, split: Split) -> str:

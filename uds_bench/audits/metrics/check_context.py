@@ -96,7 +96,7 @@ class CheckContext:
         for split in metric.splits:
             if not self.facts.split(split):
                 raise ConfigurationError(f"metric {metric.name} needs facts of the split {split}, and there are none")
-        planned = FactSet(fact for fact in self.facts if fact.split in metric.splits)
+        planned = self.facts.where(lambda fact: fact.split in metric.splits)
         variant = metric.variant(None)
         measured = metric.compute(subject, variant)
         score = summarise(metric, measured, planned, checkpoint=name, attack=attack, variant=variant, provenance={})
