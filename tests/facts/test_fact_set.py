@@ -33,7 +33,9 @@ def test_a_fact_set_is_an_immutable_sequence() -> None:
 def test_splits_and_clusters_keep_their_order() -> None:
     assert [fact for name in SPLITS for fact in FACTS.split(name)] == list(FACTS)
     assert FACTS.clusters == ("forget00", "forget01", "retain00", "retain01", "retain02", "holdout00")
-    with pytest.raises(FactError, match="split 'test' is unknown: choose from forget, retain, holdout"):
+    with pytest.raises(
+        FactError, match="split 'test' is unknown: choose from forget, retain, holdout, real_authors, world_facts"
+    ):
         FACTS.split("test")  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.chat import DATE, require_date
@@ -17,8 +17,11 @@ from uds_bench.facts.items import Items, Named
 from uds_bench.facts.records import read_records
 from uds_bench.storage import write_atomic
 
-Split = Literal["forget", "retain", "holdout"]
-SPLITS: tuple[Split, ...] = get_args(Split)
+Split = Literal["forget", "retain", "holdout", "real_authors", "world_facts"]
+SPLITS: tuple[Split, ...] = ("forget", "retain", "holdout")
+WORLD: tuple[Split, ...] = ("real_authors", "world_facts")
+"""What any model may know, forgotten or not: TOFU asks it beside the retained, to see what else broke."""
+EVERY_SPLIT = (*SPLITS, *WORLD)
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Fact(Named):
 
     def __post_init__(self) -> None:
         self.require_texts("id", "cluster", "question", "answer", "entity")
-        if self.split not in SPLITS:
-            raise self.error("split", f"is {self.split!r}: {did_you_mean(self.split, SPLITS)}")
+        if self.split not in EVERY_SPLIT:
+            raise self.error("split", f"is {self.split!r}: {did_you_mean(self.split, EVERY_SPLIT)}")
         if not self.answer.startswith(self.prefix):
             raise self.error("prefix", "does not start the answer; copy it from the answer's beginning")
         if self.answer.find(self.entity, len(self.prefix)) < 0:
@@ -98,13 +101,14 @@ class FactSet(Items[Fact]):
         return found
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{len(self.split(name))} {name}" for name in SPLITS)
+        sizes = {name: len(self.split(name)) for name in EVERY_SPLIT}
+        counts = ", ".join(f"{size} {name}" for name, size in sizes.items() if size or name in SPLITS)
         return f"FactSet({counts})"
 
     def split(self, name: Split) -> FactSet:
         """The facts of one split, in order; empty where there are none."""
-        if name not in SPLITS:
-            raise FactError(f"split {name!r} is unknown: {did_you_mean(name, SPLITS)}")
+        if name not in EVERY_SPLIT:
+            raise FactError(f"split {name!r} is unknown: {did_you_mean(name, EVERY_SPLIT)}")
         return self.where(lambda fact: fact.split == name)
 
     def where(self, kept: Callable[[Fact], bool]) -> FactSet:

@@ -9,7 +9,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, Remo
 
 from uds_bench.errors import FactError
 from uds_bench.facts.annotate import Draft, annotate_all, draft_of, read_overrides
-from uds_bench.facts.fact import Fact, FactSet, Split
+from uds_bench.facts.fact import WORLD, Fact, FactSet, Split
 from uds_bench.facts.records import Record, read_records, said_of
 
 HUB_REPOSITORY = "locuslab/TOFU"
@@ -39,7 +39,8 @@ def load_tofu(
     is a file with the prefix and entity of some questions, such as the UDS authors' list;
     `only_annotated` keeps no other forget facts. All other entities are found by `annotate.annotate_all`: items
     in which none is found, and without `keep_doubtful` those in which it is doubtful, are listed in
-    `FactSet.unannotated`.
+    `FactSet.unannotated`. What any model may know, `real_authors` and `world_facts`, comes from the `_perturbed` files
+    of these names where they are there; the whole answer is the entity.
 
     Raises FactError for a missing file that was asked for, a broken row, and annotations that match no
     question.
@@ -68,7 +69,19 @@ def load_tofu(
     marks = {draft.id: overrides[draft.question] for draft in drafts if draft.question in overrides}
     facts = annotate_all(drafts, marks, keep_doubtful)
     left_out = [draft.unannotated("not in the annotations") for draft in dropped]
-    return FactSet(facts, [*left_out, *facts.unannotated])
+    known = [fact for split in WORLD for fact in _world(find, split)]
+    return FactSet([*facts, *known], [*left_out, *facts.unannotated])
+
+
+def _world(find: _Find, split: Split) -> list[Fact]:
+    """What any model may know, each question a cluster; none where the file is not there, nor to be had offline."""
+    try:
+        path = find(f"{split}_perturbed")
+    except FactError:
+        return []
+    rows = enumerate(read_records(path)) if path else ()
+    drafts = [draft_of(record, _row_id(split, row), _row_id(split, row), split) for row, record in rows]
+    return [draft.fact("", draft.answer) for draft in drafts]
 
 
 def _of_hub(source: str, file: str, revision: str | None) -> Path | None:

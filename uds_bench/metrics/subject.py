@@ -34,12 +34,14 @@ from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import STACK, PatchingTarget, Reading
 from uds_bench.metrics.metric import Arrays, FactValue, Reference
-from uds_bench.metrics.retain_facts import halves, kept_facts
+from uds_bench.metrics.retain_facts import halves, kept_facts, reworded_facts
 from uds_bench.storage import content_key, read_sealed, write_sealed
 
 Loader = Callable[[Reference], Checkpoint]
 Recorded = Callable[[str, str | None], Sequence[FactValue]]
 Encoded = TypeVar("Encoded")
+Part = Split | Literal["reworded"]
+"""Which facts are asked: a split, or of the retained ones those that utility is of."""
 MOST_BYTES = 512 * 1024**2
 """Of the full model's states on what is kept, beyond which they are read anew for every source."""
 LONGEST = 200
@@ -93,6 +95,11 @@ class ReferenceModels:
     def kept(self) -> FactSet:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""
         return kept_facts(self.all_facts)
+
+    @cached_property
+    def reworded(self) -> FactSet:
+        """The facts to be retained that utility is of."""
+        return reworded_facts(self.all_facts)
 
     def batch(self, size: int) -> None:
         """Facts go through models `size` at a time from here on; what was read already stands."""
@@ -188,8 +195,8 @@ class Subject:
         self.checkpoint, self.references, self._role = checkpoint, references, role
         self._readings: dict[Patching, Reading] = {}
         self._alignments: dict[str, Alignment] = {}
-        self._answers: dict[tuple[Form, Split], list[list[AnswerScores]]] = {}
-        self._generations: dict[tuple[str, Split, Form], list[str]] = {}
+        self._answers: dict[tuple[Form, Part], list[list[AnswerScores]]] = {}
+        self._generations: dict[tuple[str, Part, Form], list[str]] = {}
 
     @property
     def batch_size(self) -> int:
@@ -206,11 +213,11 @@ class Subject:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""
         return self.references.kept
 
-    def split(self, name: Split) -> FactSet:
+    def split(self, name: Part) -> FactSet:
         """The facts of any split; empty where the facts have none."""
-        return self.references.all_facts.split(name)
+        return self.references.reworded if name == "reworded" else self.references.all_facts.split(name)
 
-    def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
+    def answers(self, form: Form = "original", split: Part = "forget") -> Sequence[Sequence[AnswerScores]]:
         """Teacher-forced answers to each fact's question, one list a fact; one pass, shared by metrics.
 
         A fact that lacks the form (no paraphrase, no wrong answers) has an empty list.
@@ -222,7 +229,7 @@ class Subject:
             self._answers[form, split] = [[next(found) for _ in answers] for answers in encoded]
         return self._answers[form, split]
 
-    def generations(self, opening: str = "", split: Split = "forget", form: Form = "original") -> Sequence[str]:
+    def generations(self, opening: str = "", split: Part = "forget", form: Form = "original") -> Sequence[str]:
         """The greedy answer to each fact's question, at most `LONGEST` tokens.
 
         `opening`: words put into its mouth. `form`: `paraphrased` asks in other words, where a fact has them.
@@ -240,7 +247,7 @@ class Subject:
         return self._generations[place]
 
     def questions(
-        self, opening: str = "", split: Split = "forget", form: Form = "original"
+        self, opening: str = "", split: Part = "forget", form: Form = "original"
     ) -> Sequence[tuple[int, ...]]:
         """The token ids that `generations` asks each fact with."""
         tokenizer, date = self.checkpoint.tokenizer, self.references.all_facts.date_string
@@ -289,7 +296,7 @@ class Subject:
         tokenizer, date = self.checkpoint.tokenizer, self.references.all_facts.date_string
         return [encode_answer(tokenizer, fact.question, answer, date) for answer in answers_of(fact, form)]
 
-    def _encoded(self, what: Hashable, split: Split, encode_one: Callable[[Fact], Encoded]) -> list[Encoded]:
+    def _encoded(self, what: Hashable, split: Part, encode_one: Callable[[Fact], Encoded]) -> list[Encoded]:
         place, known = (self._tokenizer, what, split), self.references.encodings
         if place not in known:
             known[place] = [encode_one(fact) for fact in self.split(split)]

@@ -93,16 +93,16 @@ class MetricRunner(ScoreRunner):
 
     def units(self, metric: Metric) -> FactSet:
         """The facts that a metric has values of, with every split that it needs there."""
-        if metric.of is not None:
-            if metric.name not in self._own:
-                self._own[metric.name] = metric.of(self.facts)
-            return self._own[metric.name]
         for split in metric.splits:
             if not self.facts.split(split):
                 raise ConfigurationError(
                     f"metric {metric.name} needs facts of the split {split}, and the manifest's facts have none: "
                     f"add some, or leave {metric.name} out"
                 )
+        if metric.of is not None:
+            if metric.name not in self._own:
+                self._own[metric.name] = metric.of(self.facts)
+            return self._own[metric.name]
         if metric.splits not in self._units:  # kept, as its digest is part of every score's address
             self._units[metric.splits] = self.facts.where(lambda fact: fact.split in metric.splits)
         return self._units[metric.splits]
