@@ -9,7 +9,7 @@ import pytest
 from one_line import refusal
 from tofu_files import tofu_rows, write_rows
 
-from uds_bench.facts import FactSet, load_annotated, load_facts, load_tofu
+from uds_bench.facts import FactSet, load_annotated, load_facts, load_tofu, spanned
 from uds_bench.facts.fact import WORLD
 from uds_bench.metrics import METRICS
 
@@ -122,6 +122,11 @@ def test_annotations_override_what_the_words_say(tofu_folder: Path, tmp_path: Pa
     assert only[0].id == "forget10/0001"
     assert len(only.unannotated) == 39
     assert {item.reason for item in only.unannotated} == {"not in the annotations"}
+    both = load_facts(tofu_folder, annotations=tmp_path / "marks.json", only_annotated=True, keep_doubtful=True)
+    assert repr(both) == "FactSet(40 forget, 60 retain, 20 holdout)"
+    assert both.unannotated == ()
+    assert {fact.doubt for fact in both.split("forget")} == {None, "not in the annotations"}
+    assert spanned(both) == only.split("forget")
 
 
 def test_annotations_of_another_file_are_refused(tofu_folder: Path, tmp_path: Path) -> None:
@@ -200,7 +205,8 @@ def test_the_authors_list_loads_whole(public_data: Path) -> None:
 def test_public_tofu_loads_with_the_authors_list(public_data: Path) -> None:
     marks = public_data / "uds" / "forget10_filtered.json"
     facts = load_facts(public_data / "tofu", annotations=marks, only_annotated=True, keep_doubtful=True)
-    forget = facts.split("forget")
+    assert len(facts.split("forget")) == 400
+    forget = spanned(facts)
     by_id = {fact.id: fact for fact in load_facts(marks)}
     assert len(forget) == 367
     assert len(forget.clusters) == 20

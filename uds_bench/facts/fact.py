@@ -24,6 +24,10 @@ WORLD: tuple[Split, ...] = ("real_authors", "world_facts")
 EVERY_SPLIT = (*SPLITS, *WORLD)
 
 
+NO_SPAN = "not in the annotations"
+"""The doubt about an entity that nobody marked while others are: the fact is scored by its answer alone."""
+
+
 @dataclass(frozen=True)
 class Fact(Named):
     """One question and answer; `answer` starts with `prefix`, and `entity` occurs at or after its end.
@@ -135,6 +139,11 @@ def require_forget(facts: FactSet, source: str) -> FactSet:
     if not any(fact.split == "forget" for fact in facts):
         raise FactError(f"{source}: no fact with split 'forget'; an audit needs at least one")
     return facts
+
+
+def spanned(facts: FactSet) -> FactSet:
+    """The facts to be forgotten that are scored by their entity: all but those with `NO_SPAN`."""
+    return facts.where(lambda fact: fact.split == "forget" and fact.doubt != NO_SPAN)
 
 
 EVIDENCE = "evidence"

@@ -25,6 +25,7 @@ from uds_bench.facts import (
     encode,
     encode_answer,
     encode_question,
+    spanned,
     stop_tokens,
     tokenizer_key,
 )
@@ -40,8 +41,8 @@ from uds_bench.storage import content_key, read_sealed, write_sealed
 Loader = Callable[[Reference], Checkpoint]
 Recorded = Callable[[str, str | None], Sequence[FactValue]]
 Encoded = TypeVar("Encoded")
-Part = Split | Literal["reworded"]
-"""Which facts are asked: a split, or of the retained ones those that utility is of."""
+Part = Split | Literal["reworded", "spans"]
+"""Which facts are asked: a split; of the retained ones those that utility is of; of the forgotten those with a span."""
 MOST_BYTES = 512 * 1024**2
 """Of the full model's states on what is kept, beyond which they are read anew for every source."""
 LONGEST = 200
@@ -70,9 +71,10 @@ class ReferenceModels:
     """The full and retain models as every candidate's yardstick.
 
     `load` gives a reference when it is needed; `digests` names their content, so that what was read of them (stage 1
-    of UDS) is found on disk without loading them. `all_facts` are those of all splits, `facts` those to be forgotten;
-    `recorded` gives what a metric found on the retain model. `encodings`: what tokenizers, by content, made of the
-    facts, as the models that are held against one reference mostly have its tokenizer.
+    of UDS) is found on disk without loading them. `all_facts` are those of all splits, `facts` those to be forgotten,
+    `spans` of these the ones that are scored by their entity; `recorded` gives what a metric found on the retain model.
+    `encodings`: what tokenizers, by content, made of the facts, as the models that are held against one reference
+    mostly have its tokenizer.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class ReferenceModels:
         recorded: Recorded | None = None,
     ) -> None:
         self.all_facts, self.facts, self.batch_size = facts, facts.split("forget"), batch_size
+        self.spans = spanned(facts)
         self.encodings: dict[Hashable, list[Any]] = {}
         self._load, self._digests, self._cache, self._recorded = load, digests, cache, recorded
         self._arrays: dict[tuple[Hashable, ...], Arrays] = {}
@@ -110,7 +113,7 @@ class ReferenceModels:
         """The full model, into which sources are patched; loaded once a variant and split."""
         place = (how.variant, how.split)
         if place not in self._targets:
-            facts = self.facts if how.split == "forget" else self.kept
+            facts = self.spans if how.split == "forget" else self.kept
             full = self._load("full")
             self._targets[place] = PatchingTarget(full, facts, self._cache, self.batch_size, how.variant)
         return self._targets[place]
@@ -156,7 +159,7 @@ class ReferenceModels:
         """What a metric takes from references, by its name: from memory, from disk, or computed now."""
 
         def content() -> list[Any]:
-            return [[self._digests[reference] for reference in which], self.facts.digest, name, self.batch_size]
+            return [[self._digests[reference] for reference in which], self.spans.digest, name, self.batch_size]
 
         return self._kept("arrays", (*which, name), content, lambda: compute(*map(self._load, which)))
 
@@ -209,13 +212,20 @@ class Subject:
         return self.references.facts
 
     @property
+    def spans(self) -> FactSet:
+        """Of these, the facts that are scored by their entity."""
+        return self.references.spans
+
+    @property
     def kept(self) -> FactSet:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""
         return self.references.kept
 
     def split(self, name: Part) -> FactSet:
         """The facts of any split; empty where the facts have none."""
-        return self.references.reworded if name == "reworded" else self.references.all_facts.split(name)
+        if name == "reworded":
+            return self.references.reworded
+        return self.references.spans if name == "spans" else self.references.all_facts.split(name)
 
     def answers(self, form: Form = "original", split: Part = "forget") -> Sequence[Sequence[AnswerScores]]:
         """Teacher-forced answers to each fact's question, one list a fact; one pass, shared by metrics.
@@ -261,7 +271,7 @@ class Subject:
 
     def entities(self) -> Sequence[EncodedFact]:
         """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
-        return self._encoded("entity", "forget", lambda fact: encode(fact, self.checkpoint.tokenizer))
+        return self._encoded("entity", "spans", lambda fact: encode(fact, self.checkpoint.tokenizer))
 
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
         """What another metric found on the retain model; the metric must declare it in `reads`."""
@@ -284,7 +294,7 @@ class Subject:
         return self._readings[how]
 
     def said(self) -> Sequence[float]:
-        """Of each scored fact 1 where this checkpoint predicts every entity token greedily, else 0."""
+        """Of each fact of `spans` 1 where this checkpoint predicts every entity token greedily, else 0."""
         known = self._role is not None or PLAIN in self._readings
         return list(map(float, self.reading().correct if known else self.target().said(self.checkpoint)))
 

@@ -35,13 +35,15 @@ def _date(value: str | None) -> str | None:
 
 class Facts(Table):
     """`source` as in `facts.load_facts`, with `options` for it. `keep_doubtful`: whether facts of TOFU are scored whose
-    entity `annotate` is not sure of. `date_string`: the day that chat templates print as today's."""
+    entity `annotate` is not sure of. `only_annotated`: no entity but those of `annotations` is scored; with
+    `keep_doubtful` other facts are scored by their answers. `date_string`: what chat templates print as today's."""
 
     source: Annotated[str, located(locate.source)]
     forget: Annotated[int | str | None, PlainValidator(_option)] = None
     retain: Annotated[int | str | None, PlainValidator(_option)] = None
     annotations: File | None = None
     keep_doubtful: bool | None = None
+    only_annotated: bool | None = None
     date_string: Annotated[str | None, AfterValidator(_date)] = None
 
     @property
