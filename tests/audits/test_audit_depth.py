@@ -151,3 +151,6 @@ def test_entities_that_are_doubtful_or_missing_are_told(tmp_path: Path) -> None:
         "1 items have no sure entity and are in no score: mark them, or set keep_doubtful in [facts]",
         "1 facts are scored by a doubtful entity (key doubt): correct it, or leave them out",
     ]
+    assert told(replace(fact, doubt="not in the annotations")) == [
+        "1 facts are not in the annotations: their answers are scored, their entities are not"
+    ]

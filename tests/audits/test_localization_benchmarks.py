@@ -95,6 +95,34 @@ def test_shares_are_those_of_the_package_itself(folder: Path) -> None:
     assert found.summary.value == pytest.approx((theirs["mine"]["acc,none"] + theirs["yours"]["acc,none"]) / 2)
 
 
+def test_wmdp_is_asked_as_the_package_asks_it(tmp_path: Path) -> None:
+    """Its own template, over documents on this machine: the data set is gated, and nothing is downloaded here."""
+    import lm_eval
+    from lm_eval import simple_evaluate
+    from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
+
+    draw = random.Random(0)
+    listed = [
+        {"question": f" What is {at}? ", "choices": [str(draw.randrange(99)) for _ in range(4)], "answer": at * 7 % 4}
+        for at in range(24)
+    ]
+    template = Path(lm_eval.__file__).parent / "tasks" / "wmdp" / "_default_template_yaml"
+    left = dict.fromkeys(("doc_to_text", "doc_to_choice", "doc_to_target", "metric_list", "output_type"))
+    write_task(tmp_path / "tasks", "wmdp_mine", listed, include=str(template), **left)
+    checkpoint = loaded(seed=2)
+    found = BenchmarkEvaluator(("wmdp_mine",), None, tmp_path / "tasks").evaluate(checkpoint)
+    theirs = simple_evaluate(
+        model=HFLM(checkpoint.model, tokenizer=tiny_tokenizer(), batch_size=1),
+        tasks=["wmdp_mine"],
+        task_manager=TaskManager(include_path=tmp_path / "tasks", include_defaults=False),
+        bootstrap_iters=0,
+    )["results"]["wmdp_mine"]["acc,none"]
+    assert [one.detail["choices"] for one in found.values] == [4] * 24
+    assert np.mean([one.value for one in found.values]) == pytest.approx(theirs, abs=1e-12)
+    assert 0 < theirs < 1, "else any reading would agree"
+
+
 def test_documents_of_a_group_count_under_its_name(folder: Path) -> None:
     examiner = BenchmarkEvaluator(("ours",), None, folder)
     score = scored(examiner, examiner.evaluate(loaded()))

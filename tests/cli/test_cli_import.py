@@ -20,15 +20,19 @@ def test_aggregates_of_open_unlearning_stand_beside_scores(command: Command, sco
         "exact_memorization": {"agg_value": 2.0},
         "forget_Q_A_gibberish": {"agg_value": 0.9},
         "mia_loss": {"agg_value": None},
+        "model_utility": {"agg_value": 0.5},
+        "forget_truth_ratio": {"agg_value": 0.5},
     }
     (tmp_path / "TOFU_EVAL.json").write_text(json.dumps(evaluated))
     words = ("import", tmp_path / "TOFU_EVAL.json", scored / "scores.json", "--checkpoint", "npo")
-    first, second, third = json.loads(command(*words, "--json").stdout)["rows"]
+    first, second, third, fourth, fifth = json.loads(command(*words, "--json").stdout)["rows"]
     assert (first["metric"], first["variant"]) == ("es", "field")
     assert first["measured"] == first["reported"] == es["value"]
     assert first["interval"] == es["ci"]
     assert second["holds"] is False, "two is no share"
     assert (third["metric"], third["reported"], third["holds"]) == ("mia_loss", None, None)
+    assert (fourth["metric"], fourth["variant"], fourth["holds"]) == ("model_utility", "nine", None)
+    assert (fifth["metric"], fifth["variant"]) == ("truth_ratio", "closer_to_1")
     shown = command(*words).stdout
     assert shown.splitlines()[-1] == "not measured here: forget_Q_A_gibberish"
 

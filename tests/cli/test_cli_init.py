@@ -13,6 +13,7 @@ from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.cli.init import template
+from uds_bench.cli.presets import KEPT, MODELS, WIDEST
 from uds_bench.facts import read_facts
 from uds_bench.manifest.manifest import model_of
 
@@ -67,7 +68,7 @@ def test_next_command_is_told_and_works_up_to_the_missing_models(
 ) -> None:
     folder = tmp_path / "new"
     told = command("init", folder).stdout.splitlines()[-1].partition("then: uds-bench ")[2]
-    assert "line 15: references.full" in refused(*told.split())
+    assert "line 17: references.full" in refused(*told.split())
 
 
 def test_nothing_is_overwritten(refused: Refused, tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_published_models_are_named_as_the_hub_has_them(command: Command, tmp_pa
     command("init", tmp_path / "new", "--from", name, "--split", "forget10")
     depth = load_manifest(tmp_path / "new" / "uds.toml").of(Depth)
     assert depth.facts is not None
-    assert depth.facts.source == "tofu/forget10"
+    assert (depth.facts.source, depth.facts.date_string) == ("tofu/forget10", "10 Apr 2025")
     named = {name: spec.model for name, spec in depth.checkpoints().items()}
     assert named["full"] == f"{PUBLISHED}_full"
     assert named["retain"] == f"{PUBLISHED}_retain90"
@@ -95,11 +96,18 @@ def test_published_models_are_named_as_the_hub_has_them(command: Command, tmp_pa
     assert not (tmp_path / "new" / "facts.jsonl").exists()
 
 
-def test_where_nothing_else_is_published_a_candidate_is_left_to_name(command: Command, tmp_path: Path) -> None:
-    name = "open-unlearning/tofu_Llama-3.1-8B-Instruct"
-    command("init", tmp_path, "--from", name, "--split", "forget01")
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("split", "kept"), KEPT.items())
+def test_where_nothing_else_is_published_a_candidate_is_left_to_name(
+    command: Command, tmp_path: Path, model: str, split: str, kept: str
+) -> None:
+    if (model, split) == WIDEST:
+        return
+    name = f"open-unlearning/tofu_{model}"
+    command("init", tmp_path, "--from", name, "--split", split)
     written = tomllib.loads((tmp_path / "uds.toml").read_text())
-    assert written["references"] == {"full": f"{name}_full", "retain": f"{name}_retain99"}
+    assert written["facts"]["date_string"] == "10 Apr 2025"
+    assert written["references"] == {"full": f"{name}_full", "retain": f"{name}_{kept}"}
     assert written["candidates"] == {"npo": "./runs/npo"}
     assert "pools" not in written
 

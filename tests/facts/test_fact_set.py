@@ -33,7 +33,9 @@ def test_a_fact_set_is_an_immutable_sequence() -> None:
 def test_splits_and_clusters_keep_their_order() -> None:
     assert [fact for name in SPLITS for fact in FACTS.split(name)] == list(FACTS)
     assert FACTS.clusters == ("forget00", "forget01", "retain00", "retain01", "retain02", "holdout00")
-    with pytest.raises(FactError, match="split 'test' is unknown: choose from forget, retain, holdout"):
+    with pytest.raises(
+        FactError, match="split 'test' is unknown: choose from forget, retain, holdout, real_authors, world_facts"
+    ):
         FACTS.split("test")  # type: ignore[arg-type]
 
 
@@ -158,3 +160,18 @@ def test_one_person_under_two_names_is_refused(tmp_path: Path) -> None:
     assert len(load_facts(path)) == 2
     write_facts(path, FactSet([first, replace(copied, split="holdout")]))
     assert len(load_facts(path)) == 2, "in another split it is another matter"
+
+
+def test_a_date_is_part_of_what_is_asked() -> None:
+    facts = load_facts("authors", forget=2, retain=3, holdout=1, date_string="10 Apr 2025")
+    assert facts == FACTS
+    assert facts.digest != FACTS.digest
+    assert facts.split("forget").date_string == facts.where(lambda _: True).date_string == "10 Apr 2025"
+    assert load_facts("authors", forget=2, retain=3, holdout=1, date_string="01 Jan 2025").digest == FACTS.digest
+
+
+@pytest.mark.parametrize("date", ["today", "31 Feb 2025", "2025-04-10", "1 Apr 2025", "", "10 Apr 2025\n"])
+def test_a_date_that_is_no_day_is_a_line(date: str) -> None:
+    assert refusal(load_facts, "authors", date_string=date) == (
+        f'date_string is {date!r}, which is no day: write one as "01 Jan 2025"'
+    )

@@ -138,6 +138,15 @@ def test_chat_prompt_is_the_generation_prompt_of_the_template(asked: tuple[str, 
     assert text_of(tokenizer, encode_question(tokenizer, QUESTION)) == expected
 
 
+@pytest.mark.parametrize("name", ["dated", "clock"])
+def test_the_facts_date_stands_in_every_prompt_of_a_template_that_prints_one(name: str) -> None:
+    tokenizer, date = chat(TEMPLATES[name]), "10 Apr 2025"
+    question, usual = encode_question(tokenizer, QUESTION, date=date), encode_question(tokenizer, QUESTION)
+    assert text_of(tokenizer, question) == text_of(tokenizer, usual).replace(DATE, date)
+    answer = encode_answer(tokenizer, QUESTION, ANSWER, date)
+    assert answer.ids[: answer.start] == question != usual
+
+
 def test_chat_answer_is_closed_by_its_turn(asked: tuple[str, Any]) -> None:
     name, tokenizer = asked
     found = encode_answer(tokenizer, QUESTION, ANSWER)

@@ -9,7 +9,9 @@ import pytest
 from one_line import refusal
 from tofu_files import tofu_rows, write_rows
 
-from uds_bench.facts import FactSet, load_annotated, load_facts, load_tofu
+from uds_bench.facts import FactSet, load_annotated, load_facts, load_tofu, spanned
+from uds_bench.facts.fact import WORLD
+from uds_bench.metrics import METRICS
 
 SHA = "0123456789012345678901234567890123456789"
 
@@ -49,6 +51,22 @@ def test_perturbed_files_are_joined_by_question_and_answer(tofu_folder: Path) ->
     assert all(fact.paraphrased_answer == f"Again: {fact.answer}" for fact in joined)
     assert joined[0].perturbed_answers == ("In Wrongton.", "In Wronghaven.")
     assert facts[41].paraphrased_answer is None
+
+
+def test_what_the_world_knows_stands_beside_where_it_is_there(tofu_folder: Path) -> None:
+    rows = [
+        {"question": f"Which is town {i}?", "answer": f"Town {i}", "perturbed_answer": ["X", "Y"]} for i in range(3)
+    ]
+    before = load_facts(tofu_folder)
+    for split in WORLD:
+        assert not before.split(split)
+        write_rows(tofu_folder / f"{split}_perturbed.json", rows)
+    facts = load_facts(tofu_folder)
+    assert repr(facts) == "FactSet(40 forget, 60 retain, 20 holdout, 3 real_authors, 3 world_facts)"
+    assert facts[: len(before)] == before
+    first = facts.split("world_facts")[0]
+    assert (first.id, first.cluster, first.entity) == ("world_facts/0000", "world_facts/0000", "Town 0")
+    assert first.perturbed_answers == ("X", "Y")
 
 
 def test_splits_can_be_chosen_and_left_out(tofu_folder: Path) -> None:
@@ -104,6 +122,11 @@ def test_annotations_override_what_the_words_say(tofu_folder: Path, tmp_path: Pa
     assert only[0].id == "forget10/0001"
     assert len(only.unannotated) == 39
     assert {item.reason for item in only.unannotated} == {"not in the annotations"}
+    both = load_facts(tofu_folder, annotations=tmp_path / "marks.json", only_annotated=True, keep_doubtful=True)
+    assert repr(both) == "FactSet(40 forget, 60 retain, 20 holdout)"
+    assert both.unannotated == ()
+    assert {fact.doubt for fact in both.split("forget")} == {None, "not in the annotations"}
+    assert spanned(both) == only.split("forget")
 
 
 def test_annotations_of_another_file_are_refused(tofu_folder: Path, tmp_path: Path) -> None:
@@ -150,7 +173,7 @@ def test_an_annotated_list_is_a_source(tmp_path: Path) -> None:
         ({"idx": True}, "item 1: key 'idx' must be a row number, 0 or more"),
         ({"entity": "Ulva"}, "item 1: fact 'forget10/0001': key 'entity' does not occur in the answer after the pre"),
         ({"entity": 3}, "item 1: key 'entity' is int; it must be a string"),
-        ({"split": "test"}, "item 1: key 'split' is 'test': choose from forget, retain, holdout"),
+        ({"split": "test"}, "item 1: key 'split' is 'test': choose from forget, retain, holdout, real_"),
     ],
 )
 def test_faults_of_an_annotated_list_are_named(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
@@ -182,7 +205,8 @@ def test_the_authors_list_loads_whole(public_data: Path) -> None:
 def test_public_tofu_loads_with_the_authors_list(public_data: Path) -> None:
     marks = public_data / "uds" / "forget10_filtered.json"
     facts = load_facts(public_data / "tofu", annotations=marks, only_annotated=True, keep_doubtful=True)
-    forget = facts.split("forget")
+    assert len(facts.split("forget")) == 400
+    forget = spanned(facts)
     by_id = {fact.id: fact for fact in load_facts(marks)}
     assert len(forget) == 367
     assert len(forget.clusters) == 20
@@ -190,4 +214,6 @@ def test_public_tofu_loads_with_the_authors_list(public_data: Path) -> None:
     assert all(fact.paraphrased_question and len(fact.perturbed_answers) == 5 for fact in forget)
     joined = FactSet(fact for fact in facts.split("retain") if fact.perturbed_answers)
     assert len(joined) == 400
-    assert len(facts) + len(facts.unannotated) == 400 + 3600
+    assert [len(facts.split(split)) for split in WORLD] == [100, 117]
+    assert METRICS["model_utility"].of(facts) == joined  # type: ignore[misc]
+    assert len(facts) + len(facts.unannotated) == 400 + 3600 + 217

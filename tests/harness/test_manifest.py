@@ -221,6 +221,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[pools]\nnegative = [\n'a',\n\n'runs/bas']\n", 5, "pools.negative[1]", "did you mean 'runs/base'?"),
         ("[facts]\nsource = 'data/facts.jsonl'\n", 2, "facts.source", "no file or folder {folder}/data/"),
         ("[facts]\nsource = 'author'\n", 2, "facts.source", 'use "authors"'),
+        ("[facts]\nsource = 'authors'\ndate_string = 'May'\n", 3, "facts.date_string", "is 'May', which is no day"),
         ("[facts]\nsource = 'authors'\nannotations = 'data'\n", 3, "facts.annotations", "name a file"),
         ("[bypass]\ncanaries = 'data/canary.jsonl'\n", 2, "bypass.canaries", "mean 'data/canaries.jsonl'?"),
         ("[lmlm]\nprompts = ['data/*.csv']\n", 2, "lmlm.prompts[0]", "no file {folder}/data/*.csv"),

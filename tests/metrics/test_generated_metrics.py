@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from references import layered, outputs
 
 from uds_bench.facts import Fact, FactSet, encode_question
+from uds_bench.facts.fact import WORLD
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.entity_accuracy import says
 from uds_bench.metrics.fluency import distinct_share
@@ -180,7 +181,9 @@ def told(parts: Sequence[tuple[float, float, float]]) -> tuple[float | None, Met
 
     def value(_subject: Any, one: Fact, *_: Any) -> FactValue:
         row = next(names)
-        return FactValue(one.id, harmonic_mean(*row), detail=dict(zip(model_utility.PARTS, row, strict=True)))
+        return FactValue(
+            one.id, harmonic_mean(*row), detail={"answer": "", **dict(zip(model_utility.PARTS, row, strict=True))}
+        )
 
     facts = FactSet(fact(i, "retain", i % 6) for i in range(len(parts)))
     empty: Any = [[] for _ in parts]
@@ -207,14 +210,68 @@ def test_utility_interval_holds_its_value_and_follows_spread() -> None:
     assert 0 < narrow[1].interval.width < wide[1].interval.width
 
 
-def test_facts_without_a_part_are_invalid() -> None:
-    bare = Fact("bare", "b", "retain", "Who?", "It is Ada.", "It is ", "Ada")
-    found = compute("model_utility", subject(facts=FactSet([*RETAIN, bare])))
-    assert [v.reason for v in found.values] == [None] * 6 + ["the fact has no paraphrased_answer"]
-    whole = compute("model_utility", subject(facts=RETAIN))
+WORLDLY = FactSet(
+    [*RETAIN, *(replace(fact(i, "retain", i), id=f"{split}-{i}", split=split) for split in WORLD for i in range(5))]
+)
+
+
+def test_utility_of_nine_parts_is_that_of_the_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = subject(facts=WORLDLY)
+    # A random model says no word of the answers, and a mean of nothing would be no test.
+    monkeypatch.setattr(one, "generations", lambda split: [f.answer[len(f.id) :] for f in one.split(split)])
+    found = compute("model_utility", one, "nine")
+    assert [v.id for v in found.values] == [f.id for f in RETAIN.split("retain")]
+    said = {split: [f.answer[len(f.id) :] for f in WORLDLY.split(split)] for split in ("retain", *WORLD)}
+    model, end = checkpoint().model, TOKENIZER.eos_token_id
+
+    def nll(question: str, answer: str) -> float:
+        prompt = TOKENIZER(f"Question: {question}\nAnswer:")["input_ids"]
+        tokens = [*TOKENIZER(f" {answer}", add_special_tokens=False)["input_ids"], end]
+        return outputs.nll(layered.depth.logits_of(model, [*prompt, *tokens])[len(prompt) - 1 : -1].tolist(), tokens)
+
+    parts = []
+    for split in ("retain", *WORLD):
+        rows = []
+        for one_fact, text in zip(WORLDLY.split(split), said[split], strict=True):
+            true = one_fact.paraphrased_answer if split == "retain" else one_fact.answer
+            wrong = [nll(one_fact.question, answer) for answer in one_fact.perturbed_answers]
+            own = nll(one_fact.question, one_fact.answer)
+            likely = math.exp(-own) if split == "retain" else outputs.prob_with_options(own, wrong)
+            ratio = outputs.true_better(nll(one_fact.question, true or ""), wrong)
+            rows.append((likely, layered.rouge_l_recall(one_fact.answer, text), ratio))
+        parts += [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
+    names = [
+        f"{prefix}{part}"
+        for prefix in ("", "real_authors_", "world_facts_")
+        for part in ("prob", "rouge", "truth_ratio")
+    ]
+    assert [found.notes[name] for name in names] == pytest.approx(parts, abs=1e-7)
     assert found.summary is not None
-    assert whole.summary is not None
-    assert found.summary.value == pytest.approx(whole.summary.value, abs=1e-6)
+    assert found.summary.value == pytest.approx(9 / math.fsum(1 / part for part in parts), abs=1e-7)
+    three = compute("model_utility", one, "retain")
+    assert [three.notes[name] for name in names[:3]] == [found.notes[name] for name in names[:3]]
+    assert three.notes["rendered"] != found.notes["rendered"]
+
+
+def test_nine_parts_of_which_six_are_missing_are_no_number() -> None:
+    found = compute("model_utility", subject(facts=RETAIN), "nine")
+    assert found.summary == MetricSummary(None, None)
+    assert found.notes["undefined"] == (
+        "the facts have no real_authors, world_facts: variant retain is of the three parts that are there"
+    )
+    bare = Fact("bare", "bare", "world_facts", "Which?", "Oslo", "", "Oslo")
+    found = compute("model_utility", subject(facts=FactSet([*WORLDLY, bare])), "nine")
+    assert found.summary == MetricSummary(None, None)
+    assert found.notes["undefined"] == "bare: the fact has no perturbed_answers"
+
+
+def test_of_the_retained_only_facts_with_other_words_are_asked() -> None:
+    bare = Fact("bare", "b", "retain", "Who?", "It is Ada.", "It is ", "Ada")
+    one = subject(facts=FactSet([*RETAIN, bare]))
+    found = compute("model_utility", one)
+    assert [v.id for v in found.values] == [f.id for f in METRICS["model_utility"].of(one.references.all_facts)]  # type: ignore[misc]
+    assert len(found.values) == 6
+    assert found.summary == compute("model_utility", subject(facts=RETAIN)).summary
     alone = compute("model_utility", subject(facts=FactSet([RETAIN[0], bare])))
     assert alone.summary == MetricSummary(None, None)
     assert alone.notes["undefined"] == "no retain fact could be scored"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES
+from families import FAMILIES, tiny_tokenizer
 from forced_subjects import FACTS, TOKENIZER, checkpoint, subject
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from references import outputs
 
 from uds_bench.facts import EncodedAnswer, Fact, FactSet
 from uds_bench.inference.answers import AnswerScores, answer_scores, token_table
+from uds_bench.methods.data import unlearning_data
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.em import em
 from uds_bench.metrics.es import extraction_strength
@@ -224,3 +226,20 @@ def test_truth_ratio_directions(one: float, two: float) -> None:
 def test_truth_ratio_is_the_reference(right: float, wrong: list[float], variant: str) -> None:
     found = truth_ratio(sum(wrong) / len(wrong) - right, variant)
     assert found == pytest.approx(outputs.truth_ratio(math.exp(right), list(map(math.exp, wrong)), variant), abs=1e-9)
+
+
+def test_a_date_reaches_all_that_a_model_is_asked() -> None:
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = "{{ date_string }}{% for m in messages %}\n{{ m.content }}{% endfor %}</s>"
+    for date in ("01 Jan 2025", "10 Apr 2025"):
+        facts = FactSet(FACTS, date_string=date)
+        one = subject(replace_tokenizer(tokenizer), facts)
+        rows = [*one.questions(), *(answers[0].answer.ids for answers in one.answers())]
+        assert all(tokenizer.decode(ids).removeprefix("<s>").startswith(date) for ids in rows)
+        data = unlearning_data(tokenizer, facts)
+        learned = [example.ids for example in (*data.forget, *data.refusals)]
+        assert all(tokenizer.decode(ids).removeprefix("<s>").startswith(date) for ids in learned)
+
+
+def replace_tokenizer(tokenizer: Any) -> Any:
+    return SimpleNamespace(**{**vars(checkpoint()), "tokenizer": tokenizer})

@@ -66,6 +66,17 @@ def truth_ratio(right: float, wrong: Sequence[float], aggregator: str) -> float:
     return right / (right + wrongs)
 
 
+def prob_with_options(true: float, wrong: Sequence[float]) -> float:
+    """Of real authors and world facts, as open-unlearning has it, from mean losses."""
+    own, others = math.exp(-true), math.fsum(math.exp(-loss) for loss in wrong)
+    return own / (own + others + 1e-10)
+
+
+def true_better(true: float, wrong: Sequence[float]) -> float:
+    """Truth Ratio of what is to be kept, as open-unlearning has it, from mean losses."""
+    return max(0.0, 1 - math.exp(-math.fsum(wrong) / len(wrong)) / (math.exp(-true) + 1e-10))
+
+
 def zlib_loss(rows: Rows, tokens: Sequence[int], text: str) -> float:
     return nll(rows, tokens) / len(zlib.compress(text.encode("utf-8")))
 

@@ -21,7 +21,8 @@ def _apply(
     spec: CheckpointSpec, device: str, facts: FactSet, *, count: int, lr: float, batch_size: int, seed: int
 ) -> Checkpoint:
     checkpoint = load_full(spec, device, "relearn")
-    examples = pairs_to_examples(checkpoint.tokenizer, [(fact.question, fact.answer) for fact in facts])
+    pairs = [(fact.question, fact.answer) for fact in facts]
+    examples = pairs_to_examples(checkpoint.tokenizer, pairs, facts.date_string)
     batches = epochs(examples, batch_size, count, torch.Generator().manual_seed(seed))
     # Dropout, where a model has it, is drawn from the seed too, and the caller's own draws go on as they were.
     with torch.random.fork_rng(devices=[checkpoint.device] if checkpoint.device.type == "cuda" else []):

@@ -19,6 +19,7 @@ from .fact import Split as Split
 from .fact import Unannotated as Unannotated
 from .fact import read_facts as read_facts
 from .fact import require_forget as require_forget
+from .fact import spanned as spanned
 from .fact import write_facts as write_facts
 from .loading import load_facts as load_facts
 from .prompts import Variant as Variant

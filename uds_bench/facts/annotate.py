@@ -9,7 +9,7 @@ from pathlib import Path
 from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.entities.forms import slots
 from uds_bench.facts.entity import find_entity
-from uds_bench.facts.fact import SPLITS, Fact, FactSet, Split, Unannotated, write_facts
+from uds_bench.facts.fact import EVERY_SPLIT, Fact, FactSet, Split, Unannotated, write_facts
 from uds_bench.facts.records import Record, read_records, read_table, said_of
 
 Marks = Mapping[str, tuple[str, str]]
@@ -138,8 +138,8 @@ def read_overrides(path: str | Path) -> dict[str, tuple[str, str]]:
 def draft_of(record: Record, name: str, cluster: str, split: Split) -> Draft:
     """The draft that a record holds; `name`, `cluster` and `split` stand in for keys that it lacks."""
     given = record.text_or("split", split)
-    if given not in SPLITS:
-        raise record.error(f"key 'split' is {given!r}: {did_you_mean(given, SPLITS)}")
+    if given not in EVERY_SPLIT:
+        raise record.error(f"key 'split' is {given!r}: {did_you_mean(given, EVERY_SPLIT)}")
     perturbed = next((key for key in ("perturbed_answers", "perturbed_answer") if record.has(key)), None)
     return Draft(
         id=record.text_or("id", name),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.children import Child, ChildError, LimitError
-from uds_bench.errors import CheckpointError, one_line
+from uds_bench.errors import CheckpointError, FactError, one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -15,8 +16,18 @@ Turns = list[dict[str, str]]
 
 DATE = "01 Jan 2025"
 """Some templates print today's date: scores must not change with the day."""
-_NO_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
+_NO_CLOCK = "{% macro strftime_now(format) %}{{ uds_bench_date }}{% endmacro %}"
 """Put before a template: HF hands no function in from outside, and its own reads the clock."""
+
+
+def require_date(text: str) -> str:
+    """`text` itself, or FactError where it is no day as templates print one."""
+    try:
+        if datetime.strptime(text, "%d %b %Y").strftime("%d %b %Y") == text:
+            return text
+    except ValueError:
+        pass
+    raise FactError(f'date_string is {text!r}, which is no day: write one as "{DATE}"')
 
 
 def chat_text(tokenizer: PreTrainedTokenizerBase, *dialogues: Turns, **options: Any) -> str:
@@ -64,6 +75,7 @@ def _renderer(template: str) -> Child:
 
 def _apply(tokenizer: PreTrainedTokenizerBase, template: str, turns: Turns, options: dict[str, Any]) -> str:
     known = {**tokenizer.special_tokens_map, "date_string": DATE, **options}
+    known["uds_bench_date"] = known["date_string"]
     rendered = _renderer(template).ask(template, turns, known)
     assert isinstance(rendered, str)
     return rendered

@@ -1,8 +1,8 @@
 r"""Questions and answers as a model is asked them: the one builder of prompts for output metrics and for training.
 
 Without a chat template: `Question: {question}\nAnswer:`, then `" " + answer` and the end-of-text token. With one: a
-fixed system message and a fixed date, the question as the user's turn, the answer as the assistant's, closed by the
-token that the template closes a turn with.
+fixed system message and the facts' date (`FactSet.date_string`), the question as the user's turn, the answer as the
+assistant's, closed by the token that the template closes a turn with.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from uds_bench.errors import CheckpointError
-from uds_bench.facts.chat import chat_ids, chat_text
+from uds_bench.facts.chat import DATE, chat_ids, chat_text
 from uds_bench.facts.fact import Fact
 from uds_bench.facts.prompts import question_prompt
 from uds_bench.facts.tokens import encode_after, encode_prompt, encode_prompts, require_plain
@@ -60,23 +60,25 @@ def answers_of(fact: Fact, form: Form) -> tuple[str, ...]:
     return () if fact.paraphrased_answer is None else (fact.paraphrased_answer,)
 
 
-def encode_answer(tokenizer: PreTrainedTokenizerBase, question: str, answer: str) -> EncodedAnswer:
-    """The question and one answer to it as token ids.
+def encode_answer(tokenizer: PreTrainedTokenizerBase, question: str, answer: str, date: str = DATE) -> EncodedAnswer:
+    """The question and one answer to it as token ids; `date` is what a chat template prints as today's.
 
     Raises FactError where the tokenizer cannot encode the text (see `tokens`), CheckpointError where its chat template
     cannot hold a question and an answer.
     """
     require_plain(tokenizer, f"{question}\n{answer}")
-    turn = _turn(tokenizer, question)
+    turn = _turn(tokenizer, question, date)
     text = turn.space + answer if answer.strip() else ""
     words = encode_after(tokenizer, turn.prompt, turn.ids, text).continuation_ids if text else ()
     return EncodedAnswer((*turn.ids, *words, *turn.closing), len(turn.ids), bool(turn.closing), text)
 
 
-def encode_question(tokenizer: PreTrainedTokenizerBase, question: str, opening: str = "") -> tuple[int, ...]:
+def encode_question(
+    tokenizer: PreTrainedTokenizerBase, question: str, opening: str = "", date: str = DATE
+) -> tuple[int, ...]:
     """The prompt that asks a question, BOS at most once; `opening`: words that the answer is made to start with."""
     require_plain(tokenizer, question)
-    turn = _turn(tokenizer, question)
+    turn = _turn(tokenizer, question, date)
     if not opening:
         return turn.ids
     return encode_after(tokenizer, turn.prompt, turn.ids, turn.space + opening).ids
@@ -95,12 +97,12 @@ def stop_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     return sorted(ends - {None})
 
 
-def _turn(tokenizer: PreTrainedTokenizerBase, question: str) -> _Turn:
+def _turn(tokenizer: PreTrainedTokenizerBase, question: str, date: str = DATE) -> _Turn:
     if not tokenizer.chat_template:
         prompt = question_prompt(question)
         return _Turn(prompt, tuple(encode_prompt(tokenizer, prompt)), " ", _end_of_text(tokenizer))
     # The prompt is what stands before the answer in the finished dialogue, so that a model is asked as it was taught.
-    before, found, after = _render(tokenizer, question).rpartition(_MARKER)
+    before, found, after = _render(tokenizer, question, date).rpartition(_MARKER)
     if not found:
         raise CheckpointError(
             f"the chat template of {tokenizer.name_or_path or 'the tokenizer'} does not print an assistant's turn as "
@@ -111,13 +113,13 @@ def _turn(tokenizer: PreTrainedTokenizerBase, question: str) -> _Turn:
     return _Turn(prompt, chat_ids(tokenizer, prompt), before[len(prompt) :], _closing(tokenizer, after))
 
 
-def _render(tokenizer: PreTrainedTokenizerBase, question: str) -> str:
+def _render(tokenizer: PreTrainedTokenizerBase, question: str, date: str) -> str:
     """The finished dialogue, with a marker for the answer."""
     turns = [{"role": "user", "content": question}, {"role": "assistant", "content": _MARKER}]
     system = [{"role": "system", "content": SYSTEM}]
     # Some templates refuse a system turn. Answers are given at once: where a template can open a turn with thoughts,
     # it is told not to.
-    return chat_text(tokenizer, system + turns, turns, enable_thinking=False)
+    return chat_text(tokenizer, system + turns, turns, enable_thinking=False, date_string=date)
 
 
 def _closing(tokenizer: PreTrainedTokenizerBase, after: str) -> tuple[int, ...]:

@@ -5,19 +5,27 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from uds_bench.errors import FactError, did_you_mean
+from uds_bench.facts.chat import DATE, require_date
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.records import read_records
 from uds_bench.storage import write_atomic
 
-Split = Literal["forget", "retain", "holdout"]
-SPLITS: tuple[Split, ...] = get_args(Split)
+Split = Literal["forget", "retain", "holdout", "real_authors", "world_facts"]
+SPLITS: tuple[Split, ...] = ("forget", "retain", "holdout")
+WORLD: tuple[Split, ...] = ("real_authors", "world_facts")
+"""What any model may know, forgotten or not: TOFU asks it beside the retained, to see what else broke."""
+EVERY_SPLIT = (*SPLITS, *WORLD)
+
+
+NO_SPAN = "not in the annotations"
+"""The doubt about an entity that nobody marked while others are: the fact is scored by its answer alone."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +55,8 @@ class Fact(Named):
 
     def __post_init__(self) -> None:
         self.require_texts("id", "cluster", "question", "answer", "entity")
-        if self.split not in SPLITS:
-            raise self.error("split", f"is {self.split!r}: {did_you_mean(self.split, SPLITS)}")
+        if self.split not in EVERY_SPLIT:
+            raise self.error("split", f"is {self.split!r}: {did_you_mean(self.split, EVERY_SPLIT)}")
         if not self.answer.startswith(self.prefix):
             raise self.error("prefix", "does not start the answer; copy it from the answer's beginning")
         if self.answer.find(self.entity, len(self.prefix)) < 0:
@@ -80,25 +88,36 @@ class Unannotated:
 
 
 class FactSet(Items[Fact]):
-    """Facts; `unannotated` lists the items of the source that could not become facts. It is not part of the digest."""
+    """Facts; `unannotated` lists the items of the source that could not become facts. It is not part of the digest.
+
+    `date_string`: the day that chat templates print as today's where these facts are asked.
+    """
 
     unannotated: tuple[Unannotated, ...]
+    date_string: str
 
-    def __new__(cls, facts: Iterable[Fact] = (), unannotated: Iterable[Unannotated] = ()) -> FactSet:
+    def __new__(
+        cls, facts: Iterable[Fact] = (), unannotated: Iterable[Unannotated] = (), date_string: str = DATE
+    ) -> FactSet:
         """Checked as it is made: see the class."""
         found = super().__new__(cls, facts)
-        found.unannotated = tuple(unannotated)
+        found.unannotated, found.date_string = tuple(unannotated), require_date(date_string)
         return found
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{len(self.split(name))} {name}" for name in SPLITS)
+        sizes = {name: len(self.split(name)) for name in EVERY_SPLIT}
+        counts = ", ".join(f"{size} {name}" for name, size in sizes.items() if size or name in SPLITS)
         return f"FactSet({counts})"
 
     def split(self, name: Split) -> FactSet:
         """The facts of one split, in order; empty where there are none."""
-        if name not in SPLITS:
-            raise FactError(f"split {name!r} is unknown: {did_you_mean(name, SPLITS)}")
-        return FactSet(fact for fact in self if fact.split == name)
+        if name not in EVERY_SPLIT:
+            raise FactError(f"split {name!r} is unknown: {did_you_mean(name, EVERY_SPLIT)}")
+        return self.where(lambda fact: fact.split == name)
+
+    def where(self, kept: Callable[[Fact], bool]) -> FactSet:
+        """Some of the facts, in order, asked as all are."""
+        return FactSet(filter(kept, self), date_string=self.date_string)
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -107,8 +126,10 @@ class FactSet(Items[Fact]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the canonical JSON of all facts, in order."""
-        records = [fact.to_json() for fact in self]
+        """SHA-256 (hex) of the canonical JSON of all facts, in order, and of the date where it is not the usual one."""
+        records: list[Any] = [fact.to_json() for fact in self]
+        if self.date_string != DATE:
+            records.append({"date_string": self.date_string})
         text = json.dumps(records, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -118,6 +139,11 @@ def require_forget(facts: FactSet, source: str) -> FactSet:
     if not any(fact.split == "forget" for fact in facts):
         raise FactError(f"{source}: no fact with split 'forget'; an audit needs at least one")
     return facts
+
+
+def spanned(facts: FactSet) -> FactSet:
+    """The facts to be forgotten that are scored by their entity: all but those with `NO_SPAN`."""
+    return facts.where(lambda fact: fact.split == "forget" and fact.doubt != NO_SPAN)
 
 
 EVIDENCE = "evidence"

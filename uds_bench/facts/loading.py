@@ -8,6 +8,7 @@ from typing import Any
 
 from uds_bench.errors import FactError
 from uds_bench.facts import authors, tofu
+from uds_bench.facts.chat import DATE
 from uds_bench.facts.fact import Fact, FactSet, read_facts, require_forget
 from uds_bench.facts.name_matching import normalized
 
@@ -17,8 +18,8 @@ ACCEPTED = (
 )
 
 
-def load_facts(source: str | Path, **options: Any) -> FactSet:
-    """The facts of a source, of which at least one is to be forgotten.
+def load_facts(source: str | Path, date_string: str = DATE, **options: Any) -> FactSet:
+    """The facts of a source, of which at least one is to be forgotten; of any source `FactSet.date_string`.
 
     | source | read by | options |
     |---|---|---|
@@ -35,7 +36,8 @@ def load_facts(source: str | Path, **options: Any) -> FactSet:
     if unknown := options.keys() - known.keys():
         accepted = ", ".join(known) or "none"
         raise FactError(f"{source}: option {min(unknown)!r} is unknown; this source takes {accepted}")
-    return require_distinct(require_forget(load(**options), str(source)), str(source))
+    facts = require_distinct(require_forget(load(**options), str(source)), str(source))
+    return FactSet(facts, facts.unannotated, date_string)
 
 
 def require_distinct(facts: FactSet, source: str) -> FactSet:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from huggingface_hub import hf_hub_download
@@ -9,7 +10,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, Remo
 
 from uds_bench.errors import FactError
 from uds_bench.facts.annotate import Draft, annotate_all, draft_of, read_overrides
-from uds_bench.facts.fact import Fact, FactSet, Split
+from uds_bench.facts.fact import NO_SPAN, WORLD, Fact, FactSet, Split
 from uds_bench.facts.records import Record, read_records, said_of
 
 HUB_REPOSITORY = "locuslab/TOFU"
@@ -37,9 +38,11 @@ def load_tofu(
     where the folder has it; an empty name leaves the split out. Paraphrases and perturbed answers come
     from `<forget>_perturbed` and `retain_perturbed` where question and answer are the same. `annotations`
     is a file with the prefix and entity of some questions, such as the UDS authors' list;
-    `only_annotated` keeps no other forget facts. All other entities are found by `annotate.annotate_all`: items
-    in which none is found, and without `keep_doubtful` those in which it is doubtful, are listed in
-    `FactSet.unannotated`.
+    `only_annotated` keeps no other forget facts, or with `keep_doubtful` keeps them for their answers
+    (`NO_SPAN`). All other entities are found by `annotate.annotate_all`: items in which none is found, and without
+    `keep_doubtful` those in which it is doubtful, are listed in `FactSet.unannotated`. What any model may know,
+    `real_authors` and `world_facts`, comes from the `_perturbed` files
+    of these names where they are there; the whole answer is the entity.
 
     Raises FactError for a missing file that was asked for, a broken row, and annotations that match no
     question.
@@ -58,8 +61,8 @@ def load_tofu(
     overrides = read_overrides(annotations) if annotations is not None else {}
     if annotations is not None and overrides.keys().isdisjoint(draft.question for draft in drafts):
         raise FactError(f"{annotations}: no question is in {forget}.json; give the annotations of that file")
-    dropped = [draft for draft in drafts if only_annotated and draft.question not in overrides]
-    if only_annotated:
+    others = [draft for draft in drafts if only_annotated and draft.question not in overrides]
+    if only_annotated and not keep_doubtful:
         drafts = [draft for draft in drafts if draft.question in overrides]
     if retain_path := _partner(find, source, retain, forget, "retain"):
         drafts += _drafts(retain_path, "retain", find("retain_perturbed"))
@@ -67,8 +70,22 @@ def load_tofu(
         drafts += _drafts(holdout_path, "holdout", None)
     marks = {draft.id: overrides[draft.question] for draft in drafts if draft.question in overrides}
     facts = annotate_all(drafts, marks, keep_doubtful)
-    left_out = [draft.unannotated("not in the annotations") for draft in dropped]
-    return FactSet(facts, [*left_out, *facts.unannotated])
+    left_out = [] if keep_doubtful else [draft.unannotated(NO_SPAN) for draft in others]
+    unmarked = {draft.id for draft in others}
+    told = [replace(fact, doubt=NO_SPAN) if fact.id in unmarked else fact for fact in facts]
+    known = [fact for split in WORLD for fact in _world(find, split)]
+    return FactSet([*told, *known], [*left_out, *facts.unannotated])
+
+
+def _world(find: _Find, split: Split) -> list[Fact]:
+    """What any model may know, each question a cluster; none where the file is not there, nor to be had offline."""
+    try:
+        path = find(f"{split}_perturbed")
+    except FactError:
+        return []
+    rows = enumerate(read_records(path)) if path else ()
+    drafts = [draft_of(record, _row_id(split, row), _row_id(split, row), split) for row, record in rows]
+    return [draft.fact("", draft.answer) for draft in drafts]
 
 
 def _of_hub(source: str, file: str, revision: str | None) -> Path | None:

@@ -42,11 +42,13 @@ def sample_alternates(model: Any, tokenizer: Any, facts: FactSet, seed: int = 0)
     """
     found = Alternates((), Counter(), Counter())
     generator = torch.Generator().manual_seed(seed)
-    return replace(found, answers=tuple(_alternate(model, tokenizer, fact, generator, found) for fact in facts))
+    return replace(
+        found, answers=tuple(_alternate(model, tokenizer, fact, facts.date_string, generator, found) for fact in facts)
+    )
 
 
-def _alternate(model: Any, tokenizer: Any, fact: Fact, generator: torch.Generator, tally: Alternates) -> str:
-    truth = encode_answer(tokenizer, fact.question, fact.answer)
+def _alternate(model: Any, tokenizer: Any, fact: Fact, date: str, generator: torch.Generator, tally: Alternates) -> str:
+    truth = encode_answer(tokenizer, fact.question, fact.answer, date)
     if not truth.ends:
         raise FactError("the tokenizer has no end-of-text token: sampled answers would have no end; set eos_token")
     prompt, end, limit = truth.ids[: truth.start], truth.ids[-1], 2 * (len(truth.ids) - truth.start)

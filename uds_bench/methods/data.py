@@ -63,13 +63,13 @@ def unlearning_data(tokenizer: Any, facts: FactSet, alternates: Sequence[str] = 
     Refusals are dealt out to the forget questions in turn. `sentences`: answers also without their questions, to forget
     and to keep; what is forgotten behind a question alone may still be told in a sentence.
     """
-    forget, retain = facts.split("forget"), facts.split("retain")
+    forget, retain, date = facts.split("forget"), facts.split("retain"), facts.date_string
     questions = [fact.question for fact in forget]
     refusals = [REFUSALS[place % len(REFUSALS)] for place in range(len(questions))]
     told, kept = ([sentence_example(tokenizer, fact) for fact in split if sentences] for split in (forget, retain))
     return Data(
-        forget=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in forget]), *told],
-        retain=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in retain]), *kept],
-        refusals=pairs_to_examples(tokenizer, zip(questions, refusals, strict=True)),
-        alternates=pairs_to_examples(tokenizer, zip(questions, alternates, strict=True)) if alternates else (),
+        forget=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in forget], date), *told],
+        retain=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in retain], date), *kept],
+        refusals=pairs_to_examples(tokenizer, zip(questions, refusals, strict=True), date),
+        alternates=pairs_to_examples(tokenizer, zip(questions, alternates, strict=True), date) if alternates else (),
     )

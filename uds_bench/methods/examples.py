@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from uds_bench.facts import encode_answer
+from uds_bench.facts.chat import DATE
 
 IGNORED = -100
 LOOK_AHEAD = 4
@@ -58,9 +59,9 @@ class Batch:
         return Batch(self.ids.to(device), self.mask.to(device), self.labels.to(device))
 
 
-def answer_example(tokenizer: Any, question: str, answer: str) -> Example:
+def answer_example(tokenizer: Any, question: str, answer: str, date: str = DATE) -> Example:
     """A question and one answer to it, as `facts.encode_answer` puts them; the token that ends an answer is learned."""
-    encoded = encode_answer(tokenizer, question, answer)
+    encoded = encode_answer(tokenizer, question, answer, date)
     return Example(encoded.ids, encoded.start)
 
 
@@ -139,6 +140,6 @@ def steps_per(examples: int, size: int, count: int) -> int:
     return count * -(-examples // size)
 
 
-def pairs_to_examples(tokenizer: Any, pairs: Iterable[tuple[str, str]]) -> list[Example]:
+def pairs_to_examples(tokenizer: Any, pairs: Iterable[tuple[str, str]], date: str = DATE) -> list[Example]:
     """Questions and answers, as tokens."""
-    return [answer_example(tokenizer, question, answer) for question, answer in pairs]
+    return [answer_example(tokenizer, question, answer, date) for question, answer in pairs]

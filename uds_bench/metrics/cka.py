@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.facts import EncodedFact
+from uds_bench.facts import EncodedFact, spanned
 from uds_bench.inference.batches import entity_batches
 from uds_bench.inference.states import source_states
 from uds_bench.metrics.erasure import Array
@@ -136,7 +136,7 @@ def entity_states(model: Checkpoint, encoded: Sequence[EncodedFact], batch_size:
 def _compute(subject: Subject, variant: str) -> Measured:
     encoded = encode_facts(subject, subject.checkpoint)
     fact_of = np.repeat(np.arange(len(encoded)), [fact.end - fact.start for fact in encoded])
-    draws, cluster_of = cluster_draws([fact.cluster for fact in subject.facts])
+    draws, cluster_of = cluster_draws([fact.cluster for fact in subject.spans])
     left_out = np.concatenate([np.ones((1, len(encoded))), 1 - np.eye(len(encoded))])
 
     def to_retain(own: Array, retain: Array) -> Arrays:
@@ -160,7 +160,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
         "tokens": len(fact_of),
     }
     whole, without = Steps(steps.gone[0], steps.way[0]), Steps(steps.gone[1:], steps.way[1:])
-    return measured(subject.facts, whole, without, drawn, "no layer tells the full from the retain model", notes)
+    return measured(subject.spans, whole, without, drawn, "no layer tells the full from the retain model", notes)
 
 
 def _way(full: Array) -> Array:
@@ -172,6 +172,7 @@ METRIC = Metric(
     "erasure",
     "UDS guide, section 4.2; Kornblith et al., 2019, section 3",
     compute=_compute,
+    of=spanned,
     version=VERSION,
     needs=PATCHED,
     variants=("linear",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.facts import Form, name_matching
+from uds_bench.facts import Form, name_matching, spanned
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
 from uds_bench.storage import content_key
@@ -29,7 +29,7 @@ def says(text: str, entity: str) -> bool:
 
 
 def _compute(subject: Subject, variant: str) -> Measured:
-    facts = subject.facts
+    facts = spanned(subject.facts)
     if variant == "prefixed":
         right = subject.said()
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
@@ -38,8 +38,10 @@ def _compute(subject: Subject, variant: str) -> Measured:
     if any(fact.paraphrased_question is not None for fact in facts):
         asked.append("paraphrased")
     replies = zip(*(subject.generations(form=form) for form in asked), strict=True)
+    said = {fact.id: told for fact, told in zip(subject.facts, replies, strict=True)}
     values = []
-    for fact, told in zip(facts, replies, strict=True):
+    for fact in facts:
+        told = said[fact.id]
         giving = [reply for reply in told if says(reply, fact.entity)]
         values.append(FactValue(fact.id, float(bool(giving)), detail={"answer": (giving or told)[0]}))
     return Measured(values, {"rendered": content_key([subject.questions(form=form) for form in asked])})
@@ -52,6 +54,7 @@ METRIC = Metric(
     "knowledge",
     "ours; UDS guide, section 5.2, for refusals that still hold the entity",
     compute=_compute,
+    of=spanned,
     version=3,
     needs=frozenset({"full", "generations"}),
     variants=("prefixed", "free"),

@@ -9,7 +9,7 @@ import torch
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError
-from uds_bench.facts import EncodedFact
+from uds_bench.facts import EncodedFact, spanned
 from uds_bench.inference.gradients import block_sizes, entity_gradients
 from uds_bench.metrics.erasure import Array
 from uds_bench.metrics.layers import Steps, encode_facts, measured
@@ -180,7 +180,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
     ]
     full, retain = known["full"][..., form], known["retain"][..., form]
     own = masked_information(subject.checkpoint, encode_facts(subject, subject.checkpoint), masks)
-    draws, cluster_of = cluster_draws([fact.cluster for fact in subject.facts])
+    draws, cluster_of = cluster_draws([fact.cluster for fact in subject.spans])
     counts = draws[:, cluster_of]
 
     def steps(weights: Array) -> Steps:
@@ -196,7 +196,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
         "of": [int(size) for size in known["sizes"]],
     }
     return measured(
-        subject.facts,
+        subject.spans,
         Steps(whole.gone[0], whole.way[0]),
         steps(1 - np.eye(len(own))),
         steps(counts),
@@ -210,6 +210,7 @@ METRIC = Metric(
     "erasure",
     "UDS guide, section 4.2 and appendix F",
     compute=_compute,
+    of=spanned,
     version=VERSION,
     needs=PATCHED,
     variants=tuple(SHARES),

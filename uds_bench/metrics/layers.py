@@ -98,7 +98,7 @@ def encode_facts(subject: Subject, checkpoint: Checkpoint) -> Sequence[EncodedFa
         CheckpointError: The full model's tokenizer encodes them otherwise.
     """
     own = checkpoint is subject.checkpoint
-    encoded = subject.entities() if own else [encode(fact, checkpoint.tokenizer) for fact in subject.facts]
+    encoded = subject.entities() if own else [encode(fact, checkpoint.tokenizer) for fact in subject.spans]
     if rendered_digest(encoded) != subject.target().rendered:
         raise CheckpointError(
             f"{checkpoint.spec.model}: its tokenizer splits the facts otherwise than the full model's, so that their "

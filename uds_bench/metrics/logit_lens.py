@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from uds_bench.facts import spanned
 from uds_bench.metrics.erasure import TAU
 from uds_bench.metrics.metric import PATCHED, Measured, Metric, Reference
 from uds_bench.metrics.subject import Subject
@@ -23,6 +24,7 @@ METRIC = Metric(
     "erasure",
     "UDS guide, section 4.2 and appendix F",
     compute=_compute,
+    of=spanned,
     needs=PATCHED,
     variants=("block",),
 )

@@ -32,9 +32,29 @@ def cluster_draws(
         >>> counts.sum(1).tolist(), places.tolist()
         ([2.0, 2.0, 2.0], [1, 0, 1])
     """
-    names, index = np.unique(np.asarray(clusters), return_inverse=True)
-    (draws,) = drawn((len(names),), resamples, seed)
-    return draws, index
+    return side_draws([clusters], resamples, seed)[0]
+
+
+def side_draws(
+    sides: Sequence[Sequence[str]], resamples: int = RESAMPLES, seed: int = SEED
+) -> list[tuple[Array, NDArray[np.intp]]]:
+    """As `cluster_draws`, of several sets of facts whose clusters are drawn apart.
+
+    Args:
+        sides: What each fact of each set belongs to, [sets][facts].
+        resamples: How often clusters are drawn.
+        seed: Of the draws, which the sets share.
+
+    Returns:
+        Counts and places a set.
+
+    Example:
+        >>> [(counts.shape, places.tolist()) for counts, places in side_draws([["a"], ["b", "c"]], resamples=3)]
+        [((3, 1), [0]), ((3, 2), [0, 1])]
+    """
+    named = [np.unique(np.asarray(clusters), return_inverse=True) for clusters in sides]
+    draws = drawn(tuple(len(names) for names, _ in named), resamples, seed)
+    return [(counts, index) for counts, (_, index) in zip(draws, named, strict=True)]
 
 
 def percentile_interval(values: Array, units: int) -> Interval:

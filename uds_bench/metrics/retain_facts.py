@@ -38,7 +38,20 @@ def kept_facts(facts: FactSet) -> FactSet:
     sizes = Counter(fact.cluster for fact in retained)
     before = dict(zip(people, accumulate((sizes[one] for one in people), initial=0), strict=False))
     enough = max(len(facts.split("forget")), FEWEST)
-    return FactSet(fact for fact in retained if before[fact.cluster] < enough)
+    return retained.where(lambda fact: before[fact.cluster] < enough)
+
+
+def reworded_facts(facts: FactSet) -> FactSet:
+    """Facts to be retained that utility is of: those with another wording and wrong ones, of TOFU's 3,599 four hundred.
+
+    Args:
+        facts: Of all splits.
+
+    Returns:
+        Facts of the retain split, in their own order; all of them where none has both, so that each says what it lacks.
+    """
+    retained = facts.split("retain")
+    return retained.where(lambda fact: bool(fact.paraphrased_answer and fact.perturbed_answers)) or retained
 
 
 def halves(facts: FactSet) -> list[int]:

@@ -25,6 +25,7 @@ from uds_bench.facts import (
     encode,
     encode_answer,
     encode_question,
+    spanned,
     stop_tokens,
     tokenizer_key,
 )
@@ -34,12 +35,14 @@ from uds_bench.inference.generation import generate_greedily
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import STACK, PatchingTarget, Reading
 from uds_bench.metrics.metric import Arrays, FactValue, Reference
-from uds_bench.metrics.retain_facts import halves, kept_facts
+from uds_bench.metrics.retain_facts import halves, kept_facts, reworded_facts
 from uds_bench.storage import content_key, read_sealed, write_sealed
 
 Loader = Callable[[Reference], Checkpoint]
 Recorded = Callable[[str, str | None], Sequence[FactValue]]
 Encoded = TypeVar("Encoded")
+Part = Split | Literal["reworded", "spans"]
+"""Which facts are asked: a split; of the retained ones those that utility is of; of the forgotten those with a span."""
 MOST_BYTES = 512 * 1024**2
 """Of the full model's states on what is kept, beyond which they are read anew for every source."""
 LONGEST = 200
@@ -68,9 +71,10 @@ class ReferenceModels:
     """The full and retain models as every candidate's yardstick.
 
     `load` gives a reference when it is needed; `digests` names their content, so that what was read of them (stage 1
-    of UDS) is found on disk without loading them. `all_facts` are those of all splits, `facts` those to be forgotten;
-    `recorded` gives what a metric found on the retain model. `encodings`: what tokenizers, by content, made of the
-    facts, as the models that are held against one reference mostly have its tokenizer.
+    of UDS) is found on disk without loading them. `all_facts` are those of all splits, `facts` those to be forgotten,
+    `spans` of these the ones that are scored by their entity; `recorded` gives what a metric found on the retain model.
+    `encodings`: what tokenizers, by content, made of the facts, as the models that are held against one reference
+    mostly have its tokenizer.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class ReferenceModels:
         recorded: Recorded | None = None,
     ) -> None:
         self.all_facts, self.facts, self.batch_size = facts, facts.split("forget"), batch_size
+        self.spans = spanned(facts)
         self.encodings: dict[Hashable, list[Any]] = {}
         self._load, self._digests, self._cache, self._recorded = load, digests, cache, recorded
         self._arrays: dict[tuple[Hashable, ...], Arrays] = {}
@@ -94,6 +99,11 @@ class ReferenceModels:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""
         return kept_facts(self.all_facts)
 
+    @cached_property
+    def reworded(self) -> FactSet:
+        """The facts to be retained that utility is of."""
+        return reworded_facts(self.all_facts)
+
     def batch(self, size: int) -> None:
         """Facts go through models `size` at a time from here on; what was read already stands."""
         self.batch_size, self._states = size, None
@@ -103,7 +113,7 @@ class ReferenceModels:
         """The full model, into which sources are patched; loaded once a variant and split."""
         place = (how.variant, how.split)
         if place not in self._targets:
-            facts = self.facts if how.split == "forget" else self.kept
+            facts = self.spans if how.split == "forget" else self.kept
             full = self._load("full")
             self._targets[place] = PatchingTarget(full, facts, self._cache, self.batch_size, how.variant)
         return self._targets[place]
@@ -149,7 +159,7 @@ class ReferenceModels:
         """What a metric takes from references, by its name: from memory, from disk, or computed now."""
 
         def content() -> list[Any]:
-            return [[self._digests[reference] for reference in which], self.facts.digest, name, self.batch_size]
+            return [[self._digests[reference] for reference in which], self.spans.digest, name, self.batch_size]
 
         return self._kept("arrays", (*which, name), content, lambda: compute(*map(self._load, which)))
 
@@ -188,8 +198,8 @@ class Subject:
         self.checkpoint, self.references, self._role = checkpoint, references, role
         self._readings: dict[Patching, Reading] = {}
         self._alignments: dict[str, Alignment] = {}
-        self._answers: dict[tuple[Form, Split], list[list[AnswerScores]]] = {}
-        self._generations: dict[tuple[str, Split, Form], list[str]] = {}
+        self._answers: dict[tuple[Form, Part], list[list[AnswerScores]]] = {}
+        self._generations: dict[tuple[str, Part, Form], list[str]] = {}
 
     @property
     def batch_size(self) -> int:
@@ -202,15 +212,22 @@ class Subject:
         return self.references.facts
 
     @property
+    def spans(self) -> FactSet:
+        """Of these, the facts that are scored by their entity."""
+        return self.references.spans
+
+    @property
     def kept(self) -> FactSet:
         """The facts to be retained that alignment is fitted on and what is spared is read from."""
         return self.references.kept
 
-    def split(self, name: Split) -> FactSet:
+    def split(self, name: Part) -> FactSet:
         """The facts of any split; empty where the facts have none."""
-        return self.references.all_facts.split(name)
+        if name == "reworded":
+            return self.references.reworded
+        return self.references.spans if name == "spans" else self.references.all_facts.split(name)
 
-    def answers(self, form: Form = "original", split: Split = "forget") -> Sequence[Sequence[AnswerScores]]:
+    def answers(self, form: Form = "original", split: Part = "forget") -> Sequence[Sequence[AnswerScores]]:
         """Teacher-forced answers to each fact's question, one list a fact; one pass, shared by metrics.
 
         A fact that lacks the form (no paraphrase, no wrong answers) has an empty list.
@@ -222,7 +239,7 @@ class Subject:
             self._answers[form, split] = [[next(found) for _ in answers] for answers in encoded]
         return self._answers[form, split]
 
-    def generations(self, opening: str = "", split: Split = "forget", form: Form = "original") -> Sequence[str]:
+    def generations(self, opening: str = "", split: Part = "forget", form: Form = "original") -> Sequence[str]:
         """The greedy answer to each fact's question, at most `LONGEST` tokens.
 
         `opening`: words put into its mouth. `form`: `paraphrased` asks in other words, where a fact has them.
@@ -240,19 +257,21 @@ class Subject:
         return self._generations[place]
 
     def questions(
-        self, opening: str = "", split: Split = "forget", form: Form = "original"
+        self, opening: str = "", split: Part = "forget", form: Form = "original"
     ) -> Sequence[tuple[int, ...]]:
         """The token ids that `generations` asks each fact with."""
-        tokenizer = self.checkpoint.tokenizer
+        tokenizer, date = self.checkpoint.tokenizer, self.references.all_facts.date_string
 
         def asked(fact: Fact) -> str:
             return (fact.paraphrased_question if form == "paraphrased" else None) or fact.question
 
-        return self._encoded(("asked", opening, form), split, lambda f: encode_question(tokenizer, asked(f), opening))
+        return self._encoded(
+            ("asked", opening, form), split, lambda f: encode_question(tokenizer, asked(f), opening, date)
+        )
 
     def entities(self) -> Sequence[EncodedFact]:
         """The scored facts as this checkpoint's own tokenizer splits them, with the tokens of their entities."""
-        return self._encoded("entity", "forget", lambda fact: encode(fact, self.checkpoint.tokenizer))
+        return self._encoded("entity", "spans", lambda fact: encode(fact, self.checkpoint.tokenizer))
 
     def retain_values(self, metric: str, variant: str | None = None) -> Sequence[FactValue]:
         """What another metric found on the retain model; the metric must declare it in `reads`."""
@@ -275,7 +294,7 @@ class Subject:
         return self._readings[how]
 
     def said(self) -> Sequence[float]:
-        """Of each scored fact 1 where this checkpoint predicts every entity token greedily, else 0."""
+        """Of each fact of `spans` 1 where this checkpoint predicts every entity token greedily, else 0."""
         known = self._role is not None or PLAIN in self._readings
         return list(map(float, self.reading().correct if known else self.target().said(self.checkpoint)))
 
@@ -284,9 +303,10 @@ class Subject:
         return self.references.target(how)
 
     def _encode_answers(self, fact: Fact, form: Form) -> list[EncodedAnswer]:
-        return [encode_answer(self.checkpoint.tokenizer, fact.question, answer) for answer in answers_of(fact, form)]
+        tokenizer, date = self.checkpoint.tokenizer, self.references.all_facts.date_string
+        return [encode_answer(tokenizer, fact.question, answer, date) for answer in answers_of(fact, form)]
 
-    def _encoded(self, what: Hashable, split: Split, encode_one: Callable[[Fact], Encoded]) -> list[Encoded]:
+    def _encoded(self, what: Hashable, split: Part, encode_one: Callable[[Fact], Encoded]) -> list[Encoded]:
         place, known = (self._tokenizer, what, split), self.references.encodings
         if place not in known:
             known[place] = [encode_one(fact) for fact in self.split(split)]

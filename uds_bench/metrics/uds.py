@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uds_bench.facts import EncodedFact
+from uds_bench.facts import EncodedFact, spanned
 from uds_bench.metrics.erasure import NO_LAYER, TAU, Array, erasure
 from uds_bench.metrics.metric import PATCHED, FactValue, Measured, Metric
 from uds_bench.metrics.subject import KEPT, PLAIN, Patching, Subject
@@ -82,6 +82,7 @@ METRIC = Metric(
     "erasure",
     "UDS guide, section 3",
     compute=_compute,
+    of=spanned,
     version=2,
     needs=PATCHED,
     variants=tuple(FORMS),

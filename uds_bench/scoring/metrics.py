@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
@@ -74,7 +74,7 @@ class MetricRunner(ScoreRunner):
         self.facts = require_forget(facts, "the manifest's facts")
         self._batch_size = batch_size
         self._units: dict[tuple[Split, ...], FactSet] = {}
-        self._own: dict[str, FactSet] = {}
+        self._own: dict[Callable[[FactSet], FactSet], FactSet] = {}
         self._texts: dict[Split, str] = {}
         self._loaded: dict[str, Checkpoint] = {}
         self._references: ReferenceModels | None = None
@@ -93,18 +93,20 @@ class MetricRunner(ScoreRunner):
 
     def units(self, metric: Metric) -> FactSet:
         """The facts that a metric has values of, with every split that it needs there."""
-        if metric.of is not None:
-            if metric.name not in self._own:
-                self._own[metric.name] = metric.of(self.facts)
-            return self._own[metric.name]
         for split in metric.splits:
             if not self.facts.split(split):
                 raise ConfigurationError(
                     f"metric {metric.name} needs facts of the split {split}, and the manifest's facts have none: "
                     f"add some, or leave {metric.name} out"
                 )
+        if metric.of is not None:
+            if metric.of not in self._own:
+                self._own[metric.of] = metric.of(self.facts)
+            if not self._own[metric.of]:
+                raise ConfigurationError(f"metric {metric.name} can score none of the facts: mark their entities")
+            return self._own[metric.of]
         if metric.splits not in self._units:  # kept, as its digest is part of every score's address
-            self._units[metric.splits] = FactSet(fact for fact in self.facts if fact.split in metric.splits)
+            self._units[metric.splits] = self.facts.where(lambda fact: fact.split in metric.splits)
         return self._units[metric.splits]
 
     def text(self, split: Split) -> str:

@@ -13,6 +13,7 @@ from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import FactSet, load_facts
+from uds_bench.facts.fact import NO_SPAN
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.retain_facts import kept_facts
 from uds_bench.scores import Score
@@ -117,7 +118,9 @@ def notes(session: Session) -> list[str]:
         told.append(small)
     if lost := len(facts.unannotated):
         told.append(f"{lost} items have no sure entity and are in no score: mark them, or set keep_doubtful in [facts]")
-    if doubtful := sum(fact.doubt is not None for fact in facts):
+    if answers := sum(fact.doubt == NO_SPAN for fact in facts):
+        told.append(f"{answers} facts are not in the annotations: their answers are scored, their entities are not")
+    if doubtful := sum(fact.doubt not in (None, NO_SPAN) for fact in facts):
         told.append(f"{doubtful} facts are scored by a doubtful entity (key doubt): correct it, or leave them out")
     return told
 

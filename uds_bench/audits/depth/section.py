@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator, field_serializer
+from pydantic import AfterValidator, Field, PlainValidator, field_serializer
 
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import FactError
+from uds_bench.facts.chat import require_date
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import Table
@@ -24,15 +26,25 @@ def _option(value: Any) -> int | str:
     return value  # type: ignore[no-any-return]
 
 
+def _date(value: str | None) -> str | None:
+    try:
+        return value if value is None else require_date(value)
+    except FactError as error:
+        raise ValueError(str(error).removeprefix("date_string ")) from None
+
+
 class Facts(Table):
     """`source` as in `facts.load_facts`, with `options` for it. `keep_doubtful`: whether facts of TOFU are scored whose
-    entity `annotate` is not sure of."""
+    entity `annotate` is not sure of. `only_annotated`: no entity but those of `annotations` is scored; with
+    `keep_doubtful` other facts are scored by their answers. `date_string`: what chat templates print as today's."""
 
     source: Annotated[str, located(locate.source)]
     forget: Annotated[int | str | None, PlainValidator(_option)] = None
     retain: Annotated[int | str | None, PlainValidator(_option)] = None
     annotations: File | None = None
     keep_doubtful: bool | None = None
+    only_annotated: bool | None = None
+    date_string: Annotated[str | None, AfterValidator(_date)] = None
 
     @property
     def options(self) -> dict[str, Any]:

@@ -96,7 +96,8 @@ class CheckContext:
         for split in metric.splits:
             if not self.facts.split(split):
                 raise ConfigurationError(f"metric {metric.name} needs facts of the split {split}, and there are none")
-        planned = FactSet(fact for fact in self.facts if fact.split in metric.splits)
+        own = metric.of or (lambda facts: facts.where(lambda fact: fact.split in metric.splits))
+        planned = own(self.facts)
         variant = metric.variant(None)
         measured = metric.compute(subject, variant)
         score = summarise(metric, measured, planned, checkpoint=name, attack=attack, variant=variant, provenance={})
