@@ -1,12 +1,14 @@
 """Relearning trains on the forget facts and on nothing else, the same way every time."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from uds_bench.attacks import find_attack
+from uds_bench.attacks.relearn import relearn
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.facts import FactSet, embedded
 from uds_bench.methods.examples import pad, pairs_to_examples
@@ -68,7 +70,29 @@ def test_what_comes_out_can_be_measured_and_the_file_is_untouched(
     spec = family("llama")
     before = weights(spec.model)
     attacked = relearned(spec, forget)
-    assert attacked.spec == spec
+    assert attacked.spec == replace(spec, dtype="float32")
     assert not attacked.model.training
     assert not any(p.requires_grad for p in attacked.model.parameters())
     assert weights(spec.model) == before
+
+
+def moved(spec: CheckpointSpec, attacked: Checkpoint) -> float:
+    """The share of weights that are no longer what they were."""
+    before = dict(load(spec).model.named_parameters())
+    pairs = [(before[name].float(), p.float()) for name, p in attacked.model.named_parameters()]
+    return sum(int((a != b).sum()) for a, b in pairs) / sum(a.numel() for a, _ in pairs)
+
+
+def test_a_model_in_16_bits_is_trained_as_in_32(family: Family, forget: FactSet) -> None:
+    spec = replace(family("llama"), dtype="bfloat16")
+    attacked = relearn().apply(spec, "cpu", forget)
+    assert attacked.model.dtype == torch.float32
+    assert same(attacked, relearn().apply(replace(spec, dtype="float32"), "cpu", forget))
+
+
+def test_in_the_dtype_of_loading_most_steps_are_rounded_away(family: Family, forget: FactSet) -> None:
+    spec = replace(family("llama"), dtype="bfloat16")
+    attacked = relearn(precision="load").apply(spec, "cpu", forget)
+    assert attacked.model.dtype == torch.bfloat16
+    # Of the tokens that no text holds the rows of the embedding stay as they are.
+    assert moved(spec, attacked) < 0.6 * moved(replace(spec, dtype="float32"), relearn().apply(spec, "cpu", forget))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from typing import Literal, get_args
 
 import torch
 
 from uds_bench.attacks.attack import Attack, load_full
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts import FactSet
 from uds_bench.methods.examples import epochs, pairs_to_examples, steps_per
 from uds_bench.methods.forward import answer_nll
@@ -15,12 +18,24 @@ from uds_bench.methods.training import Optimisation, train
 
 EPOCHS, LR, BATCH_SIZE = 1, 2e-5, 32
 """As published: one epoch on the forget set, no warm-up, no weight decay (UDS guide, section 4.1)."""
+Precision = Literal["float32", "load"]
+"""What is trained in: float32, or the dtype that the checkpoint is loaded in. In bf16 a step of 2e-5 is rounded away
+in most weights: the attack is then weaker than an attacker's."""
 
 
 def _apply(
-    spec: CheckpointSpec, device: str, facts: FactSet, *, count: int, lr: float, batch_size: int, seed: int
+    spec: CheckpointSpec,
+    device: str,
+    facts: FactSet,
+    *,
+    count: int,
+    lr: float,
+    batch_size: int,
+    seed: int,
+    precision: Precision,
 ) -> Checkpoint:
-    checkpoint = load_full(spec, device, "relearn")
+    # What was trained is measured as it is: rounded back, small steps would be lost again.
+    checkpoint = load_full(spec if precision == "load" else replace(spec, dtype="float32"), device, "relearn")
     examples = pairs_to_examples(checkpoint.tokenizer, [(fact.question, fact.answer) for fact in facts])
     batches = epochs(examples, batch_size, count, torch.Generator().manual_seed(seed))
     # Dropout, where a model has it, is drawn from the seed too, and the caller's own draws go on as they were.
@@ -36,8 +51,20 @@ def _apply(
     return checkpoint
 
 
-def relearn(epochs: int = EPOCHS, lr: float = LR, batch_size: int = BATCH_SIZE, seed: int = 0) -> Attack:
-    """Fine-tune on the forget set's questions and answers for `epochs`, with AdamW at a constant rate."""
-    settings = {"epochs": epochs, "lr": lr, "batch_size": batch_size, "seed": seed}
-    apply = partial(_apply, count=epochs, lr=lr, batch_size=batch_size, seed=seed)
-    return Attack("relearn", 1, "UDS guide, section 4.1", apply, settings)
+def relearn(
+    epochs: int = EPOCHS,
+    lr: float = LR,
+    batch_size: int = BATCH_SIZE,
+    seed: int = 0,
+    precision: Precision = "float32",
+) -> Attack:
+    """Fine-tune on the forget set's questions and answers for `epochs`, with AdamW at a constant rate.
+
+    Raises ConfigurationError for a precision that there is not.
+    """
+    if precision not in get_args(Precision):
+        near = did_you_mean(precision, get_args(Precision))
+        raise ConfigurationError(f"relearn: precision = {precision!r} is unknown: {near}")
+    settings = {"epochs": epochs, "lr": lr, "batch_size": batch_size, "seed": seed, "precision": precision}
+    apply = partial(_apply, count=epochs, lr=lr, batch_size=batch_size, seed=seed, precision=precision)
+    return Attack("relearn", 2, "UDS guide, section 4.1", apply, settings)

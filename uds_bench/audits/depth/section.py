@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PlainValidator, field_serializer
 
@@ -70,6 +70,7 @@ class Relearn(Table):
     epochs: Count | None = None
     lr: Positive | None = None
     batch_size: Count | None = None
+    precision: Literal["float32", "load"] | None = None
 
 
 class Attacks(Table):
