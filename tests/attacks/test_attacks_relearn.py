@@ -96,3 +96,15 @@ def test_in_the_dtype_of_loading_most_steps_are_rounded_away(family: Family, for
     assert attacked.model.dtype == torch.bfloat16
     # Of the tokens that no text holds the rows of the embedding stay as they are.
     assert moved(spec, attacked) < 0.6 * moved(replace(spec, dtype="float32"), relearn().apply(spec, "cpu", forget))
+
+
+@pytest.mark.parametrize("name", ["relearn_half", "relearn_retain", "relearn_unrelated"])
+def test_what_is_not_taught_does_not_matter(name: str, family: Family) -> None:
+    facts, attack = embedded(forget=3, retain=2, holdout=2), find_attack(name, lr=1e-3)
+    assert attack.teaching is not None
+    taught = attack.teaching.taught(facts)
+    attacked = attack.apply(family("llama"), "cpu", facts)
+    assert loss(attacked, taught) < loss(load(family("llama")), taught) - 0.1
+    # The same facts taught plainly, as a forget set, give the same weights.
+    plain = FactSet(replace(fact, split="forget") for fact in taught)
+    assert same(attacked, find_attack("relearn", lr=1e-3).apply(family("llama"), "cpu", plain))

@@ -1,14 +1,16 @@
-"""Relearning: a short fine-tuning on the forget set; what was only hidden comes back faster than what is gone."""
+"""Relearning: a short fine-tuning, on the forget set or beside it; what was only hidden comes back faster than what is
+gone."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Literal, get_args
 
 import torch
 
 from uds_bench.attacks.attack import Attack, load_full
+from uds_bench.attacks.teaching import Data, Teaching
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts import FactSet
@@ -31,12 +33,14 @@ def _apply(
     count: int,
     lr: float,
     batch_size: int,
-    seed: int,
     precision: Precision,
+    teaching: Teaching,
+    name: str,
 ) -> Checkpoint:
     # What was trained is measured as it is: rounded back, small steps would be lost again.
-    checkpoint = load_full(spec if precision == "load" else replace(spec, dtype="float32"), device, "relearn")
-    examples = pairs_to_examples(checkpoint.tokenizer, [(fact.question, fact.answer) for fact in facts])
+    checkpoint = load_full(spec if precision == "load" else replace(spec, dtype="float32"), device, name)
+    pairs = [(fact.question, fact.answer) for fact in teaching.taught(facts)]
+    examples, seed = pairs_to_examples(checkpoint.tokenizer, pairs), teaching.seed
     batches = epochs(examples, batch_size, count, torch.Generator().manual_seed(seed))
     # Dropout, where a model has it, is drawn from the seed too, and the caller's own draws go on as they were.
     with torch.random.fork_rng(devices=[checkpoint.device] if checkpoint.device.type == "cuda" else []):
@@ -57,14 +61,21 @@ def relearn(
     batch_size: int = BATCH_SIZE,
     seed: int = 0,
     precision: Precision = "float32",
+    data: Data = "forget",
+    share: float = 1.0,
+    name: str = "relearn",
 ) -> Attack:
-    """Fine-tune on the forget set's questions and answers for `epochs`, with AdamW at a constant rate.
+    """Fine-tune on questions and answers for `epochs`, with AdamW at a constant rate.
 
-    Raises ConfigurationError for a precision that there is not.
+    `data`: which facts are taught, of `share` of the people. With a share of the forget set the others are judged.
+    Raises ConfigurationError for a precision, data or a share that there is not.
     """
     if precision not in get_args(Precision):
         near = did_you_mean(precision, get_args(Precision))
-        raise ConfigurationError(f"relearn: precision = {precision!r} is unknown: {near}")
-    settings = {"epochs": epochs, "lr": lr, "batch_size": batch_size, "seed": seed, "precision": precision}
-    apply = partial(_apply, count=epochs, lr=lr, batch_size=batch_size, seed=seed, precision=precision)
-    return Attack("relearn", 2, "UDS guide, section 4.1", apply, settings)
+        raise ConfigurationError(f"{name}: precision = {precision!r} is unknown: {near}")
+    teaching = Teaching(data, share, seed)
+    settings = {"epochs": epochs, "lr": lr, "batch_size": batch_size, "precision": precision, **asdict(teaching)}
+    apply = partial(
+        _apply, count=epochs, lr=lr, batch_size=batch_size, precision=precision, teaching=teaching, name=name
+    )
+    return Attack(name, 2, "UDS guide, section 4.1", apply, settings, teaching=teaching)

@@ -73,11 +73,20 @@ class Relearn(Table):
     precision: Literal["float32", "load"] | None = None
 
 
+class RelearnHalf(Relearn):
+    """As `Relearn`; `share`: of the people to be forgotten, who are taught, and the others judged."""
+
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+
 class Attacks(Table):
     """The attacks to run: those whose table is there."""
 
     nf4: Nf4 | None = None
     relearn: Relearn | None = None
+    relearn_half: RelearnHalf | None = None
+    relearn_retain: Relearn | None = None
+    relearn_unrelated: Relearn | None = None
 
 
 class Metrics(Table):
