@@ -10,6 +10,7 @@ import torch
 from uds_bench.attacks import find_attack
 from uds_bench.attacks.relearn import relearn
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.methods.examples import pad, pairs_to_examples
 from uds_bench.methods.forward import answer_nll
@@ -108,3 +109,25 @@ def test_what_is_not_taught_does_not_matter(name: str, family: Family) -> None:
     # The same facts taught plainly, as a forget set, give the same weights.
     plain = FactSet(replace(fact, split="forget") for fact in taught)
     assert same(attacked, find_attack("relearn", lr=1e-3).apply(family("llama"), "cpu", plain))
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_an_adapter_changes_every_matrix_by_so_low_a_rank_and_is_added(name: str, family: Family) -> None:
+    forget = embedded(forget=2, retain=0, holdout=0)
+    spec, attack = family(name), find_attack("relearn_lora", rank=2, lr=1e-2, epochs=2)
+    attacked, before = attack.apply(spec, "cpu", forget), dict(load(spec).model.named_parameters())
+    after = dict(attacked.model.named_parameters())
+    assert after.keys() == before.keys()
+    inside = {id(p) for block in attacked.anatomy.blocks for p in block.parameters() if p.dim() == 2}
+    changed = {key for key in before if not torch.equal(before[key], after[key])}
+    assert changed == {key for key, p in after.items() if id(p) in inside}
+    assert {int(torch.linalg.matrix_rank(after[key] - before[key], rtol=1e-3)) for key in changed} == {2}
+    assert loss(attacked, forget) < loss(load(spec), forget) - 0.1
+    assert same(attacked, attack.apply(spec, "cpu", forget))
+    assert not any(p.requires_grad for p in attacked.model.parameters())
+    assert not attacked.model.training
+
+
+def test_a_rank_that_cannot_be() -> None:
+    with pytest.raises(ConfigurationError, match="rank 0"):
+        find_attack("relearn_lora", rank=0)

@@ -16,6 +16,7 @@ from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts import FactSet
 from uds_bench.methods.examples import epochs, pairs_to_examples, steps_per
 from uds_bench.methods.forward import answer_nll
+from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.training import Optimisation, train
 
 EPOCHS, LR, BATCH_SIZE = 1, 2e-5, 32
@@ -35,6 +36,7 @@ def _apply(
     batch_size: int,
     precision: Precision,
     teaching: Teaching,
+    rank: int | None,
     name: str,
 ) -> Checkpoint:
     # What was trained is measured as it is: rounded back, small steps would be lost again.
@@ -42,17 +44,18 @@ def _apply(
     pairs = [(fact.question, fact.answer) for fact in teaching.taught(facts)]
     examples, seed = pairs_to_examples(checkpoint.tokenizer, pairs), teaching.seed
     batches = epochs(examples, batch_size, count, torch.Generator().manual_seed(seed))
+    trained = checkpoint.model if rank is None else with_lora(checkpoint.model, LoraSettings(rank, 2 * rank), seed)
     # Dropout, where a model has it, is drawn from the seed too, and the caller's own draws go on as they were.
     with torch.random.fork_rng(devices=[checkpoint.device] if checkpoint.device.type == "cuda" else []):
         torch.manual_seed(seed)
         train(
-            checkpoint.model,
+            trained,
             (batch.to(checkpoint.device) for batch in batches),
             answer_nll,
             Optimisation(lr),
             steps_per(len(examples), batch_size, count),
         )
-    return checkpoint
+    return checkpoint if rank is None else replace(checkpoint, model=trained.merge_and_unload())
 
 
 def relearn(
@@ -63,19 +66,23 @@ def relearn(
     precision: Precision = "float32",
     data: Data = "forget",
     share: float = 1.0,
+    rank: int | None = None,
     name: str = "relearn",
 ) -> Attack:
     """Fine-tune on questions and answers for `epochs`, with AdamW at a constant rate.
 
     `data`: which facts are taught, of `share` of the people. With a share of the forget set the others are judged.
-    Raises ConfigurationError for a precision, data or a share that there is not.
+    `rank`: of an adapter that is trained in the place of the weights and added to them, with twice the rank as scale.
+    Raises ConfigurationError for a precision, data, share or rank that there is not.
     """
     if precision not in get_args(Precision):
         near = did_you_mean(precision, get_args(Precision))
         raise ConfigurationError(f"{name}: precision = {precision!r} is unknown: {near}")
+    if rank is not None:
+        LoraSettings(rank)  # refuses what is none
     teaching = Teaching(data, share, seed)
-    settings = {"epochs": epochs, "lr": lr, "batch_size": batch_size, "precision": precision, **asdict(teaching)}
+    settings = {"epochs": epochs, "lr": lr, "batch_size": batch_size, "precision": precision, "rank": rank}
     apply = partial(
-        _apply, count=epochs, lr=lr, batch_size=batch_size, precision=precision, teaching=teaching, name=name
+        _apply, count=epochs, lr=lr, batch_size=batch_size, precision=precision, teaching=teaching, rank=rank, name=name
     )
-    return Attack(name, 2, "UDS guide, section 4.1", apply, settings, teaching=teaching)
+    return Attack(name, 2, "UDS guide, section 4.1", apply, settings | asdict(teaching), teaching=teaching)

@@ -79,6 +79,12 @@ class RelearnHalf(Relearn):
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
+class RelearnLora(Relearn):
+    """As `Relearn`; `rank`: of the adapter that is trained."""
+
+    rank: Count | None = None
+
+
 class Attacks(Table):
     """The attacks to run: those whose table is there."""
 
@@ -87,6 +93,7 @@ class Attacks(Table):
     relearn_half: RelearnHalf | None = None
     relearn_retain: Relearn | None = None
     relearn_unrelated: Relearn | None = None
+    relearn_lora: RelearnLora | None = None
 
 
 class Metrics(Table):
