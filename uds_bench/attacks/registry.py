@@ -9,6 +9,7 @@ from typing import Any
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.attacks.relearn import LR, relearn
+from uds_bench.attacks.worst import worst_relearn
 from uds_bench.errors import ConfigurationError, did_you_mean
 
 ATTACKS: dict[str, Callable[..., Attack]] = {
@@ -19,6 +20,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "relearn_unrelated": partial(relearn, data="unrelated", name="relearn_unrelated"),
     # Ten times the published rate: an adapter takes more (Hu et al. 2022 train GPT-2 by one at 2e-4).
     "relearn_lora": partial(relearn, rank=16, lr=10 * LR, name="relearn_lora"),
+    "relearn_worst": worst_relearn,
 }
 
 

@@ -85,6 +85,13 @@ class RelearnLora(Relearn):
     rank: Count | None = None
 
 
+class RelearnWorst(RelearnHalf):
+    """As `RelearnHalf`, with every rate and number of epochs that is tried."""
+
+    epochs: Annotated[tuple[Count, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
+    lr: Annotated[tuple[Positive, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
+
+
 class Attacks(Table):
     """The attacks to run: those whose table is there."""
 
@@ -94,6 +101,7 @@ class Attacks(Table):
     relearn_retain: Relearn | None = None
     relearn_unrelated: Relearn | None = None
     relearn_lora: RelearnLora | None = None
+    relearn_worst: RelearnWorst | None = None
 
 
 class Metrics(Table):
