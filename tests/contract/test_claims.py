@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from uds_bench.attacks import ATTACKS
 from uds_bench.audits import registry
 from uds_bench.audits.association.claims import COHORTS
 from uds_bench.audits.lmlm.claims import CLOSER
@@ -22,6 +23,7 @@ VALUES: dict[str, list[str]] = {
     "part": ["cell", "wording"],
     "bits": ["two", "one"],
     "cohort": [*COHORTS],
+    "uds_attack": [*ATTACKS],
 }
 """What markers name in braces; none names two of them."""
 PARAMETERS = [

@@ -24,6 +24,7 @@ class Attack:
 
     `settings` are all that the change depends on beside the facts that it is `teaching`; `version` rises when its code
     changes what comes out. `source`: paper and section. `needs`: packages of an extra without which it cannot be made.
+    `remark`: what is to be said with every verdict under it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Attack:
     settings: dict[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     teaching: Teaching | None = None
+    remark: str = ""
 
     @property
     def key(self) -> str:

@@ -73,4 +73,6 @@ def worst_relearn(
     tried = tuple(relearn(count, rate, share=share, name=name, **settings) for rate, count in product(lr, epochs))
     keyed = tried[0].settings | {"lr": list(lr), "epochs": list(epochs)}
     source = "ours, after TamperBench: attacks are searched for their worst case"
-    return Attack(name, 1, source, partial(_apply, tried=tried, name=name), keyed, teaching=tried[0].teaching)
+    apply = partial(_apply, tried=tried, name=name)
+    remark = f"the largest of {len(tried)} settings, chosen on what is judged: the interval does not cover the choice"
+    return Attack(name, 1, source, apply, keyed, teaching=tried[0].teaching, remark=remark)

@@ -168,6 +168,10 @@ class Depth(Section):
         """The models that claims speak of."""
         return list(self.candidates)
 
+    def attacked(self) -> list[str]:
+        """The attacks that the file names."""
+        return list(self.attacks.model_dump(exclude_none=True))
+
     def weak(self) -> str:
         """The keys that would name controls, in the place of which a stand-in stands."""
         keys = [key for key in ("positive", "negative") if not getattr(self.pools, key)]
@@ -188,7 +192,7 @@ class Depth(Section):
         from uds_bench.attacks import find_attack
 
         settings = self.attacks.model_dump(exclude_none=True)
-        return {name: find_attack(name, **settings[name]) for name in settings}
+        return {name: find_attack(name, **settings[name]) for name in self.attacked()}
 
     def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
         """Where each checkpoint stands in the file, and its name."""
