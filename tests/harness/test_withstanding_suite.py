@@ -9,19 +9,25 @@ import small_models as small
 from small_runs import Bench
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_withstanding.py"
-GENTLE = "[attacks]\nrelearn_half = { epochs = 3, lr = 1e-3, batch_size = 2 }\n"
+SETTINGS = "{ epochs = 3, lr = 1e-3, batch_size = 2 }"
+TRIED = f"[attacks]\nnf4 = {{}}\nrelearn = {SETTINGS}\nrelearn_half = {SETTINGS}\n"
 
 
-def test_what_was_only_hidden_comes_back_and_who_never_knew_stays_silent(bench: Bench) -> None:
-    bench.manifest(["shallow", "retain3"], more=GENTLE)
+def test_each_attack_is_judged_beside_models_that_are_attacked_alike(bench: Bench) -> None:
+    bench.manifest(["shallow", "retain3"], more=TRIED)
     ran = bench.run(SUITE)
-    assert set(ran.verdicts) == {"depth.withstands.relearn_half[shallow]", "depth.withstands.relearn_half[retain3]"}
-    hidden, never = (ran.claims[f"depth.withstands.relearn_half[{name}]"] for name in ("shallow", "retain3"))
-    assert hidden["observed"] > 0.5 > never["observed"], ran.text
-    for claim in (hidden, never):
-        assert [(c["must"], c["verdict"]) for c in claim["controls"] if c["must"] == "fail"] == [("fail", "fail")] * 2
-    # Of half of the people only: those who were taught are not judged.
-    assert hidden["interval"]["units"] == small.FORGET // 2
+    found = {
+        (attack, name): ran.claims[f"depth.withstands.{attack}[{name}]"]
+        for attack in ("nf4", "relearn", "relearn_half")
+        for name in ("shallow", "retain3")
+    }
+    assert len(ran.claims) == len(found)
+    assert found["nf4", "retain3"]["status"] == "pass", ran.text
+    assert found["relearn", "shallow"]["observed"] > found["relearn", "retain3"]["observed"], ran.text
+    # So few facts of half of the people wreck what these small models know of the others, as the full model shows.
+    half = found["relearn_half", "shallow"]
+    assert (half["verdict"], half["cause"]) == ("undecided", "control")
+    assert half["interval"]["units"] == small.FORGET // 2
 
 
 def test_without_attacks_they_are_left_out_and_said_where_asked_for_alone(bench: Bench) -> None:
