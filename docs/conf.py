@@ -60,6 +60,21 @@ class Claims(Table):
             yield f"`{spec.id}`", spec.statement, bound, spec.origin, told
 
 
+class Attacks(Table):
+    """The attacks that a manifest may name, with what they do where it sets nothing."""
+
+    head = ("attack", "settings", "from")
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """An attack a line."""
+        from uds_bench.attacks import ATTACKS, find_attack
+
+        for name in ATTACKS:
+            attack = find_attack(name)
+            settings = ", ".join(f"{key} = {value}" for key, value in attack.settings.items() if value is not None)
+            yield f"`{name}`", settings, attack.source
+
+
 class Keys(Table):
     """The keys of a manifest, or of one audit's table, as the models that validate it have them."""
 
@@ -178,7 +193,14 @@ class Others(Sections):
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """See Sphinx."""
-    made = {"claims": Claims, "keys": Keys, "options": Options, "commands": Commands, "others": Others}
+    made = {
+        "attacks": Attacks,
+        "claims": Claims,
+        "keys": Keys,
+        "options": Options,
+        "commands": Commands,
+        "others": Others,
+    }
     for name, directive in made.items():
         app.add_directive(name, directive)
     return {"parallel_read_safe": True}

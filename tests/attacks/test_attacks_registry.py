@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.attacks import ATTACKS, NONE, find_attack
 from uds_bench.attacks.random_weights import SPREAD, random_weights
+from uds_bench.audits.depth.section import Attacks
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts import FactSet
@@ -18,17 +20,20 @@ from uds_bench.facts import FactSet
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_has_its_own_name_and_a_source(name: str) -> None:
     attack = find_attack(name)
+    assert name in Attacks.model_fields, "a manifest cannot name it"
     assert attack.name == name != NONE
     assert attack.source
 
 
 def test_an_unknown_attack_is_an_error_that_lists_the_names() -> None:
-    with pytest.raises(ConfigurationError, match=r"^there is no attack 'prune': choose from nf4, relearn$"):
+    with pytest.raises(ConfigurationError, match=r"^there is no attack 'prune': choose from nf4, relearn, .*$"):
         find_attack("prune")
 
 
-@pytest.mark.parametrize("change", [{"epochs": 2}, {"lr": 1e-4}, {"batch_size": 10}, {"seed": 1}])
-def test_every_setting_is_in_the_key_and_in_the_record(change: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "change", [{"epochs": 2}, {"lr": 1e-4}, {"batch_size": 10}, {"seed": 1}, {"precision": "load"}]
+)
+def test_every_setting_is_in_the_key_and_in_the_record(change: dict[str, Any]) -> None:
     plain, changed = find_attack("relearn"), find_attack("relearn", **change)
     assert plain.key != changed.key
     assert changed.settings == plain.settings | change
@@ -37,6 +42,13 @@ def test_every_setting_is_in_the_key_and_in_the_record(change: dict[str, float])
 def test_equal_settings_have_one_key_whether_given_or_left_out() -> None:
     assert find_attack("relearn").key == find_attack("relearn", epochs=1, lr=2e-5, batch_size=32, seed=0).key
     assert find_attack("relearn").key != find_attack("nf4").key
+
+
+def test_a_precision_that_there_is_not_is_refused_in_a_line() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"^relearn: precision = 'bf16' is unknown: choose from float32, load$"
+    ):
+        find_attack("relearn", precision="bf16")
 
 
 NOBODY = FactSet(())

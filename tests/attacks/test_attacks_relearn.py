@@ -1,13 +1,16 @@
 """Relearning trains on the forget facts and on nothing else, the same way every time."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from uds_bench.attacks import find_attack
+from uds_bench.attacks.relearn import relearn
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
+from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.methods.examples import pad, pairs_to_examples
 from uds_bench.methods.forward import answer_nll
@@ -68,7 +71,63 @@ def test_what_comes_out_can_be_measured_and_the_file_is_untouched(
     spec = family("llama")
     before = weights(spec.model)
     attacked = relearned(spec, forget)
-    assert attacked.spec == spec
+    assert attacked.spec == replace(spec, dtype="float32")
     assert not attacked.model.training
     assert not any(p.requires_grad for p in attacked.model.parameters())
     assert weights(spec.model) == before
+
+
+def moved(spec: CheckpointSpec, attacked: Checkpoint) -> float:
+    """The share of weights that are no longer what they were."""
+    before = dict(load(spec).model.named_parameters())
+    pairs = [(before[name].float(), p.float()) for name, p in attacked.model.named_parameters()]
+    return sum(int((a != b).sum()) for a, b in pairs) / sum(a.numel() for a, _ in pairs)
+
+
+def test_a_model_in_16_bits_is_trained_as_in_32(family: Family, forget: FactSet) -> None:
+    spec = replace(family("llama"), dtype="bfloat16")
+    attacked = relearn().apply(spec, "cpu", forget)
+    assert attacked.model.dtype == torch.float32
+    assert same(attacked, relearn().apply(replace(spec, dtype="float32"), "cpu", forget))
+
+
+def test_in_the_dtype_of_loading_most_steps_are_rounded_away(family: Family, forget: FactSet) -> None:
+    spec = replace(family("llama"), dtype="bfloat16")
+    attacked = relearn(precision="load").apply(spec, "cpu", forget)
+    assert attacked.model.dtype == torch.bfloat16
+    # Of the tokens that no text holds the rows of the embedding stay as they are.
+    assert moved(spec, attacked) < 0.6 * moved(replace(spec, dtype="float32"), relearn().apply(spec, "cpu", forget))
+
+
+@pytest.mark.parametrize("name", ["relearn_half", "relearn_retain", "relearn_unrelated"])
+def test_what_is_not_taught_does_not_matter(name: str, family: Family) -> None:
+    facts, attack = embedded(forget=3, retain=2, holdout=2), find_attack(name, lr=1e-3)
+    assert attack.teaching is not None
+    taught = attack.teaching.taught(facts)
+    attacked = attack.apply(family("llama"), "cpu", facts)
+    assert loss(attacked, taught) < loss(load(family("llama")), taught) - 0.1
+    # The same facts taught plainly, as a forget set, give the same weights.
+    plain = FactSet(replace(fact, split="forget") for fact in taught)
+    assert same(attacked, find_attack("relearn", lr=1e-3).apply(family("llama"), "cpu", plain))
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_an_adapter_changes_every_matrix_by_so_low_a_rank_and_is_added(name: str, family: Family) -> None:
+    forget = embedded(forget=2, retain=0, holdout=0)
+    spec, attack = family(name), find_attack("relearn_lora", rank=2, lr=1e-2, epochs=2)
+    attacked, before = attack.apply(spec, "cpu", forget), dict(load(spec).model.named_parameters())
+    after = dict(attacked.model.named_parameters())
+    assert after.keys() == before.keys()
+    inside = {id(p) for block in attacked.anatomy.blocks for p in block.parameters() if p.dim() == 2}
+    changed = {key for key in before if not torch.equal(before[key], after[key])}
+    assert changed == {key for key, p in after.items() if id(p) in inside}
+    assert {int(torch.linalg.matrix_rank(after[key] - before[key], rtol=1e-3)) for key in changed} == {2}
+    assert loss(attacked, forget) < loss(load(spec), forget) - 0.1
+    assert same(attacked, attack.apply(spec, "cpu", forget))
+    assert not any(p.requires_grad for p in attacked.model.parameters())
+    assert not attacked.model.training
+
+
+def test_a_rank_that_cannot_be() -> None:
+    with pytest.raises(ConfigurationError, match="rank 0"):
+        find_attack("relearn_lora", rank=0)

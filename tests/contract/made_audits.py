@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from uds_bench.attacks import ATTACKS, find_attack
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.ranking import ranked
 from uds_bench.audits.association.rates import Memorization, held
@@ -52,8 +53,8 @@ def suite(name: str) -> ModuleType:
     return module
 
 
-ASSOCIATION, BYPASS, LMLM, LOCALIZATION, FAITHFULNESS, ROBUSTNESS = map(
-    suite, ("association", "bypass", "lmlm", "localization", "faithfulness", "robustness")
+ASSOCIATION, BYPASS, LMLM, LOCALIZATION, FAITHFULNESS, ROBUSTNESS, WITHSTANDING = map(
+    suite, ("association", "bypass", "lmlm", "localization", "faithfulness", "robustness", "withstanding")
 )
 
 
@@ -315,6 +316,35 @@ def restored(is_false: bool) -> Test:
     return lambda claim: ROBUSTNESS.test_relearning_restores(claim, audit)
 
 
+# ---- attacks
+
+
+def withstood(attack: str) -> Falsifier:
+    """Whether the candidate, which is silent before, tells after the attack what full tells."""
+
+    def made(is_false: bool) -> Test:
+        facts = embedded(forget=20, retain=20, holdout=20)
+
+        def score(name: str, metric: str, form: str, under: str) -> Score:
+            knows = name in ("full", "knew") or (name == "m" and is_false and under == attack)
+            rows = tuple(
+                FactScore(f.id, f.cluster, float(drawn(f.id, form) < (0.9 if knows else 0.1)))
+                for f in facts.split("forget")
+            )
+            return Score(name, under, metric, form, 0.5, None, rows)
+
+        tried = find_attack(attack)
+        audit = SimpleNamespace(
+            score=score,
+            facts=facts,
+            section=SimpleNamespace(pools=SimpleNamespace(positive=["knew"], negative=["never"])),
+            runner=SimpleNamespace(attacks={attack: tried}, attack={attack: tried}.get),
+        )
+        return lambda claim: WITHSTANDING.test_withstands(claim, "m", attack, audit)
+
+    return made
+
+
 # ---- weights
 
 
@@ -385,6 +415,7 @@ FALSIFIERS: Mapping[str, Falsifier] = {
     "robustness.uds_first": robust_first,
     "robustness.proxy": foretold,
     "robustness.relearning_restores": restored,
+    **{f"depth.withstands.{name}": withstood(name) for name in ATTACKS},
     "localization.benchmarks": benchmarks,
     "localization.resurfacing": resurfacing,
     "localization.resurfacing_order": resurfacing_order,

@@ -10,6 +10,7 @@ from uds_bench.errors import CheckpointError
 from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
+    from uds_bench.attacks.teaching import Teaching
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
 
@@ -19,10 +20,11 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Attack:
-    """`apply(spec, device, facts)` loads the checkpoint and changes it; `facts`: the forget split.
+    """`apply(spec, device, facts)` loads the checkpoint and changes it; `facts`: all of the manifest's.
 
-    `settings` are all that the change depends on; `version` rises when its code changes what comes out.
-    `source`: paper and section. `needs`: packages of an extra without which it cannot be made.
+    `settings` are all that the change depends on beside the facts that it is `teaching`; `version` rises when its code
+    changes what comes out. `source`: paper and section. `needs`: packages of an extra without which it cannot be made.
+    `remark`: what is to be said with every verdict under it.
     """
 
     name: str
@@ -31,11 +33,23 @@ class Attack:
     apply: Callable[[CheckpointSpec, str, FactSet], Checkpoint]
     settings: dict[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    teaching: Teaching | None = None
+    remark: str = ""
 
     @property
     def key(self) -> str:
         """Content address: scores under other settings are other scores."""
         return content_key([self.name, self.version, self.settings])
+
+    def key_on(self, facts: FactSet) -> str:
+        """The same with what is taught and judged: scores under a model that learned other facts are other scores."""
+        if self.teaching is None:
+            return self.key
+        return content_key([self.key, self.teaching.taught(facts).digest, self.teaching.judged(facts).digest])
+
+    def judged(self, facts: FactSet) -> FactSet:
+        """The facts by which the attack is judged."""
+        return facts.split("forget") if self.teaching is None else self.teaching.judged(facts)
 
 
 def load_full(spec: CheckpointSpec, device: str, attack: str) -> Checkpoint:

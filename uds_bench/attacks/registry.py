@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.nf4 import nf4
-from uds_bench.attacks.relearn import relearn
+from uds_bench.attacks.relearn import LR, relearn
+from uds_bench.attacks.worst import worst_relearn
 from uds_bench.errors import ConfigurationError, did_you_mean
 
-ATTACKS: dict[str, Callable[..., Attack]] = {"nf4": nf4, "relearn": relearn}
+ATTACKS: dict[str, Callable[..., Attack]] = {
+    "nf4": nf4,
+    "relearn": relearn,
+    "relearn_half": partial(relearn, share=0.5, name="relearn_half"),
+    "relearn_retain": partial(relearn, data="retain", name="relearn_retain"),
+    "relearn_unrelated": partial(relearn, data="unrelated", name="relearn_unrelated"),
+    # Ten times the published rate: an adapter takes more (Hu et al. 2022 train GPT-2 by one at 2e-4).
+    "relearn_lora": partial(relearn, rank=16, lr=10 * LR, name="relearn_lora"),
+    "relearn_worst": worst_relearn,
+}
 
 
 def find_attack(name: str, **settings: Any) -> Attack:

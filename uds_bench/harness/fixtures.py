@@ -41,6 +41,13 @@ def uds_subject(request: pytest.FixtureRequest) -> str | None:
 
 
 @pytest.fixture
+def uds_attack(request: pytest.FixtureRequest) -> str:
+    """Each attack of the manifest in turn, by its name; "none" where it names none."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
 def uds_audit(request: pytest.FixtureRequest, uds_run: Run) -> Any:
     """The audit that the claim is of, as its package's `audit.open` gives it."""
     name = audit_of(request.node.get_closest_marker("claim"))

@@ -9,8 +9,10 @@ from uds_bench.errors import ConfigurationError, did_you_mean
 if TYPE_CHECKING:
     import pytest
 
-CLAIM, SUBJECT = "uds_claim", "uds_subject"
+CLAIM, SUBJECT, ATTACK = "uds_claim", "uds_subject", "uds_attack"
 """Fixtures by which a test gets them."""
+UNATTACKED = "none"
+"""The attack of a test about attacks where the manifest names none."""
 LABORATORY = "laboratory"
 """The mark of a test about metrics, methods, settings or papers."""
 
@@ -28,6 +30,12 @@ def is_of_laboratory(item: pytest.Item) -> bool:
 def is_about_nobody(item: pytest.Item) -> bool:
     """Whether a test speaks of no judged model."""
     return SUBJECT not in getattr(item, "fixturenames", ())
+
+
+def lacks_attack(item: pytest.Item) -> bool:
+    """Whether a test speaks of attacks and the manifest names none."""
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and callspec.params.get(ATTACK) == UNATTACKED
 
 
 def subject_of(item: pytest.Item) -> str | None:

@@ -14,15 +14,15 @@ import pytest
 
 from uds_bench.device import batches
 from uds_bench.errors import UdsError
-from uds_bench.harness.fixtures import LACKS, RUN, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
-from uds_bench.harness.items import SUBJECT, audit_of, decides_claim
+from uds_bench.harness.fixtures import LACKS, RUN, uds_attack, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
+from uds_bench.harness.items import ATTACK, SUBJECT, UNATTACKED, audit_of, decides_claim
 from uds_bench.harness.options import Settings, add_options, read_settings
 
 if TYPE_CHECKING:
     from uds_bench.harness.session import RunSession
     from uds_bench.trials.beds import Trials
 
-__all__ = ["uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
+__all__ = ["uds_attack", "uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
 
 RUN_SESSION: pytest.StashKey[RunSession] = pytest.StashKey()
 RUNNING: list[pytest.Config] = []
@@ -129,13 +129,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Makes a test of each judged model of a claim."""
-    if SUBJECT in metafunc.fixturenames:
-        try:
-            named = metafunc.config.stash[RUN].judged(audit_of(metafunc.definition.get_closest_marker("claim")))
-        except UdsError as error:
-            raise pytest.UsageError(str(error)) from None
-        metafunc.parametrize(SUBJECT, named, ids=[name or "none" for name in named], indirect=True)
+    """Makes a test of each judged model of a claim, and of each attack of the manifest."""
+    if {SUBJECT, ATTACK}.isdisjoint(metafunc.fixturenames):
+        return
+    run, audit = metafunc.config.stash[RUN], audit_of(metafunc.definition.get_closest_marker("claim"))
+    try:
+        given = {SUBJECT: run.judged(audit), ATTACK: run.attacks(audit) or [UNATTACKED]}
+    except UdsError as error:
+        raise pytest.UsageError(str(error)) from None
+    for fixture in metafunc.fixturenames:
+        if named := given.get(fixture):
+            metafunc.parametrize(fixture, named, ids=[name or "none" for name in named], indirect=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

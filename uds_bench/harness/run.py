@@ -108,6 +108,13 @@ class Run:
         kind = None if audit is None else registry.audits()[audit].section()
         return ([] if kind is None else self.manifest.of(kind).judged()) or [None]
 
+    def attacks(self, audit: str | None) -> list[str]:
+        """The attacks under which the manifest has an audit's models judged."""
+        from uds_bench.audits import registry
+
+        kind = None if audit is None else registry.audits()[audit].section()
+        return [] if kind is None else self.manifest.of(kind).attacked()
+
     def silent_to(self, audit: str | None) -> str:
         """That the manifest says nothing to an audit, and what it would have to say; "" where it says something."""
         from uds_bench.audits import registry

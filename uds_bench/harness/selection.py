@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.harness.items import audit_of, decides_claim, is_about_nobody, is_of_laboratory
+from uds_bench.harness.items import audit_of, decides_claim, is_about_nobody, is_of_laboratory, lacks_attack
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 def select(run: Run, items: list[pytest.Item]) -> list[str]:
     """Take out what the run is not about.
 
-    Of shipped models, claims of the laboratory. Of a user's models, audits to which the manifest says nothing, and
-    claims about metrics, methods or papers, unless they are asked for or nothing else is selected.
+    Claims about attacks where the manifest names none. Of shipped models, claims of the laboratory. Of a user's models,
+    audits to which the manifest says nothing, and claims about metrics, methods or papers, unless they are asked for or
+    nothing else is selected.
 
     Returns the audits that were taken out, by name. Raises UsageError where nothing is left of shipped models.
     """
+    attacked = _or_all((item for item in items if not lacks_attack(item)), items)
+    run.config.hook.pytest_deselected(items=[*({*items} - {*attacked})])
+    items[:] = attacked
     if run.is_embedded and not run.is_gate:
         return []
     silent = set()

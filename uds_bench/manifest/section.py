@@ -50,6 +50,10 @@ class Section(Table):
         """The models that claims speak of: those that are no controls."""
         return []
 
+    def attacked(self) -> list[str]:
+        """The attacks under which models are judged."""
+        return []
+
     def members(self, model: str) -> dict[str, CheckpointSpec]:
         """The checkpoints of a judged model by name: its own, or one a seed."""
         return {model: self.checkpoints()[model]}

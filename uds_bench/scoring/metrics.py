@@ -76,6 +76,7 @@ class MetricRunner(ScoreRunner):
         self._units: dict[tuple[Split, ...], FactSet] = {}
         self._own: dict[Callable[[FactSet], FactSet], FactSet] = {}
         self._texts: dict[Split, str] = {}
+        self._attack_keys: dict[str, str] = {}
         self._loaded: dict[str, Checkpoint] = {}
         self._references: ReferenceModels | None = None
 
@@ -123,6 +124,11 @@ class MetricRunner(ScoreRunner):
         metric = find_metric(request.metric)
         return MetricEvaluator(metric, metric.variant(request.variant), self.units(metric), self)
 
+    def _attack_key(self, name: str) -> str:
+        if name not in self._attack_keys:  # what is taught is looked through for what is judged
+            self._attack_keys[name] = self.attack(name).key_on(self.facts)
+        return self._attack_keys[name]
+
     def _read_by(self, requests: Sequence[ScoreRequest]) -> Iterable[ScoreRequest]:
         return [ScoreRequest("retain", name) for r in requests for name in find_metric(r.metric).reads]
 
@@ -146,7 +152,7 @@ class MetricRunner(ScoreRunner):
             same = "full" in self.specs and self.digest("full") == self.digest(name)
             return Subject(self.loaded(name), self._yardstick(), "full" if same else None)
         check_shapes(name, self.specs)
-        return Subject(self._attacked(request, self.facts.split("forget")), self._yardstick())
+        return Subject(self._attacked(request, self.facts), self._yardstick())
 
     def _yardstick(self) -> ReferenceModels:
         if self._references is None:

@@ -127,7 +127,7 @@ class ScoreRunner:
         return ScoreKey(
             checkpoint=self.digest(request.checkpoint, device),
             attack=request.attack,
-            attack_key=NONE if request.attack == NONE else self.attack(request.attack).key,
+            attack_key=NONE if request.attack == NONE else self._attack_key(request.attack),
             metric=evaluator.measure.name,
             metric_version=evaluator.measure.version,
             variant=evaluator.variant,
@@ -226,6 +226,10 @@ class ScoreRunner:
     def _like(self) -> Any:
         """What gives another process its like."""
         return partial(ScoreRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
+
+    def _attack_key(self, name: str) -> str:
+        """What names an attack and all that it depends on."""
+        return self.attack(name).key
 
     def _evaluator(self, request: ScoreRequest) -> Evaluator:
         found: Evaluator = self.evaluator

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from uds_bench.audits.depth.section import Attacks
 from uds_bench.claims.spec import KEEP_MORE, ClaimSpec
+
+
+def _withstands(attack: str) -> ClaimSpec:
+    return ClaimSpec(
+        f"depth.withstands.{attack}",
+        "threshold",
+        f"After the attack {attack} the candidate says no more of what it forgot than a model that never knew.",
+        "<=",
+        0.50,
+        "ours: the share of what full knows up to which depth.hidden calls a reply forgotten",
+        must_fail="the full model and the positive pool, attacked alike",
+        must_pass="the negative pool, attacked alike",
+        advice="the facts come back: unlearn longer, or by a method that reaches deeper.",
+    )
+
 
 CLAIMS = (
     ClaimSpec(
@@ -94,4 +110,5 @@ CLAIMS = (
         needs="<= {:g} x full",
         advice="do not trust its silence: relearning or other words may bring the facts back; the page lists them.",
     ),
+    *map(_withstands, Attacks.model_fields),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, field_serializer
 
@@ -82,6 +82,26 @@ class Relearn(Table):
     epochs: Count | None = None
     lr: Positive | None = None
     batch_size: Count | None = None
+    precision: Literal["float32", "load"] | None = None
+
+
+class RelearnHalf(Relearn):
+    """As `Relearn`; `share`: of the people to be forgotten, who are taught, and the others judged."""
+
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+
+class RelearnLora(Relearn):
+    """As `Relearn`; `rank`: of the adapter that is trained."""
+
+    rank: Count | None = None
+
+
+class RelearnWorst(RelearnHalf):
+    """As `RelearnHalf`, with every rate and number of epochs that is tried."""
+
+    epochs: Annotated[tuple[Count, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
+    lr: Annotated[tuple[Positive, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
 
 
 class Attacks(Table):
@@ -89,6 +109,11 @@ class Attacks(Table):
 
     nf4: Nf4 | None = None
     relearn: Relearn | None = None
+    relearn_half: RelearnHalf | None = None
+    relearn_retain: Relearn | None = None
+    relearn_unrelated: Relearn | None = None
+    relearn_lora: RelearnLora | None = None
+    relearn_worst: RelearnWorst | None = None
 
 
 class Metrics(Table):
@@ -155,6 +180,10 @@ class Depth(Section):
         """The models that claims speak of."""
         return list(self.candidates)
 
+    def attacked(self) -> list[str]:
+        """The attacks that the file names."""
+        return list(self.attacks.model_dump(exclude_none=True))
+
     def weak(self) -> str:
         """The keys that would name controls, in the place of which a stand-in stands."""
         keys = [key for key in ("positive", "negative") if not getattr(self.pools, key)]
@@ -175,7 +204,7 @@ class Depth(Section):
         from uds_bench.attacks import find_attack
 
         settings = self.attacks.model_dump(exclude_none=True)
-        return {name: find_attack(name, **settings[name]) for name in settings}
+        return {name: find_attack(name, **settings[name]) for name in self.attacked()}
 
     def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
         """Where each checkpoint stands in the file, and its name."""

@@ -134,7 +134,7 @@ def opener(
 
     def fresh(name: str, attack: str, batch_size: int) -> Subject:
         if attack != NONE:
-            changed = attacks[attack].apply(specs[name], device, facts.split("forget"))
+            changed = attacks[attack].apply(specs[name], device, facts)
             return Subject(changed, yardstick(batch_size))
         role: Reference | None = "full" if name == "full" else None
         return Subject(load(specs[name], device), yardstick(batch_size), role)
