@@ -22,12 +22,12 @@ def test_each_attack_is_judged_beside_models_that_are_attacked_alike(bench: Benc
         for name in ("shallow", "retain3")
     }
     assert len(ran.claims) == len(found)
-    assert found["nf4", "retain3"]["status"] == "pass", ran.text
-    assert found["relearn", "shallow"]["observed"] > found["relearn", "retain3"]["observed"], ran.text
-    # So few facts of half of the people wreck what these small models know of the others, as the full model shows.
-    half = found["relearn_half", "shallow"]
-    assert (half["verdict"], half["cause"]) == ("undecided", "control")
-    assert half["interval"]["units"] == small.FORGET // 2
+    # Twelve differences that are all 1 may be .47 in truth: the full model, though it tells all, is no clear control.
+    assert {claim["cause"] for claim in found.values()} == {"control"}
+    relearned, never = found["relearn", "shallow"], found["relearn", "retain3"]
+    assert relearned["interval"]["low"] > 0.5 > never["interval"]["high"], ran.text
+    assert found["nf4", "retain3"]["observed"] == 0
+    assert found["relearn_half", "shallow"]["interval"]["units"] == small.FORGET // 2
 
 
 def test_without_attacks_they_are_left_out_and_said_where_asked_for_alone(bench: Bench) -> None:
