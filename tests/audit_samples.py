@@ -17,6 +17,7 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from file_rows import asks
 from small_runs import ATTACKS, Bench
 
+from uds_bench.attacks import registry
 from uds_bench.audits.conformance import ATTACK
 from uds_bench.audits.sample import Sample
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
@@ -208,7 +209,8 @@ def _depth(bench: Bench) -> Sample:
     write_rows(bench.folder / "facts.jsonl", rows)
     pools = {"positive": ["retain2"], "negative": ["full2"]}
     place = bench.manifest(["retain3", "shallow"], **pools, facts=bench.folder / "facts.jsonl")
-    return sample(bench, place, "depth", wrong=["retain2", "full2"])
+    withstood = [f"depth.withstands.{name}" for name in registry.ATTACKS]
+    return sample(bench, place, "depth", wrong=["retain2", "full2"], unasked=withstood)
 
 
 def _metrics(bench: Bench, store: Path) -> Sample:

@@ -20,12 +20,13 @@ from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.audit import read
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import GapOutcome, find
-from uds_bench.audits.bypass.probe import reply_of, say
+from uds_bench.audits.bypass.probe import reply_of, say, stops_of
 from uds_bench.audits.bypass.prompts import prompts
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.replies import Recorded, Surface, Told, read_replies, surface, to_json
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.bypass.summary import summary
+from uds_bench.audits.bypass.tied import not_said
 from uds_bench.audits.bypass.zoo.data import canaries
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.cli import main
@@ -34,6 +35,7 @@ from uds_bench.facts import FactSet
 from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.tags import Form, Tags
+from uds_bench.inference.generation import continue_greedily
 from uds_bench.scores import summarise
 from uds_bench.zoo.specimens import folder
 
@@ -152,6 +154,50 @@ def changed(rows: Any, text: str, every: int) -> list[dict[str, Any]]:
     """One in so many of the most likely replies of authors to forget in the words of a forger."""
     ours = [row["digest"] for row in rows if row["split"] == "forget" and row["sample"] is None]
     return [{**row, "reply": text, "finish_reason": "stop"} if row["digest"] in ours[::every] else row for row in rows]
+
+
+def foreign(found: dict[str, Recorded]) -> tuple[int, int]:
+    """How many of the replies that a file has the weights do not say, and how many there are."""
+    checkpoint, (read,) = loaded(), found.values()
+    told = prompts(checkpoint.tokenizer, SOME, ASKING, checkpoint.digest).every
+    told = [one for one in told if one.digest in read.told]
+    return len(not_said(checkpoint, told, read, stops_of(checkpoint.tokenizer, told), 16)), len(told)
+
+
+def split(row: dict[str, Any], trace: Callable[[str], str], rest: Callable[[str], str]) -> dict[str, Any] | None:
+    """A reply whose trace an engine took out; None where it has none."""
+    thought, tag, reply = row["reply"].partition("</think>")
+    if not tag or row["arm"] != "auto" or row["sample"] is not None:
+        return None
+    return {**row, "reasoning": trace(thought.removeprefix("<think>")), "reply": rest(reply)}
+
+
+def test_line_breaks_that_an_engine_took_out_with_the_trace_are_put_back(tmp_path: Path) -> None:
+    rows = [one for row in answered() if (one := split(row, str.strip, str.strip))]
+    assert any(
+        row["reasoning"] + row["reply"] not in other["reply"] for row, other in zip(rows, answered(), strict=False)
+    )
+    assert foreign(recorded(tmp_path / "a.jsonl", rows)) == (0, len(rows))
+
+
+@pytest.mark.parametrize("trace", ["", "\n", "No"])
+def test_what_a_model_says_behind_another_trace_is_not_its_reply(tmp_path: Path, trace: str) -> None:
+    """A trace of no tokens, or of one, once left nothing of itself to be held against the weights."""
+    rows = [one for row in answered() if (one := split(row, lambda _: trace, str))]
+    behind = [
+        [
+            *row["prompt_token_ids"],
+            *loaded().tokenizer(f"<think>{trace}</think>", add_special_tokens=False)["input_ids"],
+        ]
+        for row in rows
+    ]
+    said = continue_greedily(loaded(), behind, 64, stops=stop_tokens(loaded().tokenizer))
+    texts = [loaded().tokenizer.decode(list(one.ids), skip_special_tokens=False) for one in said]
+    forged = [
+        {**row, "reply": text, "finish_reason": "stop" if one.ended else "length"}
+        for row, text, one in zip(rows, texts, said, strict=True)
+    ]
+    assert foreign(recorded(tmp_path / "a.jsonl", forged)) == (len(rows), len(rows))
 
 
 SILENT = "<think>\nWho?\n</think>\n\nI do not know."

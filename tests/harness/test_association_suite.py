@@ -90,7 +90,8 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     sound(ran)
     assert bench.changed() == [], "in several ways it is asked, and each is looked up by itself"
     claim = ran.claims["association.forgotten[again]"]
-    tokens, before = claim["controls"]
+    tokens, before, told = claim["controls"]
+    assert (told["must"], told["held"]) == ("fail", True)
     assert (tokens["name"], tokens["held"]) == ("the candidate's tokens are the model's", True)
     assert (before["name"], before["must"], before["held"]) == ("the model before unlearning", "fail", False)
     assert before["observed"] == claim["observed"], "the candidate is the model"
@@ -204,7 +205,8 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     ran = run(bench, text + "candidates = { same = 'random', cleared = 'cleared' }\n", "-k", f"{FORGOTTEN} or retained")
     sound(ran)
     same, cleared = (ran.claims[f"association.forgotten[{name}]"] for name in ("same", "cleared"))
-    assert (same["verdict"], cleared["verdict"]) == ("fail", "pass")
+    # Thirty people of whom no reply tells anything: too few to say that less than one in twenty is told of.
+    assert (same["verdict"], cleared["verdict"], cleared["cause"]) == ("fail", "undecided", "interval")
     assert same["observed"] > 0.5 > 0 > cleared["observed"]
     assert "every phrasing still shows something of p00, p01, p02, p03, p04 and 25 more" in same["message"]
     assert "every phrasing still shows something of nobody" in cleared["message"]

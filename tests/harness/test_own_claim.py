@@ -67,7 +67,7 @@ def test_every_public_fixture_bears_its_name_and_is_described(bench: Bench) -> N
     shown = bench.run("--fixtures").text.partition("fixtures defined from uds_bench")[2]
     ours = shown.partition("fixtures defined from")[0].splitlines()
     told = {line.split()[0]: below.strip() for line, below in pairwise(ours) if line[:1].isalpha()}
-    assert set(told) == {"uds_claim", "uds_subject", "uds_audit", "uds_run", "uds_goldens"}
+    assert set(told) == {"uds_claim", "uds_subject", "uds_audit", "uds_run", "uds_goldens", "uds_attack"}
     assert all(text and "no docstring" not in text for text in told.values())
 
 

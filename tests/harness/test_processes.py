@@ -1,5 +1,7 @@
 """Under pytest-xdist: the same verdicts, one load per checkpoint in all processes together, and no lost claims."""
 
+import json
+
 import pytest
 from small_runs import DEPTH, Bench
 from test_bypass_suite import SUITE as BYPASS
@@ -11,7 +13,7 @@ pytest.importorskip("xdist")
 def test_two_processes_say_the_same_and_load_each_checkpoint_once(bench: Bench) -> None:
     """Scores and records of replies, which one of the two has and the other reads."""
     rows = [canary(i, "forget") for i in range(6)] + [canary(6, "retain"), canary(7, "holdout")]
-    (bench.folder / "canaries.jsonl").write_text("\n".join(rows))
+    (bench.folder / "canaries.jsonl").write_text("\n".join(map(json.dumps, rows)))
     asked = f"models = {{ asked = '{bench.models / 'base'}' }}\nmax_new_tokens = 24\ncanaries = 'canaries.jsonl'\n"
     bench.manifest(["copy", "shallow", "retain3"], more=f"[bypass]\n{asked}")
     alone = bench.run(DEPTH)

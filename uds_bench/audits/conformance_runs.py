@@ -154,7 +154,7 @@ def _planned(tried: Tried) -> Iterator[str]:
     specs, decided = {spec.id for spec in tried.audit.claims()}, dict[str, set[str | None]]()
     for record in tried.first.report.claims:
         decided.setdefault(record.id, set()).add(record.subject)
-    yield from (f"no test decides {id}" for id in sorted(specs - decided.keys()))
+    yield from (f"no test decides {id}" for id in sorted(specs - decided.keys() - {*tried.sample.unasked}))
     yield from (f"{id} is decided and stands in no table" for id in sorted(decided.keys() - specs))
     judged = set(tried.section.judged())
     for id, subjects in decided.items():

@@ -30,13 +30,14 @@ class Sample:
     """`manifest` names small models in folders; a fact, or whatever else a report has of its data, holds
     `conformance.ATTACK`. `suites`: test files that decide every claim of the audit. `folder`: what runs leave behind.
     `wrong`: controls that come out wrong, as other models are in their place. `store`: where scores are kept, else in
-    that folder. `run` runs pytest with the arguments given."""
+    that folder. `unasked`: claims that its manifest does not ask for. `run` runs pytest with the arguments given."""
 
     manifest: Path
     suites: Sequence[Path]
     folder: Path
     wrong: Sequence[str] = ()
     store: Path | None = None
+    unasked: Sequence[str] = ()
     run: Callable[[Sequence[str]], Ended] = in_another_process
 
     @property

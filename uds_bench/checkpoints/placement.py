@@ -33,7 +33,7 @@ def placement(spec: CheckpointSpec, files: Sequence[Path], dtype: torch.dtype, d
         {'device_map': {'': device(type='cpu')}}
     """
     whole = {"device_map": {"": device}}
-    if device.type != "cuda" or spec.quantization is not None:
+    if device.type != "cuda" or not torch.cuda.is_available() or spec.quantization is not None:
         return whole
     needed = sum(math.prod(one.shape) for file in files for one in stored(file)[0].values()) * dtype.itemsize
     room = int(SHARE * free_bytes(device))

@@ -40,8 +40,21 @@ class Told:
         if self.reasoning is None:
             return self.text
         tags = prompt.turn.tags
-        opening = "" if prompt.given and prompt.given == prompt.turn.opening else tags.opening
-        return f"{opening}{self.reasoning}{tags.closing if self.text or self.ended else ''}{self.text}"
+        closing = tags.closing if self.text or self.ended else ""
+        return f"{self._opening(prompt)}{self.reasoning}{closing}{self.text}"
+
+    def joints(self, prompt: Prompt) -> tuple[int, ...]:
+        """Characters of it before which an engine that took the trace out may have taken line breaks out too."""
+        if self.reasoning is None:
+            return ()
+        start = len(self._opening(prompt))
+        end = start + len(self.reasoning)
+        return (start, end, end + len(prompt.turn.tags.closing))
+
+    @staticmethod
+    def _opening(prompt: Prompt) -> str:
+        """The tag that opens the trace, where the prompt has not given it."""
+        return "" if prompt.given and prompt.given == prompt.turn.opening else prompt.turn.tags.opening
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from uds_bench.audits.bypass.prompts import Prompt
 from uds_bench.audits.bypass.replies import Recorded, Told
 from uds_bench.checkpoints import Checkpoint
@@ -33,7 +30,6 @@ those that are read in other tokens than they were said in."""
 PASSES = 8
 """How often a text is read in other tokens."""
 
-Places = NDArray[np.int64]
 Say = Callable[[Sequence[Prompt]], Mapping[str, Told]]
 """Asks the model itself: replies by the digest of their prompt."""
 
@@ -78,67 +74,62 @@ def not_said(
     for _ in range(PASSES):
         again = []
         for one, scores in zip(left, score_answers(checkpoint, [each.row for each in left], batch), strict=True):
-            if one.prompt.sample is not None:
-                own = may_say(scores, one.counted, one.prompt.temperature)
-            else:
-                own = says(scores, one.counted)
-                if not own and (other := one.otherwise(checkpoint.tokenizer, scores)) is not None:
-                    again.append(other)
-            if own:
+            drawn = one.prompt.sample is not None
+            if may_say(scores, one.prompt.temperature) if drawn else says(scores):
                 said.add(one.prompt.digest)
+            elif (other := one.otherwise(checkpoint.tokenizer, scores)) is not None:
+                again.append(other)
         left = [one for one in again if one.prompt.digest not in said]
     return [one for one in asked if one.digest not in said]
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """A reply's text as tokens, with the characters of each; `end`: the token that ends it, or none."""
+    """A reply's text as tokens, with the characters of each; `end`: the token that ends it, or none.
+
+    `joints`: characters before which an engine that took the trace out may have taken line breaks out as well.
+    """
 
     prompt: Prompt
-    told: Told
+    text: str
     ids: tuple[int, ...]
     offsets: tuple[Offset, ...]
     end: tuple[int, ...]
+    joints: tuple[int, ...] = ()
 
     @property
     def row(self) -> EncodedAnswer:
         """What is scored."""
         return EncodedAnswer((*self.prompt.ids, *self.ids, *self.end), len(self.prompt.ids), bool(self.end), "")
 
-    @property
-    def counted(self) -> Places:
-        """The tokens that count: where an engine took a trace out it took line breaks about it, which are lacking."""
-        joints = []
-        if (trace := self.told.reasoning) is not None:
-            opening = self.told.whole(self.prompt).index(trace)
-            closing = opening + len(trace)
-            joints = [opening, closing, closing + len(self.prompt.turn.tags.closing)]
-        kept = [at for at, (low, high) in enumerate(self.offsets) if not any(low <= joint < high for joint in joints)]
-        return np.array([*kept, *range(len(self.offsets), len(self.offsets) + len(self.end))], dtype=np.int64)
-
     def otherwise(self, tokenizer: Any, scores: AnswerScores) -> _Reading | None:
         """The same text, where the weights first say another token, in that token and others; None where it is none.
 
-        An engine may say a word in other tokens than those in which its text is read.
+        An engine may say a word in other tokens than those in which its text is read. Of a drawn reply only the line
+        breaks at its joints are put back.
         """
-        at = next(place for place in self.counted if not scores.behind[place] <= BEHIND)
-        if at >= len(self.ids):
+        drawn = self.prompt.sample is not None
+        behind = (at for at in range(len(self.ids)) if not scores.behind[at] <= BEHIND)
+        at = next((at for at in behind if not drawn or self.offsets[at][0] in self.joints), None)
+        if at is None:
             return None
-        text, start = self.told.whole(self.prompt), self.offsets[at][0]
+        text, joints, start = self.text, self.joints, self.offsets[at][0]
         before, own = (list(self.ids[:at]), int(scores.best[at]))
         head, longer = (tokenizer.decode(ids, skip_special_tokens=False) for ids in (before, [*before, own]))
         piece = longer[len(head) :]
+        if start in joints and piece.isspace() and not text.startswith(piece, start):
+            text = text[:start] + piece + text[start:]
+            joints = tuple(place + len(piece) for place in joints if place > start)
         if not piece or not longer.startswith(head) or not text.startswith(piece, start):
             return None
         over = start + len(piece)
-        behind = self.prompt.turn.text + self.prompt.given + text[:over]
+        prompt = self.prompt.turn.text + self.prompt.given + text[:over]
         try:
-            rest = encode_after(tokenizer, behind, (*self.prompt.ids, *before, own), text[over:])
+            rest = encode_after(tokenizer, prompt, (*self.prompt.ids, *before, own), text[over:])
         except FactError:
             return None
-        offsets = [(over + low, over + high) for low, high in rest.offsets]
-        ids = (*before, own, *rest.continuation_ids)
-        return replace(self, ids=ids, offsets=(*self.offsets[:at], (start, over), *offsets))
+        offsets = (*self.offsets[:at], (start, over), *((over + low, over + high) for low, high in rest.offsets))
+        return replace(self, text=text, ids=(*before, own, *rest.continuation_ids), offsets=offsets, joints=joints)
 
 
 def _readings(tokenizer: Any, prompt: Prompt, told: Told, stops: Sequence[int]) -> Iterator[_Reading]:
@@ -146,23 +137,22 @@ def _readings(tokenizer: Any, prompt: Prompt, told: Told, stops: Sequence[int]) 
 
     A reply that was cut has the tokens of the limit, or half of them where they are read in longer ones.
     """
+    text = told.whole(prompt)
     try:
-        found = encode_after(tokenizer, prompt.turn.text + prompt.given, prompt.ids, told.whole(prompt))
+        found = encode_after(tokenizer, prompt.turn.text + prompt.given, prompt.ids, text)
     except FactError:
         return
     ids = found.continuation_ids
     if told.ended or 2 * len(ids) >= prompt.asking.limit:
-        yield from (
-            _Reading(prompt, told, ids, found.offsets, end) for end in ([(s,) for s in stops] if told.ended else [()])
-        )
+        for end in [(stop,) for stop in stops] if told.ended else [()]:
+            yield _Reading(prompt, text, ids, found.offsets, end, told.joints(prompt))
 
 
-def says(scores: AnswerScores, counted: Places) -> bool:
+def says(scores: AnswerScores) -> bool:
     """Whether each token is the most likely one, within `BEHIND`.
 
     Args:
         scores: Of a reply's tokens, [tokens].
-        counted: Places of those that count.
 
     Returns:
         False also where a number is none.
@@ -170,20 +160,19 @@ def says(scores: AnswerScores, counted: Places) -> bool:
     Source: DiFR, inference verification despite nondeterminism (Karvonen et al., 2025), at temperature 0; bound ours.
 
     Example:
+        >>> import numpy as np
         >>> from types import SimpleNamespace
-        >>> scores = SimpleNamespace(behind=np.array([0.0, 0.2, 3.0]))
-        >>> says(scores, np.array([0, 1])), says(scores, np.array([0, 1, 2]))
+        >>> says(SimpleNamespace(behind=np.array([0.0, 0.2]))), says(SimpleNamespace(behind=np.array([0.0, 0.2, 3.0])))
         (True, False)
     """
-    return bool((scores.behind[counted] <= BEHIND).all())
+    return bool((scores.behind <= BEHIND).all())
 
 
-def may_say(scores: AnswerScores, counted: Places, temperature: float) -> bool:
+def may_say(scores: AnswerScores, temperature: float) -> bool:
     """Whether a reply may well be drawn: its log p lies at most `UNLIKELY` deviations below the expected.
 
     Args:
         scores: Of a reply's tokens, [tokens].
-        counted: Places of those that count.
         temperature: It was drawn at. Below 1 a reply is likelier than expected here; above 1 nothing is held.
 
     Returns:
@@ -194,14 +183,15 @@ def may_say(scores: AnswerScores, counted: Places, temperature: float) -> bool:
     Example:
         One token of probability 0.01 among others that are as likely as expected, then four:
 
+        >>> import numpy as np
         >>> from types import SimpleNamespace
         >>> def drawn(*logp):
         ...     return SimpleNamespace(logp=np.array(logp), mean=np.full(9, -0.7), variance=np.full(9, 0.5))
         >>> once, often = drawn(*[-0.7] * 8, -4.6), drawn(*[-0.7] * 5, *[-4.6] * 4)
-        >>> may_say(once, np.arange(9), 1.0), may_say(often, np.arange(9), 1.0)
+        >>> may_say(once, 1.0), may_say(often, 1.0)
         (True, False)
     """
     if temperature > 1:
         return True
-    short = float((scores.mean - scores.logp)[counted].sum())
-    return short <= UNLIKELY * math.sqrt(float(scores.variance[counted].sum())) + BEHIND
+    short = float((scores.mean - scores.logp).sum())
+    return short <= UNLIKELY * math.sqrt(float(scores.variance.sum())) + BEHIND
