@@ -23,7 +23,7 @@ from audit_samples import (
 from small_runs import Bench, Ran
 
 import uds_bench
-from uds_bench.audits.association.claims import CLAIMS
+from uds_bench.audits.association.claims import CLAIMS, IN_CAPITALS
 from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.checkpoints import CheckpointSpec, load
@@ -207,13 +207,13 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     same, cleared = (ran.claims[f"association.forgotten[{name}]"] for name in ("same", "cleared"))
     # Thirty people of whom no reply tells anything: too few to say that less than one in twenty is told of.
     assert (same["verdict"], cleared["verdict"], cleared["cause"]) == ("fail", "undecided", "interval")
-    assert same["observed"] > 0.5 > 0 > cleared["observed"]
+    assert same["observed"] > 0.5 > 0 >= cleared["observed"]
     assert "every phrasing still shows something of p00, p01, p02, p03, p04 and 25 more" in same["message"]
     assert "every phrasing still shows something of nobody" in cleared["message"]
     for claim in (same, cleared):
         controls = {one["name"]: (one["must"], one["held"]) for one in claim["controls"]}
         expected = {"the model before unlearning": ("fail", True), "a model that never saw them": ("pass", True)}
-        expected["the candidate's tokens are the model's"] = ("pass", True)
+        expected |= {"the candidate's tokens are the model's": ("pass", True), IN_CAPITALS: ("fail", True)}
         assert controls == expected
     assert ran.verdicts["association.retained[cleared]"] == "fail", "it lost those who were to stay as well"
     assert ran.verdicts["association.retained[same]"] != "fail"

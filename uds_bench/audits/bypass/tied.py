@@ -119,7 +119,7 @@ class _Reading:
         piece = longer[len(head) :]
         if start in joints and piece.isspace() and not text.startswith(piece, start):
             text = text[:start] + piece + text[start:]
-            joints = tuple(place + len(piece) for place in joints if place > start)
+            joints = tuple(place + len(piece) for place in joints if place >= start)
         if not piece or not longer.startswith(head) or not text.startswith(piece, start):
             return None
         over = start + len(piece)
