@@ -220,8 +220,8 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     assert "controls are weak" not in ran.text
     text += "candidates = { same = 'random', cleared = 'cleared' }\n"
     ran = run(bench, text + "must_fail = ['same']\n", "-k", FORGOTTEN)
-    assert ran.verdicts == {"association.forgotten[cleared]": "pass"}
-    assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][2] == "same"
+    assert ran.verdicts == {"association.forgotten[cleared]": "undecided"}
+    assert "same" in [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]]
     ran = run(bench, text + "must_fail = ['cleared']\n", "-k", FORGOTTEN)
     assert ran.verdicts == {"association.forgotten[same]": "control"}, "a control that is forgiven is none"
 
