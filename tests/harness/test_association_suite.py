@@ -14,7 +14,7 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench, Ran
 
 import uds_bench
-from uds_bench.audits.association.claims import CLAIMS, IN_CAPITALS
+from uds_bench.audits.association.claims import CLAIMS
 from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.checkpoints import CheckpointSpec, load
@@ -32,7 +32,6 @@ ASKED = "[association]\nsubjects = 'people.jsonl'\n" + SMALL
 MODEL = ASKED + "model = 'random'\n"
 FORGETTING = MODEL + "forgotten = ['p00', 'p01', 'p02', 'p03', 'p04', 'p05']\ncandidates = { again = 'random' }\n"
 FORGOTTEN = "(test_forgotten and not nf4)"
-FORGOTTEN_PEOPLE = 80
 OF_CANDIDATES = tuple(
     f"association.{name}"
     for name in ("forgotten", "rephrased", "forgotten_nf4", "as_strangers", "requests", "retained")
@@ -118,11 +117,10 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert set(ran.verdicts) == planned("again")
     assert bench.changed() == [], "in several ways it is asked, and each is looked up by itself"
     claim = ran.claims["association.forgotten[again]"]
-    tokens, before, capitals = claim["controls"]
+    tokens, before = claim["controls"]
     assert (tokens["name"], tokens["held"]) == ("the candidate's tokens are the model's", True)
     assert (before["name"], before["must"], before["held"]) == ("the model before unlearning", "fail", False)
     assert before["observed"] == claim["observed"], "the candidate is the model"
-    assert (capitals["name"], capitals["must"], capitals["held"]) == (IN_CAPITALS, "fail", True)
     assert (claim["verdict"], claim["cause"]) == ("undecided", "control")
     assert "control the model before unlearning must fail" in claim["message"]
     retained = ran.claims["association.retained[again]"]
@@ -210,43 +208,42 @@ def first(folder: Path, names: Sequence[str]) -> list[set[str]]:
 
 @pytest.fixture
 def known(bench: Bench) -> Path:
-    """Two models that are all wrong about people of whom a third is all right, and who are to be forgotten; and thirty
-    others of whom that one is right. As many are to be forgotten as show that nothing is told."""
+    """Two models that are all wrong about thirty people of whom a third is all right, and who are to be forgotten;
+    and thirty others of whom that one is right."""
     for seed, name in enumerate(("random", "cleared", "never")):
         save(bench.folder / name, seed + 1)
-    names = [one.name for one in people(900, 7)]
+    names = [one.name for one in people(360, 7)]
     right = dict(zip(names, first(bench.folder / "random", names), strict=True))
     sure = [name for name in names if len(right[name]) == 1]
     asked = sure
     for model in ("cleared", "never"):
         found = zip(asked, first(bench.folder / model, asked), strict=True)
         asked = [name for name, theirs in found if not theirs & right[name]]
-    asked = asked[:FORGOTTEN_PEOPLE]
+    asked = asked[:30]
     others = [name for name in sure if name not in asked][:30]
     values = asked_about()["P19"].counterfactuals
     strangers = [name for name in names if name not in sure][:30]
     listed = [(name, WELL_KNOWN, *right[name]) for name in asked + others]
     listed += [(name, NEVER_SEEN, values[at % 5]) for at, name in enumerate(strangers)]
-    assert len(listed) == FORGOTTEN_PEOPLE + 60
+    assert len(listed) == 90
     told = [Person(f"p{at:02}", name, cohort, (Statement("P19", (v,)),)) for at, (name, cohort, v) in enumerate(listed)]
     lines(bench.folder / "people.jsonl", told)
     return bench.folder
 
 
 def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, known: Path) -> None:
-    text = MODEL + f"retain = 'never'\nforgotten = {[f'p{at:02}' for at in range(FORGOTTEN_PEOPLE)]}\n"
+    text = MODEL + f"retain = 'never'\nforgotten = {[f'p{at:02}' for at in range(30)]}\n"
     ran = run(bench, text + "candidates = { same = 'random', cleared = 'cleared' }\n", "-k", f"{FORGOTTEN} or retained")
     sound(ran)
     same, cleared = (ran.claims[f"association.forgotten[{name}]"] for name in ("same", "cleared"))
     assert (same["verdict"], cleared["verdict"]) == ("fail", "pass")
-    assert same["observed"] > 0.5 > 0 >= cleared["observed"]
-    assert "every phrasing still shows something of p00, p01, p02, p03, p04 and 75 more" in same["message"]
+    assert same["observed"] > 0.5 > 0 > cleared["observed"]
+    assert "every phrasing still shows something of p00, p01, p02, p03, p04 and 25 more" in same["message"]
     assert "every phrasing still shows something of nobody" in cleared["message"]
     for claim in (same, cleared):
         controls = {one["name"]: (one["must"], one["held"]) for one in claim["controls"]}
         expected = {"the model before unlearning": ("fail", True), "a model that never saw them": ("pass", True)}
         expected["the candidate's tokens are the model's"] = ("pass", True)
-        expected[IN_CAPITALS] = ("fail", True)
         assert controls == expected
     assert ran.verdicts["association.retained[cleared]"] == "fail", "it lost those who were to stay as well"
     assert ran.verdicts["association.retained[same]"] != "fail"
@@ -254,7 +251,7 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
     text += "candidates = { same = 'random', cleared = 'cleared' }\n"
     ran = run(bench, text + "must_fail = ['same']\n", "-k", FORGOTTEN)
     assert ran.verdicts == {"association.forgotten[cleared]": "pass"}
-    assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][3] == "same"
+    assert [one["name"] for one in ran.claims["association.forgotten[cleared]"]["controls"]][2] == "same"
     ran = run(bench, text + "must_fail = ['cleared']\n", "-k", FORGOTTEN)
     assert ran.verdicts == {"association.forgotten[same]": "control"}, "a control that is forgiven is none"
 
