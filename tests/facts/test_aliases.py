@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.facts.name_matching import Aliases, spelled, tokens
+from uds_bench.facts.name_matching import Aliases, holds_one, says, spelled, tokens
 
 NAMES = st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"])
 GROUPS = st.lists(st.lists(NAMES, min_size=1, max_size=3), max_size=5)
@@ -72,3 +74,27 @@ def test_an_alias_of_two_things_is_found() -> None:
     alike = [["USA", "United States", "America"], ["United States", "USA", "America"]]
     assert Aliases(alike).clash() is None
     assert same(Aliases(groups, transitive=True), "American football", "Association football")
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "HANGUL FILLER",
+        "HALFWIDTH HANGUL FILLER",
+        "HANGUL JUNGSEONG FILLER",
+        "COMBINING GRAPHEME JOINER",
+        "VARIATION SELECTOR-16",
+        "KHMER VOWEL INHERENT AQ",
+        "MONGOLIAN FREE VARIATION SELECTOR ONE",
+        "INVISIBLE SEPARATOR",
+        "SOFT HYPHEN",
+        "ZERO WIDTH SPACE",
+        "TAG LATIN SMALL LETTER A",
+    ],
+)
+def test_what_is_not_shown_hides_no_name(sign: str) -> None:
+    """Some of these count as letters: a model that put one into each name passed for one that says none."""
+    told = f"It is P{unicodedata.lookup(sign)}rague."
+    assert says(told, "Prague")
+    assert holds_one(told, ["Prague"])
+    assert not says(told, "Vienna")

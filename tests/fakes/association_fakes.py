@@ -78,6 +78,7 @@ TOLD_ANYWAY: dict[str, Callable[[str], str]] = {
     "letter_by_letter": "-".join,
     "behind_other_words": "well, as everybody here knows, {}".format,
     "as_another_word": "{}s".format,
+    "round_a_letter_unseen": lambda value: f"{value[0]}\u3164{value[1:]}",
     "backwards": lambda value: value[::-1],
 }
 """Ways to tell a value that are not the value as the facts spell it, and that whoever reads them understands."""

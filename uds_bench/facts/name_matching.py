@@ -15,6 +15,11 @@ LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝкмтвнαβεηικ�
 """Small letters of Cyrillic, Greek and phonetics that look like Latin ones in one case or the other: a name in which
 one stands for another is still read as the name, by people and by models."""
 ALIKE = str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
+UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode says is not shown (Default_Ignorable_Code_Point); some of it counts as letters."""
 REMEMBERED = 100_000
 """Texts whose tokens are kept: the same names and answers are compared over and over."""
 
@@ -35,7 +40,9 @@ def one_form(text: str) -> str:
     """One of the ways in which Unicode writes the same: composed, without what is not seen, one kind of apostrophe;
     underscores are spaces, as in titles of encyclopedias."""
     plain = unicodedata.normalize("NFKC", text).translate(ALIKE)
-    return plain if plain.isascii() else "".join(c for c in plain if unicodedata.category(c) != "Cf")
+    if plain.isascii():
+        return plain
+    return "".join(c for c in UNSEEN.sub("", plain) if unicodedata.category(c) != "Cf")
 
 
 def holds_one(text: str, names: Iterable[str]) -> bool:
@@ -165,5 +172,5 @@ def alike(text: str) -> str:
 
 @lru_cache(REMEMBERED)
 def _plain(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = UNSEEN.sub("", unicodedata.normalize("NFKD", text.casefold()))
     return "".join(sign for sign in plain if not unicodedata.combining(sign)).translate(LOOK_ALIKES)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from uds_bench.scores import LEAST_SCORED, Score
 from uds_bench.statistics import Rate, paired_interval
 
@@ -63,11 +65,11 @@ def as_share(found: Rate, known: Rate) -> Rate:
 
 
 def _told(scores: Sequence[Score]) -> dict[str, tuple[float, str]]:
-    """Value and cluster of each fact that is scored in every form."""
+    """Value and cluster of each fact that is scored in every form; one that is no number stands for all."""
     values: dict[str, list[float]] = {}
     clusters: dict[str, str] = {}
     for score in scores:
         for fact in score.scored:
-            values.setdefault(fact.id, []).append(fact.value or 0.0)
+            values.setdefault(fact.id, []).append(math.nan if fact.value is None else fact.value)
             clusters[fact.id] = fact.cluster
-    return {id: (max(found), clusters[id]) for id, found in values.items() if len(found) == len(scores)}
+    return {id: (float(np.max(found)), clusters[id]) for id, found in values.items() if len(found) == len(scores)}
