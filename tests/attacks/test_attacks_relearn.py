@@ -14,6 +14,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.methods.examples import pad, pairs_to_examples
 from uds_bench.methods.forward import answer_nll
+from uds_bench.zoo.specimens import folder
 
 Family = Callable[[str], CheckpointSpec]
 SETTINGS = {"epochs": 2, "lr": 1e-3, "batch_size": 4}
@@ -97,6 +98,18 @@ def test_in_the_dtype_of_loading_most_steps_are_rounded_away(family: Family, for
     assert attacked.model.dtype == torch.bfloat16
     # Of the tokens that no text holds the rows of the embedding stay as they are.
     assert moved(spec, attacked) < 0.6 * moved(replace(spec, dtype="float32"), relearn().apply(spec, "cpu", forget))
+
+
+@pytest.mark.slow
+def test_the_share_of_the_shipped_model_that_moves() -> None:
+    """What the page on depth says of it: `pytest -m slow -s tests/attacks/test_attacks_relearn.py`."""
+    spec = CheckpointSpec(str(folder("full")), dtype="bfloat16")
+    rounded, whole = (
+        moved(place, relearn(precision="load").apply(place, "cpu", embedded()))
+        for place in (spec, replace(spec, dtype="float32"))
+    )
+    print(f"weights that move: {rounded:.1%} in bfloat16, {whole:.2%} in float32")
+    assert rounded < whole / 2
 
 
 @pytest.mark.parametrize("name", ["relearn_half", "relearn_retain", "relearn_unrelated"])
