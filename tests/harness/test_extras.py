@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from small_runs import DEPTH, Bench, Ran
 
 from uds_bench.attacks import registry
 from uds_bench.extras import EXTRAS, LMLM
+from uds_bench.retrieval.encoder import encoder_of
 
 SUITES = Path(__file__).parents[2] / "suites"
 NF4 = "needs bitsandbytes, which is missing: pip install 'uds-bench[nf4]'"
@@ -21,14 +22,17 @@ Missing = Callable[..., None]
 
 
 @pytest.fixture
-def missing(monkeypatch: pytest.MonkeyPatch) -> Missing:
-    """Has packages not be installed."""
+def missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Missing]:
+    """Has packages not be installed, nor kept what they once gave: vectors that are kept do without the encoder."""
+    monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
+    encoder_of.cache_clear()
 
     def lose(*packages: str) -> None:
         for package in packages:
             monkeypatch.setitem(sys.modules, package, None)
 
-    return lose
+    yield lose
+    encoder_of.cache_clear()
 
 
 def undecided(ran: Ran, told: str) -> set[str]:
