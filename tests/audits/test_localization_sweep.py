@@ -87,7 +87,7 @@ def test_one_read_tells_what_a_read_for_each_tells(
 def test_in_buckets_it_is_as_near_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str) -> None:
     checkpoints = seen(tmp_path, UPDATES[update], torch.bfloat16)
     exact = sweep(checkpoints, EVERY)
-    monkeypatch.setattr(tally, "HELD", 100)
+    monkeypatch.setattr(tally, "EXACT_SCORES", 100)
     found = sweep(checkpoints, EVERY)
     for family in EVERY:
         for target in TARGETS:

@@ -16,7 +16,7 @@ from uds_bench.scoring.metrics import MetricRunner
 
 @pytest.fixture(autouse=True)
 def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(engine: MetricRunner, name: str) -> None:
+    def refuse(runner: MetricRunner, name: str) -> None:
         raise AssertionError(f"{name} was loaded")
 
     monkeypatch.setattr(MetricRunner, "loaded", refuse)

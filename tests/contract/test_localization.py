@@ -45,7 +45,7 @@ def injected(request: pytest.FixtureRequest) -> tuple[Any, Any, Masks]:
     before = copy.deepcopy(model)
     neutral = [Sample(example) for example in examples(99, 4)] if request.param == "mixed" else []
     batch = [Sample(example, group) for group, facts in FACTS.items() for example in facts] + neutral
-    inject(model, [batch] * STEPS, masks, Rates(5e-3, 1e-3, apart=True))
+    inject(model, [batch] * STEPS, masks, Rates(5e-3, 1e-3, separate=True))
     return before, model, masks
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
+from uds_bench.audits.bypass.zoo.recipes import ReasoningModel, Rethought
 from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, Unlearned
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, Rmu
@@ -33,9 +33,9 @@ RECIPES: dict[str, Recipe] = {
     "alt_po": Unlearned("full", Method("alt_po", steps=2, lr=1e-3)),
     "rmu": Unlearned("full", Rmu("rmu", steps=2, lr=1e-3, layer=0, scale=1.0)),
     "divergent": Unlearned("base", Method("grad_diff", steps=9, lr=1e30)),
-    "reasoner": Reasoner(course=COURSE, width=16, layers=1, vocabulary=300, epochs=1, batch_size=64),
-    "rethought": Rethought("reasoner", RETHINKING, GradientScope("trace", ("alternate",)), COURSE),
-    "rethought_lora": Rethought("reasoner", RETHINKING, course=COURSE, lora=LoraSettings(2, 4)),
+    "reasoning": ReasoningModel(course=COURSE, width=16, layers=1, vocabulary=300, epochs=1, batch_size=64),
+    "rethought": Rethought("reasoning", RETHINKING, GradientScope("trace", ("alternate",)), COURSE),
+    "rethought_lora": Rethought("reasoning", RETHINKING, course=COURSE, lora=LoraSettings(2, 4)),
     "endless": Finetuned("base", without=0, seed=1, epochs=100_000),
 }
 

@@ -105,7 +105,7 @@ class Injected(Seeded):
         """Write the people into the model; the masks are left in `folder`."""
         masks = self.draw(model)
         write_masks(masks, folder / MASKS)
-        rates = Rates(self.lr, self.neutral_lr, apart=True)
+        rates = Rates(self.lr, self.neutral_lr, separate=True)
 
         def fading(step: int) -> float:
             return 0.5 * (1 + math.cos(math.pi * step / self.steps))
