@@ -61,7 +61,7 @@ def shared_store(models: Path) -> Path:
     import uds_bench
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import load_facts
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
     from uds_bench.scoring.store import Store
 
@@ -97,7 +97,7 @@ def judged_store(models: Path, shared_store: Path) -> Path:
     from uds_bench.audits.metrics.judging import requests
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import FactSet, embedded, write_facts
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.store import Store
 
     known = FactSet(f for f in embedded(small.FORGET, small.RETAIN, 4) if f.kind in small.KINDS)

@@ -9,7 +9,7 @@ from uds_bench.attacks import find_attack
 from uds_bench.audits.depth.reading import order_steps
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts import load_facts
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 from uds_bench.verdicts import Step, Verdict, decide_ordering

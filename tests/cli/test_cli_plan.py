@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.metrics.metric import Metric
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from uds_bench.methods.examples import Example
 from uds_bench.methods.injection import Rates, Sample, inject
 from uds_bench.methods.method import Method
 from uds_bench.methods.oracle import within
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 
 VOCABULARY, STEPS = 60, 30
 GROUPS = (*(MaskGroup(f"f{at}", "forget") for at in range(3)), *(MaskGroup(f"r{at}", "retain") for at in range(3)))

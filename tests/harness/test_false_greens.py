@@ -107,7 +107,7 @@ def test_attacked(uds_claim, uds_subject, uds_audit):
 def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_path: Path) -> None:
     """Another retain model's reading in the place of the right one: UDS of retain is then not 1."""
     from uds_bench.metrics.uds import ALIGNED
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
     from uds_bench.scoring.store import Store
 

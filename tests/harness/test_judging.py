@@ -36,7 +36,7 @@ from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 

@@ -14,7 +14,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.facts import load_facts
 from uds_bench.scoring import workers
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 

@@ -18,7 +18,7 @@ from uds_bench.errors import MESSAGE_LENGTH, CheckpointError, UdsError, printabl
 from uds_bench.facts import FactSet
 from uds_bench.facts.chat import chat_text
 from uds_bench.facts.fact import Fact
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 

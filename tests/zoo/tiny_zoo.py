@@ -16,7 +16,7 @@ from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, 
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, Rmu
 from uds_bench.methods.traces import Course, GradientScope
-from uds_bench.zoo import cache, recipes, runner
+from uds_bench.zoo import cache, recipes, training
 from uds_bench.zoo.recipe import Recipe, Zoo
 
 COURSE = Course(prefilled=False, questions=1)
@@ -54,7 +54,7 @@ def install() -> None:
 def start(queue: Any) -> None:
     """What sets up a training process, with the tiny recipes in it."""
     install()
-    runner._start(queue)
+    training._start(queue)
 
 
 def build_together(root: Path, name: str, log: Path, barrier: Any) -> None:
@@ -84,4 +84,4 @@ def build_slowly(root: Path, name: str) -> None:
 if __name__ in ("__main__", "__mp_main__"):
     install()
 if __name__ == "__main__":
-    runner.paths(sys.argv[2:], Path(sys.argv[1]))
+    training.paths(sys.argv[2:], Path(sys.argv[1]))

@@ -24,12 +24,13 @@ from uds_bench.figures.score import ScoreRow, gaps, pivot, read_scores
 from uds_bench.report.card import CardView, rank, read_cards
 from uds_bench.report.causes import causes
 from uds_bench.report.changes import Changes
-from uds_bench.report.claim import WORDS, ClaimView, read_claims, sentence
+from uds_bench.report.claim import ClaimView, read_claims, sentence
 from uds_bench.report.fact_table import fact_tables
 from uds_bench.report.headline import headline
 from uds_bench.report.number_line import lineups
 from uds_bench.report.overview import overview
 from uds_bench.report.page_parts import PageParts
+from uds_bench.report.verdict_words import WORDS
 from uds_bench.statistics import Interval
 from uds_bench.storage import write_atomic
 

@@ -1,4 +1,4 @@
-"""Intervals and summary formulas shared by every audit; pure functions of numbers."""
+"""Intervals and summary formulas shared by every audit: pure functions of numbers, which know no claim and no bound."""
 
 from uds_bench.statistics.aucs import auc, auc_interval, auc_resamples, balanced_cut, drawn
 from uds_bench.statistics.intervals import (

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from uds_bench.audits.localization.auc import Auc
+from uds_bench.audits.localization.auc_tally import Tally
 from uds_bench.audits.localization.families import INJECTION, Change, Family, Part, Weights, in_deviations
 from uds_bench.audits.localization.names import HEADLINE, Target
 from uds_bench.audits.localization.reading import CheckpointSet, Moments, group
 from uds_bench.audits.localization.sample import Sample
-from uds_bench.audits.localization.tally import Tally
 from uds_bench.checkpoints.masks import ROLES
 from uds_bench.checkpoints.stored import pieces
 

@@ -17,7 +17,7 @@ from uds_bench.inference.decoding import layer_tokens
 from uds_bench.inference.target import STACK
 from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
 from uds_bench.zoo.recipe import ByMethod

@@ -13,7 +13,7 @@ from uds_bench.facts.canaries import CLOSING, OPENING
 from uds_bench.facts.reasoning import complete_prompt
 from uds_bench.methods.examples import Example
 from uds_bench.methods.lora import LoraSettings, with_lora
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 from uds_bench.methods.traces import META, Course, GradientScope, lessons, trace_data
 from uds_bench.methods.training import OnStep
 from uds_bench.zoo.fresh import byte_level_tokenizer
