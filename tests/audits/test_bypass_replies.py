@@ -291,7 +291,7 @@ def test_draws_are_no_likelier_than_their_weights_let_expect(stated: float) -> N
     ]
     ends = stops_of(checkpoint.tokenizer, listed)
     likely = continue_greedily(checkpoint, [one.ids for one in listed], asking.limit, 64, ends)
-    texts = [Told(checkpoint.tokenizer.decode(list(each.ids)), each.ended) for each in likely]
+    texts = [RawReply(checkpoint.tokenizer.decode(list(each.ids)), each.ended) for each in likely]
     forged = Recorded("", dict(zip([one.digest for one in listed], texts, strict=True)), "one")
     own = Recorded("", say(checkpoint, listed, asking), "one")
     read = [[*tied.said(checkpoint, listed, file, ends, 16).values()] for file in (own, forged)]
