@@ -27,9 +27,9 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
+from uds_bench.audits.localization.auc import auc_of
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.reading import CheckpointSet
-from uds_bench.audits.localization.targets import auc_of
 from uds_bench.audits.localization.weights import weigh
 from uds_bench.checkpoints.masks import MaskGroup, read_masks
 

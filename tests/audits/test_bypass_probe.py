@@ -15,12 +15,12 @@ from families import FAMILIES, tiny_tokenizer
 from references import layered
 
 from uds_bench.audits.bypass import drawn_contexts
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import GapOutcome, find
 from uds_bench.audits.bypass.probe import probe
 from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, partners, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import FactError
 from uds_bench.facts.canaries import Canary, CanarySet, embedded_canaries

@@ -13,13 +13,13 @@ from scipy.stats import rankdata
 from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus
 
 from uds_bench.audits.localization import sample, tally
+from uds_bench.audits.localization.auc import auc_of, sides
 from uds_bench.audits.localization.controls import planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES, INJECTION
 from uds_bench.audits.localization.names import HEADLINE, SUBJECTS, TARGETS
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.sample import Sample
 from uds_bench.audits.localization.sweep import CLASSES, SIDES, classes, quantiles, sweep
-from uds_bench.audits.localization.targets import auc_of, sides
 from uds_bench.audits.localization.weights import weigh
 from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.masks import MaskGroup, Masks

@@ -14,14 +14,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus
 
-from uds_bench.audits.localization.auc import null_band
+from uds_bench.audits.localization.auc import auc_of, null_band, sides
 from uds_bench.audits.localization.composite import _out_of_fold, composite_auc
 from uds_bench.audits.localization.controls import random_update
 from uds_bench.audits.localization.families import FAMILIES, Part
 from uds_bench.audits.localization.names import TARGETS, Target
 from uds_bench.audits.localization.reading import CheckpointSet, group
 from uds_bench.audits.localization.sweep import sweep
-from uds_bench.audits.localization.targets import auc_of, sides
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.mask_draws import draw_weights

@@ -13,8 +13,7 @@ from scipy import stats
 
 from uds_bench.checkpoints import find_anatomy
 from uds_bench.inference import generation
-from uds_bench.inference.generation import continue_greedily
-from uds_bench.inference.sampling import DrawnToken, sample
+from uds_bench.inference.generation import DrawnToken, continue_greedily, sample
 
 TOKENIZER = tiny_tokenizer()
 PROMPTS = [TOKENIZER(text)["input_ids"] for text in (PROBE, "Answer:", "Where does Lena live?", "x")]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.facts.tags import Form, Tags
+from uds_bench.facts.tags import FORM, Form, Tags
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import problem
@@ -21,6 +21,27 @@ from uds_bench.manifest.types import (
     located,
     named,
 )
+
+
+@dataclass(frozen=True)
+class ReplySettings:
+    """`limit`: new tokens of a reply. `samples`: replies that are drawn by chance of each author to be forgotten, at
+    `temperature`. `seed`: of all that is drawn. `form`: how models are spoken to."""
+
+    limit: int = 256
+    samples: int = 4
+    temperature: float = 1.0
+    seed: int = 0
+    form: Form = FORM
+
+    def to_json(self) -> dict[str, Any]:
+        """What is said otherwise than by default about the form, beside the rest."""
+        found = asdict(self)
+        form = {key: value for key, value in found.pop("form").items() if value}
+        return found | form
+
+
+ASKING = ReplySettings()
 
 
 def _seeds(value: Any) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.audits.localization import rates
-from uds_bench.audits.localization.auc import Auc
+from uds_bench.audits.localization.auc import Auc, auc_of, edited
 from uds_bench.audits.localization.audit import experiment_of
 from uds_bench.audits.localization.detectability import Detected, detect
 from uds_bench.audits.localization.experiment import Experiment
@@ -21,7 +21,6 @@ from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
-from uds_bench.audits.localization.targets import auc_of, edited
 from uds_bench.audits.localization.zoo import models
 from uds_bench.audits.localization.zoo.recipes import Injected, Removed
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load

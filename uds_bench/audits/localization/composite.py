@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
+from uds_bench.audits.localization.auc import Auc, Scores, exact_auc, sides
 from uds_bench.audits.localization.controls import seed_of
 from uds_bench.audits.localization.families import Family
 from uds_bench.audits.localization.names import MOST_WEIGHTS, Target
 from uds_bench.audits.localization.reading import CheckpointSet, Marks
-from uds_bench.audits.localization.targets import sides
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.checkpoints.stored import pieces
 
