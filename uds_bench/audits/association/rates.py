@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -41,7 +42,7 @@ class Memorization:
     replied: float = math.nan
     named: tuple[tuple[str, ...], ...] = ()
 
-    @property
+    @cached_property
     def spoken(self) -> float:
         """`first` or `replied`, whichever shows more, 0 to 1: what is likeliest as spelled, or told in any spelling."""
         return float(np.maximum(self.first, self.replied))
