@@ -111,14 +111,9 @@ class Bypass(Section):
 
     @model_validator(mode="after")
     def _controls_are_models(self) -> Bypass:
-        for key in ("must_fail", "must_pass"):
-            for name in getattr(self, key) or ():
-                if name not in self.models:
-                    raise problem(f"{name!r} is not under models: add it there or correct the name", key)
         if both := set(self.must_fail or ()) & set(self.must_pass):
             raise problem(f"{min(both)!r} is under must_fail too: keep one", "must_pass")
-        if self.models and not self.judged():
-            raise problem("all of them are controls: name a model that is to be judged", "models")
+        self.require_controls("models", self.models, must_fail=self.must_fail or (), must_pass=self.must_pass)
         named = [name for model in self.models for name in self.members(model)]
         if twice := [name for name in named if named.count(name) > 1]:
             raise problem(f"{twice[0]!r} is one seed of a list and a model's name: rename the model", "models")
