@@ -1,6 +1,5 @@
 """Maps into the full model's basis, against scipy, and against what they are to undo."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,7 @@ HALF_OF = [at % 2 for at in range(len(PEOPLE)) for _ in range(2)]
 
 
 def model(seed: int) -> Any:
-    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=seed).eval())
-    return SimpleNamespace(**vars(checkpoint), tokenizer=TOKENIZER)
+    return in_memory(FAMILIES["llama"](len(TOKENIZER), seed=seed), TOKENIZER)
 
 
 FULL, SOURCE = model(0), model(1)
