@@ -14,7 +14,7 @@ from uds_bench.facts import embedded
 from uds_bench.methods import METHODS, memory, terms
 from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.lora import LoraSettings, with_lora
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 from uds_bench.methods.terms import freeze
 
 

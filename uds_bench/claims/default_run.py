@@ -16,11 +16,12 @@ import pytest
 
 from uds_bench.claims.claim import Claim, ControlSubject
 from uds_bench.claims.goldens import Goldens
-from uds_bench.claims.record import ClaimRecord, finite
+from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.rules import Rules
 from uds_bench.claims.spec import TOLERANCE, ClaimSpec
 from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import ConfigurationError
+from uds_bench.plain import finite
 from uds_bench.statistics import Interval
 from uds_bench.storage import load_json, write_atomic
 from uds_bench.verdicts import Cause, Flag, Verdict
@@ -82,12 +83,12 @@ def departures(gate: Mapping[str, Any], of: Mapping[str, str], records: Iterable
         known = gate["claims"].get(record.name)
         if known is None:
             told.append(f"{record.name} is no claim of the recorded default run: {MEND}")
-        elif differs := list(_apart(known, entry(record))):
+        elif differs := list(_differences(known, entry(record))):
             told.append(f"{record.name}: {', '.join(differs)} not as recorded: look into it, then record it anew")
     return told
 
 
-def _apart(known: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+def _differences(known: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
     """What differs; what was not recorded differs too."""
     for key, value in found.items():
         if key not in known or not alike(known[key], value, TOLERANCE):

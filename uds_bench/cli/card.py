@@ -40,7 +40,7 @@ def card(
 
     Cards hold numbers and digests: no message of a claim, no reply and nobody's name. Exits 1 if a candidate gets none.
     """
-    _, found = read_run(run)
+    found = read_run(run)
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
     from uds_bench.cards.card import cards
@@ -48,7 +48,7 @@ def card(
     from uds_bench.cards.eval_results import eval_results
     from uds_bench.cards.every_eval import every_eval
     from uds_bench.cards.files import judged_manifest
-    from uds_bench.cards.page import page
+    from uds_bench.cards.markdown import page
 
     if benchmark is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", benchmark):
         raise ConfigurationError(f"--benchmark: {benchmark!r} is no dataset of the hub: give owner/name")
@@ -94,7 +94,7 @@ def verify(
     from uds_bench.cards.verify import differences, has_plain_rule, read_statement
     from uds_bench.verdicts import Verdict
 
-    written, (_, found) = read_statement(card), read_run(run)
+    written, found = read_statement(card), read_run(run)
     name = written["predicate"]["configuration"][0]["annotations"]["candidate"]
     judged, told = {one.candidate: one for one in cards(found)}, list[str]()
     if name not in judged:

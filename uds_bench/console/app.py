@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
-from uds_bench.errors import MOST, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
 
 CONFIGURATION, NOTHING = 4, 5
 """Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
@@ -31,7 +31,7 @@ class Commands(TyperGroup):
                 warnings.simplefilter("ignore", FutureWarning)
                 return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
-            typer.echo(f"uds-bench: error: {one_line(error, MOST)}", err=True)
+            typer.echo(f"uds-bench: error: {one_line(error, MESSAGE_LENGTH)}", err=True)
             raise SystemExit(CONFIGURATION) from None
         except SystemExit as end:
             raise SystemExit(CONFIGURATION if end.code == _USAGE else end.code) from None
@@ -100,6 +100,6 @@ def show_number(value: float | None, sign: str = "") -> str:
     return ABSENT if value is None else f"{value:{sign}.3f}"
 
 
-def show_interval(bounds: tuple[float, float] | None, sign: str = "") -> str:
+def show_interval(bounds: Sequence[float] | None, sign: str = "") -> str:
     """An interval with three places, or a dash."""
     return ABSENT if bounds is None else f"{bounds[0]:{sign}.3f}..{bounds[1]:{sign}.3f}"

@@ -12,13 +12,12 @@ from markupsafe import Markup, escape
 def element(tag: str, *children: str | Markup, **attributes: str | float | None) -> Markup:
     """`<tag ...>children</tag>`, everything escaped that is not Markup. `class_` gives class, `stroke_width`
     stroke-width; None leaves an attribute out; numbers are cut to two decimals to keep the page small."""
-    said = ""
+    told = ""
     for name, value in attributes.items():
         if value is not None:
             shown = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
-            said += f' {name.rstrip("_").replace("_", "-")}="{escape(shown)}"'
-    # Not by Markup.format, which takes most of the time that a page takes.
-    return Markup(f"<{tag}{said}>{''.join(map(escape, children))}</{tag}>")
+            told += f' {name.rstrip("_").replace("_", "-")}="{escape(shown)}"'
+    return Markup(f"<{tag}{told}>{''.join(map(escape, children))}</{tag}>")
 
 
 def picture(width: float, height: float, label: str, *children: Markup, class_: str = "") -> Markup:
@@ -50,7 +49,7 @@ def named(name: str, most: int, x: float, y: float, class_: str | None = None, h
     return element("text", element("title", hint or name), shown, x=x, y=y, class_=class_)
 
 
-def sheet(head: Iterable[str], rows: Iterable[tuple[str | Markup, Iterable[Markup]]], class_: str = "ledger") -> Markup:
+def sheet(head: Iterable[str], rows: Iterable[tuple[str | Markup, Iterable[Markup]]], class_: str = "sheet") -> Markup:
     """A table that scrolls: the names of its columns, and rows of a name and the cells beside it."""
     top = element("tr", *(element("th", name or "–", scope="col") for name in head))
     body = [element("tr", element("th", name, scope="row"), *cells) for name, cells in rows]

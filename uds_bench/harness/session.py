@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.junitxml import xml_key
 
-from uds_bench.claims.record import ClaimRecord, decides_something, finite
-from uds_bench.errors import MOST, CheckpointError, ConfigurationError, ExtraError, UdsError, did_you_mean, one_line
+from uds_bench.claims.record import ClaimRecord, decides_something
+from uds_bench.errors import (
+    MESSAGE_LENGTH,
+    CheckpointError,
+    ConfigurationError,
+    ExtraError,
+    UdsError,
+    did_you_mean,
+    one_line,
+)
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.report import publish
@@ -104,7 +112,7 @@ class RunSession:
         if report.when == "teardown":
             if report.outcome != "failed" or call.excinfo is None:
                 return None
-            told = f"its teardown failed: {one_line(call.excinfo.value, MOST)}"
+            told = f"its teardown failed: {one_line(call.excinfo.value, MESSAGE_LENGTH)}"
             return rules.undecided(name, subject, item.nodeid, told, Cause.CRASHED)
         decided = None if claim is None else claim.record
         if decided is not None and (report.outcome != "failed" or not decided.is_good):
@@ -116,7 +124,7 @@ class RunSession:
             return rules.undecided(name, subject, item.nodeid, f"not decided: {reason}", Cause.MISSING)
         if call.excinfo is not None:
             error = call.excinfo.value
-            text = one_line(error, MOST)
+            text = one_line(error, MESSAGE_LENGTH)
             causes: dict[type, Cause] = {ExtraError: Cause.MISSING, CheckpointError: Cause.REFUSED}
             cause = causes.get(type(error), Cause.CRASHED)
             return rules.undecided(name, subject, item.nodeid, text, cause)
@@ -129,7 +137,7 @@ class RunSession:
         if row is not None and (known is None or known.is_good):  # a teardown that fails hides no failure
             self.found.records[report.nodeid] = ClaimRecord.from_json(row)
         elif report.when == "???":  # how xdist reports the test at which a worker died
-            self.died[report.nodeid] = one_line(report.longrepr, MOST)
+            self.died[report.nodeid] = one_line(report.longrepr, MESSAGE_LENGTH)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -144,8 +152,11 @@ class RunSession:
         self.found.deselected = max(self.found.deselected, sent["deselected"])
         self.found.unasked = sent["unasked"]
         self.found.loads.update(sent["loads"])
-        known = {_address(score) for score in self.found.scores}
-        self.found.scores += [score for score in sent["scores"] if _address(score) not in known]
+        from uds_bench.scores import Score
+
+        known = {score.address for score in self.found.scores}
+        scores = map(Score.from_json, sent["scores"])
+        self.found.scores += [score for score in scores if score.address not in known]
         self.found.wordings |= sent["wordings"]
         self.run.rules.goldens.seen.update(sent["goldens"])
 
@@ -156,7 +167,7 @@ class RunSession:
             for runner in audit.runners():
                 self.found.loads.update(runner.loads)
         if self.found.planned:
-            self.found.scores += [finite(score.to_json()) for score in self.run.scores()]
+            self.found.scores += self.run.scores()
             self.found.wordings |= self.run.wordings()
         if self.is_worker:
             self.config.workeroutput["uds_bench"] = self._sent()  # type: ignore[attr-defined]
@@ -216,7 +227,7 @@ class RunSession:
             "deselected": self.found.deselected,
             "unasked": self.found.unasked,
             "loads": dict(self.found.loads),
-            "scores": self.found.scores,
+            "scores": [score.to_json() for score in self.found.scores],
             "wordings": self.found.wordings,
             "goldens": sorted(self.run.rules.goldens.seen) if self.found.planned else [],
         }
@@ -258,10 +269,6 @@ class RunSession:
 def label(name: str, subject: str | None) -> str:
     """A claim with its subject, as reports name it."""
     return f"{name}[{subject}]" if subject else name
-
-
-def _address(score: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(score[key] for key in ("checkpoint", "attack", "metric", "variant"))
 
 
 def _has_traceback(call: pytest.CallInfo[None]) -> bool:

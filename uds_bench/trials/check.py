@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import default_cache, require_writable
@@ -42,7 +43,7 @@ def judged(options: Sequence[str], folder: Path, environment: Mapping[str, str] 
     if done.returncode not in (0, 1) or not report.exists():
         said = " ".join((done.stdout + done.stderr).split())
         raise ConfigurationError(f"{folder} could not be judged: {said[-300:]}")
-    return RunReport.read(json.loads(report.read_text()), str(report))
+    return read_report(json.loads(report.read_text()), report)
 
 
 def methods_home(folder: Path | None = None) -> Path:

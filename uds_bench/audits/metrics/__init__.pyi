@@ -1,5 +1,5 @@
 from .check_context import CheckContext as CheckContext
-from .check_context import zoo_trial as zoo_trial
+from .check_context import zoo_context as zoo_context
 from .conformance import CheckResult as CheckResult
 from .conformance import check_metric as check_metric
 from .conformance import metric_checks as metric_checks
