@@ -15,6 +15,7 @@ from uds_bench.claims.rules import Rules
 from uds_bench.claims.run_report import SCHEMA, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.claims.waivers import Waivers
 from uds_bench.report import Page
+from uds_bench.scores import Score
 from uds_bench.verdicts import Flag, Verdict
 
 BAD = ("fail", "undecided")
@@ -32,7 +33,7 @@ def claim(name: str, status: str = "pass", **more: Any) -> ClaimRecord:
     )
 
 
-def run_of(*records: ClaimRecord, scores: Iterable[Mapping[str, Any]] = (), **more: Any) -> RunReport:
+def run_of(*records: ClaimRecord, scores: Iterable[Score | Mapping[str, Any]] = (), **more: Any) -> RunReport:
     """A report of these claims."""
     summary = RunSummary(planned=len(records), counts=count(records), problems=[], notes=[], ok=True, whole=True)
     told: dict[str, Any] = {

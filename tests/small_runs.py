@@ -215,7 +215,7 @@ class Bench:
         from uds_bench.cli.documents import read_run
         from uds_bench.cli.inputs import changed_inputs
 
-        _, run = read_run(self.folder / "report.json")
+        run = read_run(self.folder / "report.json")
         return [line for _, line in changed_inputs(run, load_manifest(self.folder / "uds.toml"))]
 
     def run(

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ConfigDict, ModelWrapValidatorHandler, TypeAdapter, computed_field, model_validator
+from pydantic.dataclasses import dataclass
+
+from uds_bench.plain import FiniteNumber, Shown
 from uds_bench.statistics import Interval, cluster_interval
 
 if TYPE_CHECKING:
@@ -19,22 +23,28 @@ if TYPE_CHECKING:
 SCHEMA = 1
 LEAST_SCORED = 0.5
 """Share of the planned facts that must be scored for a mean over them to stand for the forget set."""
+ADDRESS = ("checkpoint", "attack", "metric", "variant")
+"""What tells the scores of a run apart."""
+Address = tuple[str, ...]
+FOLLOWS = ("ci", "n_planned", "n_scored", "n_invalid")
+"""What a score's JSON says again, for who reads it without this model."""
+CONFIG = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class FactScore:
     """One fact's value; None where it was not scored, with the reason."""
 
     id: str
     cluster: str
-    value: float | None
+    value: FiniteNumber | None
     reason: str | None = None
     kind: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
     label: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class Score:
     """`value` is the raw metric (never direction-converted), the mean over scored facts; None if there is none."""
 
@@ -42,11 +52,52 @@ class Score:
     attack: str
     metric: str
     variant: str
-    value: float | None
-    interval: Interval | None
-    per_fact: tuple[FactScore, ...]
+    value: FiniteNumber | None
+    interval: Shown = None
+    per_fact: tuple[FactScore, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _given(cls, row: Any, made: ModelWrapValidatorHandler[Score]) -> Score:
+        """Of a row what follows from the rest of it is held against that rest."""
+        if not isinstance(row, Mapping):
+            return made(row)
+        score = made({key: value for key, value in row.items() if key not in FOLLOWS})
+        for key in FOLLOWS:
+            if key in row and row[key] != getattr(score, key):
+                raise ValueError(f"{key} is {row[key]}, and by the rest of it {getattr(score, key)}")
+        return score
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def ci(self) -> list[float] | None:
+        """The ends of the interval."""
+        return None if self.interval is None else [self.interval.low, self.interval.high]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def n_planned(self) -> int:
+        """How many facts were to be scored."""
+        return len(self.per_fact)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def n_scored(self) -> int:
+        """How many facts have a value."""
+        return len(self.scored)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def n_invalid(self) -> int:
+        """How many facts have none."""
+        return self.n_planned - self.n_scored
+
+    @property
+    def address(self) -> Address:
+        """By `ADDRESS`."""
+        return self.checkpoint, self.attack, self.metric, self.variant
 
     @property
     def scored(self) -> list[FactScore]:
@@ -64,49 +115,17 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored, for JSON."""
-        interval = self.interval
-        return {
-            "checkpoint": self.checkpoint,
-            "attack": self.attack,
-            "metric": self.metric,
-            "variant": self.variant,
-            "value": self.value,
-            "ci": None if interval is None or not math.isfinite(interval.low) else [interval.low, interval.high],
-            "interval": None if interval is None or not math.isfinite(interval.low) else vars(interval),
-            "n_planned": len(self.per_fact),
-            "n_scored": len(self.scored),
-            "n_invalid": len(self.per_fact) - len(self.scored),
-            "per_fact": [
-                {
-                    "id": f.id,
-                    "value": f.value,
-                    "reason": f.reason,
-                    "cluster": f.cluster,
-                    "kind": f.kind,
-                    "label": f.label,
-                    "detail": dict(f.detail),
-                }
-                for f in self.per_fact
-            ],
-            "notes": dict(self.notes),
-            "provenance": dict(self.provenance),
-        }
+        row: dict[str, Any] = RECORD.dump_python(self, mode="json")
+        return row
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Score:
-        """As it was before it was stored."""
-        interval = row.get("interval")
-        return cls(
-            row["checkpoint"],
-            row["attack"],
-            row["metric"],
-            row["variant"],
-            row["value"],
-            None if interval is None else Interval(**interval),
-            tuple(FactScore(**fact) for fact in row["per_fact"]),
-            row.get("notes", {}),
-            row.get("provenance", {}),
-        )
+        """As it was before it was stored. Raises ValueError for a row that is no score."""
+        return RECORD.validate_python(row)
+
+
+RECORD: TypeAdapter[Score] = TypeAdapter(Score)
+ROWS: TypeAdapter[list[Score]] = TypeAdapter(list[Score])
 
 
 def summarise(
@@ -187,19 +206,16 @@ class Scores(Sequence[Score]):
     def from_json(cls, document: Mapping[str, Any]) -> Scores:
         """As they were before they were stored. Raises ValueError for another schema."""
         if document.get("schema") != SCHEMA:
-            raise ValueError(f"schema is {document.get('schema')!r}, this version reads {SCHEMA}")
-        return cls(Score.from_json(row) for row in document["scores"])
+            raise ValueError(f"has schema {document.get('schema')!r}, this version reads {SCHEMA}")
+        return cls(ROWS.validate_python(document.get("scores")))
 
     def to_frame(self) -> pd.DataFrame:
         """One row a score: checkpoint, attack, metric, variant, value, low, high, n_planned, n_scored, n_invalid."""
         import pandas as pd
 
+        columns = (*ADDRESS, "value", "low", "high", "n_planned", "n_scored", "n_invalid")
         rows = []
         for score in self._scores:
-            row = score.to_json()
-            low, high = row["ci"] or (None, None)
-            keys = ("checkpoint", "attack", "metric", "variant", "value")
-            counts = ("n_planned", "n_scored", "n_invalid")
-            rows.append({k: row[k] for k in keys} | {"low": low, "high": high} | {k: row[k] for k in counts})
-        columns = ["checkpoint", "attack", "metric", "variant", "value", "low", "high"]
-        return pd.DataFrame(rows, columns=[*columns, "n_planned", "n_scored", "n_invalid"])
+            low, high = score.ci or (None, None)
+            rows.append((*score.address, score.value, low, high, score.n_planned, score.n_scored, score.n_invalid))
+        return pd.DataFrame(rows, columns=columns)

@@ -136,7 +136,7 @@ def changed(run: SampleRun, **more: Any) -> SampleRun:
 def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = Tried(registry.audits()["lmlm"], sample_of("lmlm", bench, Path))
     first, again = tried.first, tried.again
-    claims, score = first.report.claims, dict(again.report.scores[0])
+    claims, score = first.report.claims, again.report.scores[0]
     other = replace(claims[0], id="lmlm.other"), replace(claims[0], subject="nobody")
     crashed = tuple(replace(one, cause=Cause.CRASHED) for one in claims)
     for check, name, doctored, told in (
@@ -148,7 +148,7 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
         ("hostile names", "first", changed(first, claims=(), scores=(), wordings={}), "put conformance.ATTACK"),
         ("kept", "again", changed(again, loads={"lmlm": 1}), "lmlm are loaded"),
         ("kept", "again", changed(again, claims=tuple(map(trusted, claims))), "from the store to"),
-        ("kept", "again", changed(again, scores=(score | {"value": 2.0},)), "is 2.0 from the store"),
+        ("kept", "again", changed(again, scores=(replace(score, value=2.0),)), "is 2.0 from the store"),
         ("kept", "again", changed(again, lmlm={}), "another one from the store"),
         ("planned", "first", changed(first, claims=claims[1:]), f"no test decides {claims[0].id}"),
         ("planned", "first", changed(first, claims=(*claims, *other)), "lmlm.other is decided and stands in no table"),
@@ -156,7 +156,12 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
         ("planned", "first", changed(first, claims=(*claims, claims[0])), "is decided by 2 tests"),
         ("odd reports", "first", changed(first, lmlm={}), "has no part lmlm"),
         ("planned", "again", changed(again, scores=()), "is planned, and no claim asks for it"),
-        ("planned", "again", changed(again, scores=(score | {"attack": "nf4"},)), "is asked for, and is not planned"),
+        (
+            "planned",
+            "again",
+            changed(again, scores=(replace(score, attack="nf4"),)),
+            "is asked for, and is not planned",
+        ),
         ("controls", "first", changed(first, claims=tuple(map(without_controls, claims))), "no control that must fail"),
         ("controls", "first", changed(first, claims=()), "the control leaky never comes out wrong"),
         ("controls", "first", changed(first, claims=tuple(map(trusted, claims))), "is pass (None), and control leaky"),

@@ -178,7 +178,8 @@ def test_what_cannot_be_compared_is_refused(refused: Refused, tmp_path: Path) ->
     assert "holds two different scores of npo, none, uds, block" in refused("compare", scores, twice)
     odd = copy.deepcopy(_score(BEFORE))
     del odd["per_fact"][0]["cluster"]
-    assert "holds a row that is no score" in refused("compare", scores, _file(tmp_path / "odd.json", odd))
+    told = refused("compare", scores, _file(tmp_path / "odd.json", odd))
+    assert "odd.json: is no score file (0.per_fact.0.cluster: Field required): write it again" in told
 
 
 @pytest.mark.parametrize(

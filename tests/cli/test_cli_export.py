@@ -1,6 +1,5 @@
 """`uds-bench export`: each tracker gets a run a candidate; real ones where they are installed, none of them online."""
 
-import json
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from commands import Command, Refused
 
 from uds_bench.cards.card import cards
-from uds_bench.claims.run_report import RunReport
+from uds_bench.cli.documents import read_run
 from uds_bench.cli.export import Tracker, numbers, words
 
 
@@ -51,13 +50,13 @@ def test_a_run_reaches_its_tracker(
     told = command("export", run_report, "--to", tracker, "--project", "unlearning").stdout
     assert f"sent to {tracker}, project unlearning: npo" in told
     sent = READ[tracker](tmp_path)
-    (card,) = cards(RunReport.read(json.loads(run_report.read_text()), "run"))
+    (card,) = cards(read_run(run_report))
     assert set(numbers(card)) & set(sent)
     assert {key: sent[key] for key in numbers(card) if key in sent} == numbers(card) or tracker is Tracker.WANDB
 
 
 def test_what_is_sent_are_numbers_and_verdicts(run_report: Path) -> None:
-    (card,) = cards(RunReport.read(json.loads(run_report.read_text()), "run"))
+    (card,) = cards(read_run(run_report))
     assert all(isinstance(value, float) for value in numbers(card).values())
     assert words(card)["result"] == card.result
     assert {*words(card)} == {"result", *(one.id for one in card.claims)}

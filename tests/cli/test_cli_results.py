@@ -18,11 +18,14 @@ from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.cli.documents import read_run
 from uds_bench.cli.zoo_results import over_draws
 from uds_bench.facts import load_facts
+from uds_bench.scores import Score
+
+NAMES = ("npo", "none", "uds", "block")
 
 
 def draw(folder: Path, number: int, *claims: ClaimRecord, **more: object) -> Path:
     file = folder / f"{number}.json"
-    scores = [{"provenance": {"checkpoint": f"model {number}"}}]
+    scores = [Score(*NAMES, 0.5, provenance={"checkpoint": f"model {number}"})]
     report = run_of(*claims, scores=scores, profile="zoo", draw=number)
     file.write_text(json.dumps(report.to_json() | more))
     return file
@@ -76,9 +79,13 @@ def test_values_that_agree_have_an_interval_without_width_and_two_have_none() ->
         ([0, 1, 2], {"draw": "abc"}, "is no run report (draw: "),
         ([0, 1, 2], {"draw": True}, "is no run report (draw: "),
         ([0, 1, 2], {"profile": "full"}, "is of no draw of the zoo"),
-        ([0, 1, 2], {"scores": [{"provenance": {"checkpoint": "one"}}]}, "each draw has models of its own"),
+        (
+            [0, 1, 2],
+            {"scores": [Score(*NAMES, 0.5, provenance={"checkpoint": "one"}).to_json()]},
+            "each draw has models of its own",
+        ),
         ([0, 1, 2], {"scores": [1]}, "is no run report (scores.0: "),
-        ([0, 1, 2], {"scores": [{}]}, "does not say of which model it is"),
+        ([0, 1, 2], {"scores": [Score(*NAMES, 0.5).to_json()]}, "does not say of which model it is"),
         ([0, 1, 2], {"claims": [1]}, "is no run report (claims.0: "),
     ],
 )
@@ -97,8 +104,7 @@ def test_page_shows_the_claims_of_a_real_run(command: Command, run_report: Path,
 
 
 def test_page_says_what_changed_since_another_run(command: Command, run_report: Path, tmp_path: Path) -> None:
-    _, run = read_run(run_report)
-    values = run.to_json()
+    values = read_run(run_report).to_json()
     (before,) = (row for row in values["claims"] if row["name"] == "depth.score[npo]")
     before |= {"verdict": "pass", "cause": None}
     (score,) = (one for one in values["scores"] if (one["checkpoint"], one["variant"]) == ("npo", "free"))

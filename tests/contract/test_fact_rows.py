@@ -48,7 +48,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def test_a_run_is_read_back_as_it_was(written: Path) -> None:
-    assert read_run(written)[1] == REPORT
+    assert read_run(written) == REPORT
     values = json.loads(written.read_text())
     assert "Rose" not in written.read_text(), "the JSON holds no question, entity or reply of a score"
     assert [row.keys() & {"per_fact", "provenance"} for row in values["scores"]] == [set()] * 3
@@ -81,7 +81,7 @@ def test_without_pyarrow_all_stands_in_the_json(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("uds_bench.claims.fact_rows.is_installed", lambda _: False)
     told = write_run(REPORT, tmp_path / "run.json")
     assert "pip install 'uds-bench[parquet]'" in told
-    assert read_run(tmp_path / "run.json")[1] == REPORT
+    assert read_run(tmp_path / "run.json") == REPORT
     assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
 
 
@@ -120,4 +120,4 @@ def test_a_table_of_another_run_is_refused_in_a_line(written: Path) -> None:
 def test_a_report_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     old = {key: value for key, value in REPORT.to_json().items() if key not in ("table", "wordings")}
     (tmp_path / "old.json").write_text(json.dumps(old))
-    assert read_run(tmp_path / "old.json")[1] == RunReport.read(old, "old")
+    assert read_run(tmp_path / "old.json") == RunReport.read(old, "old")

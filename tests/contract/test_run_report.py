@@ -14,16 +14,22 @@ from made_reports import claim, run_of
 from uds_bench.claims.record import STATUSES, ClaimRecord, Control
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
+from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 
+SCORE = Score(
+    *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "by hand", 9), (FactScore("f", "a", 0.5),))
+).to_json()
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "run_report.schema.json"
 
 
 def test_it_is_read_back_as_it_was_written() -> None:
-    report = run_of(*(claim(f"depth.c{at}[m]", status) for at, status in enumerate(STATUSES)), bypass={"models": []})
+    claims = (claim(f"depth.c{at}[m]", status) for at, status in enumerate(STATUSES))
+    report = run_of(*claims, scores=[SCORE], bypass={"models": []})
     row = json.loads(json.dumps(report.to_json(), allow_nan=False))
     assert RunReport.read(row, "run.json") == report
     assert report.parts == {"bypass": {"models": []}}
+    assert row["scores"] == [SCORE]
     assert [one["status"] for one in row["claims"]] == list(STATUSES)
 
 
@@ -37,6 +43,15 @@ def test_it_is_read_back_as_it_was_written() -> None:
         ({"claims": [claim("a").to_json() | {"flag": "odd"}]}, "is no run report (claims.0.flag: "),
         ({"claims": [claim("a").to_json() | {"observed": "0.5"}]}, "is no run report (claims.0.observed: "),
         ({"claims": [claim("a").to_json() | {"more": 1}]}, "is no run report (claims.0.more: "),
+        ({"scores": [SCORE | {"value": "0.5"}]}, "is no run report (scores.0.value: Input should be a valid number"),
+        ({"scores": [SCORE | {"mean": 0.5}]}, "is no run report (scores.0.mean: Unexpected"),
+        ({"scores": [SCORE | {"interval": {"low": 0.1}}]}, "is no run report (scores.0.interval.high: Field required"),
+        ({"scores": [SCORE | {"per_fact": [{"id": "a"}]}]}, "is no run report (scores.0.per_fact.0.cluster: Field"),
+        (
+            {"scores": [SCORE | {"n_planned": 9}]},
+            "(scores.0: Value error, n_planned is 9, and by the rest of it 1",
+        ),
+        ({"scores": [SCORE | {"ci": [0.0, 1.0]}]}, "ci is [0.0, 1.0], and by the rest of it [0.4, 0.6])"),
         ({"summary": {"planned": -1}}, "is no run report (summary.planned: "),
         ({"manifest": None}, "is no run report (manifest: "),
         ({"seconds": float("nan")}, "is no run report (seconds: "),

@@ -68,8 +68,10 @@ def test_a_cell_that_was_altered_is_never_read(tmp_path_factory: pytest.TempPath
 
 
 def test_a_score_that_is_not_finite_cannot_be_stored(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(ValueError, match="finite number"):
         Store(tmp_path).write(CELL, replace(SCORE, value=math.nan))
+    with pytest.raises(ValueError, match="JSON"):
+        Store(tmp_path).write(CELL, replace(SCORE, notes={"mean": math.nan}))
     assert not list(tmp_path.rglob("*.json"))
 
 

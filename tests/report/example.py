@@ -75,16 +75,14 @@ def uds(name: str) -> dict[str, Any]:
         if row["value"] is not None:
             groups.setdefault(row["cluster"], []).append(row["value"])
     value, ci = around(groups)
-    scored = sum(map(len, groups.values()))
     named = {"checkpoint": name, "attack": "none", "metric": "uds", "variant": "block"}
-    return score(**named, value=value, ci=ci, n_scored=scored, per_fact=facts, notes={"tau": TAU})
+    return score(**named, value=value, ci=ci, per_fact=facts, notes={"tau": TAU})
 
 
-def score(checkpoint: str, n_scored: int, **more: Any) -> dict[str, Any]:
-    planned = AUTHORS * len(KINDS)
-    counts = {"n_planned": planned, "n_scored": n_scored, "n_invalid": planned - n_scored}
+def score(checkpoint: str, ci: list[float], **more: Any) -> dict[str, Any]:
     made_by = {"checkpoint": digest(checkpoint), "dtype": "float32"}
-    return {"checkpoint": checkpoint, **counts, "notes": {}, "per_fact": [], "provenance": made_by} | more
+    named = {"checkpoint": checkpoint, "ci": ci, "interval": interval(ci)}
+    return {**named, "notes": {}, "per_fact": [], "provenance": made_by} | more
 
 
 def digest(words: str) -> str:
@@ -182,7 +180,7 @@ def accuracy(name: str) -> dict[str, Any]:
     share = GENERATES[name]
     ci = [max(share - 0.03, 0), min(share + 0.03, 1)]
     named = {"checkpoint": name, "attack": "none", "metric": "entity_accuracy", "variant": "prefixed"}
-    return score(**named, value=share, ci=ci, n_scored=AUTHORS * len(KINDS))
+    return score(**named, value=share, ci=ci)
 
 
 def example(broken: bool = True) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def test_verdicts_and_numbers_are_those_of_the_full_page() -> None:
 
 def test_ids_hang_on_the_salt() -> None:
     other = redacted(FULL.model_copy(update={"salt": "40" * 16}), "run")
-    first, second = (one.scores[0]["per_fact"][0]["id"] for one in (PUBLIC, other))
+    first, second = (one.scores[0].per_fact[0].id for one in (PUBLIC, other))
     assert first != second
     assert first == hidden("forget00/person_name", FULL.salt)
 

@@ -20,7 +20,7 @@ from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.templates import Template
 from uds_bench.figures.bars import BarGroup, bars
-from uds_bench.figures.reading import Interval
+from uds_bench.figures.reading import interval
 
 TITLES = ["What each model holds, by cohort", "M of every model, cohort by cohort", "M by property"]
 COHORTS = {"well-known": 6, "lesser-known": 4, "never-seen": 3}
@@ -138,7 +138,7 @@ def test_a_model_without_numbers_is_still_named() -> None:
 
 def test_bars_end_where_their_shares_do() -> None:
     groups = [
-        BarGroup("a", "a (P1)", ((0.5, Interval(0.75, 0.25)), (1.0, None))),
+        BarGroup("a", "a (P1)", ((0.5, interval([0.75, 0.25])), (1.0, None))),
         BarGroup("b", "b", ((None, None),) * 2),
     ]
     (drawn,) = bars("two", ["x", "y"], groups)

@@ -7,19 +7,23 @@ from hypothesis import strategies as st
 from uds_bench.audits import registry
 from uds_bench.audits.depth import page as depth
 from uds_bench.claims.record import Bound, ClaimRecord
+from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.histogram import bin_counts
 from uds_bench.figures.reading import interval, number, spell, whole
-from uds_bench.figures.score import gaps, pivot, read_scores
 from uds_bench.figures.shares import Share, shares
 from uds_bench.figures.svg import Scale, domain, element, ticks
 from uds_bench.report.claim import read_claims
 from uds_bench.report.number_line import lineups, zone
+from uds_bench.report.score_table import gaps, pivot
+from uds_bench.scores import FactScore, Score
 
 FINITE = st.floats(-1e6, 1e6)
 
 
-def scores_of(*facts, **row):
-    return read_scores([{"checkpoint": "npo", "metric": "uds", "per_fact": list(facts)} | row])
+def score_of(*facts, **more):
+    rows = tuple(FactScore(**{"id": "a", "cluster": "a", "value": None} | fact) for fact in facts)
+    names = {"checkpoint": "npo", "attack": "none", "metric": "uds", "variant": "block", "value": None}
+    return Score(**names | more, per_fact=rows)
 
 
 def test_mean_drops_average_each_layer():
@@ -28,37 +32,35 @@ def test_mean_drops_average_each_layer():
         {"detail": {"retain_drops": [3.0, 5.0], "drops": [1.0, 2.0]}},
         {"detail": {"retain_drops": [1.0], "drops": [1.0]}},
         {"detail": {"retain_drops": [1.0, None], "drops": [1.0, 1.0]}},
-        {"detail": None},
     ]
-    assert depth.mean_drops(scores_of(*facts)[0]) == ([2.0, 4.0], [0.5, 1.5], 2)
-    assert depth.mean_drops(scores_of({"detail": {}})[0]) is None
+    assert depth.mean_drops(score_of(*facts)) == ([2.0, 4.0], [0.5, 1.5], 2)
+    assert depth.mean_drops(score_of({"detail": {}})) is None
 
 
 def test_over_unlearning_counts_ratios_above_the_limit():
     facts = [{"id": str(ratio), "detail": {"unclipped": ratio}} for ratio in (0.2, 1.0, 1.05, 1.06, 9.0, None)]
-    assert depth.over_unlearned(scores_of(*facts)[0]) == Share("npo", ("1.06", "9.0"), 5)
+    assert depth.over_unlearned(score_of(*facts)) == Share("npo", ("1.06", "9.0"), 5)
 
 
 def test_facts_without_layers_are_told_from_facts_without_the_detail():
     facts = [{"id": "a", "detail": {"knowledge_layers": []}}, {"id": "b", "detail": {"knowledge_layers": [0]}}]
-    assert depth.without_layers(scores_of(*facts, {"id": "c"})[0]) == Share("npo", ("a",), 2)
+    assert depth.without_layers(score_of(*facts, {"id": "c"})) == Share("npo", ("a",), 2)
 
 
 def test_kinds_are_averaged_over_scored_facts():
     facts = [{"kind": "award", "value": 0.2}, {"kind": "award", "value": 0.4}, {"kind": "award", "value": None}]
-    ((name, cells),) = depth.by_kind(scores_of(*facts, {"value": 1.0}))
+    ((name, cells),) = depth.by_kind([score_of(*facts, {"value": 1.0})])
     assert name == "npo"
     assert cells["award"].value == pytest.approx(0.3)
     assert cells["award"].n == 2
 
 
 def test_depth_draws_the_first_form_of_each_checkpoint_without_attack():
-    facts = [{"value": 0.5}]
-    rows = [
-        {"checkpoint": "npo", "metric": "uds", "variant": variant, "attack": attack, "value": value, "per_fact": facts}
+    scores = [
+        score_of({"value": 0.5}, variant=variant, attack=attack, value=value)
         for variant, attack, value in (("block", "nf4", 0.2), ("block", "none", 0.5), ("mlp", "none", 0.1))
     ]
-    (figure,) = depth.draw(read_scores(rows))
+    (figure,) = depth.draw(scores)
     assert len(figure.panels) == 1
     assert "mean 0.500" in figure.panels[0]
 
@@ -103,20 +105,20 @@ def test_zones_follow_the_relation():
 
 
 def test_gaps_join_checkpoints_with_the_same_reasons():
-    run = example()
-    (gap,) = gaps(read_scores(run["scores"]))
+    run = RunReport.read(example(), "run")
+    (gap,) = gaps(run.scores)
     assert gap.metric == "uds block"
     assert len(gap.checkpoints) == 7
     assert [count for _, count in gap.reasons] == [4]
 
 
 def test_pivot_keeps_attacks_and_variants_apart():
-    rows = [
-        {"checkpoint": "a", "attack": attack, "metric": "uds", "variant": variant, "value": 0.1}
+    scores = [
+        score_of(checkpoint="a", attack=attack, variant=variant, value=0.1)
         for attack in ("none", "nf4")
         for variant in ("block", "mlp")
     ]
-    found = pivot(read_scores(rows))
+    found = pivot(scores)
     assert found.subjects == (("a", "none"), ("a", "nf4"))
     assert found.columns == (("uds", "block"), ("uds", "mlp"))
     assert len(found.cells) == 4

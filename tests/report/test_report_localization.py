@@ -19,7 +19,7 @@ from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.page import guide, weights
 from uds_bench.figures.auc_plot import LEFT, RIGHT, AucRow, auc_plot
-from uds_bench.figures.reading import Interval, spell
+from uds_bench.figures.reading import interval, spell
 from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.svg import Scale
 
@@ -163,7 +163,10 @@ def test_every_auc_is_there_folded() -> None:
 def test_rows_are_drawn_where_they_lie() -> None:
     rows = [
         AucRow(
-            "raw", (0.8, Interval(0.7, 0.85)), {"random": (0.52, None), "neutral": (0.4, None)}, Interval(0.49, 0.51)
+            "raw",
+            (0.8, interval([0.7, 0.85])),
+            {"random": (0.52, None), "neutral": (0.4, None)},
+            interval([0.49, 0.51]),
         ),
         AucRow("reversal", (0.6, None), {"random": (None, None)}, None, "not counted: random update 0.6"),
         AucRow("contrast", (None, None), {}, None, "not applicable"),

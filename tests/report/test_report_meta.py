@@ -13,7 +13,7 @@ from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.page import diagnostics, faithfulness, ranking, robustness
 from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.pools import pools
-from uds_bench.figures.reading import Interval
+from uds_bench.figures.reading import interval
 from uds_bench.figures.scatter import Point, scatter
 from uds_bench.figures.svg import Scale
 
@@ -226,7 +226,7 @@ def test_the_weights_of_layers_stand_above_each_candidate():
 
 
 def test_a_track_shows_value_interval_and_mark_where_they_lie():
-    page, x = Page(str(track("EM", 0.75, Interval(0.5, 0.9), mark=0.5))), Scale(0, 1, 6, 184)
+    page, x = Page(str(track("EM", 0.75, interval([0.5, 0.9]), mark=0.5))), Scale(0, 1, 6, 184)
     (dot,), (bar,), (mark,) = page.all("circle"), page.all("rect", "bar"), page.all("line", "bound")
     assert float(dot.attributes["cx"]) == pytest.approx(x(0.75), abs=0.01)
     assert float(bar.attributes["x"]) == float(mark.attributes["x1"]) == pytest.approx(x(0.5), abs=0.01)

@@ -4,7 +4,7 @@ import copy
 import json
 
 from dom import Page
-from example import counted, example, render
+from example import counted, example, render, score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,8 +40,9 @@ def poisoned(value, suffix):
 
 def test_nothing_in_the_report_becomes_markup():
     run = poisoned(example(), ATTACK)
-    for score in run["scores"]:  # the figures need the metric's and the attack's own names
-        score |= {"metric": "uds", "attack": "none"}
+    for row in run["scores"]:  # the figures need the metric's and the attack's own names
+        row |= {"metric": "uds", "attack": "none"}
+        del row["checkpoint" + ATTACK]
     for claim in run["claims"]:
         claim |= {"id": "depth.score"}
     page = harmless(render(run), 100)
@@ -68,11 +69,10 @@ def test_scores_without_claims_still_have_figures():
 
 def test_scores_without_values_per_fact_have_no_figures():
     run = example()
-    run["scores"] = [row | {"per_fact": [], "value": None, "ci": None} for row in run["scores"]]
+    run["scores"] = [row | {"per_fact": [], "value": None, "ci": None, "interval": None} for row in run["scores"]]
     page = Page(render(run))
     assert page.all("figure") == []
     assert "no interval" in page.id("scores").text
-    assert "not given: the report has no values per fact" in page.id("scores").text
 
 
 def test_an_audit_without_figures_shows_its_claims_and_its_axis():
@@ -87,7 +87,7 @@ def test_an_audit_without_figures_shows_its_claims_and_its_axis():
         | {"bound": {"value": 0.1}},
         plain | {"id": "consistency.order", "subject": None, "verdict": "fail"},
     ]
-    run["scores"] = [{"checkpoint": "twin", "metric": "prob", "value": 12.5, "ci": [-3, 40], "n_planned": 3}]
+    run["scores"] = [score("twin", [-3.0, 40.0], attack="none", metric="prob", variant="default", value=12.5)]
     page = Page(render(run))
     subjects, claims = page.id("subjects").text, page.id("claims").text
     assert [name in claims for name in ("lmlm.leakage", "consistency.prefill", "consistency.order")] == [True] * 3

@@ -10,10 +10,10 @@ from made_reports import claim as made
 from made_reports import opened, run_of
 
 from uds_bench.claims.run_report import RunReport
-from uds_bench.figures.score import read_scores
 from uds_bench.report import page, write_report
 from uds_bench.report.fact_table import fact_tables
 from uds_bench.report.page import render as page_of
+from uds_bench.scores import FactScore, Score
 
 
 def opened_or_not(path: Path) -> str:
@@ -224,11 +224,10 @@ def test_no_script_is_needed_to_read(red):
 
 
 def test_facts_say_what_was_asked_and_answered_and_those_that_survive_come_first():
-    told = {"checkpoint": "npo", "attack": "none", "metric": "bypass_gap", "variant": "x", "provenance": {}}
     details = {"a": {"answer": "no", "survives": False}, "b": {"answer": "the Rose", "survives": True}, "c": {}}
-    rows = [{"id": id, "cluster": id, "value": 0.0, "detail": detail} for id, detail in details.items()]
+    rows = tuple(FactScore(id, id, 0.0, detail=detail) for id, detail in details.items())
     wordings = {"b": {"question": "Which?", "entity": "Rose"}}
-    (table,) = fact_tables(read_scores([told | {"per_fact": rows}]), wordings)["tables"]
+    (table,) = fact_tables([Score("npo", "none", "bypass_gap", "x", 0.0, None, rows)], wordings)["tables"]
     assert table["columns"] == ["survives", "bypass_gap x"]
     assert table["rows"][0] == ["b", "b", "", "Which?", "Rose", "the Rose", 1.0, 0.0]
     assert [row[0] for row in table["rows"]] == ["b", "a", "c"]

@@ -14,11 +14,11 @@ from typing import Any
 
 from uds_bench.audits.api import Audit
 from uds_bench.audits.manifests import load_manifest
-from uds_bench.audits.sample import ADDRESS, Sample, SampleRun
+from uds_bench.audits.sample import Sample, SampleRun
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import UdsError
-from uds_bench.figures.score import read_scores
 from uds_bench.manifest.section import Section
+from uds_bench.scores import Score
 from uds_bench.verdicts import Cause, Verdict
 
 ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)>"""
@@ -138,7 +138,7 @@ def _odd(tried: Tried) -> Iterator[str]:
         part = _short(report.parts.get(chapter.part, {}))
         if chapter.part and not part:
             yield f"the report of the sample has no part {chapter.part}"
-        scores = read_scores([_hostile_texts(row) for row in report.scores])
+        scores = [Score.from_json(_hostile_texts(score.to_json())) for score in report.scores]
         for figure in (*chapter.draw(scores), *chapter.judge(_hostile_texts(part))):
             if any("<script>alert" in str(panel) for panel in figure.panels):
                 yield f"texts of the report become markup in {figure.title!r}"
@@ -235,7 +235,7 @@ def _outcome(record: ClaimRecord) -> tuple[Any, ...]:
 
 
 def _scores(run: SampleRun) -> dict[tuple[str, ...], Any]:
-    found = [(tuple(row[key] for key in ADDRESS), row["value"]) for row in run.report.scores]
+    found = [(score.address, score.value) for score in run.report.scores]
     assert len(dict(found)) == len(found), f"two scores have one address: {sorted(address for address, _ in found)}"
     return dict(found)
 

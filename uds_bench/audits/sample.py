@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uds_bench.claims.fact_rows import with_rows
+from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
+from uds_bench.scores import ADDRESS
 
 Ended = tuple[int, str]
 """An exit code, and all that was printed."""
@@ -53,7 +54,7 @@ class Sample:
         code, printed = self.run(["-p", "no:cacheprovider", *map(str, self.suites), *given, *args])
         if not place.exists():
             raise AssertionError(f"a run of the sample ended with {code} and no report: {printed[-2000:]}")
-        report = RunReport.read(with_rows(json.loads(place.read_text(encoding="utf-8")), place), str(place))
+        report = read_report(json.loads(place.read_text(encoding="utf-8")), place)
         return SampleRun(printed, report, _shown(page))
 
     def planned(self, audit: str) -> set[tuple[str, ...]]:
@@ -73,9 +74,6 @@ class SampleRun:
     printed: str
     report: RunReport
     page: str
-
-
-ADDRESS = ("checkpoint", "attack", "metric", "variant")
 
 
 def _shown(folder: Path) -> str:

@@ -106,7 +106,7 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     models = [name for name, audit in registry.audits().items() if audit.section() is not None and not audit.uses]
     missing = [f"the {name} audit" for name in models if name not in told]
     idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
-    survived = {row.get("attack") for row in run.scores if row.get("checkpoint") == name}
+    survived = {score.attack for score in run.scores if score.checkpoint == name}
     attacks = [f"its metrics under the attack {one}" for one in ATTACKS if one not in survived]
     told_of_it = (WEAK, f"{name}: ")  # such as replies that another engine gave
     return [*missing, *attacks, *idle, *(one for one in run.summary.notes if one.startswith(told_of_it))]

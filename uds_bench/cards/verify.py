@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uds_bench import verdicts
 from uds_bench.cards.card import Card
 from uds_bench.cards.statement import PREDICATE, TYPE
-from uds_bench.claims.record import ClaimRecord, finite
+from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
 from uds_bench.verdicts import Verdict
 
@@ -54,12 +54,11 @@ def differences(written: Mapping[str, Any], made: Mapping[str, Any], card: Card)
 
 def unlike_stored(run: RunReport, store: Store) -> Iterator[str]:
     """The scores of a run that a store does not have, or has otherwise, a line each."""
-    for row in run.scores:
-        name = " ".join(str(row.get(key)) for key in ("checkpoint", "attack", "metric", "variant"))
-        found = store.find(str(row.get("provenance", {}).get("cell")))
+    for score in run.scores:
+        name, found = " ".join(score.address), store.find(str(score.provenance.get("cell")))
         if found is None:
             yield f"score {name} is not in the store"
-        elif any(finite(found.to_json()[key]) != row.get(key) for key in ("value", "interval")):
+        elif (found.value, found.interval) != (score.value, score.interval):
             yield f"score {name} is another than the stored one"
 
 

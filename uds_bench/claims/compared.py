@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
-    from uds_bench.scores import Score
+    from uds_bench.scores import Address, Score
 
-KEYS = ("checkpoint", "attack", "metric", "variant")
-Address = tuple[str, ...]
-"""Of a score, by `KEYS`."""
+
+def by_address(scores: Iterable[Score], place: Path) -> dict[Address, Score]:
+    """Scores by what tells them apart. Raises ConfigurationError, naming their file, for two that disagree."""
+    found: dict[Address, Score] = {}
+    for score in scores:
+        if found.setdefault(score.address, score) != score:
+            raise ConfigurationError(f"{place}: holds two different scores of {', '.join(score.address)}: keep one")
+    return found
 
 
 def difference(address: Address, a: Score | None, b: Score | None) -> dict[str, Any]:
@@ -19,8 +27,10 @@ def difference(address: Address, a: Score | None, b: Score | None) -> dict[str, 
 
     `paired` is None where no fact matches; its interval is None where fewer than two clusters do.
     """
+    from uds_bench.scores import ADDRESS  # which imports numpy
+
     values = [None if score is None else score.value for score in (a, b)]
-    row: dict[str, Any] = dict(zip(KEYS, address, strict=True))
+    row: dict[str, Any] = dict(zip(ADDRESS, address, strict=True))
     row |= {"a": values[0], "b": values[1], "difference": None, "paired": None, "note": None}
     if a is None or b is None:
         return row | {"note": "only in B" if a is None else "only in A"}

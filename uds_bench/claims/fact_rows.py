@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from uds_bench.claims.run_report import FactTable, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.extras import is_installed, require
+from uds_bench.scores import ADDRESS
 from uds_bench.storage import file_digest, write_atomic, write_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ADDRESS = ("checkpoint", "attack", "metric", "variant")
 FACT = ("id", "cluster", "kind", "label", "value", "reason")
 TOLD = ("question", "entity")
 PACKED = ("interval", "notes", "provenance")
@@ -33,19 +33,25 @@ def write_run(report: RunReport, path: Path) -> str:
     Returns:
         What to say of it: "", or that all stands in the JSON, as pyarrow is missing.
     """
+    values = report.to_json()
     if not is_installed("pyarrow"):
-        write_json(path, report.to_json())
+        write_json(path, values)
         return "scores fact by fact stand in the JSON: pip install 'uds-bench[parquet]' puts them in a table beside it"
     import pyarrow.parquet as pq
 
-    table, buffer = _table(report), BytesIO()
+    table, buffer = _table(values), BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     place = path.with_suffix(".parquet")
     write_atomic(place, buffer.getvalue())
     named = FactTable(file=place.name, sha256=file_digest(place), rows=table.num_rows)
-    kept = tuple({k: v for k, v in row.items() if k not in ("per_fact", *PACKED)} for row in report.scores)
-    write_json(path, report.model_copy(update={"scores": kept, "wordings": {}, "table": named}).to_json(), indent=None)
+    kept = [{k: v for k, v in row.items() if k not in ("per_fact", *PACKED)} for row in values["scores"]]
+    write_json(path, values | {"scores": kept, "wordings": {}, "table": named.model_dump()}, indent=None)
     return ""
+
+
+def read_report(values: Mapping[str, Any], path: Path) -> RunReport:
+    """The run of a JSON and its table. Raises ConfigurationError where `with_rows` does, and for what is no report."""
+    return RunReport.read(with_rows(values, path), str(path))
 
 
 def with_rows(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -97,24 +103,24 @@ def require_table(named: Any, path: Path) -> Path:
     return place
 
 
-def _table(report: RunReport) -> pa.Table:
+def _table(values: Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     coded = pa.dictionary(pa.int32(), pa.string())
     types = {"score": pa.int32(), "label": pa.int64(), "value": pa.float64(), "id": pa.string(), "detail": pa.string()}
     names = ("score", *ADDRESS, *FACT, "detail", *TOLD, *PACKED)
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    for row in _rows(report):
+    for row in _rows(values):
         for name in names:
             columns[name].append(row.get(name))
     return pa.table({name: pa.array(columns[name], types.get(name, coded)) for name in names})
 
 
-def _rows(report: RunReport) -> Iterator[dict[str, Any]]:
+def _rows(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A row a fact of a score, and one without a fact for a score that has none; `score`: its place in the JSON."""
-    for at, score in enumerate(report.scores):
-        packed = {key: json.dumps(score.get(key), allow_nan=False) for key in PACKED}
-        common = {"score": at, **{key: score.get(key) for key in ADDRESS}, **packed}
-        for fact in score.get("per_fact") or [{}]:
+    for at, score in enumerate(values["scores"]):
+        packed = {key: json.dumps(score[key], allow_nan=False) for key in PACKED}
+        common = {"score": at, **{key: score[key] for key in ADDRESS}, **packed}
+        for fact in score["per_fact"] or [{}]:
             detail = json.dumps(fact["detail"], allow_nan=False) if fact.get("detail") else None
-            yield {**common, **fact, "detail": detail, **report.wordings.get(fact.get("id", ""), {})}
+            yield {**common, **fact, "detail": detail, **values["wordings"].get(fact.get("id", ""), {})}

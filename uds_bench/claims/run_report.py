@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError
 
-from uds_bench.claims.record import ClaimRecord, finite
+from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
+from uds_bench.plain import MOST_CHARACTERS, first_problem
+from uds_bench.scores import Score
 
 SCHEMA: Literal[2] = 2
 WEAK = "controls are weak: add "
 """What a note begins with that says which controls a manifest lacks."""
-MOST_CHARACTERS = 200
-"""Characters of a value that a message repeats."""
-
-Row = Annotated[dict[str, Any], BeforeValidator(finite)]
 
 
 class Part(BaseModel):
@@ -63,9 +61,9 @@ class RunSummary(Part):
 
 
 class RunReport(BaseModel):
-    """Scores are rows as `uds-bench score` writes them. Further keys are what an audit has to say beside its claims.
+    """Scores are as `uds-bench score` writes them. Further keys are what an audit has to say beside its claims.
 
-    `table`: the file that holds scores fact by fact, with their notes and provenance, in the place of the rows.
+    `table`: the file that holds scores fact by fact, with interval, notes and provenance, which the JSON then lacks.
     `wordings`: by fact, its question and entity.
     `salt` is random, so that what is known of a report's content is not confirmed by a digest that is made with it.
     """
@@ -84,7 +82,7 @@ class RunReport(BaseModel):
     summary: RunSummary
     loads: dict[str, int]
     claims: tuple[ClaimRecord, ...]
-    scores: tuple[Row, ...]
+    scores: tuple[Score, ...]
     wordings: dict[str, dict[str, str]] = Field(default_factory=dict)
     table: FactTable | None = None
 
@@ -102,10 +100,7 @@ class RunReport(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(str(step) for step in first["loc"])
-            told = " ".join(f"{where}: {first['msg']}".split())[:MOST_CHARACTERS]
-            raise ConfigurationError(f"{place}: is no run report ({told}): write it again") from None
+            raise ConfigurationError(f"{place}: is no run report ({first_problem(error)}): write it again") from None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `read` makes the same report of."""

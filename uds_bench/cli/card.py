@@ -40,7 +40,7 @@ def card(
 
     Cards hold numbers and digests: no message of a claim, no reply and nobody's name. Exits 1 if a candidate gets none.
     """
-    _, found = read_run(run)
+    found = read_run(run)
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
     from uds_bench.cards.card import cards
@@ -94,7 +94,7 @@ def verify(
     from uds_bench.cards.verify import differences, has_plain_rule, read_statement
     from uds_bench.verdicts import Verdict
 
-    written, (_, found) = read_statement(card), read_run(run)
+    written, found = read_statement(card), read_run(run)
     name = written["predicate"]["configuration"][0]["annotations"]["candidate"]
     judged, told = {one.candidate: one for one in cards(found)}, list[str]()
     if name not in judged:

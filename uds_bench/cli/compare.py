@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from uds_bench.claims.compared import KEYS, Address, changes, difference, pairs, read_verdicts
-from uds_bench.cli.documents import SCHEMA, ScoreFile, read_document
+from uds_bench.claims.compared import by_address, changes, difference, pairs, read_verdicts
+from uds_bench.cli.documents import read_document
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from uds_bench.scores import Score
 
 EXAMPLE = "uds-bench compare before.json after.json --fail-on-change"
 
@@ -47,7 +44,7 @@ def compare(
         from uds_bench.cli.compare_same import are_same
 
         raise typer.Exit(are_same(first, second))
-    scores = [difference(*pair) for pair in pairs(read_scores(first), read_scores(second))]
+    scores = [difference(*pair) for pair in pairs(*(by_address(one.scores, one.path) for one in (first, second)))]
     verdicts = None
     if first.run is not None and second.run is not None:
         verdicts = changes(read_verdicts(first.run), read_verdicts(second.run))
@@ -60,24 +57,11 @@ def compare(
     raise typer.Exit(1 if fail_on_change and worse else 0)
 
 
-def read_scores(document: ScoreFile) -> dict[Address, Score]:
-    """Scores by address. Raises ConfigurationError for a row that is no score, and for two that disagree."""
-    from uds_bench.scores import Scores
-
-    scores: dict[Address, Score] = {}
-    try:
-        for score in Scores.from_json({"schema": SCHEMA, "scores": document.values["scores"]}):
-            address = tuple(str(getattr(score, key)) for key in KEYS)
-            if scores.setdefault(address, score) != score:
-                raise document.error(f"holds two different scores of {', '.join(address)}: keep one")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise document.error(f"holds a row that is no score ({error}): write it again") from None
-    return scores
-
-
 def _row(row: Mapping[str, Any]) -> dict[str, str]:
+    from uds_bench.scores import ADDRESS  # which imports numpy
+
     match = row["paired"]
-    return {key: row[key] for key in KEYS} | {
+    return {key: row[key] for key in ADDRESS} | {
         "A": show_number(row["a"]),
         "B": show_number(row["b"]),
         "B - A": show_number(row["difference"], "+"),

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from uds_bench.claims.compared import changes, pairs, read_verdicts
+from uds_bench.claims.compared import by_address, changes, pairs, read_verdicts
 from uds_bench.claims.default_run import alike
-from uds_bench.cli.compare import read_scores
 from uds_bench.cli.documents import ScoreFile
 from uds_bench.console.app import ABSENT
 
@@ -52,7 +51,7 @@ def are_same(first: ScoreFile, second: ScoreFile) -> int:
         wrong += [key for key in ONE_RUN if getattr(first.run, key) != getattr(second.run, key)]
         wrong += ["manifest"] if first.run.manifest.digest != second.run.manifest.digest else []
         wrong += list(_claim_differences(first.run, second.run))
-    compared = pairs(read_scores(first), read_scores(second))
+    compared = pairs(*(by_address(one.scores, one.path) for one in (first, second)))
     if not compared:
         raise first.error("holds no score: there is nothing to compare")
     flips, furthest, of_facts = 0, 0.0, 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,18 +12,17 @@ from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
+    from uds_bench.scores import Score
 
-SCHEMA = 1
-"""Of score files."""
 ADVICE = "name what --uds-json or `uds-bench score` wrote"
 
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A file of scores, as rows under `scores`; of a run report `run` too."""
+    """A file of scores; of a run report `run` too."""
 
     path: Path
-    values: dict[str, Any]
+    scores: Sequence[Score]
     run: RunReport | None = None
 
     @property
@@ -41,15 +41,21 @@ def read_document(path: Path) -> ScoreFile:
     if not isinstance(values, dict) or not isinstance(values.get("scores"), list):
         raise ConfigurationError(f"{path}: is neither a run report nor a score file: {ADVICE}")
     if "claims" in values:
-        from uds_bench.claims.fact_rows import with_rows
-        from uds_bench.claims.run_report import RunReport
+        from uds_bench.claims.fact_rows import read_report
 
-        values = with_rows(values, path)
-        return ScoreFile(path, values, RunReport.read(values, str(path)))
-    if values.get("schema") != SCHEMA:
-        found = values.get("schema")
-        raise ConfigurationError(f"{path}: has schema {found!r}, this version reads {SCHEMA}: write it again")
-    return ScoreFile(path, values)
+        run = read_report(values, path)
+        return ScoreFile(path, run.scores, run)
+    from pydantic import ValidationError
+
+    from uds_bench.plain import first_problem
+    from uds_bench.scores import Scores
+
+    try:
+        return ScoreFile(path, Scores.from_json(values))
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: is no score file ({first_problem(error)}): write it again") from None
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: {error}: write it again") from None
 
 
 def read_json(path: Path, strict: bool) -> Any:
@@ -63,12 +69,12 @@ def read_json(path: Path, strict: bool) -> Any:
         raise ConfigurationError(f"{path}: is no {kind} ({error}): write it again") from None
 
 
-def read_run(path: Path) -> tuple[ScoreFile, RunReport]:
+def read_run(path: Path) -> RunReport:
     """A run report, or ConfigurationError."""
     document = read_document(path)
     if document.run is None:
         raise document.error("is a score file: name a run report, which `pytest suites/ --uds-json FILE` writes")
-    return document, document.run
+    return document.run
 
 
 def _no_number(word: str) -> float:

@@ -35,7 +35,7 @@ def export(
 
     Verdicts are tags or settings of it. Names of claims and candidates go there, and no fact, name or reply.
     """
-    _, found = read_run(run)
+    found = read_run(run)
     require(f"--to {to}", to)
     from uds_bench.cards.card import cards
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uds_bench.cli.compare import read_scores
+from uds_bench.claims.compared import by_address
 from uds_bench.cli.documents import read_document, read_json
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption
@@ -49,7 +49,7 @@ def import_reported(
     from uds_bench.metrics import METRICS
 
     reported = _read(source)
-    scores = read_scores(read_document(measured))
+    scores = by_address(read_document(measured).scores, measured)
     if checkpoint not in (known := dict.fromkeys(address[0] for address in scores)):
         raise ConfigurationError(
             f"--checkpoint: there is no {checkpoint!r} in {measured}: {did_you_mean(checkpoint, known)}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from uds_bench.audits import registry
 from uds_bench.cli.session import CommandSession
@@ -13,6 +13,7 @@ from uds_bench.storage import default_cache
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
     from uds_bench.manifest.manifest import Manifest
+    from uds_bench.scores import Score
     from uds_bench.scoring.runner import ScoreRunner
 
 KEPT = {"checkpoint": "files", "facts": "questions", "references": "references"}
@@ -42,11 +43,11 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
             runners += session.audit(name).runners()
         except UdsError as error:
             yield name, f"the {name} audit can no longer be asked: {error}"
-    for row in run.scores:
-        if row["attack"] != "none":  # its checkpoint is looked up as it was before the attack
+    for score in run.scores:
+        if score.attack != "none":  # its checkpoint is looked up as it was before the attack
             continue
-        name, metric = str(row["checkpoint"]), str(row["metric"])
-        lines = [_changed(runner, row) for runner in runners if name in runner.specs and _gives(runner, metric)]
+        name, metric = score.checkpoint, score.metric
+        lines = [_changed(runner, score) for runner in runners if name in runner.specs and _gives(runner, metric)]
         # An audit may ask in several ways, each by a runner of its own: one of them is where the score comes from.
         if lines and not all(lines):
             continue
@@ -56,14 +57,12 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
             yield name, line
 
 
-def _changed(runner: ScoreRunner, row: Mapping[str, Any]) -> str:
+def _changed(runner: ScoreRunner, score: Score) -> str:
     """What of a score's address is not what a runner would look it up under now; "" where nothing is."""
     from uds_bench.scoring.runner import ScoreRequest
 
-    known, name = row.get("provenance", {}), str(row["checkpoint"])
-    request = (
-        ScoreRequest(name) if runner.evaluator is not None else ScoreRequest(name, str(row["metric"]), row["variant"])
-    )
+    known, name = score.provenance, score.checkpoint
+    request = ScoreRequest(name, *(() if runner.evaluator is not None else (score.metric, score.variant)))
     try:
         cell = runner.cell(request, known.get("device"))
     except UdsError as error:

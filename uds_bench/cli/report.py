@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from uds_bench.claims.compared import by_address
 from uds_bench.cli.documents import read_run
 from uds_bench.storage import require_writable
 
@@ -26,14 +27,14 @@ def report(
 
     It is for the holder: it has names, values and replies. With --redact it has a salted id in place of each.
     """
-    document, found = read_run(run)
-    from uds_bench.cli.compare import read_scores
+    found = read_run(run)
     from uds_bench.report import changes_since, write_report
 
     changed = None
     if against is not None:
-        earlier, before = read_run(against)
-        changed = changes_since(before, found, read_scores(earlier), read_scores(document))
+        before = read_run(against)
+        scores = by_address(before.scores, against), by_address(found.scores, run)
+        changed = changes_since(before, found, *scores)
     if redact:
         from uds_bench.report.redact import redacted
 

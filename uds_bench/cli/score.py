@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -117,14 +117,12 @@ def write_scores(path: Path, scores: Scores, errors: list[dict[str, str]]) -> No
         write_json(path, {**scores.to_json(), "errors": errors})
 
 
-def _row(score: Any) -> dict[str, str]:
-    row = score.to_json()
+def _row(score: Score) -> dict[str, str]:
+    from uds_bench.scores import ADDRESS
+
     return {
-        "checkpoint": score.checkpoint,
-        "attack": score.attack,
-        "metric": score.metric,
-        "variant": score.variant,
+        **dict(zip(ADDRESS, score.address, strict=True)),
         "value": show_number(score.value),
-        "95% CI": show_interval(row["ci"]),
-        "facts": f"{row['n_scored']} of {row['n_planned']}",
+        "95% CI": show_interval(score.ci),
+        "facts": f"{score.n_scored} of {score.n_planned}",
     }

@@ -16,7 +16,6 @@ from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
-    from uds_bench.cli.documents import ScoreFile
 
 EPILOG = example("uds-bench zoo results draw0.json draw1.json draw2.json > results.md")
 LEAST_DRAWS = 3
@@ -45,16 +44,16 @@ def results(
         raise ConfigurationError(
             f"RUN.json: {len(runs)} given, and a statement about a method takes {LEAST_DRAWS} draws"
         )
-    read = [read_run(path) for path in runs]
+    read = [(path, read_run(path)) for path in runs]
     draws = [_draw(*pair) for pair in read]
-    for draw, (document, _) in zip(draws, read, strict=True):
+    for draw, path in zip(draws, runs, strict=True):
         if draws.count(draw) > 1:
-            raise document.error(f"is of draw {draw}, as another one: name each draw once")
+            raise ConfigurationError(f"{path}: is of draw {draw}, as another one: name each draw once")
     for (one, a), (other, b) in combinations(read, 2):
         if a.manifest.digest != b.manifest.digest:
-            raise other.error(f"is of another manifest than {one.path}: draws of one zoo make a table")
-        if _models(one) <= _models(other):
-            raise other.error(f"holds the models of {one.path}: each draw has models of its own")
+            raise ConfigurationError(f"{other}: is of another manifest than {one}: draws of one zoo make a table")
+        if _models(one, a) <= _models(other, b):
+            raise ConfigurationError(f"{other}: holds the models of {one}: each draw has models of its own")
     found = {draw: _decided(run) for draw, (_, run) in zip(draws, read, strict=True)}
     names = list(dict.fromkeys(name for claims in found.values() for name in claims))
     typer.echo(tabulate([row(name, found) for name in sorted(names)], COLUMNS, "github", disable_numparse=True))
@@ -91,20 +90,18 @@ def over_draws(values: list[float]) -> tuple[float, float]:
     return mean - reach, mean + reach
 
 
-def _draw(document: ScoreFile, run: RunReport) -> int:
+def _draw(path: Path, run: RunReport) -> int:
     if run.profile != "zoo":
-        raise document.error("is of no draw of the zoo: run pytest suites/ --uds-profile zoo --uds-draw N")
+        raise ConfigurationError(f"{path}: is of no draw of the zoo: run pytest suites/ --uds-profile zoo --uds-draw N")
     return run.draw
 
 
-def _models(document: ScoreFile) -> frozenset[str]:
+def _models(path: Path, run: RunReport) -> frozenset[str]:
     """Digests of what was scored: two draws share no model."""
-    try:
-        return frozenset(row["provenance"]["checkpoint"] for row in document.values["scores"])
-    except (KeyError, TypeError) as error:
-        raise document.error(
-            f"holds a score that does not say of which model it is ({error}): write it again"
-        ) from None
+    found = frozenset(str(score.provenance.get("checkpoint", "")) for score in run.scores)
+    if "" in found:
+        raise ConfigurationError(f"{path}: holds a score that does not say of which model it is: write it again")
+    return found
 
 
 def _decided(run: RunReport) -> dict[str, Decided]:

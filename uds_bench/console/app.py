@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import typer
@@ -100,6 +100,6 @@ def show_number(value: float | None, sign: str = "") -> str:
     return ABSENT if value is None else f"{value:{sign}.3f}"
 
 
-def show_interval(bounds: tuple[float, float] | None, sign: str = "") -> str:
+def show_interval(bounds: Sequence[float] | None, sign: str = "") -> str:
     """An interval with three places, or a dash."""
     return ABSENT if bounds is None else f"{bounds[0]:{sign}.3f}..{bounds[1]:{sign}.3f}"

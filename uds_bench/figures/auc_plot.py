@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import Interval, Measured, spell, told
+from uds_bench.figures.reading import Measured, spell, spell_interval, told
 from uds_bench.figures.svg import Scale, element, label, line, marked_along, picture, stretch
+from uds_bench.statistics import Interval
 
 WIDTH, LEFT, RIGHT, TOP, ROW = 520.0, 96.0, 388.0, 46.0, 36.0
 MARKS = (0, 0.25, 0.5, 0.75, 1)
@@ -35,7 +36,7 @@ class AucRow:
         """The row in words, for those who do not see it."""
         parts = [told(self.name, self.own)]
         parts += [told(kind, found) for kind, found in self.blind.items() if found[0] is not None]
-        parts += [f"chance {self.null}"] if self.null else []
+        parts += [f"chance {spell_interval(self.null)}"] if self.null else []
         return ", ".join([*parts, *([self.note] if self.note else [])])
 
 
@@ -93,5 +94,6 @@ def _drawn(row: AucRow, x: Scale, top: float) -> Markup:
         parts += [] if other is None else [_mark(kind, x(other), top + LANES[kind])]
     parts.append(_mark("own", x(value), top + 11))
     parts += [label(0, top + 28, "not counted", "tick")] if row.note else []
-    parts += [label(RIGHT + 12, top + 16, spell(value), bold), label(RIGHT + 54, top + 16, str(span or ""), "tick")]
+    parts.append(label(RIGHT + 12, top + 16, spell(value), bold))
+    parts.append(label(RIGHT + 54, top + 16, spell_interval(span), "tick"))
     return element("g", *parts, class_="mute" if row.note else None)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import Interval, Measured, spell, told
+from uds_bench.figures.reading import Measured, spell, spell_interval, told
 from uds_bench.figures.svg import Scale, element, label, line, named, picture
+from uds_bench.statistics import Interval
 
 WIDTH, BAR, GAP, TOP, LEFT, RIGHT = 760.0, 13.0, 9.0, 42.0, 170.0, 590.0
 KINDS = ("first", "second")
@@ -84,7 +85,7 @@ def bars(title: str, names: Sequence[str], groups: Sequence[BarGroup]) -> tuple[
     for group in groups:
         drawn = []
         for name, kind, (value, span) in zip(names, KINDS, group.found, strict=False):
-            beside = "no value" if value is None else f"{spell(value)}  {span or ''}".strip()
+            beside = "no value" if value is None else f"{spell(value)}  {spell_interval(span)}".strip()
             hint = told(f"{group.hint}, {name}:", (value, span))
             drawn.append(Bar(((value, kind, hint),), beside, None if value is None else span))
         rows.append((group.name, group.hint, drawn))

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from uds_bench.figures.score import ScoreRow
+from uds_bench.scores import Score
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Chapter:
     measures: tuple[str, ...] = ()
     limits: tuple[float, float] | None = None
     ends: tuple[str, str] = ("", "")
-    draw: Callable[[Sequence[ScoreRow]], list[Figure]] = lambda scores: []
+    draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []
     judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda part: []
     part: str = ""
     personal: tuple[str, ...] | None = None

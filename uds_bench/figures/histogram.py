@@ -19,7 +19,7 @@ def bin_counts(values: Sequence[float], limits: tuple[float, float], bins: int =
     width = (limits[1] - limits[0]) / bins
     for value in values:
         # The small addition keeps a value that stands on an edge, such as 0.3, out of the bin below.
-        counts[min(max(int((value - limits[0]) / width + 1e-9), 0), bins - 1)] += 1
+        counts[int(min(max((value - limits[0]) / width + 1e-9, 0), bins - 1))] += 1
     return counts
 
 

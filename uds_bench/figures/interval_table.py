@@ -8,8 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import ABSENT, Interval, interval, number, spell
+from uds_bench.figures.reading import ABSENT, interval, number, spell, spell_interval
 from uds_bench.figures.svg import Scale, element, label, line, picture, sheet, stretch
+from uds_bench.statistics import Interval
 
 WIDTH, HEIGHT, EDGE = 190.0, 26.0, 6.0
 
@@ -41,14 +42,14 @@ def _track(
     if span is not None:
         parts.append(stretch(x, span.low, span.high, middle - 5, 10.0))
     parts += [] if value is None else [element("circle", cx=x(value), cy=middle, r=3.5, class_="dot")]
-    words = f"{what}: {spell(value)}" + (f", 95% interval {span}" if span else "")
+    words = f"{what}: {spell(value)}" + (f", 95% interval {spell_interval(span)}" if span else "")
     return element("td", picture(WIDTH, HEIGHT, words, *parts, class_="axis"), class_="track")
 
 
 def figures(value: float | None, span: Interval | None = None) -> Markup:
     """A number and, below it, its interval."""
     # No element("br"): browsers take the end tag that it would have for a second line break.
-    below = (Markup("<br>"), element("small", str(span))) if span else ()
+    below = (Markup("<br>"), element("small", spell_interval(span))) if span else ()
     return element("td", element("b", spell(value)), *below, class_="figure" if value is not None else "absent")
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from uds_bench.statistics import Interval
 
 ABSENT = "–"
 
@@ -76,17 +77,9 @@ def spell(value: Any) -> str:
     return f"{found:.3f}" if found == 0 or 0.001 <= abs(found) < 1e5 else f"{found:.1e}"
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Two-sided 95% interval; `units` is how many clusters it resamples, `method` how it was made."""
-
-    low: float
-    high: float
-    units: int | None = None
-    method: str = ""
-
-    def __str__(self) -> str:
-        return f"{spell(self.low)}..{spell(self.high)}"
+def spell_interval(interval: Interval | None) -> str:
+    """`low..high`; "" where there is none."""
+    return f"{spell(interval.low)}..{spell(interval.high)}" if interval else ""
 
 
 def interval(value: Any) -> Interval | None:
@@ -97,7 +90,7 @@ def interval(value: Any) -> Interval | None:
     low, high = number(found.get("low")), number(found.get("high"))
     if low is None or high is None:
         return None
-    return Interval(low, high, whole(found.get("units")), text(found.get("method")))
+    return Interval(low, high, text(found.get("method")), whole(found.get("units")) or 0)
 
 
 Measured = tuple[float | None, Interval | None]
@@ -110,5 +103,5 @@ def measured(value: Any) -> Measured:
 
 def told(name: str, found: Measured) -> str:
     """A value with its interval, in words."""
-    value, span = found
-    return f"{name} {spell(value)}" + (f" ({span})" if span else "")
+    value, around = found
+    return f"{name} {spell(value)}" + (f" ({spell_interval(around)})" if around else "")

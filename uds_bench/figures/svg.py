@@ -12,13 +12,12 @@ from markupsafe import Markup, escape
 def element(tag: str, *children: str | Markup, **attributes: str | float | None) -> Markup:
     """`<tag ...>children</tag>`, everything escaped that is not Markup. `class_` gives class, `stroke_width`
     stroke-width; None leaves an attribute out; numbers are cut to two decimals to keep the page small."""
-    parts = []
+    told = ""
     for name, value in attributes.items():
         if value is not None:
             shown = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
-            parts.append(Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), shown))
-    inside = Markup("").join(escape(child) for child in children)
-    return Markup("<{}{}>{}</{}>").format(Markup(tag), Markup("").join(parts), inside, Markup(tag))
+            told += f' {name.rstrip("_").replace("_", "-")}="{escape(shown)}"'
+    return Markup(f"<{tag}{told}>{''.join(map(escape, children))}</{tag}>")
 
 
 def picture(width: float, height: float, label: str, *children: Markup, class_: str = "") -> Markup:

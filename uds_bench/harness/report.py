@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import write_run
-from uds_bench.claims.record import finite
 from uds_bench.claims.run_report import WEAK, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
+from uds_bench.plain import finite
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:

@@ -6,9 +6,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from uds_bench.claims.record import ClaimRecord, count, is_good
+
+if TYPE_CHECKING:
+    from uds_bench.scores import Score
 
 NEVER_RUN = "was never run"
 
@@ -30,7 +33,7 @@ class RunResult:
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     loads: Counter[str] = field(default_factory=Counter)
-    scores: list[dict[str, Any]] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
     wordings: dict[str, dict[str, str]] = field(default_factory=dict)
     deselected: int = 0
     is_whole: bool = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.junitxml import xml_key
 
-from uds_bench.claims.record import ClaimRecord, decides_something, finite
+from uds_bench.claims.record import ClaimRecord, decides_something
 from uds_bench.errors import (
     MESSAGE_LENGTH,
     CheckpointError,
@@ -152,8 +152,11 @@ class RunSession:
         self.found.deselected = max(self.found.deselected, sent["deselected"])
         self.found.unasked = sent["unasked"]
         self.found.loads.update(sent["loads"])
-        known = {_address(score) for score in self.found.scores}
-        self.found.scores += [score for score in sent["scores"] if _address(score) not in known]
+        from uds_bench.scores import Score
+
+        known = {score.address for score in self.found.scores}
+        scores = map(Score.from_json, sent["scores"])
+        self.found.scores += [score for score in scores if score.address not in known]
         self.found.wordings |= sent["wordings"]
         self.run.rules.goldens.seen.update(sent["goldens"])
 
@@ -164,7 +167,7 @@ class RunSession:
             for runner in audit.runners():
                 self.found.loads.update(runner.loads)
         if self.found.planned:
-            self.found.scores += [finite(score.to_json()) for score in self.run.scores()]
+            self.found.scores += self.run.scores()
             self.found.wordings |= self.run.wordings()
         if self.is_worker:
             self.config.workeroutput["uds_bench"] = self._sent()  # type: ignore[attr-defined]
@@ -224,7 +227,7 @@ class RunSession:
             "deselected": self.found.deselected,
             "unasked": self.found.unasked,
             "loads": dict(self.found.loads),
-            "scores": self.found.scores,
+            "scores": [score.to_json() for score in self.found.scores],
             "wordings": self.found.wordings,
             "goldens": sorted(self.run.rules.goldens.seen) if self.found.planned else [],
         }
@@ -266,10 +269,6 @@ class RunSession:
 def label(name: str, subject: str | None) -> str:
     """A claim with its subject, as reports name it."""
     return f"{name}[{subject}]" if subject else name
-
-
-def _address(score: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(score[key] for key in ("checkpoint", "attack", "metric", "variant"))
 
 
 def _has_traceback(call: pytest.CallInfo[None]) -> bool:

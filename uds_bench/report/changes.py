@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from uds_bench.claims.compared import Address, changes, difference, pairs, read_verdicts
+from uds_bench.claims.compared import changes, difference, pairs, read_verdicts
 from uds_bench.claims.run_report import RunReport
-from uds_bench.scores import Score
+from uds_bench.scores import Address, Score
 
 ORDER = ("worse", "better", "other")
 Scores = Mapping[Address, Score]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uds_bench.figures.score import FactRow, ScoreRow
+from uds_bench.scores import FactScore, Score
 
 Wordings = Mapping[str, Mapping[str, str]]
 LOW_SURVIVES = ("erasure", "utility")
@@ -14,7 +14,7 @@ SURVIVES = "survives"
 """What a fact's detail may say of it, where its values do not."""
 
 
-def fact_tables(scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any] | None:
+def fact_tables(scores: Sequence[Score], wordings: Wordings) -> dict[str, Any] | None:
     """The facts of a checkpoint's scores.
 
     Args:
@@ -26,20 +26,20 @@ def fact_tables(scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any
         question, entity, reply and a value a column, or why there is none. Sorted by the first column, what survives
         first: 1 or 0 where a reply says so of each fact, else the first score. None where no score has facts.
     """
-    groups: dict[tuple[str, tuple[str, ...]], list[ScoreRow]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[Score]] = {}
     for score in scores:
-        if score.facts:
-            groups.setdefault((score.attack, tuple(fact.id for fact in score.facts)), []).append(score)
+        if score.per_fact:
+            groups.setdefault((score.attack, tuple(fact.id for fact in score.per_fact)), []).append(score)
     tables = [_table(attack, group, wordings) for (attack, _), group in groups.items()]
     return {"tables": tables} if tables else None
 
 
-def _table(attack: str, scores: Sequence[ScoreRow], wordings: Wordings) -> dict[str, Any]:
-    each = list(zip(*(score.facts for score in scores), strict=True))
+def _table(attack: str, scores: Sequence[Score], wordings: Wordings) -> dict[str, Any]:
+    each = list(zip(*(score.per_fact for score in scores), strict=True))
     survives = [_survives(facts) for facts in each]
     is_told = any(found is not None for found in survives)
     values = survives if is_told else [facts[0].value for facts in each]
-    sign = 1.0 if scores[0].direction in LOW_SURVIVES and not is_told else -1.0
+    sign = 1.0 if scores[0].provenance.get("direction") in LOW_SURVIVES and not is_told else -1.0
     order = sorted(range(len(each)), key=lambda at: (values[at] is None, sign * (values[at] or 0.0)))
     rows = [_row(each[at], wordings, [_shown(values[at], "not told")] if is_told else []) for at in order]
     names = [f"{score.metric} {score.variant}".strip() for score in scores]
@@ -47,16 +47,16 @@ def _table(attack: str, scores: Sequence[ScoreRow], wordings: Wordings) -> dict[
     return {"title": title, "columns": [SURVIVES, *names] if is_told else names, "rows": rows}
 
 
-def _row(facts: Sequence[FactRow], wordings: Wordings, before: list[str | float]) -> list[str | float]:
+def _row(facts: Sequence[FactScore], wordings: Wordings, before: list[str | float]) -> list[str | float]:
     first, told = facts[0], wordings.get(facts[0].id, {})
     replies = (fact.detail.get("answer") for fact in facts)
     reply = next((reply for reply in replies if isinstance(reply, str)), "")
     asked = (told.get("question", ""), told.get("entity", ""))
-    values = [_shown(fact.value, fact.reason) for fact in facts]
-    return [first.id, first.cluster, first.kind, *asked, reply, *before, *values]
+    values = [_shown(fact.value, fact.reason or "") for fact in facts]
+    return [first.id, first.cluster, first.kind or "", *asked, reply, *before, *values]
 
 
-def _survives(facts: Sequence[FactRow]) -> float | None:
+def _survives(facts: Sequence[FactScore]) -> float | None:
     """1 or 0 where a detail says it; None where none does."""
     said = (fact.detail.get(SURVIVES) for fact in facts)
     return next((float(one) for one in said if isinstance(one, bool)), None)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
-from uds_bench.figures.reading import spell
+from uds_bench.figures.reading import spell, spell_interval
 from uds_bench.figures.svg import Scale, domain, element, label, line, marked_along, picture, stretch, ticks
 from uds_bench.report.claim import ClaimView
 from uds_bench.report.verdict_words import Tone
@@ -153,7 +153,7 @@ def _head(limits: tuple[float, float], ends: tuple[str, str]) -> Markup:
 
 
 def _words(name: str, observed: float | None, interval: Interval | None, needs: str, verdict: str) -> str:
-    span = f", 95% interval {spell(interval.low)}..{spell(interval.high)}" if interval else ""
+    span = f", 95% interval {spell_interval(interval)}" if interval else ""
     return f"{name}: {spell(observed)}{span}, needs {needs}, {verdict}"
 
 

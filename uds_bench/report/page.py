@@ -19,8 +19,7 @@ from markupsafe import Markup
 from uds_bench.audits import registry
 from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter
-from uds_bench.figures.reading import spell, table, text
-from uds_bench.figures.score import ScoreRow, gaps, pivot, read_scores
+from uds_bench.figures.reading import spell, spell_interval, table, text
 from uds_bench.report.card import CardView, rank, read_cards
 from uds_bench.report.causes import causes
 from uds_bench.report.changes import Changes
@@ -30,8 +29,9 @@ from uds_bench.report.headline import headline
 from uds_bench.report.number_line import lineups
 from uds_bench.report.overview import overview
 from uds_bench.report.page_parts import PageParts
+from uds_bench.report.score_table import gaps, pivot
 from uds_bench.report.verdict_words import WORDS
-from uds_bench.statistics import Interval
+from uds_bench.scores import Score
 from uds_bench.storage import write_atomic
 
 
@@ -52,7 +52,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"spell": spell, "text": text, "span": span, "sentence": sentence, "rank": rank}
+    environment.filters |= {"spell": spell, "text": text, "span": spell_interval, "sentence": sentence, "rank": rank}
     return environment
 
 
@@ -65,23 +65,19 @@ def _fingerprint(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def span(interval: Interval | None) -> str:
-    """`low..high`; "" where there is none."""
-    return f"{spell(interval.low)}..{spell(interval.high)}" if interval else ""
-
-
 def render(run: RunReport, changed: Changes | None = None) -> Page:
-    """The run report as a page. Odd scores, and odd parts of an audit, are shown as absent; what cannot be trusted
-    makes the headline red. Everything that comes from the report is escaped, or set as text."""
-    claims, scores, parts = read_claims(run.claims), read_scores(run.scores), PageParts()
-    seen, by_checkpoint = overview(claims), _by_checkpoint(scores)
+    """The run report as a page. What is odd in an audit's own part is shown as absent; what cannot be trusted makes the
+    headline red. Everything that comes from the report is escaped, or set as text."""
+    claims, parts = read_claims(run.claims), PageParts()
+    seen, by_checkpoint = overview(claims), _by_checkpoint(run.scores)
     facts = {
         name: parts.add("facts", facts=found)
         for name, own in by_checkpoint.items()
         if (found := fact_tables(own, run.wordings)) is not None
     }
     cards = read_cards(run, claims, seen.rows, registry.chapters())
-    table_of = parts.add("scores", _render("scores", pivot=pivot(scores), gaps=gaps(scores))) if scores else ""
+    scores = _render("scores", pivot=pivot(run.scores), gaps=gaps(run.scores)) if run.scores else ""
+    table_of = scores and parts.add("scores", scores)
     script = _render("script")
     index = _render(
         "page",
@@ -90,7 +86,7 @@ def render(run: RunReport, changed: Changes | None = None) -> Page:
         causes=causes(claims),
         changed=_changes(changed, parts),
         cards=[_card(card, facts, parts) for card in cards],
-        chapters=list(_chapters(run, claims, scores, parts)),
+        chapters=list(_chapters(run, claims, parts)),
         scores=table_of,
         others=[(name, file) for name, file in facts.items() if name not in {card.row.name for card in cards}],
         run=run,
@@ -101,8 +97,8 @@ def render(run: RunReport, changed: Changes | None = None) -> Page:
     return Page(index, parts)
 
 
-def _by_checkpoint(scores: Sequence[ScoreRow]) -> dict[str, list[ScoreRow]]:
-    found: dict[str, list[ScoreRow]] = {}
+def _by_checkpoint(scores: Sequence[Score]) -> dict[str, list[Score]]:
+    found: dict[str, list[Score]] = {}
     for score in scores:
         found.setdefault(score.checkpoint, []).append(score)
     return found
@@ -120,15 +116,13 @@ def _changes(changed: Changes | None, parts: PageParts) -> dict[str, Any] | None
     return {**vars(changed), "part": moved, "scores": len(changed.moved)}
 
 
-def _chapters(
-    run: RunReport, claims: Sequence[ClaimView], scores: Sequence[ScoreRow], parts: PageParts
-) -> Iterator[dict[str, str]]:
+def _chapters(run: RunReport, claims: Sequence[ClaimView], parts: PageParts) -> Iterator[dict[str, str]]:
     """Of each audit its title, and the parts that hold its candidates side by side and its figures, "" where none."""
     known = registry.chapters()
     for name in dict.fromkeys([*(claim.record.audit for claim in claims), *known]):
         chapter = known.get(name) or Chapter(name, title=name)
         rows = lineups(chapter, [claim for claim in claims if claim.record.audit == name])
-        figures = (*chapter.draw(scores), *chapter.judge(table(run.parts.get(chapter.part))))
+        figures = (*chapter.draw(run.scores), *chapter.judge(table(run.parts.get(chapter.part))))
         beside = _render("lineups", lineups=rows, question=chapter.question)
         drawn = _render("figures", figures=figures, question=chapter.question)
         yield {

@@ -17,6 +17,7 @@ from uds_bench.claims.run_report import ManifestRecord, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell
+from uds_bench.scores import FactScore, Score
 from uds_bench.storage import content_key
 
 MADE_BY = (
@@ -24,8 +25,6 @@ MADE_BY = (
     *("dtype", "quantization", "device", "torch", "transformers", "checkpoint", "checkpoint_name", "references"),
 )
 """What is kept of where a number comes from: digests of facts and of what was asked confirm whoever guesses them."""
-SCORE = ("checkpoint", "attack", "metric", "variant", "value", "ci", "interval", "n_planned", "n_scored", "n_invalid")
-FACT = ("value", "label")
 OF_ONE = "#"
 """In the kind of a fact that one person alone states, which begins with the person's id."""
 ELSEWHERE = "told in the full report"
@@ -54,7 +53,7 @@ def redacted(run: RunReport, place: str) -> RunReport:
             "manifest": ManifestRecord(path=Path(run.manifest.path).name, digest=hidden(run.manifest.digest, run.salt)),
             "summary": told.model_copy(update={"problems": [], "notes": notes}),
             "claims": tuple(_claim(one, run.salt) for one in run.claims),
-            "scores": tuple(_score(row, run.salt) for row in run.scores),
+            "scores": tuple(_score(score, run.salt) for score in run.scores),
             "wordings": {},
             "table": None,
             **_parts(run),
@@ -93,21 +92,24 @@ def _reason(told: Mapping[str, Any], salt: str) -> dict[str, Any]:
     return kept | ({"reason": hidden(str(told["reason"]), salt)} if told.get("reason") else {})
 
 
-def _made_by(provenance: Any) -> dict[str, Any]:
-    return {key: value for key, value in dict(provenance or {}).items() if key in MADE_BY}
+def _made_by(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in provenance.items() if key in MADE_BY}
 
 
-def _score(row: Mapping[str, Any], salt: str) -> dict[str, Any]:
-    kept: dict[str, Any] = {key: row[key] for key in SCORE if key in row}
-    facts = [
-        {key: fact[key] for key in FACT if key in fact}
-        | {key: hidden(str(fact.get(key) or ""), salt) for key in ("id", "cluster")}
-        | {"kind": hidden(kind, salt) if OF_ONE in (kind := str(fact.get("kind") or "")) else fact.get("kind")}
-        | {"reason": ELSEWHERE if fact.get("reason") else None}
-        | {"detail": _walk(fact.get("detail"), salt, (), True)}
-        for fact in row.get("per_fact", ())
-    ]
-    return kept | {"per_fact": facts, "notes": {}, "provenance": _made_by(row.get("provenance"))}
+def _score(score: Score, salt: str) -> Score:
+    facts = tuple(_fact(fact, salt) for fact in score.per_fact)
+    return replace(score, per_fact=facts, notes={}, provenance=_made_by(score.provenance))
+
+
+def _fact(fact: FactScore, salt: str) -> FactScore:
+    return replace(
+        fact,
+        id=hidden(fact.id, salt),
+        cluster=hidden(fact.cluster, salt),
+        kind=hidden(fact.kind, salt) if fact.kind and OF_ONE in fact.kind else fact.kind,
+        reason=fact.reason and ELSEWHERE,
+        detail=_walk(fact.detail, salt, (), True),
+    )
 
 
 def _parts(run: RunReport) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
 
@@ -37,4 +38,4 @@ def judged(options: Sequence[str], folder: Path, environment: Mapping[str, str] 
     if done.returncode not in (0, 1) or not report.exists():
         said = " ".join((done.stdout + done.stderr).split())
         raise ConfigurationError(f"{folder} could not be judged: {said[-300:]}")
-    return RunReport.read(json.loads(report.read_text()), str(report))
+    return read_report(json.loads(report.read_text()), report)

@@ -8,15 +8,15 @@ from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.histogram import histogram
 from uds_bench.figures.layers import layer_profile
 from uds_bench.figures.reading import number, numbers
-from uds_bench.figures.score import ScoreRow
 from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.shares import Share, shares
+from uds_bench.scores import Score
 
 OVER = 1.05
 """An unclipped ratio above this counts as over-unlearning; up to it, it is as near to 1 as makes no matter."""
 
 
-def mean_drops(score: ScoreRow) -> tuple[list[float], list[float], int] | None:
+def mean_drops(score: Score) -> tuple[list[float], list[float], int] | None:
     """Mean fall of the answer's log-probability per layer, when patching from the retain model and from the candidate.
 
     Args:
@@ -29,10 +29,10 @@ def mean_drops(score: ScoreRow) -> tuple[list[float], list[float], int] | None:
     Example:
         >>> from types import SimpleNamespace
         >>> facts = [SimpleNamespace(detail={"retain_drops": [1.0, 3.0], "drops": [fall, 0.0]}) for fall in (0.0, 1.0)]
-        >>> mean_drops(SimpleNamespace(facts=facts))
+        >>> mean_drops(SimpleNamespace(per_fact=facts))
         ([1.0, 3.0], [0.5, 0.0], 2)
     """
-    pairs = [(numbers(fact.detail.get("retain_drops")), numbers(fact.detail.get("drops"))) for fact in score.facts]
+    pairs = [(numbers(fact.detail.get("retain_drops")), numbers(fact.detail.get("drops"))) for fact in score.per_fact]
     whole = [(retain, own) for retain, own in pairs if retain and own and len(retain) == len(own)]
     whole = [pair for pair in whole if len(pair[0]) == len(whole[0][0])]
     if not whole:
@@ -41,12 +41,12 @@ def mean_drops(score: ScoreRow) -> tuple[list[float], list[float], int] | None:
     return retain, own, len(whole)
 
 
-def by_kind(scores: Sequence[ScoreRow]) -> list[tuple[str, dict[str, MeanCell]]]:
+def by_kind(scores: Sequence[Score]) -> list[tuple[str, dict[str, MeanCell]]]:
     """Per checkpoint: prompt kind -> mean value and number of scored facts."""
     rows = []
     for score in scores:
         groups: dict[str, list[float]] = {}
-        for fact in score.facts:
+        for fact in score.per_fact:
             if fact.kind and fact.value is not None:
                 groups.setdefault(fact.kind, []).append(fact.value)
         if groups:
@@ -54,16 +54,16 @@ def by_kind(scores: Sequence[ScoreRow]) -> list[tuple[str, dict[str, MeanCell]]]
     return rows
 
 
-def over_unlearned(score: ScoreRow) -> Share:
+def over_unlearned(score: Score) -> Share:
     """Facts whose ratio, before it is clipped to 1, exceeds `OVER`."""
-    ratios = [(fact.id, number(fact.detail.get("unclipped"))) for fact in score.facts]
+    ratios = [(fact.id, number(fact.detail.get("unclipped"))) for fact in score.per_fact]
     known = [(identity, ratio) for identity, ratio in ratios if ratio is not None]
     return Share(score.checkpoint, tuple(identity for identity, ratio in known if ratio > OVER), len(known))
 
 
-def without_layers(score: ScoreRow) -> Share:
+def without_layers(score: Score) -> Share:
     """Facts that no layer encodes beyond what the retain model knows: they cannot be scored."""
-    known = [(fact.id, fact.detail["knowledge_layers"]) for fact in score.facts if "knowledge_layers" in fact.detail]
+    known = [(fact.id, fact.detail["knowledge_layers"]) for fact in score.per_fact if "knowledge_layers" in fact.detail]
     return Share(score.checkpoint, tuple(identity for identity, layers in known if layers == []), len(known))
 
 
@@ -74,17 +74,17 @@ def _same(found: Sequence[Share]) -> list[Share]:
     return list(found)
 
 
-def draw(scores: Sequence[ScoreRow]) -> list[Figure]:
+def draw(scores: Sequence[Score]) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
     # One form a checkpoint: the first is the default form, others are in the table of scores.
-    forms: dict[str, ScoreRow] = {}
+    forms: dict[str, Score] = {}
     for score in scores:
         if score.metric == "uds" and score.attack == "none":
             forms.setdefault(score.checkpoint, score)
     depth = list(forms.values())
     profiles = [(score.checkpoint, drops) for score in depth if (drops := mean_drops(score))]
     top = max((value for _, (retain, own, _) in profiles for value in (*retain, *own)), default=0.0)
-    spread = [(s.checkpoint, [f.value for f in s.facts if f.value is not None], s.value) for s in depth]
+    spread = [(s.checkpoint, [f.value for f in s.per_fact if f.value is not None], s.value) for s in depth]
     over = [share for score in depth if (share := over_unlearned(score)).total]
     bare = [share for score in depth if (share := without_layers(score)).total]
     found = [

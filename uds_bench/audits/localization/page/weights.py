@@ -20,6 +20,7 @@ from uds_bench.figures.reading import (
     measured,
     number,
     spell,
+    spell_interval,
     table,
     text,
     texts,
@@ -71,7 +72,7 @@ def comes_to(section: Mapping[str, Any]) -> Figure:
         best, moved = table(weights.get("headline")), table(weights.get("touched"))
         value = measured(best)
         cells: list[Any] = [_word(weights), track(f"AUC of {name}", *value, mark=0.5), figures(*value)]
-        cells += [text(best.get("family")) or ABSENT, str(interval(best.get("null")) or ABSENT)]
+        cells += [text(best.get("family")) or ABSENT, spell_interval(interval(best.get("null"))) or ABSENT]
         cells += [_share(moved.get("share")), _count(moved.get("elsewhere")), _identity(moved)]
         body.append((shown, [*cells, auc(weights, HEADLINE, "raw")[0]]))
         counted, family = texts(weights.get("counted")), text(within(weights, "published", "family"))
@@ -188,7 +189,7 @@ def _sentence(weights: Weights, count: int) -> str:
         return "No family counts: each is told even by an update that knows nothing of the masks."
     blind = auc(weights, PUBLISHED, other, "random")[0]
     words = f"{_word(weights).capitalize()}, by {text(best.get('family')) or ABSENT}, best of {count}: {spell(value)}"
-    words += f" ({span})." if span else "."
+    words += f" ({spell_interval(span)})." if span else "."
     return (
         f"{words} Against all other weights, as published, {other or ABSENT} has most, {spell(published)}, where a "
         f"random update as long, which is blind, has {spell(blind)}."

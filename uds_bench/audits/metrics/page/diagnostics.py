@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.interval_table import figures, interval_table, track
-from uds_bench.figures.reading import ABSENT, Interval, number, rows, spell, table, text, whole
+from uds_bench.figures.reading import ABSENT, interval, number, rows, spell, table, text, whole
 from uds_bench.figures.shaded_table import MeanCell, shaded_table
 
 MANY = 8
@@ -24,8 +24,7 @@ def tau(found: Mapping[str, Any]) -> Figure:
     models: dict[str, dict[str, MeanCell]] = {}
     for row in rows(found.get("tau")):
         name, auc = spell(row.get("tau")), number(row.get("auc"))
-        low, high = number(row.get("low")), number(row.get("high"))
-        span = None if low is None or high is None else Interval(low, high)
+        span = interval(row)
         scored = [(whole(m.get("scored")) or 0, whole(m.get("planned")) or 0) for m in rows(row.get("models"))]
         facts = f"{min(scored)[0]} to {max(scored)[0]} of {max(p for _, p in scored)}" if scored else ABSENT
         body.append((f"τ = {name}", [track(f"AUC at tau {name}", auc, span, 0.5), figures(auc, span), facts]))
