@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from uds_bench.audits.bypass.claims import ALTERED, BEHIND, UNLIKELY
 from uds_bench.audits.bypass.prompts import Prompt
 from uds_bench.audits.bypass.replies import RawReply, Recorded
 from uds_bench.checkpoints import Checkpoint
@@ -19,14 +20,6 @@ from uds_bench.facts.dialogue import EncodedAnswer
 from uds_bench.facts.tokens import Offset, encode_after
 from uds_bench.inference.answers import AnswerScores, score_answers
 
-BEHIND = 1.0
-"""Nats by which a token may lie behind the most likely one. bfloat16 keeps eight bits, so that logits of 16 to 32 are
-0.125 apart: eight such steps. Measured, bfloat16 forced in float32: 0.22 at most in 61,000 tokens of shipped models."""
-UNLIKELY = 5.0
-"""Standard deviations by which a drawn reply's log p may lie below what its own probabilities let expect."""
-ALTERED = 0.05
-"""Share of the most likely replies that the weights may not say, before a file is of another model. Honest ones are
-those that are read in other tokens than they were said in."""
 PASSES = 8
 """How often a text is read in other tokens."""
 
