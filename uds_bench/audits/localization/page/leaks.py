@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from uds_bench.figures.bars import Share, shares
 from uds_bench.figures.chapter import Figure
-from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, texts, whole
-from uds_bench.figures.shaded_table import MeanCell, shaded_table
-from uds_bench.figures.shares import Share, shares
+from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, track
 
 
 def resurfacing(section: Mapping[str, Any]) -> list[Figure]:
