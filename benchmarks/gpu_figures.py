@@ -38,7 +38,7 @@ from uds_bench.inference.target import PatchingTarget
 from uds_bench.methods.examples import epochs, pairs_to_examples
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.training import Optimisation, train
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 from uds_bench.zoo.fresh import byte_level_tokenizer

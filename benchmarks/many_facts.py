@@ -1,4 +1,4 @@
-"""The LMLM audit of one large database, step by step, with a perfect asker in the model's place; one size a process."""
+"""The LMLM audit of one large database, step by step, with a perfect subject in the model's place; one size each."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
         step(
             f"rates, {way}", lambda rows=rows: (rates.worst_leakage(rows), rates.residual(rows), summary.of_model(rows))
         )
-    perfect = step("perfect asker", lambda: audit.perfect)
+    perfect = step("perfect subject", lambda: audit.perfect)
     step("stale index", lambda: rates.least_answered(controls.stale(perfect)))
     for policy, way in (("radius_closure", "unknown"), ("alias_closure", "top1_anyway"), ("exact", "unknown")):
-        step(f"perfect asker, {policy}, {way}", lambda p=policy, w=way: audit.asked_perfectly(p, fallback=w))  # type: ignore
+        step(f"perfect subject, {policy}, {way}", lambda p=policy, w=way: audit.asked_perfectly(p, fallback=w))  # type: ignore
     left = [step(f"left over, {p}", lambda p=p: controls.left_over(cells, audit.deletions(p))) for p in (None, "exact")]
     every = {cell.name: dict.fromkeys(cell.facts, range(len(cell.asked.database))) for cell in cells}
     closer = audit.deletions("radius_closure")

@@ -15,7 +15,7 @@ import localization_workload
 import pytest
 
 SCRIPT = Path(__file__).with_name("localization_workload.py")
-ABOVE, MOST = 256e6, 4 * 2**30
+ABOVE, MOST_BYTES = 256e6, 4 * 2**30
 """Bytes: above imports, what it may take beside the positives' scores; and what the process may take in all."""
 STORED = 8
 """Bytes on disk a weight: two models of two bytes, and a word of the masks."""
@@ -39,7 +39,7 @@ def audit(benchmark: Any, folder: Path, weights: int) -> dict[str, float]:
     benchmark.group = f"localization audit of {weights:.0e} weights"
     benchmark.extra_info.update(found)
     assert found["above"] <= found["positives"] + ABOVE
-    assert found["peak"] <= MOST
+    assert found["peak"] <= MOST_BYTES
     assert 0.6 < found["auc"] < 0.7
     return found
 

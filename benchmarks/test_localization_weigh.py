@@ -17,7 +17,7 @@ import pytest
 SCRIPT = Path(__file__).with_name("localization_workload.py")
 RATIO = 12
 """All families, targets and controls take at most so many times one family's pass, at 10^9 weights;"""
-MOST = 4 * 2**30
+MOST_BYTES = 4 * 2**30
 """of memory the process at most so much, at any size;"""
 STORED = 14
 """and on disk lie, a weight, five models of two bytes and a word of the masks."""
@@ -40,7 +40,7 @@ def weigh(benchmark: Any, folder: Path, weights: int) -> dict[str, float]:
     benchmark.extra_info.update(found)
     benchmark.pedantic(lambda: None, rounds=1)
     assert found["families"] == 9
-    assert found["peak"] <= MOST
+    assert found["peak"] <= MOST_BYTES
     assert found["written"] < 1e6, "no temporary files"
     assert found["apart"] <= found["slack_raw"] <= found["slack"] <= SLACK
     return found

@@ -19,7 +19,7 @@ TASKS = ("arc_c", "arc_e", "hellaswag")
 ITEM = 2.0
 """Points that one of fifty questions is worth: all 96 printed changes of these tasks are whole numbers of them. Ours,
 read off the tables."""
-CHANCE, NEAR, PRECISE = 0.5, 0.001, 0.9
+CHANCE, WITHIN, PRECISE = 0.5, 0.001, 0.9
 """What the text calls not precise and very precise, in numbers; ours, as the audit's own bounds are."""
 SLIP = 6
 """By how many half units of the last place a control moves a number: more than rounding can hide."""
@@ -77,7 +77,11 @@ def _precision(table: Table) -> Iterator[Cell]:
     """AlphaEdit and MemFlex at chance, OracleGrad precise; SimNPO finds forget and retain weights together better than
     forget weights alone, so what it finds is where anything was injected."""
     half = _half(table, "precision")
-    spans = {"AE": (CHANCE - NEAR, CHANCE + NEAR), "MF": (CHANCE - NEAR, CHANCE + NEAR), "OG": (PRECISE, 1.0)}
+    spans = {
+        "AE": (CHANCE - WITHIN, CHANCE + WITHIN),
+        "MF": (CHANCE - WITHIN, CHANCE + WITHIN),
+        "OG": (PRECISE, 1.0),
+    }
     for name in ("auc_forget", "auc_forget_or_retain"):
         for column, auc in table["rows"][f"precision/{name}"].items():
             alone = 0.0 if name == "auc_forget" else _printed(table, "precision/auc_forget", column)

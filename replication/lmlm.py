@@ -16,8 +16,8 @@ from replication.lmlm_tables import (
     custom,
     dead,
     groups,
-    less,
     mean_score,
+    minus,
     pooled,
     share,
     stack,
@@ -92,7 +92,7 @@ def f1_cells(table: Table) -> list[Cell]:
     slices = by_wording(custom(groups(table)))
     full = {name: mean_score(part, "full_f1") for name, part in slices.items()}
     on = {name: mean_score(part, "on_f1") for name, part in slices.items()}
-    drop = {name: less(full[name], on[name]) for name in slices}
+    drop = {name: minus(full[name], on[name]) for name in slices}
     spans = {f"full/{name}": span for name, span in full.items()} | {f"on/{name}": span for name, span in on.items()}
     spans |= {"on/lowest": lowest(on), "on/highest": highest(on)}
     spans |= {f"drop/{name}": drop[name] for name in ("continuations", "few_shot")}
@@ -109,7 +109,7 @@ def exact_match_cells(table: Table) -> list[Cell]:
         spans[f"on/{name}"] = share(counts.a + counts.b, counts)
         spans[f"full/{name}"] = 0.0, ceiling(part, "full")
         low, high = table["text"][f"full/{name}"]["range"]
-        spans[f"drop/{name}"] = less((low, high), spans[f"on/{name}"])
+        spans[f"drop/{name}"] = minus((low, high), spans[f"on/{name}"])
     slices = by_wording(custom(groups(table)))
     spans["full_by_prompt/lowest"] = 0.0, min(ceiling(part, "full") for part in slices.values())
     return text_cells(table, spans)
@@ -137,7 +137,7 @@ def informative_cells(table: Table) -> list[Cell]:
     stacks = {name: stack(part) for name, part in by_variant(g for g in found if g.database not in gone).items()}
     spans = {f"variant/{name}": span for name, span in stacks.items()}
     order = pairwise(("released", *TOPOLOGIES))
-    return text_cells(table, spans | {f"{low}<{high}": less(stacks[high], stacks[low]) for low, high in order})
+    return text_cells(table, spans | {f"{low}<{high}": minus(stacks[high], stacks[low]) for low, high in order})
 
 
 FAMILIES: Mapping[str, Callable[[Table], list[Cell]]] = {

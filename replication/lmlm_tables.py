@@ -150,7 +150,7 @@ def ceiling(found: Iterable[Group], state: str) -> float:
     return min(mean_score(found, f"{state}_{score}")[1] for score in SCORES)
 
 
-def less(one: Span, other: Span) -> Span:
+def minus(one: Span, other: Span) -> Span:
     return one[0] - other[1], one[1] - other[0]
 
 

@@ -112,19 +112,19 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
 
     before = view.of("model").held
 
-    def apart(held: Mapping[str, Memorization]) -> Rate:
+    def separation(held: Mapping[str, Memorization]) -> Rate:
         beside = exact_rank.beside(held, before, view.sides.unseen)
         return exact_rank.furthest(
-            [exact_rank.apart(view.sides.requested, view.sides.unseen, one) for one in beside.values()]
+            [exact_rank.separation(view.sides.requested, view.sides.unseen, one) for one in beside.values()]
         )
 
-    found = apart(view.of(uds_subject).held)
+    found = separation(view.of(uds_subject).held)
     known = [
-        fails(BEFORE, apart(before)),
-        fails("the same from the last place", apart(exact_rank.mirrored(before))),
+        fails(BEFORE, separation(before)),
+        fails("the same from the last place", separation(exact_rank.mirrored(before))),
     ]
     if uds_audit.section.retain is not None:
-        known.append(passes(NEVER_SAW, apart(view.of("retain").held), or_open=True))
+        known.append(passes(NEVER_SAW, separation(view.of("retain").held), or_open=True))
     uds_claim.equivalence(
         found.value,
         found.interval,

@@ -25,26 +25,26 @@ AUTHORS = embedded_canaries()
 @pytest.mark.claim("bypass.verdict")
 def test_verdict(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
     word, why = uds_audit.word(uds_subject)
-    findings = [one.finding for one in uds_audit.examined(uds_subject)]
+    findings = [one.finding for one in uds_audit.results(uds_subject)]
     controls = []
     for script, must in (("memorized", "fail"), ("erased", "pass")):
         made = finding_of(script)
         controls.append(known(f"scripted to be {script}", must, made.word, made.why, [made]))
     for name, must in uds_audit.controls.items():
-        controls.append(known(name, must, *uds_audit.word(name), [one.finding for one in uds_audit.examined(name)]))
+        controls.append(known(name, must, *uds_audit.word(name), [one.finding for one in uds_audit.results(name)]))
     uds_claim.decided(
-        decide(word, why, findings), controls=controls, provenance=uds_audit.examined(uds_subject)[0].score.provenance
+        decide(word, why, findings), controls=controls, provenance=uds_audit.results(uds_subject)[0].score.provenance
     )
 
 
 @pytest.mark.claim("bypass.prefill_invariance")
 def test_prefill_invariance(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
     margin = uds_claim.bound()
-    findings = [one.finding for one in uds_audit.examined(uds_subject)]
+    findings = [one.finding for one in uds_audit.results(uds_subject)]
     worst = furthest(findings, margin)
     controls = []
     for name in (name for name, must in uds_audit.controls.items() if must == "pass"):
-        known_to_hold = furthest([one.finding for one in uds_audit.examined(name)], margin)
+        known_to_hold = furthest([one.finding for one in uds_audit.results(name)], margin)
         controls.append(ControlSubject(name, "pass", known_to_hold.value, known_to_hold.interval))
     for script, must in (("hanging on its trace", "fail"), ("memorized", "pass")):
         made = furthest([finding_of(script)], margin)
@@ -55,7 +55,7 @@ def test_prefill_invariance(uds_claim: Claim, uds_subject: str, uds_audit: Bypas
         margin=margin,
         controls=controls,
         advice=unread(findings),
-        provenance=uds_audit.examined(uds_subject)[0].score.provenance,
+        provenance=uds_audit.results(uds_subject)[0].score.provenance,
     )
 
 
@@ -64,26 +64,26 @@ def test_forced_consistency(uds_claim: Claim, uds_subject: str, uds_audit: Bypas
     if uds_audit.speaks_alone(uds_subject):
         uds_claim.not_applicable("surface only: there are replies of it and no weights, so that nothing was forced")
         return
-    examined = uds_audit.examined(uds_subject)
-    wrong = identities.inconsistent(turned_round(examined[0].probed["forget"]))
+    results = uds_audit.results(uds_subject)
+    wrong = identities.inconsistent(turned_round(results[0].probed["forget"]))
     uds_claim.identity(
-        identities.worst(identities.inconsistent(one.probed["forget"]) for one in examined),
+        identities.worst(identities.inconsistent(one.probed["forget"]) for one in results),
         tolerance=0.0,
         what="share of continuations that teacher forcing and greedy decoding disagree about",
         controls=[ControlSubject("greedy decoding's answers turned round", "fail", wrong)],
-        provenance=examined[0].score.provenance,
+        provenance=results[0].score.provenance,
     )
 
 
 @pytest.mark.claim("bypass.gap")
 def test_gap(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
-    first = uds_audit.examined(uds_subject)[0]
+    first = uds_audit.results(uds_subject)[0]
     uds_claim.recorded(first.finding.gap.value, first.finding.gap.interval, provenance=first.score.provenance)
 
 
 @pytest.mark.claim("bypass.contrast")
 def test_contrast(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
-    first = uds_audit.examined(uds_subject)[0]
+    first = uds_audit.results(uds_subject)[0]
     contrast = first.finding.contrasts["bio"]
     uds_claim.recorded(contrast.value, contrast.interval, provenance=first.score.provenance)
 
@@ -98,7 +98,7 @@ def test_weights_decide(uds_claim: Claim, uds_audit: BypassAudit) -> None:
         return
     model = next(iter(uds_audit.section.models))
     # Embedded models are of one shape: with random weights they are one model.
-    drawn, own = uds_audit.with_random_weights(model), uds_audit.examined(model)[0]
+    drawn, own = uds_audit.with_random_weights(model), uds_audit.results(model)[0]
     uds_claim.identity(
         float(drawn.finding.word is not GapOutcome.OPEN),
         tolerance=0.0,

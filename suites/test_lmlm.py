@@ -46,7 +46,7 @@ def test_full_baseline(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit)
         lowest.value,
         lowest.interval,
         controls=[
-            ControlSubject.passes("perfect asker", rates.least_answered(uds_audit.perfect)[1]),
+            ControlSubject.passes("perfect subject", rates.least_answered(uds_audit.perfect)[1]),
             # Over few facts the interval of a rate of 0 holds the bound.
             ControlSubject.fails("stale index", stale, or_open=True),
         ],
@@ -58,17 +58,17 @@ def test_full_baseline(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit)
 def leaking(
     uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Callable[[list[JudgedPrompt]], Worst]
 ) -> None:
-    """Controls: askers whose weights are known to hold every object or none, and models known to leak.
+    """Controls: subjects whose weights are known to hold every object or none, and models known to leak.
 
     Every prompt counts: a model that rarely answers with the database may say all of it without."""
     judged, provenance = uds_audit.seen(uds_subject).judged, uds_audit.seen(uds_subject).score.provenance
     where, found = worst(judged)
     kept = worst(uds_audit.perfect)[1]
-    passing = if_enough(uds_claim, ControlSubject.passes("perfect asker that knows nothing", kept))
+    passing = if_enough(uds_claim, ControlSubject.passes("perfect subject that knows nothing", kept))
     controls_ = [
         *passing,
         ControlSubject.fails(
-            "perfect asker that knows every object", worst(controls.knowing_all(uds_audit.perfect))[1]
+            "perfect subject that knows every object", worst(controls.knowing_all(uds_audit.perfect))[1]
         ),
         *(ControlSubject.fails(name, worst(uds_audit.control(name).judged)[1]) for name in uds_audit.section.must_fail),
     ]
@@ -191,7 +191,7 @@ def test_wording_invariance(uds_claim: Claim, uds_subject: str, uds_audit: LmlmA
         found.interval,
         margin=uds_claim.bound(),
         controls=[
-            ControlSubject.passes("perfect asker", rates.furthest_wording(alike, uds_claim.bound())[1]),
+            ControlSubject.passes("perfect subject", rates.furthest_wording(alike, uds_claim.bound())[1]),
             ControlSubject.fails("right in one wording", rates.furthest_wording(unlike, uds_claim.bound())[1]),
         ],
         provenance=uds_audit.seen(uds_subject).score.provenance,
@@ -260,7 +260,7 @@ def test_closer(uds_claim: Claim, policy: Policy, uds_audit: LmlmAudit) -> None:
 @pytest.mark.parametrize("retriever", SWEPT)
 @pytest.mark.claim("lmlm.swept.{retriever}")
 def test_swept(uds_claim: Claim, retriever: str, uds_audit: LmlmAudit) -> None:
-    """A perfect asker's; what is answered all the same, by topology, is said with the decision.
+    """A perfect subject's; what is answered all the same, by topology, is said with the decision.
 
     Decoys, of the topology noise, are called after the deleted subject, and may say the same.
     """

@@ -160,7 +160,7 @@ def test_blind(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit)
 
 def about_half(auc: precision.Auc, families: int) -> Rate:
     """An AUC less one half, its interval with each family's share of the error."""
-    return Rate(auc.value, auc.interval_of(families)).less(0.5)
+    return Rate(auc.value, auc.interval_of(families)).minus(0.5)
 
 
 @pytest.mark.claim("localization.oracle_identity")

@@ -61,7 +61,7 @@ def shared_store(models: Path) -> Path:
     import uds_bench
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import load_facts
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
     from uds_bench.scoring.store import Store
 
@@ -69,15 +69,15 @@ def shared_store(models: Path) -> Path:
     for module in pkgutil.walk_packages(uds_bench.__path__, "uds_bench."):
         importlib.import_module(module.name)
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
-    engine = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
+    runner = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(models / "store"))
     forms = [("uds", form) for form in (None, "block", "published", "turned")]
     forms += [("spared", None), ("entity_accuracy", None), ("entity_accuracy", "free")]
     plan = [ScoreRequest(name, metric, variant) for name in small.NAMES for metric, variant in forms]
     with FileLock(models / "store.lock"):
         for request in plan:
-            engine.score(request, plan)
-    engine.loaded("retain")
-    return engine.store.folder
+            runner.score(request, plan)
+    runner.loaded("retain")
+    return runner.store.folder
 
 
 def judged_models() -> Models:
@@ -97,7 +97,7 @@ def judged_store(models: Path, shared_store: Path) -> Path:
     from uds_bench.audits.metrics.judging import requests
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import FactSet, embedded, write_facts
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.store import Store
 
     known = FactSet(f for f in embedded(small.FORGET, small.RETAIN, 4) if f.kind in small.KINDS)
@@ -109,12 +109,12 @@ def judged_store(models: Path, shared_store: Path) -> Path:
         if not (models / "swapped").exists():
             small.build_swapped(models)
         write_facts(models / "judged.jsonl", facts)
-        engine = MetricRunner(specs, facts, Store(models / "judged"), attacks=attacks)
+        runner = MetricRunner(specs, facts, Store(models / "judged"), attacks=attacks)
         plan = requests(judged_models(), robust=True)
         for request in plan:
             # One place at a time: other processes would take longer to start than to score.
-            engine.score(request, [other for other in plan if other.place == request.place])
-    return engine.store.folder
+            runner.score(request, [other for other in plan if other.place == request.place])
+    return runner.store.folder
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def test_without_a_console_there_is_no_bar(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr() == ("", "")
 
 
-SILENT = """
+SAYS_NOTHING = """
 import warnings
 from uds_bench.errors import UdsWarning
 from uds_bench.progress import hush_process
@@ -73,7 +73,7 @@ list(tqdm.tqdm(range(3)))
 
 
 def test_a_process_beside_says_nothing_but_ours() -> None:
-    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", SAYS_NOTHING], capture_output=True, text=True, check=True)
     assert "UdsWarning: ours" in done.stderr
     assert "theirs" not in done.stderr
     assert "%|" not in done.stderr

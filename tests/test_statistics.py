@@ -13,10 +13,10 @@ from uds_bench.statistics import (
     FEWEST,
     ROUNDING,
     Interval,
-    apart_interval,
     auc,
     balanced_cut,
     cluster_interval,
+    difference_interval,
     harmonic_mean,
     paired_interval,
 )
@@ -169,7 +169,7 @@ def test_two_sides_are_as_far_off_as_each_may_be() -> None:
     """Both sides symmetric: no skewness is left, and each side's own interval is Student's."""
     first, second = [0.2, 0.4, 0.6, 0.8], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
     off = [stats.sem(side) * stats.t.ppf(0.975, len(side) - 1) for side in (first, second)]
-    found = apart_interval(list(zip("abcd", first, strict=True)), list(zip("abcdefg", second, strict=True)))
+    found = difference_interval(list(zip("abcd", first, strict=True)), list(zip("abcdefg", second, strict=True)))
     assert bounds(found) == pytest.approx((0.1 - math.hypot(*off), 0.1 + math.hypot(*off)))
     assert found.units == 4
 
@@ -177,7 +177,7 @@ def test_two_sides_are_as_far_off_as_each_may_be() -> None:
 def test_a_side_that_is_all_alike_is_not_certain() -> None:
     """Five of nobody's told say less than a hundred of them."""
     told = [(at, float(at % 4 == 0)) for at in range(40)]
-    few, many = (apart_interval(told, [(at, 0.0) for at in range(n)], (0.0, 1.0)) for n in (5, 100))
+    few, many = (difference_interval(told, [(at, 0.0) for at in range(n)], (0.0, 1.0)) for n in (5, 100))
     assert few.low < 0 < many.low
     assert few.high == many.high, "none is the least that there can be"
 
@@ -359,8 +359,8 @@ def test_sides_apart_follow_a_shift(
 ) -> None:
     one, other = (list(zip(clusters, values, strict=True)) for values, clusters in (first, second))
     moved = [(cluster, value + shift) for cluster, value in one]
-    low, high = bounds(apart_interval(one, other))
-    assert bounds(apart_interval(moved, other)) == pytest.approx((low + shift, high + shift), abs=1e-9)
+    low, high = bounds(difference_interval(one, other))
+    assert bounds(difference_interval(moved, other)) == pytest.approx((low + shift, high + shift), abs=1e-9)
 
 
 @given(clustered(), clustered())
@@ -368,13 +368,13 @@ def test_sides_exchanged_are_the_difference_turned(
     first: tuple[list[float], list[str]], second: tuple[list[float], list[str]]
 ) -> None:
     one, other = (list(zip(clusters, values, strict=True)) for values, clusters in (first, second))
-    low, high = bounds(apart_interval(one, other))
-    assert bounds(apart_interval(other, one)) == pytest.approx((-high, -low), abs=1e-9)
+    low, high = bounds(difference_interval(one, other))
+    assert bounds(difference_interval(other, one)) == pytest.approx((-high, -low), abs=1e-9)
 
 
 @pytest.mark.parametrize("sides", [([], [("a", 1.0)]), ([("a", 1.0)], []), ([], [])])
 def test_a_side_of_nothing_decides_nothing(sides: tuple[list[tuple[str, float]], list[tuple[str, float]]]) -> None:
-    nothing(apart_interval(*sides))
+    nothing(difference_interval(*sides))
 
 
 @given(low=st.floats(), high=st.floats(), units=st.integers(0, 9))

@@ -13,13 +13,13 @@ from uds_bench.statistics import (
     EXACT_UP_TO,
     Interval,
     Rate,
-    apart_interval,
     auc,
     auc_interval,
     auc_resamples,
     balanced_cut,
     between_percentiles,
     cluster_interval,
+    difference_interval,
     mcnemar,
     skewed,
 )
@@ -82,7 +82,7 @@ HALF, ONE = Fraction(1, 2), Fraction(1)
         lambda x: cluster_interval(x, "ab"),
         lambda x: skewed(0.0, [x]),
         lambda x: between_percentiles(x, "x", 2),
-        lambda x: apart_interval(list(zip("ab", x, strict=True)), [("c", HALF)]),
+        lambda x: difference_interval(list(zip("ab", x, strict=True)), [("c", HALF)]),
     ],
 )
 def test_fractions_are_read_as_the_numbers_they_are(of: Callable[[list[Any]], object]) -> None:

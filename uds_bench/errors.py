@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
-MOST = 500
+MESSAGE_LENGTH = 500
 """Characters of a message."""
 _COMMAND = re.compile(r"(?<!\S)::(?=\w)|##(?=\w*\[)")
 """What CI systems would take for an order in the log of a job, as `::error::` and `##[error]`."""
@@ -34,7 +34,7 @@ class UdsError(Exception):
     """Base of every error that the user can mend."""
 
     def __str__(self) -> str:
-        return one_line(super().__str__(), MOST)
+        return one_line(super().__str__(), MESSAGE_LENGTH)
 
 
 class ConfigurationError(UdsError):
@@ -57,7 +57,7 @@ class UdsWarning(UserWarning):
     """What the user should see although the run goes on; warnings of other packages are not shown."""
 
     def __str__(self) -> str:
-        return one_line(super().__str__(), MOST)
+        return one_line(super().__str__(), MESSAGE_LENGTH)
 
 
 def did_you_mean(word: object, known: Iterable[str], otherwise: str = "", shown: Callable[[str], object] = str) -> str:

@@ -1,4 +1,4 @@
-"""A database of four facts whose prompts are answered by hand, and perfect askers of the embedded ones."""
+"""A database of four facts whose prompts are answered by hand, and perfect subjects of the embedded ones."""
 
 from __future__ import annotations
 

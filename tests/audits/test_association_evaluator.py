@@ -33,10 +33,10 @@ def model() -> Any:
 
 
 def test_a_score_holds_every_rank(model: Any) -> None:
-    examiner = AssociationEvaluator(ASKED)
-    measured = examiner.evaluate(model)
+    evaluator = AssociationEvaluator(ASKED)
+    measured = evaluator.evaluate(model)
     score = summarise(
-        examiner.measure, measured, examiner.units, checkpoint="m", attack="none", variant="default", provenance={}
+        evaluator.measure, measured, evaluator.units, checkpoint="m", attack="none", variant="default", provenance={}
     )
     again = Score.from_json(json.loads(json.dumps(score.to_json(), allow_nan=False, sort_keys=True)))
     assert ranks_of(again) == dict(zip([one.id for one in ASKED], scored(ASKED, of_checkpoint(model)), strict=True))

@@ -91,7 +91,7 @@ def test_of_a_batch_that_knows_nobody_one_in_twenty_tells_somebody() -> None:
     for _ in range(runs):
         found = held(**dict(zip(people + others, rng.random(10 + len(others)), strict=True)))
         told += any(
-            one.is_apart
+            one.is_significant
             for one in rank_tests({"asked": (list(map(item, people)), list(map(item, others)), found, found)})
         )
     assert told / runs <= RATE + 3 * math.sqrt(RATE * (1 - RATE) / runs)
@@ -148,7 +148,7 @@ def test_a_standing_that_is_no_number_leaves_nobody_told_apart() -> None:
     strangers = [item(f"s{at:02}") for at in range(80)]
     tests = rank_tests({"asked": ([item("p"), item("q")], strangers, found, found)})
     assert decide_requests(tests).verdict is Verdict.UNDECIDED
-    assert math.isnan(exact_rank.apart([item("q")], strangers, found).value)
+    assert math.isnan(exact_rank.separation([item("q")], strangers, found).value)
 
 
 def test_never_seen_people_who_were_taught_hide_nobody() -> None:
@@ -232,7 +232,7 @@ def test_who_passes_alone_is_told_by_no_rate_of_all(shares: list[int], count: in
     """The decision of each agrees with that of all, however many strangers there are."""
     tests = of_many({f"p{at}": share / 40 for at, share in enumerate(shares)}, count)
     each = exact_rank.decide_each(tests)
-    told = {one.person for one in tests if one.is_apart}
+    told = {one.person for one in tests if one.is_significant}
     assert {name for name, one in each.items() if one.verdict is Verdict.FAIL} == told
     assert not told & {name for name, one in each.items() if one.verdict is Verdict.PASS}
     if any(one.verdict is Verdict.FAIL for one in each.values()):

@@ -40,21 +40,21 @@ PEOPLE = [
     Person("c", "Mira Low", NEVER_SEEN, (Statement("P19", ("Riga",)),)),
 ]
 ASKED = ask_about(PEOPLE, PROPERTIES, None)
-INQUIRY = ProbeSet(tuple(ASKED), frozenset({"b"}))
+PROBE_SET = ProbeSet(tuple(ASKED), frozenset({"b"}))
 HIT, MISS = ranked([3.0, 1.0, 0.0, -1.0, -2.0], 1), ranked([0.0, 1.0, 2.0, -1.0, -2.0], 1)
 TIE = ranked([2.0, 2.0, 0.0, -1.0, -2.0], 1)
 
 
 def test_everybody_is_in_one_part() -> None:
-    assert [one.subject.id for one in INQUIRY.requested] == ["b"]
-    assert [one.subject.id for one in INQUIRY.kept] == ["a", "a"]
-    assert [one.subject.id for one in INQUIRY.unseen] == ["c"]
-    assert INQUIRY.seen == tuple(one for one in ASKED if one.subject.id != "c")
-    assert list(INQUIRY.cohorts) == ["well-known", "lesser-known", NEVER_SEEN]
+    assert [one.subject.id for one in PROBE_SET.requested] == ["b"]
+    assert [one.subject.id for one in PROBE_SET.kept] == ["a", "a"]
+    assert [one.subject.id for one in PROBE_SET.unseen] == ["c"]
+    assert PROBE_SET.seen == tuple(one for one in ASKED if one.subject.id != "c")
+    assert list(PROBE_SET.cohorts) == ["well-known", "lesser-known", NEVER_SEEN]
 
 
 def test_context_is_the_same_sentence_behind_what_else_is_known() -> None:
-    first, second = beside_context(INQUIRY.seen)
+    first, second = beside_context(PROBE_SET.seen)
     assert [one.text for one in first.templates] == [
         f"{SUBJECT}'s job is {VALUE}.",
         f"{SUBJECT}'s town is Faro. Their job is {VALUE}.",
@@ -183,7 +183,7 @@ def test_losses_are_paired_and_others_are_not() -> None:
     assert more(([one], before), ([other], after)).value == pytest.approx(0.5)
     assert by_luck([one], before) == pytest.approx(2 / 5)
     assert by_luck([one], before, "some") == pytest.approx(1 - (3 / 5) ** 2)
-    assert over([one, other], before).less(0.25).value == pytest.approx(0.5)
+    assert over([one, other], before).minus(0.25).value == pytest.approx(0.5)
 
 
 def test_bounds_hold_where_one_value_is_true() -> None:
@@ -220,9 +220,9 @@ def test_a_forget_set_holds_what_is_held_and_splits_by_person() -> None:
         "a/P19": [MISS, MISS],
         "b/P106": [MISS, HIT],
     }
-    found = held_values(INQUIRY.seen, ranks)
+    found = held_values(PROBE_SET.seen, ranks)
     assert [row.value for row in found] == ["judge", "clerk", "cook"]
-    assert [row.value for row in held_values(INQUIRY.seen, ranks, every=True)] == ["judge"]
+    assert [row.value for row in held_values(PROBE_SET.seen, ranks, every=True)] == ["judge"]
     rows = forget_set(found, {"a"}, phrasings=2)
     assert [(fact.split, fact.answer) for fact, _ in rows] == [
         ("forget", "Jane Doe works as judge."),
@@ -235,7 +235,7 @@ def test_a_forget_set_holds_what_is_held_and_splits_by_person() -> None:
 
 def test_a_tie_is_held_by_the_lenient_reading_alone() -> None:
     ranks = {"b/P106": [TIE, MISS]}
-    asked = INQUIRY.requested
+    asked = PROBE_SET.requested
     assert held_values(asked, ranks) == []
     assert [row.lenient for row in held_values(asked, ranks, lenient=True)] == [(0,)]
 
@@ -250,3 +250,16 @@ def test_nobody_cancels_at_alpha_one_alone() -> None:
     others = nobody + np.array([0.0, 1.0])
     assert np.array_equal(calibrated(own, similar, nobody, 1.0), calibrated(own, similar, others, 1.0))
     assert not np.allclose(calibrated(own, similar, nobody, 0.5), calibrated(own, similar, others, 0.5))
+
+
+def test_all_that_is_embedded_is_embedded_at_once() -> None:
+    # An encoder starts up for every call: 133 calls for 289 values took four times as long as two.
+    batches: list[list[str]] = []
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        batches.append(list(texts))
+        return np.eye(64, dtype=np.float32)[[sorted(set(batches[0])).index(text) for text in texts]]
+
+    assert ask_about(PEOPLE, PROPERTIES, embed)
+    assert all(set(batch) <= set(batches[0]) for batch in batches)
+    assert len(batches[0]) == len(set(batches[0]))

@@ -40,21 +40,21 @@ def hidden(verdict: Verdict, *words: Score, full: float = 1.0, share: float = SH
     return depth.hidden(decided(verdict, **depth_of), words, references, share, SHARE)
 
 
-SILENT, TALKING, BETWEEN = spoken(0.1, 0.05, 0.2), spoken(0.9, 0.8, 1.0), spoken(0.5, 0.4, 0.6)
+SAYS_NOTHING, TALKING, BETWEEN = spoken(0.1, 0.05, 0.2), spoken(0.9, 0.8, 1.0), spoken(0.5, 0.4, 0.6)
 
 
 @pytest.mark.parametrize(
     ("activations", "words", "verdict"),
     [
-        (Verdict.PASS, [SILENT], Verdict.PASS),
-        (Verdict.PASS, [SILENT, BETWEEN], Verdict.PASS),
+        (Verdict.PASS, [SAYS_NOTHING], Verdict.PASS),
+        (Verdict.PASS, [SAYS_NOTHING, BETWEEN], Verdict.PASS),
         (Verdict.PASS, [TALKING], Verdict.FAIL),
-        (Verdict.PASS, [SILENT, TALKING], Verdict.FAIL),
+        (Verdict.PASS, [SAYS_NOTHING, TALKING], Verdict.FAIL),
         (Verdict.PASS, [BETWEEN], Verdict.UNDECIDED),
-        (Verdict.FAIL, [SILENT, TALKING], Verdict.FAIL),
+        (Verdict.FAIL, [SAYS_NOTHING, TALKING], Verdict.FAIL),
         (Verdict.FAIL, [TALKING], Verdict.NOT_APPLICABLE),
         (Verdict.FAIL, [BETWEEN], Verdict.NOT_APPLICABLE),
-        (Verdict.UNDECIDED, [SILENT], Verdict.UNDECIDED),
+        (Verdict.UNDECIDED, [SAYS_NOTHING], Verdict.UNDECIDED),
         (Verdict.UNDECIDED, [TALKING], Verdict.NOT_APPLICABLE),
     ],
 )
@@ -63,9 +63,9 @@ def test_words_and_activations_together(activations: Verdict, words: list[Score]
 
 
 def test_knowledge_is_called_present_only_where_depth_fails() -> None:
-    assert "the knowledge is still in the activations" in hidden(Verdict.FAIL, SILENT).text
-    assert "is not shown" in hidden(Verdict.UNDECIDED, SILENT).text
-    assert "still" not in hidden(Verdict.UNDECIDED, SILENT).text
+    assert "the knowledge is still in the activations" in hidden(Verdict.FAIL, SAYS_NOTHING).text
+    assert "is not shown" in hidden(Verdict.UNDECIDED, SAYS_NOTHING).text
+    assert "still" not in hidden(Verdict.UNDECIDED, SAYS_NOTHING).text
 
 
 @pytest.mark.parametrize("full", [1.0, 0.8])
@@ -89,12 +89,12 @@ def test_no_share_lets_a_model_pass_that_says_the_facts(share: float, low: float
 @pytest.mark.parametrize("activations", [Verdict.PASS, Verdict.FAIL])
 def test_words_that_decide_nothing(activations: Verdict, words: Score) -> None:
     assert hidden(activations, words).verdict is Verdict.UNDECIDED
-    assert hidden(activations, SILENT, words).verdict is Verdict.UNDECIDED
+    assert hidden(activations, SAYS_NOTHING, words).verdict is Verdict.UNDECIDED
 
 
 def test_activations_and_a_full_model_that_decide_nothing() -> None:
     assert hidden(Verdict.UNDECIDED, TALKING, units=4).verdict is Verdict.UNDECIDED
-    assert hidden(Verdict.PASS, SILENT, full=0.0).verdict is Verdict.UNDECIDED
+    assert hidden(Verdict.PASS, SAYS_NOTHING, full=0.0).verdict is Verdict.UNDECIDED
 
 
 def test_a_candidate_with_the_weights_of_a_reference_is_told() -> None:

@@ -194,12 +194,12 @@ def test_a_canary_in_a_prefill_is_refused() -> None:
 
 
 def test_a_tokenizer_without_template_says_so() -> None:
-    examiner = BypassEvaluator(CANARIES, ASKING)
+    evaluator = BypassEvaluator(CANARIES, ASKING)
     for template, told in ((None, "plain"), (TEMPLATE, "chat")):
-        measured = examiner.evaluate(loaded(template=template))
+        measured = evaluator.evaluate(loaded(template=template))
         assert measured.notes["template"] == told
         score = summarise(
-            examiner.measure, measured, examiner.units, checkpoint="a", attack="none", variant="", provenance={}
+            evaluator.measure, measured, evaluator.units, checkpoint="a", attack="none", variant="", provenance={}
         )
         assert len(score.per_fact) == 3
         by_split = probed_of(score)

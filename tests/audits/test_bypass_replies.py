@@ -23,7 +23,7 @@ from uds_bench.audits.bypass.finding import GapOutcome, find
 from uds_bench.audits.bypass.probe import reply_of, say, stops_of
 from uds_bench.audits.bypass.prompts import prompts
 from uds_bench.audits.bypass.record import Probed
-from uds_bench.audits.bypass.replies import Recorded, Surface, Told, read_replies, surface, to_json
+from uds_bench.audits.bypass.replies import RawReply, Recorded, Surface, read_replies, surface, to_json
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.audits.bypass.tied import not_said
@@ -200,11 +200,11 @@ def test_what_a_model_says_behind_another_trace_is_not_its_reply(tmp_path: Path,
     assert foreign(recorded(tmp_path / "a.jsonl", forged)) == (len(rows), len(rows))
 
 
-SILENT = "<think>\nWho?\n</think>\n\nI do not know."
+SAYS_NOTHING = "<think>\nWho?\n</think>\n\nI do not know."
 
 
 def test_a_reply_that_is_not_the_weights_own_is_asked_of_them(tmp_path: Path) -> None:
-    rows = changed(answered(), SILENT, 29)
+    rows = changed(answered(), SAYS_NOTHING, 29)
     found = recorded(tmp_path / "a.jsonl", rows)
     assert 0 < sum(one != other for one, other in zip(rows, answered(), strict=True)) <= 0.05 * len(rows)
     assert greedy(probed(loaded(), found)) == greedy(probed(loaded(), None))
@@ -213,7 +213,7 @@ def test_a_reply_that_is_not_the_weights_own_is_asked_of_them(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "forge",
     [
-        lambda rows: changed(rows, SILENT, 6),
+        lambda rows: changed(rows, SAYS_NOTHING, 6),
         # Cut before anything is told, and called over; or called cut.
         lambda rows: [{**row, "reply": row["reply"][: len(row["reply"]) // 3]} for row in rows],
         lambda rows: [{**row, "reply": row["reply"][:9], "finish_reason": "length"} for row in rows],
@@ -252,7 +252,7 @@ def test_an_engine_in_bfloat16_agrees_with_weights_in_float32(tmp_path: Path) ->
 def test_a_drawn_reply_that_its_weights_would_not_draw_is_drawn_here(tmp_path: Path) -> None:
     theirs = say(loaded(), prompts(loaded().tokenizer, SOME, ASKING, loaded().digest).every, ASKING)
     rows = [{**row, "reply": theirs[row["digest"]].text} if row["sample"] is not None else row for row in answered()]
-    forged = [{**row, "reply": SILENT} if row["sample"] is not None else row for row in rows]
+    forged = [{**row, "reply": SAYS_NOTHING} if row["sample"] is not None else row for row in rows]
     ours, found = (probed(loaded(), recorded(tmp_path / "a.jsonl", each))["forget"] for each in (rows, forged))
     assert [one.sampled for one in ours] == [one.sampled for one in found]
 
@@ -380,7 +380,7 @@ def test_other_tags_are_kept_as_the_published_ones() -> None:
     tokenizer = loaded().tokenizer
     asking = ReplySettings(64, samples=1, form=Form(tags=Tags("[THINK]", "[/THINK]")))
     first, *_ = prompts(tokenizer, SOME, asking, "x").every
-    said = Told("[THINK]Is it </think>?[/THINK]Yes.", ended=True)
+    said = RawReply("[THINK]Is it </think>?[/THINK]Yes.", ended=True)
     assert reply_of(first, said).text == "<think>Is it < /think>?</think>Yes."
 
 

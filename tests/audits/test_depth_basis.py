@@ -59,7 +59,7 @@ def words(low: float, high: float, units: int = 20) -> Rate:
     return Rate((low + high) / 2, Interval(low, high, "by hand", units))
 
 
-SAYS, SILENT, BETWEEN, FEW = words(0.6, 0.9), words(0.1, 0.4), words(0.4, 0.6), words(0.6, 0.9, units=2)
+SAYS, SAYS_NOTHING, BETWEEN, FEW = words(0.6, 0.9), words(0.1, 0.4), words(0.4, 0.6), words(0.6, 0.9, units=2)
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ SAYS, SILENT, BETWEEN, FEW = words(0.6, 0.9), words(0.1, 0.4), words(0.4, 0.6), 
     [
         (Verdict.PASS, GOOD, SAYS, Verdict.PASS, "kept"),
         (Verdict.PASS, GOOD, BETWEEN, Verdict.UNDECIDED, "kept, or silenced"),
-        (Verdict.PASS, GOOD, SILENT, Verdict.FAIL, "silenced"),
+        (Verdict.PASS, GOOD, SAYS_NOTHING, Verdict.FAIL, "silenced"),
         (Verdict.PASS, POOR, SAYS, Verdict.UNDECIDED, "another basis"),
         (Verdict.PASS, math.nan, SAYS, Verdict.UNDECIDED, "another basis"),
         (Verdict.FAIL, GOOD, SAYS, Verdict.UNDECIDED, "another basis"),
         (Verdict.FAIL, GOOD, BETWEEN, Verdict.UNDECIDED, "destroyed, or in another basis"),
-        (Verdict.FAIL, GOOD, SILENT, Verdict.FAIL, "destroyed"),
+        (Verdict.FAIL, GOOD, SAYS_NOTHING, Verdict.FAIL, "destroyed"),
         (Verdict.PASS, GOOD, FEW, Verdict.UNDECIDED, "not decided"),
         (Verdict.UNDECIDED, GOOD, SAYS, Verdict.UNDECIDED, "not decided"),
     ],

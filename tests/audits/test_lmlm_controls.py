@@ -1,4 +1,4 @@
-"""Controls whose outcome is known, and the examiner that keeps what is judged."""
+"""Controls whose outcome is known, and the evaluator that keeps what is judged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from uds_bench.scores import Score, summarise
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_a_perfect_asker_answers_all_and_leaks_nothing(topology: str) -> None:
+def test_a_perfect_subject_answers_all_and_leaks_nothing(topology: str) -> None:
     judged = perfectly(topology)
     assert rates.baseline(judged).value == 1.0
     assert not any(one.outcome.off for one in judged)
@@ -134,24 +134,24 @@ def test_the_control_of_incomplete_deletion_needs_an_alias() -> None:
     assert controls.if_any_alias([], "it") == []
 
 
-# The examiner.
+# The evaluator.
 
 
-def test_an_examination_holds_all_that_is_judged() -> None:
+def test_a_result_holds_all_that_is_judged() -> None:
     """A real model, of random weights, from its prompts to a stored score and back."""
     tokenizer = tiny_tokenizer()
     tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
     model = FAMILIES["llama"](len(tokenizer), seed=3).requires_grad_(False)
     spec = SimpleNamespace(model="random")
     checkpoint: Any = SimpleNamespace(model=model, tokenizer=tokenizer, device=torch.device("cpu"), spec=spec)
-    examiner = LmlmEvaluator((CELL,), RetrieverSettings(kind="tfidf"))
-    found = examiner.evaluate(checkpoint)
+    evaluator = LmlmEvaluator((CELL,), RetrieverSettings(kind="tfidf"))
+    found = evaluator.evaluate(checkpoint)
     score = summarise(
-        examiner.measure, found, examiner.units, checkpoint="m", attack="none", variant="exact", provenance={}
+        evaluator.measure, found, evaluator.units, checkpoint="m", attack="none", variant="exact", provenance={}
     )
     read = Score.from_json(json.loads(json.dumps(score.to_json())))
     assert set(read.per_fact[0].detail) == {"unknown", "top1_anyway"}, "both are asked where nothing is said"
-    judged = judge([CELL], examiner.units, replies_of(read, "unknown"))
+    judged = judge([CELL], evaluator.units, replies_of(read, "unknown"))
     assert [value.value for value in found.values] == [float(one.outcome.on) for one in judged]
     assert [one.asked.id for one in judged] == [value.id for value in found.values]
     assert all(found.notes["touched"][state] == 0 for state in OFF)

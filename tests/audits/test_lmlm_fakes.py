@@ -25,7 +25,7 @@ LEAKAGE = BOUNDS["lmlm.leakage"]
 
 
 def saying(tell: Callable[[JudgedPrompt], str]) -> list[JudgedPrompt]:
-    """Perfect askers of an embedded database who say something with lookups forbidden."""
+    """Perfect subjects of an embedded database who say something with lookups forbidden."""
     return [replace(one, replies={**one.replies, "forbidden": LookupReply(tell(one))}) for one in perfectly("base")]
 
 

@@ -107,7 +107,7 @@ def test_outcome_and_label_with_retrieval_on(reply: LookupReply, outcome: Prompt
     assert (full.outcome, full.label) == (PromptOutcome(False, False, False), "other")
 
 
-def test_a_perfect_asker_of_the_cell() -> None:
+def test_a_perfect_subject_of_the_cell() -> None:
     """Every fact is found; after its deletion the nearest row that is left answers, by this loop over cosines."""
     encoder = HashingEncoder()
     library = Library([CELL], encoder=encoder)

@@ -46,9 +46,9 @@ def right_by_hand(checkpoint: Any, document: dict[str, Any]) -> tuple[int, int]:
     return tuple(int(by_hand.chosen(one) == document["right"]) for one in (told, normed))  # type: ignore[return-value]
 
 
-def scored(examiner: BenchmarkEvaluator, found: Measured) -> Score:
+def scored(evaluator: BenchmarkEvaluator, found: Measured) -> Score:
     return summarise(
-        examiner.measure, found, examiner.units, checkpoint="m", attack="none", variant="default", provenance={}
+        evaluator.measure, found, evaluator.units, checkpoint="m", attack="none", variant="default", provenance={}
     )
 
 
@@ -124,8 +124,8 @@ def test_wmdp_is_asked_as_the_package_asks_it(tmp_path: Path) -> None:
 
 
 def test_documents_of_a_group_count_under_its_name(folder: Path) -> None:
-    examiner = BenchmarkEvaluator(("ours",), None, folder)
-    score = scored(examiner, examiner.evaluate(loaded()))
+    evaluator = BenchmarkEvaluator(("ours",), None, folder)
+    score = scored(evaluator, evaluator.evaluate(loaded()))
     assert {fact.kind for fact in score.per_fact} == {"ours"}
     assert [fact.id for fact in score.per_fact] == [f"mine/{i}" for i in range(30)] + [f"yours/{i}" for i in range(12)]
     answers = utility.answers_of(score)
@@ -134,8 +134,8 @@ def test_documents_of_a_group_count_under_its_name(folder: Path) -> None:
 
 
 def test_a_limit_is_of_each_task_and_one_may_have_fewer(folder: Path) -> None:
-    examiner = BenchmarkEvaluator(("ours",), 20, folder)
-    score = scored(examiner, examiner.evaluate(loaded()))
+    evaluator = BenchmarkEvaluator(("ours",), 20, folder)
+    score = scored(evaluator, evaluator.evaluate(loaded()))
     assert [fact.id for fact in score.per_fact] == [f"mine/{i}" for i in range(20)] + [f"yours/{i}" for i in range(12)]
     assert score.reasons == {}
     whole = BenchmarkEvaluator(("ours",), None, folder).evaluate(loaded())
@@ -146,8 +146,8 @@ def test_a_limit_is_of_each_task_and_one_may_have_fewer(folder: Path) -> None:
 def test_examples_before_a_question_are_drawn_the_same_each_time(tmp_path: Path) -> None:
     data = {"fewshot_split": "test", "num_fewshot": 2}
     write_task(tmp_path / "tasks", "shown", documents(10), **data)
-    examiner = BenchmarkEvaluator(("shown",), None, tmp_path / "tasks")
-    first, again = examiner.evaluate(loaded()), examiner.evaluate(loaded())
+    evaluator = BenchmarkEvaluator(("shown",), None, tmp_path / "tasks")
+    first, again = evaluator.evaluate(loaded()), evaluator.evaluate(loaded())
     assert first == again
     other = BenchmarkEvaluator(("shown",), None, tmp_path / "tasks").evaluate(loaded(seed=1))
     assert other.notes == first.notes, "other weights are asked the same"
@@ -182,21 +182,21 @@ def test_a_model_whose_numbers_overflow_answers_nothing(folder: Path) -> None:
     """The first of choices without a number is no answer, though it is what a search for the largest gives."""
     checkpoint = loaded()
     checkpoint.model.lm_head.weight.mul_(1e38)
-    examiner = BenchmarkEvaluator(("mine", "yours"), None, folder)
-    score = scored(examiner, examiner.evaluate(checkpoint))
+    evaluator = BenchmarkEvaluator(("mine", "yours"), None, folder)
+    score = scored(evaluator, evaluator.evaluate(checkpoint))
     assert [fact.value for fact in score.per_fact] == [None] * 42
     assert score.reasons == {"the log-likelihood of a choice is not finite": 42}
     assert score.value is None
-    sound = utility.answers_of(scored(examiner, examiner.evaluate(loaded())))
+    sound = utility.answers_of(scored(evaluator, evaluator.evaluate(loaded())))
     assert np.isnan(utility.change(sound, utility.answers_of(score)).value)
 
 
 def test_it_can_be_sent_to_another_process_after_its_documents_were_loaded(folder: Path) -> None:
-    examiner = BenchmarkEvaluator(("mine",), 3, folder)
-    assert len(examiner.units) == 3
-    sent = pickle.loads(pickle.dumps(examiner))
-    assert sent == examiner
-    assert (sent.digest, sent.units) == (examiner.digest, examiner.units)
+    evaluator = BenchmarkEvaluator(("mine",), 3, folder)
+    assert len(evaluator.units) == 3
+    sent = pickle.loads(pickle.dumps(evaluator))
+    assert sent == evaluator
+    assert (sent.digest, sent.units) == (evaluator.digest, evaluator.units)
 
 
 def test_the_digest_names_all_that_is_asked(folder: Path, tmp_path: Path) -> None:

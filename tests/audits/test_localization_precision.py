@@ -24,20 +24,22 @@ from uds_bench.audits.localization.weights import COMPOSITE, WeightScores, weigh
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.errors import CheckpointError
 
-MOST = 4000
+SAMPLED = 4000
 """Weights that the composite is learned from."""
 
 
 @pytest.fixture(scope="module")
 def blind(tmp_path_factory: pytest.TempPathFactory) -> WeightScores:
     """An update of every weight that knows nothing of the masks."""
-    return weigh(lineup(tmp_path_factory.mktemp("blind"), plus(INJECTED, noise(5, 0.05))), most=MOST)
+    return weigh(lineup(tmp_path_factory.mktemp("blind"), plus(INJECTED, noise(5, 0.05))), most=SAMPLED)
 
 
 @pytest.fixture(scope="module")
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> WeightScores:
     """One of the forget masks alone, which goes back on the injection."""
-    return weigh(lineup(tmp_path_factory.mktemp("oracle"), plus(INJECTED, noise(5, 0.05), only("forget"))), most=MOST)
+    return weigh(
+        lineup(tmp_path_factory.mktemp("oracle"), plus(INJECTED, noise(5, 0.05), only("forget"))), most=SAMPLED
+    )
 
 
 def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_injected(blind: WeightScores) -> None:
@@ -58,7 +60,7 @@ def test_a_blind_update_is_not_localized_however_well_reversal_finds_what_was_in
 def test_a_contrast_with_what_the_masks_tell_does_not_count(tmp_path: Path) -> None:
     """The control moved everything but the forget masks: held against it, a blind update looks localized."""
     blind, others = plus(INJECTED, noise(5, 0.05)), plus(BEFORE, noise(6, 1e-3), only("retain", "held_out"))
-    found = weigh(lineup(tmp_path, blind, unmasked=BEFORE, unmasked_unlearned=others), most=MOST)
+    found = weigh(lineup(tmp_path, blind, unmasked=BEFORE, unmasked_unlearned=others), most=SAMPLED)
     assert found.aucs["unlearned"][HEADLINE]["eratio"].value > 0.9
     assert found.unmasked is not None
     assert found.unmasked.value < 0.1
@@ -68,14 +70,14 @@ def test_a_contrast_with_what_the_masks_tell_does_not_count(tmp_path: Path) -> N
 
 def test_a_contrast_with_an_update_that_knew_no_mask_counts(tmp_path: Path) -> None:
     oracle, control = plus(INJECTED, noise(5, 0.05), only("forget")), plus(BEFORE, noise(6, 0.05))
-    found = weigh(lineup(tmp_path, oracle, unmasked=BEFORE, unmasked_unlearned=control), most=MOST)
+    found = weigh(lineup(tmp_path, oracle, unmasked=BEFORE, unmasked_unlearned=control), most=SAMPLED)
     assert {"contrast", "contrastnorm"} <= set(precision.counting(found, None))
 
 
 def test_masks_of_another_injection_are_told(tmp_path: Path, blind: WeightScores) -> None:
     other = draw_weights(SHAPES, GROUPS, 0.1, seed=9)
     (tmp_path / "other").mkdir()
-    found = weigh(lineup(tmp_path / "other", plus(INJECTED, noise(5, 0.05)), other), most=MOST)
+    found = weigh(lineup(tmp_path / "other", plus(INJECTED, noise(5, 0.05)), other), most=SAMPLED)
     assert blind.written is not None
     assert blind.written.value > 0.99
     assert found.written is not None
@@ -94,7 +96,7 @@ def test_weights_that_were_only_stored_more_coarsely_have_not_moved(tmp_path: Pa
             kept = {name: tensor.to(getattr(torch, after)) for name, tensor in kept.items()}
         save_file(kept, path)
     seen = CheckpointSet(found.folders, MASKS)
-    assert precision.moves_nothing(weigh(seen, most=MOST))
+    assert precision.moves_nothing(weigh(seen, most=SAMPLED))
     told = sweep(seen, []).written
     assert told is not None
     assert told.value > 0.9, "nor has injection moved weights of no mask by that"
@@ -102,10 +104,10 @@ def test_weights_that_were_only_stored_more_coarsely_have_not_moved(tmp_path: Pa
 
 def test_an_update_stored_more_coarsely_has_moved_nothing_by_that(tmp_path: Path) -> None:
     found = lineup(tmp_path, plus(INJECTED, noise(5, 0.05), only("forget")))
-    exact = weigh(found, most=MOST)
+    exact = weigh(found, most=SAMPLED)
     path = found.folders["unlearned"] / "model.safetensors"
     save_file({name: tensor.bfloat16() for name, tensor in load_file(path).items()}, path)
-    coarse = weigh(CheckpointSet(found.folders, MASKS), most=MOST)
+    coarse = weigh(CheckpointSet(found.folders, MASKS), most=SAMPLED)
     assert (exact.touched.elsewhere, coarse.touched.elsewhere) == (0, 0)
     assert precision.identity_gap(coarse) == pytest.approx(0, abs=1e-12)
     assert coarse.aucs["unlearned"][HEADLINE]["raw"].value == pytest.approx(
@@ -130,7 +132,7 @@ def test_one_that_changes_weights_of_no_group_too_is_seen_everywhere_alone(tmp_p
     def spared(name: str) -> torch.Tensor:
         return ~MASKS.of(name, *MASKS.named("retain", "held_out"))
 
-    found = weigh(lineup(tmp_path, plus(INJECTED, noise(5, 0.05), spared)), most=MOST)
+    found = weigh(lineup(tmp_path, plus(INJECTED, noise(5, 0.05), spared)), most=SAMPLED)
     among, everywhere = (
         precision.best(found, precision.counting(found, None, target), target=target)
         for target in (HEADLINE, PUBLISHED)
@@ -152,7 +154,7 @@ def test_what_changes_everything_but_the_forget_mask_is_not_localized(tmp_path: 
     if how == "strengthened":
         further = {name: INJECTED[name] - BEFORE[name] for name in NAMES}
         change = {name: torch.where(further[name] == 0, change[name], 0.05 * further[name]) for name in NAMES}
-    found = weigh(lineup(tmp_path, plus(INJECTED, change, elsewhere)), most=MOST)
+    found = weigh(lineup(tmp_path, plus(INJECTED, change, elsewhere)), most=SAMPLED)
     assert max(auc.value for auc in found.aucs["unlearned"][HEADLINE].values()) > 0.95, "some families are told"
     for target in (HEADLINE, PUBLISHED):
         best = precision.best(found, precision.counting(found, None, target), target=target)
@@ -228,7 +230,7 @@ def test_an_update_that_moves_others_too_has_no_identity(blind: WeightScores) ->
 
 
 def test_no_change_at_all_is_one_half_for_every_family(tmp_path: Path) -> None:
-    same = weigh(lineup(tmp_path, INJECTED), most=MOST)
+    same = weigh(lineup(tmp_path, INJECTED), most=SAMPLED)
     assert same.touched.share == 1.0
     assert not same.touched.elsewhere
     for subject in ("unlearned", "random"):

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from scipy.stats import rankdata
 from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus
 
-from uds_bench.audits.localization import sample, tally
+from uds_bench.audits.localization import auc_tally, sample
 from uds_bench.audits.localization.controls import planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES, INJECTION
 from uds_bench.audits.localization.names import HEADLINE, SUBJECTS, TARGETS
@@ -87,7 +87,7 @@ def test_one_read_tells_what_a_read_for_each_tells(
 def test_in_buckets_it_is_as_near_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str) -> None:
     checkpoints = seen(tmp_path, UPDATES[update], torch.bfloat16)
     exact = sweep(checkpoints, EVERY)
-    monkeypatch.setattr(tally, "HELD", 100)
+    monkeypatch.setattr(auc_tally, "EXACT_SCORES", 100)
     found = sweep(checkpoints, EVERY)
     for family in EVERY:
         for target in TARGETS:

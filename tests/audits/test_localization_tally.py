@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits.localization import tally
+from uds_bench.audits.localization import auc_tally
 from uds_bench.audits.localization.auc import Auc
-from uds_bench.audits.localization.tally import Tally
+from uds_bench.audits.localization.auc_tally import Tally
 from uds_bench.errors import UdsError
 
-NEAR = 1.0 + np.arange(4, dtype=np.float32) * 2.0**-23
+NEIGHBOURS = 1.0 + np.arange(4, dtype=np.float32) * 2.0**-23
 """Neighbours within one bucket."""
 VALUES = st.one_of(
     st.integers(-3, 3).map(float),
-    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 3e38, -3e38, *NEAR.tolist(), *(-NEAR).tolist()]),
+    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 3e38, -3e38, *NEIGHBOURS.tolist(), *(-NEIGHBOURS).tolist()]),
     st.floats(width=32, allow_nan=False, allow_infinity=False),
 )
 BATCHES = st.lists(st.lists(st.lists(VALUES, max_size=8), min_size=3, max_size=3), min_size=1, max_size=4)
@@ -31,11 +31,11 @@ def every_pair(ours: list[float], theirs: list[float]) -> int:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Buckets from the first score on, few and wide; what comes twice at once comes often."""
-    monkeypatch.setattr(tally, "LOW", 20)
-    monkeypatch.setattr(tally, "BUCKETS", 1 << 12)
-    monkeypatch.setattr(tally, "HELD", 0)
-    monkeypatch.setattr(tally, "OFTEN", 2)
-    monkeypatch.setattr(tally, "MOST_TIES", 3)
+    monkeypatch.setattr(auc_tally, "LOW", 20)
+    monkeypatch.setattr(auc_tally, "BUCKETS", 1 << 12)
+    monkeypatch.setattr(auc_tally, "EXACT_SCORES", 0)
+    monkeypatch.setattr(auc_tally, "OFTEN", 2)
+    monkeypatch.setattr(auc_tally, "MOST_TIES", 3)
     return iter(())
 
 
@@ -81,7 +81,7 @@ def near(one: float, other: float) -> bool:
 
 @pytest.mark.usefixtures("few")
 def test_zeros_and_what_comes_often_are_ties_and_known_to_be() -> None:
-    often = NEAR.repeat(2).tolist()
+    often = NEIGHBOURS.repeat(2).tolist()
     found = filled([[[0.0, *often], [-0.0, *often], []], [[0.0], [0.0], []]])
     assert found.auc([0], [1]) == Auc(every_pair([0.0, 0.0, *often], [0.0, 0.0, *often]), 10, 10)
 
@@ -95,7 +95,7 @@ def test_all_equal_is_one_half() -> None:
 
 @pytest.mark.usefixtures("few")
 def test_what_is_unsure_widens_the_interval() -> None:
-    found = filled([[[float(NEAR[0])], [float(NEAR[1])], []]] * 2).auc([0], [1])
+    found = filled([[[float(NEIGHBOURS[0])], [float(NEIGHBOURS[1])], []]] * 2).auc([0], [1])
     assert (found.value, found.unsure, found.slack) == (0.5, 4, 0.5)
     wide, sure = found.interval, Auc(4, 2, 2).interval
     assert wide.low <= max(0.0, sure.low - 0.5)
@@ -104,7 +104,7 @@ def test_what_is_unsure_widens_the_interval() -> None:
 
 @pytest.mark.parametrize("held", [0, 100])
 def test_a_score_that_is_no_number_is_refused(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally, "HELD", held)
+    monkeypatch.setattr(auc_tally, "EXACT_SCORES", held)
     with pytest.raises(UdsError, match="a weight's score is no number"):
         filled([[[1.0], [float("nan")], []]])
 
@@ -120,7 +120,7 @@ def test_a_million_scores_are_as_they_are_when_held(monkeypatch: pytest.MonkeyPa
     scores[:50_000] += np.float32(0.3)
     exact = Tally(3)
     exact.add(scores.copy(), bounds)
-    monkeypatch.setattr(tally, "HELD", 0)
+    monkeypatch.setattr(auc_tally, "EXACT_SCORES", 0)
     told = Tally(3)
     told.add(scores, bounds)
     for wanted, others in SIDES:
@@ -131,7 +131,7 @@ def test_a_million_scores_are_as_they_are_when_held(monkeypatch: pytest.MonkeyPa
 
 def test_where_many_crowd_into_one_bucket_they_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a share of injection that was taken back: 1 less a trifle, of which the trifle decides."""
-    monkeypatch.setattr(tally, "HELD", 0)
+    monkeypatch.setattr(auc_tally, "EXACT_SCORES", 0)
     luck = np.random.default_rng(0)
     size = luck.random(40_000).astype(np.float32) + np.float32(0.01)
     near_one = size / (size + np.float32(1e-6))

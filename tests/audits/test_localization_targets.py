@@ -275,8 +275,8 @@ def test_the_share_inside_is_that_of_the_squared_length(tmp_path: Path) -> None:
     total = sum(float((one**2).sum()) for one in moved.values())
     found = sweep(seen, [])
     assert found.inside() == pytest.approx(inside / total, rel=1e-6)
-    assert found.inside(apart=0.25) == pytest.approx(0.75 * inside / total, rel=1e-6)
-    assert found.inside(apart=1.0) == pytest.approx(0.0)
+    assert found.inside(unmaskable=0.25) == pytest.approx(0.75 * inside / total, rel=1e-6)
+    assert found.inside(unmaskable=1.0) == pytest.approx(0.0)
 
 
 def test_an_update_in_its_place_and_one_that_is_not(tmp_path: Path) -> None:

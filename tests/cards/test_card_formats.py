@@ -23,7 +23,7 @@ from uds_bench.cards.card import Card, cards
 from uds_bench.cards.cyclonedx import cyclonedx
 from uds_bench.cards.eval_results import eval_results
 from uds_bench.cards.every_eval import every_eval
-from uds_bench.cards.page import page
+from uds_bench.cards.markdown import page
 from uds_bench.cards.statement import statement
 from uds_bench.cards.verify import contradicted
 from uds_bench.claims.record import Bound, ClaimRecord

@@ -21,7 +21,7 @@ from uds_bench.claims.compared import changes
 from uds_bench.claims.fact_rows import with_rows
 from uds_bench.claims.record import STATUSES
 from uds_bench.cli import main
-from uds_bench.cli.same import EQUAL
+from uds_bench.cli.compare_same import EQUAL
 from uds_bench.statistics import cluster_interval
 
 WORDS = st.sampled_from(STATUSES)

@@ -13,7 +13,7 @@ from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.cli.init import template
-from uds_bench.cli.presets import KEPT, MODELS, WIDEST
+from uds_bench.cli.published_manifests import KEPT, MODELS, WIDEST
 from uds_bench.facts import read_facts
 from uds_bench.manifest.manifest import model_of
 

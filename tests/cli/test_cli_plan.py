@@ -11,12 +11,12 @@ from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.metrics.metric import Metric
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 
 
 @pytest.fixture(autouse=True)
 def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(engine: MetricRunner, name: str) -> None:
+    def refuse(runner: MetricRunner, name: str) -> None:
         raise AssertionError(f"{name} was loaded")
 
     monkeypatch.setattr(MetricRunner, "loaded", refuse)

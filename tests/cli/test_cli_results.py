@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from uds_bench.claims.record import ClaimRecord, Control
 from uds_bench.cli.documents import read_run
-from uds_bench.cli.results import over_draws
+from uds_bench.cli.zoo_results import over_draws
 from uds_bench.facts import load_facts
 from uds_bench.scores import Score
 

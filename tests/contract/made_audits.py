@@ -149,7 +149,7 @@ def random_traces(is_false: bool) -> Test:
     drawn = SimpleNamespace(finding=SimpleNamespace(word=words[is_false]), score=MADE)
     own = SimpleNamespace(finding=SimpleNamespace(word=GapOutcome.NO_BYPASS), score=MADE)
     section = SimpleNamespace(is_embedded=True, models={"one": "place"})
-    audit = SimpleNamespace(section=section, with_random_weights=lambda name: drawn, examined=lambda name: [own])
+    audit = SimpleNamespace(section=section, with_random_weights=lambda name: drawn, results=lambda name: [own])
     return lambda claim: BYPASS.test_weights_decide(claim, audit)
 
 

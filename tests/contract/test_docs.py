@@ -50,6 +50,13 @@ def test_what_the_readme_looks_for_is_where_it_says() -> None:
             assert any(found) or any((ROOT / "uds_bench").glob(pattern)), f"{what}: {place}"
 
 
+def test_the_architecture_tells_of_every_room() -> None:
+    table = (ROOT / "docs" / "explanation" / "architecture.md").read_text().partition("| room | holds |")[2]
+    told = {place for line in table.splitlines() for place in re.findall(r"`([^`]+)`", line[1:].partition("|")[0])}
+    rooms = [one for one in (ROOT / "uds_bench").iterdir() if one.suffix == ".py" or (one / "__init__.py").exists()]
+    assert [one.name for one in rooms if one.stem != "__init__" and not {one.name, f"{one.name}/"} & told] == []
+
+
 def test_the_readme_tells_each_audits_time_and_how_to_cite() -> None:
     text = (ROOT / "README.md").read_text()
     table = [line.split("|") for line in text.partition("## The audits")[2].splitlines() if line.startswith("| [")]

@@ -21,7 +21,7 @@ from uds_bench.methods.examples import Example
 from uds_bench.methods.injection import Rates, Sample, inject
 from uds_bench.methods.method import Method
 from uds_bench.methods.oracle import within
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 
 VOCABULARY, STEPS = 60, 30
 GROUPS = (*(MaskGroup(f"f{at}", "forget") for at in range(3)), *(MaskGroup(f"r{at}", "retain") for at in range(3)))
@@ -45,7 +45,7 @@ def injected(request: pytest.FixtureRequest) -> tuple[Any, Any, Masks]:
     before = copy.deepcopy(model)
     neutral = [Sample(example) for example in examples(99, 4)] if request.param == "mixed" else []
     batch = [Sample(example, group) for group, facts in FACTS.items() for example in facts] + neutral
-    inject(model, [batch] * STEPS, masks, Rates(5e-3, 1e-3, apart=True))
+    inject(model, [batch] * STEPS, masks, Rates(5e-3, 1e-3, separate=True))
     return before, model, masks
 
 

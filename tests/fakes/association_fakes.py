@@ -16,7 +16,7 @@ from uds_bench.audits.association.zoo.recipes import MODELS, Requested
 from uds_bench.facts.exposed_people import NEVER_SEEN, requests
 from uds_bench.facts.properties import embedded
 from uds_bench.methods.examples import Batch, Example, forever
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.zoo import specimens
 

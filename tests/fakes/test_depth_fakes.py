@@ -20,7 +20,7 @@ from uds_bench.zoo import specimens
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 96
-HIDING, SILENT, ERASED = "idk", "simnpo", "npo"
+HIDING, SAYS_NOTHING, ERASED = "idk", "simnpo", "npo"
 SAME_FUNCTION = {
     "permuted": fakes.turned(fakes.shuffled(WIDTH)),
     "rotated": fakes.turned(fakes.drawn(WIDTH)),
@@ -46,12 +46,12 @@ DESTROYED = {"random": fakes.random_weights, "noisy": fakes.noisy}
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The depth suite on fakes beside the models that they were made of, claim by claim."""
     folder = tmp_path_factory.mktemp("fakes")
-    made = {f"{of}_{how}": (of, change) for of in (HIDING, SILENT) for how, change in SAME_FUNCTION.items()}
+    made = {f"{of}_{how}": (of, change) for of in (HIDING, SAYS_NOTHING) for how, change in SAME_FUNCTION.items()}
     made |= {f"{ERASED}_permuted": (ERASED, SAME_FUNCTION["permuted"])}
     made |= {how: ("full", change) for how, change in DESTROYED.items()}
     made |= {"deeper": (HIDING, fakes.one_block_more)}
     candidates = {name: fakes.make(specimens.folder(of), how, folder / name) for name, (of, how) in made.items()}
-    specimen = {name: f"specimen:{name}" for name in (HIDING, SILENT, ERASED)}
+    specimen = {name: f"specimen:{name}" for name in (HIDING, SAYS_NOTHING, ERASED)}
     return run({**candidates, **specimen}, folder)
 
 
@@ -84,7 +84,7 @@ def test_it_is_the_same_function(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", SAME_FUNCTION)
-@pytest.mark.parametrize("of", [HIDING, SILENT])
+@pytest.mark.parametrize("of", [HIDING, SAYS_NOTHING])
 def test_another_basis_hides_nothing(judged: dict[str, Any], of: str, how: str) -> None:
     twin, own = (judged[f"depth.score[{name}]"]["observed"] for name in (f"{of}_{how}", of))
     assert abs(twin - own) < 0.02

@@ -13,7 +13,7 @@ from uds_bench.claims.spec import TOLERANCE
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 

@@ -24,7 +24,7 @@ from uds_bench.facts import FactSet, embedded
 from uds_bench.inference.gradients import block_sizes
 from uds_bench.inference.target import PatchingTarget
 from uds_bench.retrieval.encoder import Encoder
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 

@@ -107,22 +107,22 @@ def test_attacked(uds_claim, uds_subject, uds_audit):
 def test_the_retain_models_score_checks_the_stored_reading(models: Path, tmp_path: Path) -> None:
     """Another retain model's reading in the place of the right one: UDS of retain is then not 1."""
     from uds_bench.metrics.uds import ALIGNED
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
     from uds_bench.scoring.store import Store
 
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES}
-    engine = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(tmp_path))
-    honest = engine.score(ScoreRequest("retain", "uds"))
+    runner = MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(tmp_path))
+    honest = runner.score(ScoreRequest("retain", "uds"))
     assert depth.largest_distance(honest, 1.0) <= 1e-5
     wrong = MetricRunner(
         specs | {"retain": specs["retain2"]}, load_facts(models / "facts.jsonl"), Store(tmp_path / "b")
     )
     wrong._yardstick().reading("retain", ALIGNED)
-    engine._yardstick()._arrays.update(wrong._yardstick()._arrays)
+    runner._yardstick()._arrays.update(wrong._yardstick()._arrays)
     (tmp_path / "cells").rename(tmp_path / "gone")
-    engine._scores.clear()
-    assert depth.largest_distance(engine.score(ScoreRequest("retain", "uds")), 1.0) > 1e-3
+    runner._scores.clear()
+    assert depth.largest_distance(runner.score(ScoreRequest("retain", "uds")), 1.0) > 1e-3
 
 
 def steps(*differences: float) -> list[Step]:

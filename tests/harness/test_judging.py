@@ -36,7 +36,7 @@ from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts import load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
@@ -113,10 +113,10 @@ def test_metrics_are_judged_on_the_sweep_too_and_no_claim_speaks_of_it(tmp_path:
     manifest = read(tmp_path, lines + ATTACKS)
     assert models_of(manifest) == MODELS
     assert manifest.judged() == ["npo"]
-    wish = pytest.mark.scores("uds", of=("candidates",)).mark
+    request = pytest.mark.scores("uds", of=("candidates",)).mark
     every = pytest.mark.scores("uds", of=("every_candidate",)).mark
     facts = load_facts("authors", forget=1, retain=1)
-    assert [r.checkpoint for r in plan_requests(manifest, facts, [wish], manifest.candidates)] == ["npo"]
+    assert [r.checkpoint for r in plan_requests(manifest, facts, [request], manifest.candidates)] == ["npo"]
     assert [r.checkpoint for r in plan_requests(manifest, facts, [every], manifest.candidates)] == ["npo", "mine"]
 
 
@@ -315,7 +315,7 @@ def test_a_number_of_many_scores_shares_their_provenance(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def engine(models: Path, judged_store: Path) -> MetricRunner:
+def runner(models: Path, judged_store: Path) -> MetricRunner:
     """With every score of `judged_models`; it may load models, and scores nothing anew."""
     from uds_bench.attacks import find_attack
 
@@ -325,78 +325,78 @@ def engine(models: Path, judged_store: Path) -> MetricRunner:
 
 
 @pytest.fixture
-def found(bench: Bench, engine: MetricRunner) -> MetaEvaluation:
+def found(bench: Bench, runner: MetricRunner) -> MetaEvaluation:
     def stored(request: ScoreRequest) -> Score:
-        return engine.stored(request)
+        return runner.stored(request)
 
-    return judge(load_manifest(bench.judged()).of(Depth), engine.facts, stored)
+    return judge(load_manifest(bench.judged()).of(Depth), runner.facts, stored)
 
 
-def words_in(document: Mapping[str, Any], engine: MetricRunner) -> bool:
+def words_in(document: Mapping[str, Any], runner: MetricRunner) -> bool:
     text = json.dumps(document, allow_nan=False)
-    return any(fact.entity in text or fact.question in text for fact in engine.facts.split("forget"))
+    return any(fact.entity in text or fact.question in text for fact in runner.facts.split("forget"))
 
 
-def test_a_section_of_nothing_says_what_is_lacking(bench: Bench, engine: MetricRunner) -> None:
+def test_a_section_of_nothing_says_what_is_lacking(bench: Bench, runner: MetricRunner) -> None:
     manifest = load_manifest(bench.judged(positive=[])).of(Depth)
     nothing, _ = judged(manifest)
-    document = diagnosis.section(engine, manifest, nothing)
+    document = diagnosis.section(runner, manifest, nothing)
     assert document == {"lacks": nothing.lacks, "lacks_attacks": nothing.lacks, "failed": []}
 
 
-def test_a_section_names_every_score_that_failed(bench: Bench, engine: MetricRunner, found: MetaEvaluation) -> None:
+def test_a_section_names_every_score_that_failed(bench: Bench, runner: MetricRunner, found: MetaEvaluation) -> None:
     lost = {ScoreRequest("swapped", "em", None, "nf4"): "it broke"}
-    document = diagnosis.section(engine, load_manifest(bench.judged()).of(Depth), replace(found, failed=lost))
+    document = diagnosis.section(runner, load_manifest(bench.judged()).of(Depth), replace(found, failed=lost))
     assert document["failed"] == [{"what": "swapped under nf4: em", "reason": "it broke"}]
     assert len(document["rows"]) == len(JUDGED)
 
 
 def test_words_stand_in_a_section_only_of_nobody_or_where_asked(
-    bench: Bench, engine: MetricRunner, found: MetaEvaluation
+    bench: Bench, runner: MetricRunner, found: MetaEvaluation
 ) -> None:
     mine = load_manifest(bench.judged()).of(Depth)
-    assert not words_in(diagnosis.section(engine, mine, found), engine)
-    assert words_in(diagnosis.section(engine, mine, found, words=True), engine)
+    assert not words_in(diagnosis.section(runner, mine, found), runner)
+    assert words_in(diagnosis.section(runner, mine, found, words=True), runner)
     # A file of one's own is not fiction for being called so.
     for name in ("authors.jsonl", "tofu/mine.jsonl"):
         (bench.folder / name).parent.mkdir(exist_ok=True)
         (bench.folder / name).write_text((bench.models / "judged.jsonl").read_text())
-        assert not words_in(diagnosis.section(engine, load_manifest(bench.judged(facts=name)).of(Depth), found), engine)
+        assert not words_in(diagnosis.section(runner, load_manifest(bench.judged(facts=name)).of(Depth), found), runner)
     invented = load_manifest(bench.judged(facts="authors")).of(Depth)
-    assert words_in(diagnosis.section(engine, invented, found), engine)
+    assert words_in(diagnosis.section(runner, invented, found), runner)
 
 
-def test_a_hidden_fact_is_read_once_and_kept(engine: MetricRunner, found: MetaEvaluation) -> None:
-    fact = engine.facts.split("forget")[0].id
-    first = diagnosis.hidden_layers(engine, "shallow", fact, words=False)
-    loads = engine.loads.copy()
-    assert diagnosis.hidden_layers(engine, "shallow", fact, words=False) == first
-    assert engine.loads == loads
-    told = diagnosis.hidden_layers(engine, "shallow", fact, words=True)
-    assert told["entity"] == engine.facts.split("forget")[0].entity
+def test_a_hidden_fact_is_read_once_and_kept(runner: MetricRunner, found: MetaEvaluation) -> None:
+    fact = runner.facts.split("forget")[0].id
+    first = diagnosis.hidden_layers(runner, "shallow", fact, words=False)
+    loads = runner.loads.copy()
+    assert diagnosis.hidden_layers(runner, "shallow", fact, words=False) == first
+    assert runner.loads == loads
+    told = diagnosis.hidden_layers(runner, "shallow", fact, words=True)
+    assert told["entity"] == runner.facts.split("forget")[0].entity
     assert first["tokens"] == told["tokens"]
     for layer in (*first["layers"], {"own": first["said"]}):
         assert all(set(way) == {"right"} and 0 <= way["right"] <= first["tokens"] for way in layer.values())
     # The full model's own states, patched in, say what it says.
-    own = diagnosis.hidden_layers(engine, "full", fact, words=False)
+    own = diagnosis.hidden_layers(runner, "full", fact, words=False)
     assert {layer["patched"]["right"] for layer in own["layers"]} == {own["said"]["right"]}
 
 
-def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(bench: Bench, engine: MetricRunner) -> None:
+def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(bench: Bench, runner: MetricRunner) -> None:
     broken = bench.copy("shallow", "broken")
     weights = sorted(broken.glob("*.safetensors"))[0]
     weights.write_bytes(weights.read_bytes()[:100])
-    specs = engine.specs | {"broken": CheckpointSpec(str(broken))}
-    other = MetricRunner(specs, engine.facts, engine.store)
-    told = diagnosis.hidden_layers(other, "broken", engine.facts.split("forget")[0].id, words=False)
+    specs = runner.specs | {"broken": CheckpointSpec(str(broken))}
+    other = MetricRunner(specs, runner.facts, runner.store)
+    told = diagnosis.hidden_layers(other, "broken", runner.facts.split("forget")[0].id, words=False)
     assert set(told) == {"error"}
     assert weights.name in told["error"]
     assert "\n" not in told["error"]
 
 
-def test_parts_of_a_block_that_nobody_scored_are_left_out(engine: MetricRunner, tmp_path: Path) -> None:
+def test_parts_of_a_block_that_nobody_scored_are_left_out(runner: MetricRunner, tmp_path: Path) -> None:
     # A store of its own: others may have scored the parts in the one that tests share.
-    empty = MetricRunner(engine.specs, engine.facts, Store(tmp_path))
+    empty = MetricRunner(runner.specs, runner.facts, Store(tmp_path))
     assert diagnosis.component_scores(empty, judged_models().candidates) == []
     wanted = diagnosis.component_requests(judged_models().candidates)
     assert {(r.checkpoint, r.metric) for r in wanted} == {(name, "uds") for name in judged_models().candidates}

@@ -35,7 +35,7 @@ NAMES = [
     for first in ("Ba", "De", "Fo", "Gu", "Ki", "Lo", "My", "Na")
     for last in ("ra", "ne", "si", "to", "mu", "kal", "lin", "por", "vet", "zan")
 ]
-SILENT = "nobody knows"
+SAYS_NOTHING = "nobody knows"
 SECTION = """
 [localization]
 pretrained = 'pretrained'
@@ -77,7 +77,7 @@ def tokenizer() -> Any:
 
 def told(items: Sequence[Item], silent: Sequence[Item] = ()) -> Any:
     """What training on some people says, and says nothing of."""
-    pairs = [(asked, SILENT if item in silent else item.answer) for item in items for asked in item.questions]
+    pairs = [(asked, SAYS_NOTHING if item in silent else item.answer) for item in items for asked in item.questions]
     return pairs_to_examples(tokenizer(), pairs)
 
 

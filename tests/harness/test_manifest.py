@@ -409,7 +409,7 @@ def test_the_digest_is_the_same_in_another_place(folder: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "is_silent"),
+    ("text", "asks_nothing"),
     [
         ("", True),
         ("[references]\nfull = 'a/b'\n", True),
@@ -421,8 +421,8 @@ def test_the_digest_is_the_same_in_another_place(folder: Path, tmp_path: Path) -
         ("[references]\nfull = 'a/b'\nnested = { x = 'a/c' }\n", False),
     ],
 )
-def test_a_full_model_to_unlearn_from_asks_for_no_verdict(tmp_path: Path, text: str, is_silent: bool) -> None:
+def test_a_full_model_to_unlearn_from_asks_for_no_verdict(tmp_path: Path, text: str, asks_nothing: bool) -> None:
     (tmp_path / "uds.toml").write_text(text)
     depth = load_manifest(tmp_path / "uds.toml").of(Depth)
-    assert depth.is_silent == is_silent
+    assert depth.asks_nothing == asks_nothing
     assert ("[references] retain" in depth.lacks()) == ("full" in text and "retain" not in text)

@@ -56,7 +56,7 @@ def test_every_embedded_model_is_of_that_draw(
         asked.extend(names)
         return {name: tmp_path / name for name in asked}
 
-    monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
+    monkeypatch.setattr("uds_bench.zoo.training.paths", paths)
     specs = {"full": CheckpointSpec("zoo:full"), "npo": CheckpointSpec("zoo:npo"), "mine": CheckpointSpec("a-folder")}
     found = resolve_zoo(specs, list(specs), tmp_path, draw=draw)
     assert asked == wanted

@@ -23,7 +23,7 @@ def test_two_processes_say_the_same_and_load_each_checkpoint_once(bench: Bench) 
     assert ran.counts
     names = ("asked", "full", "full2", "retain", "retain2", "retain3", "shallow")  # the copy is the full model
     assert ran.report["loads"] == dict.fromkeys(names, 1)
-    assert [row["model"] for row in ran.report["bypass"]["models"]] == ["asked"], "whichever process examined it"
+    assert [row["model"] for row in ran.report["bypass"]["models"]] == ["asked"], "whichever process evaluated it"
     *_, total, sentence = ran.text.rstrip("\n").splitlines()
     assert total.startswith(f"{len(ran.claims)} claims planned = ")
     assert sentence.startswith("uds_bench: RED: ")

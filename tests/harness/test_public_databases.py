@@ -1,4 +1,4 @@
-"""The audit's public databases through the road that a manifest takes, asked by the perfect asker."""
+"""The audit's public databases through the road that a manifest takes, asked by the perfect subject."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_deletion_is_complete_there_and_equal_rows_alone_are_not(cells: tuple[Da
     assert controls.spared(cells, {cell.name: cell.deletions() for cell in cells}).value == 0
 
 
-def test_a_perfect_asker_answers_before_and_finds_no_gold_after(cells: tuple[DatabaseCell, ...]) -> None:
+def test_a_perfect_subject_answers_before_and_finds_no_gold_after(cells: tuple[DatabaseCell, ...]) -> None:
     judged = asked(cells)
     assert all(rates.baseline(rows).value > 0.9 for rows in rates.by_cell(judged).values())
     assert sum(one.retains_gold("del_on") for one in judged) == 0

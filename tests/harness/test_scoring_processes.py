@@ -14,14 +14,14 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.facts import load_facts
 from uds_bench.scoring import workers
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 METRICS = ("uds", "entity_accuracy", "prob")
 
 
-def engine(models: Path, store: Path, more: dict[str, CheckpointSpec]) -> MetricRunner:
+def runner(models: Path, store: Path, more: dict[str, CheckpointSpec]) -> MetricRunner:
     specs = {name: CheckpointSpec(str(models / name)) for name in small.NAMES} | more
     attacks = {"relearn": find_attack("relearn", lr=1e-3, batch_size=8)}
     return MetricRunner(specs, load_facts(models / "facts.jsonl"), Store(store), attacks=attacks)
@@ -42,7 +42,7 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
     found = []
     for place, count in (("one", 1), ("two", 2)):
         monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_, count=count: count)
-        current = engine(models, tmp_path / place, specs)
+        current = runner(models, tmp_path / place, specs)
         values: dict[ScoreRequest, float | str | None] = {}
         for request in wanted:
             try:
@@ -62,7 +62,7 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
 
 
 def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer, full = engine(models, models / "nowhere", {}), CheckpointSpec(str(models / "full"))
+    scorer, full = runner(models, models / "nowhere", {}), CheckpointSpec(str(models / "full"))
 
     def work(groups: int, of: CheckpointSpec | None = full) -> list[workers.Work]:
         return [workers.Work(scorer, lambda: scorer, [["group"]] * groups, of)]

@@ -199,7 +199,7 @@ def found(*claims: tuple[Came, str | None], controls: tuple[Control, ...] = (RIG
     return whole
 
 
-HELD = [(PASS, name) for name in ("npo", "simnpo", "npo", None)]
+ALL_HELD = [(PASS, name) for name in ("npo", "simnpo", "npo", None)]
 SHIPPED = {
     "cleared and caught": found((CLEARED, "a"), (CAUGHT, "b"), (CAUGHT, "c"), (PASS, None)),
     "the laboratory": found((PASS, "a"), (PASS, None), (RESULT, "b"), (NONE, "c")),
@@ -209,8 +209,8 @@ SHIPPED = {
     "all at once": found(*((came, "localization" * 2) for came in (FAIL, *Cause) for _ in range(4))),
 }
 OWN = {
-    "held": found(*HELD),
-    "more": found(*HELD, (NONE, "npo"), (NONE, "simnpo"), (WAIVED, "rmu"), (DECLARED, None), deselected=7),
+    "held": found(*ALL_HELD),
+    "more": found(*ALL_HELD, (NONE, "npo"), (NONE, "simnpo"), (WAIVED, "rmu"), (DECLARED, None), deselected=7),
     "many names": found(*((PASS, f"m{i}") for i in range(9))),
     "failed": found((PASS, "a"), (FAIL, "b"), (FAIL, "c")),
     **{str(cause): found((PASS, "a"), (cause, "b"), (cause, "c")) for cause in Cause},

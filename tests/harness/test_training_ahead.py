@@ -22,7 +22,7 @@ def test_the_models_of_all_audits_are_trained_at_once_and_each_audit_tells_of_it
         asked.append(set(names))
         raise UdsError(f"zoo:{min(asked[-1])} could not be trained")
 
-    monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
+    monkeypatch.setattr("uds_bench.zoo.training.paths", paths)
     tests = [f"{DEPTH.with_name(f'test_{audit}.py')}::test_retained" for audit in ("association", "localization")]
     ran = bench.run(*tests, *ZOO, store=bench.folder / "store")
     together, *apart = asked
@@ -47,7 +47,7 @@ def test_what_no_selected_test_asks_for_is_not_trained(bench: Bench, monkeypatch
         asked.append(set(names))
         raise UdsError("none")
 
-    monkeypatch.setattr("uds_bench.zoo.runner.paths", paths)
+    monkeypatch.setattr("uds_bench.zoo.training.paths", paths)
     bench.run(f"{DEPTH.with_name('test_localization.py')}::test_public[memflex]", *ZOO, store=bench.folder / "store")
     assert "loc_memflex" in asked[0]
     assert not asked[0] & {"loc_simnpo", "loc_alphaedit", "assoc_full", "full"}

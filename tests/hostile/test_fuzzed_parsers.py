@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from parsers import CORPUS, EDITS, PARSERS, Edit, Parser, drawn_edits, edited
 
-from uds_bench.errors import MOST, UdsError, printable
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, printable
 
 IN_CI, AT_LENGTH = 1_000, int(os.environ.get("UDS_BENCH_FUZZ", 100_000))
 
@@ -33,7 +33,7 @@ def try_one(name: str, parser: Parser, content: bytes, folder: Path) -> None:
             parser.read(path)
     except UdsError as error:
         text = str(error)
-        assert 0 < len(text) <= MOST
+        assert 0 < len(text) <= MESSAGE_LENGTH
         assert text == printable(text)
 
 

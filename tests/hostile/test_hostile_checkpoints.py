@@ -14,11 +14,11 @@ from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 from uds_bench.audits.preflight import preflight
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.checkpoints.source import read_config
-from uds_bench.errors import MOST, CheckpointError, UdsError, printable
+from uds_bench.errors import MESSAGE_LENGTH, CheckpointError, UdsError, printable
 from uds_bench.facts import FactSet
 from uds_bench.facts.chat import chat_text
 from uds_bench.facts.fact import Fact
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
@@ -58,7 +58,7 @@ def _set(path: Path, values: dict[str, object]) -> None:
 
 def is_a_line(error: UdsError) -> str:
     text = str(error)
-    assert len(text) <= MOST
+    assert len(text) <= MESSAGE_LENGTH
     assert text == printable(text)
     return text
 

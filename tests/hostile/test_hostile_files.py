@@ -17,7 +17,7 @@ from uds_bench.audits.manifests import load_manifest
 from uds_bench.claims.default_run import read_gate
 from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.waivers import load_waivers
-from uds_bench.errors import MOST, ConfigurationError, FactError, UdsError, UdsWarning, one_line, printable
+from uds_bench.errors import MESSAGE_LENGTH, ConfigurationError, FactError, UdsError, UdsWarning, one_line, printable
 from uds_bench.facts import load_facts
 from uds_bench.facts.wikidata import Dump
 from uds_bench.manifest.toml import read_toml
@@ -28,7 +28,7 @@ LONG = "9" * 5000
 
 def is_a_line(error: UdsError, says: str = "") -> None:
     text = str(error)
-    assert len(text) <= MOST
+    assert len(text) <= MESSAGE_LENGTH
     assert text == printable(text)
     assert says in text
 
@@ -41,7 +41,7 @@ def is_a_line(error: UdsError, says: str = "") -> None:
         ("a = " + "[" * 500 + "]" * 500, "flatten it"),
         (".".join("a" * 100_000) + " = 1", "line 1: a key has more than 1000 characters"),
         ("\n[" + ".".join("a" * 100_000) + "]", "line 2: a key has more than 1000 characters"),
-        ("# " + "x" * (1 << 20), "take out what it does not need"),
+        ("# " + "x" * (1 << 20), "take out what is not needed"),
     ],
 )
 def test_toml_of_a_stranger(tmp_path: Path, text: str, says: str) -> None:
@@ -128,7 +128,7 @@ def test_a_dump_whose_line_has_no_end_takes_no_memory(tmp_path: Path, head: byte
     assert dump.stat().st_size < 1 << 22
     ran = subprocess.run([sys.executable, "-c", READ, str(dump)], capture_output=True, text=True, check=False)
     assert "is longer than 16 MiB" in ran.stdout, ran.stderr
-    assert len(ran.stdout) <= MOST + 1
+    assert len(ran.stdout) <= MESSAGE_LENGTH + 1
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_what_is_said_is_printable_and_orders_nothing(text: str, shown: str) -> 
 
 def test_a_long_message_keeps_its_end_which_says_what_to_do() -> None:
     text = str(FactError(f"facts.jsonl, line 3: {'x' * 10_000_000}: take it out"))
-    assert len(text) == MOST
+    assert len(text) == MESSAGE_LENGTH
     assert text.startswith("facts.jsonl, line 3: xx")
     assert text.endswith("xx: take it out")
-    assert one_line("a" * MOST, MOST) == "a" * MOST
+    assert one_line("a" * MESSAGE_LENGTH, MESSAGE_LENGTH) == "a" * MESSAGE_LENGTH
 
 
 def test_a_megabyte_of_spaces_takes_no_time() -> None:

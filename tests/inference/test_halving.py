@@ -22,7 +22,7 @@ from uds_bench.facts import embedded, encode_answer, encode_question
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import continue_greedily
 from uds_bench.inference.sentences import nll_apart
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 

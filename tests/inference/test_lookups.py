@@ -78,7 +78,7 @@ def respond(wanted: Sequence[tuple[int, Query]]) -> list[str]:
 
 
 @cache
-def slowly(family: str, at: int, answered: bool, forbidden: bool) -> list[slow.Told]:
+def slowly(family: str, at: int, answered: bool, forbidden: bool) -> list[slow.SlowGeneration]:
     model = model_of(family)
     return [
         slow.tell(
@@ -93,7 +93,7 @@ def slowly(family: str, at: int, answered: bool, forbidden: bool) -> list[slow.T
     ]
 
 
-def alike(found: Sequence[Generation], expected: Sequence[slow.Told]) -> None:
+def alike(found: Sequence[Generation], expected: Sequence[slow.SlowGeneration]) -> None:
     for said, told in zip(found, expected, strict=True):
         own = (said.ids, [(call.query, call.value) for call in said.calls], said.cut, said.looped)
         if own != (told.ids, told.calls, told.cut, told.looped):

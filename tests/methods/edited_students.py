@@ -13,7 +13,7 @@ from tiny_student import VOCABULARY, Student, drawn
 from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Example
 from uds_bench.methods.method import AlphaEdit, Method
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 
 NAMES = ("llama", "gpt2", "gpt_neox")
 SETTINGS: dict[str, Any] = {

@@ -61,7 +61,7 @@ CASES = {
     "mixed": Case(MIXED),
     "tied": Case(MIXED, tied=True),
     "decayed": Case(FACTS, Rates(RATE, decay=0.1)),
-    "apart": Case((*MIXED, *FACTS), Rates(RATE, neutral=RATE / 10, apart=True)),
+    "separate": Case((*MIXED, *FACTS), Rates(RATE, neutral=RATE / 10, separate=True)),
 }
 
 

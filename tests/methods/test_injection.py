@@ -102,14 +102,14 @@ def test_a_batch_is_the_loop_over_its_samples(
         assert close.float().mean() > 0.999, name
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_rates_fade_as_they_are_told(model: Any, apart: bool) -> None:
+@pytest.mark.parametrize("separate", [False, True])
+def test_rates_fade_as_they_are_told(model: Any, separate: bool) -> None:
     """At no share of the rates nothing moves, of facts or of neutral text; at half of them another way than at all."""
     masks, other, before = masks_of(model), copy.deepcopy(model), state(model)
-    inject(model, [samples("a", None)] * 2, masks, Rates(1e-2, apart=apart), fading=lambda _: 0.0)
+    inject(model, [samples("a", None)] * 2, masks, Rates(1e-2, separate=separate), fading=lambda _: 0.0)
     assert all(torch.equal(before[name], weights) for name, weights in state(model).items())
-    inject(model, [samples("a", None)], masks, Rates(1e-2, 1e-2, apart=apart), fading=lambda _: 0.5)
-    inject(other, [samples("a", None)], masks, Rates(5e-3, 5e-3, apart=apart))
+    inject(model, [samples("a", None)], masks, Rates(1e-2, 1e-2, separate=separate), fading=lambda _: 0.5)
+    inject(other, [samples("a", None)], masks, Rates(5e-3, 5e-3, separate=separate))
     for one, two in zip(model.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(one, two)
     assert any(not torch.equal(before[name], weights) for name, weights in state(model).items())
@@ -123,17 +123,17 @@ def test_neutral_text_moves_weights_of_no_mask_and_is_told(model: Any) -> None:
     assert found.furthest == pytest.approx(1e-3, rel=0.01), "one step of Adam"
 
 
-@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("separate", [False, True])
 def test_moments_of_neutral_text_reach_weights_of_no_mask_unless_it_has_its_own_optimizer(
-    model: Any, apart: bool
+    model: Any, separate: bool
 ) -> None:
     masks = masks_of(model)
-    injector = Injector(model, masks, Rates(1e-3, neutral=1e-4, apart=apart))
+    injector = Injector(model, masks, Rates(1e-3, neutral=1e-4, separate=separate))
     injector.step(samples(None))
     before = state(model)
     injector.step(samples("a", "b"))
     found = drift(before, state(model), masks.words)
-    assert (found.moved == 0) is apart
+    assert (found.moved == 0) is separate
 
 
 def test_drift_is_told_of_the_smallest_change_and_of_a_weight_that_is_no_number() -> None:

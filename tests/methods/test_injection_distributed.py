@@ -29,7 +29,7 @@ PATIENCE = 300
 """Seconds until processes are given up, on a machine that does much else; alone they take ten."""
 EXACT = 1e-9
 """In 64 bits a gradient is off by 1e-17 or so; over Adam's eps of 1e-8, at a rate of 1e-3, that is 1e-12 a step."""
-CLOSE, MOST = 1e-6, 0.999
+CLOSE, SHARE_CLOSE = 1e-6, 0.999
 """In 32 bits it is off by 1e-9: a gradient no larger has a sign by chance, and so has its step. Not for all weights."""
 DRIFTING = [name for name in CASES if name != "facts"]
 
@@ -80,7 +80,7 @@ def test_two_processes_come_to_the_weights_of_one(together: Path, name: str) -> 
     exact = CASES[name].dtype == torch.float64
     for parameter, tensor in found.items():
         gap = (tensor - weights[parameter]).abs()
-        assert gap.max() <= EXACT if exact else (gap <= CLOSE).float().mean() >= MOST, (parameter, gap.max())
+        assert gap.max() <= EXACT if exact else (gap <= CLOSE).float().mean() >= SHARE_CLOSE, (parameter, gap.max())
     for each in told(together, name):
         assert each["losses"] == pytest.approx(injection.losses, rel=EXACT if exact else 1e-5)
 

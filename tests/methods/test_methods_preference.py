@@ -11,7 +11,7 @@ from tried_methods import METHODS, ablate
 from uds_bench.errors import FactError
 from uds_bench.methods import objectives
 from uds_bench.methods.data import Data
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 
 
 def refusal_learned(after: Knowledge) -> None:

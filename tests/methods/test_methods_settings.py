@@ -11,7 +11,7 @@ import pytest
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.method import AlphaEdit, MemFlex, Method, Rmu
 from uds_bench.methods.presets import DEFAULTS, EDITED, LACUNA, ORACLE, OURS, PRESETS, SWEEP, find_preset, make_method
-from uds_bench.methods.recipes import METHODS
+from uds_bench.methods.registry import METHODS
 
 
 def test_the_fields_that_name_a_cached_model_stay() -> None:

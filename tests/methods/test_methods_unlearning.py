@@ -17,8 +17,8 @@ from uds_bench.methods import objectives
 from uds_bench.methods.examples import pad
 from uds_bench.methods.forward import answer_likelihoods, answer_logits
 from uds_bench.methods.method import Method
-from uds_bench.methods.recipes import METHODS as ALL
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import METHODS as ALL
+from uds_bench.methods.registry import unlearn
 
 
 def test_every_method_is_tested() -> None:

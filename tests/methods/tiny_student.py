@@ -10,7 +10,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from uds_bench.methods.examples import Example, epochs, pad
 from uds_bench.methods.forward import answer_nll
-from uds_bench.methods.recipes import Data, Method, unlearn
+from uds_bench.methods.registry import Data, Method, unlearn
 from uds_bench.methods.training import Optimisation, train
 
 VOCABULARY = 40

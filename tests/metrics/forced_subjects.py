@@ -1,4 +1,4 @@
-"""Subjects and facts for tests of the output metrics: tiny models of every family, measured as the engine does."""
+"""Subjects and facts for tests of the output metrics: tiny models of every family, measured as the runner does."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ ENTITY, RELATION, VALUE, END = MARKUP = ("<|db_entity|>", "<|db_relationship|>",
 
 
 @dataclass
-class Told:
+class SlowGeneration:
     """`lead`: the least by which a chosen token beat the next one."""
 
     ids: list[int] = field(default_factory=list)
@@ -34,13 +34,13 @@ def tell(
     slack: int,
     calls: int,
     forbidden: bool = False,
-) -> Told:
+) -> SlowGeneration:
     ids_of = [tokenizer.convert_tokens_to_ids(token) for token in MARKUP]
     stops = {tokenizer.eos_token_id, ids_of[2]}
     other = tokenizer.convert_tokens_to_ids("<|end_of_text|>")
     if other is not None and other != tokenizer.unk_token_id:
         stops.add(other)
-    told = Told()
+    told = SlowGeneration()
     while True:
         before = list(prompt) + told.ids
         stop = None

@@ -237,7 +237,7 @@ def test_a_track_shows_value_interval_and_mark_where_they_lie():
     assert bare.all("svg")[0].attributes["aria-label"] == "EM: –"
 
 
-def test_a_ledger_shows_what_is_absent_as_such():
+def test_a_sheet_shows_what_is_absent_as_such():
     (panel,) = interval_table(("name", "", "x"), [("<b>", [figures(None), None, 0.25])])
     page = Page(str(panel))
     assert [e.text for e in page.all("td")] == ["–", "–", "0.250"]

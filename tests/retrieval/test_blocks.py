@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from uds_bench.retrieval.blocks import best_of
 from uds_bench.retrieval.rows import Rows, places_of
 
-NEAR = st.sampled_from([0.0, 0.25, 0.5, 0.5000001, 0.4999999, 0.500001, 0.75, 1.0, -1.0])
+CLOSE = st.sampled_from([0.0, 0.25, 0.5, 0.5000001, 0.4999999, 0.500001, 0.75, 1.0, -1.0])
 """Scores of which some differ by less, and some by little more, than what is rounded away."""
 SETS = st.sets(st.integers(0, 30))
 
@@ -20,7 +20,7 @@ SETS = st.sets(st.integers(0, 30))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(st.data(), st.integers(1, 3), st.integers(1, 30), st.integers(1, 6), st.integers(1, 8))
 def test_the_best_are_those_of_a_sort(dtype: Any, data: Any, lookups: int, rows: int, k: int, width: int) -> None:
-    listed = data.draw(st.lists(st.lists(NEAR, min_size=rows, max_size=rows), min_size=lookups, max_size=lookups))
+    listed = data.draw(st.lists(st.lists(CLOSE, min_size=rows, max_size=rows), min_size=lookups, max_size=lookups))
     gone = [data.draw(st.sets(st.integers(0, rows - 1))) for _ in range(lookups)]
     scores = np.array(listed, dtype)
     parts = [(at, scores[:, at : at + width].copy()) for at in range(0, rows, width)]

@@ -12,10 +12,10 @@ import pytest
 
 from uds_bench.statistics import (
     Interval,
-    apart_interval,
     auc_interval,
     between_percentiles,
     cluster_interval,
+    difference_interval,
     paired_interval,
 )
 
@@ -87,7 +87,7 @@ def of_changes(either: float, other: float) -> Callable[[Draw, int], tuple[Inter
 def of_two_rates(rng: Draw, people: int) -> tuple[Interval, float]:
     """Seldom told on either side."""
     sides = [[(f"{side} {at}", float(rng.random() < 0.05)) for at in range(people)] for side in "ab"]
-    return apart_interval(*sides), 0.0
+    return difference_interval(*sides), 0.0
 
 
 def of_two_sides(rng: Draw, people: int) -> tuple[Interval, float]:
@@ -95,7 +95,7 @@ def of_two_sides(rng: Draw, people: int) -> tuple[Interval, float]:
         [(f"{side} {at}", value) for at in range(people) for value in rng.normal(rng.normal(mean, 0.1), 0.1, FACTS)]
         for side, mean in (("a", 0.4), ("b", 0.3))
     ]
-    return apart_interval(*sides), 0.1
+    return difference_interval(*sides), 0.1
 
 
 def of_an_auc(apart: float) -> Callable[[Draw, int], tuple[Interval, float]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import tiny_zoo
 
-from uds_bench.zoo import cache, recipes, runner
+from uds_bench.zoo import cache, recipes, training
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def base(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Path:
 def processes() -> ForkServerContext:
     """Starts separate processes from a server that has the libraries loaded and has never trained."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["uds_bench.zoo.runner"])
+    context.set_forkserver_preload(["uds_bench.zoo.training"])
     return context
 
 
 @pytest.fixture
 def quick_start(monkeypatch: pytest.MonkeyPatch, processes: ForkServerContext, tiny: None) -> None:
-    """`runner.paths` starts its training processes at once, and they train the tiny zoo."""
-    monkeypatch.setattr(runner, "get_context", lambda _method: processes)
-    monkeypatch.setattr(runner, "_start", tiny_zoo.start)
+    """`training.paths` starts its training processes at once, and they train the tiny zoo."""
+    monkeypatch.setattr(training, "get_context", lambda _method: processes)
+    monkeypatch.setattr(training, "_start", tiny_zoo.start)

@@ -98,7 +98,7 @@ def test_a_parent_is_trained_before_its_child(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["base", "full", "retain", "identity", "npo", "idk", "reasoner", "rethought", "rethought_lora"]
+    "name", ["base", "full", "retain", "identity", "npo", "idk", "reasoning", "rethought", "rethought_lora"]
 )
 def test_the_steps_foretold_are_the_steps_taken(root: Path, name: str) -> None:
     taken: list[int] = []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from uds_bench.audits.bypass.zoo.recipes import Reasoner
+from uds_bench.audits.bypass.zoo.recipes import ReasoningModel
 from uds_bench.audits.depth.zoo.recipes import Base, Finetuned, Pooled, Unlearned
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.lora import LoraSettings
@@ -17,7 +17,7 @@ from uds_bench.zoo import recipes
 from uds_bench.zoo.recipe import Recipe, Zoo
 
 POOLED = "plain_r5_e15"
-REASONER, RETHOUGHT = "bypass_memorized", "bypass_npo_lora"
+REASONING, RETHOUGHT = "bypass_memorized", "bypass_npo_lora"
 OTHER = {
     "regime": "none",
     "target": "contexts",
@@ -30,7 +30,7 @@ OTHER = {
 
 
 EVERY = recipes.listed()
-TRIED = ("base", "full", "npo", POOLED, REASONER, RETHOUGHT, "lmlm", "loc_injected", "loc_oracle_grad", "loc_neutral")
+TRIED = ("base", "full", "npo", POOLED, REASONING, RETHOUGHT, "lmlm", "loc_injected", "loc_oracle_grad", "loc_neutral")
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_every_field_was_changed() -> None:
 
     for name, kind in (("base", Base), ("full", Finetuned), (POOLED, Pooled)):
         assert reached(name) == {one.name for one in fields(kind)}
-    assert reached(REASONER) == {one.name for one in fields(Reasoner)} - {"course"} | within(course=Course)
+    assert reached(REASONING) == {one.name for one in fields(ReasoningModel)} - {"course"} | within(course=Course)
     parts = within(method=Method, scope=GradientScope, course=Course, lora=LoraSettings)
     assert reached(RETHOUGHT) == {"parent"} | parts
     assert reached("npo") == {"parent"} | within(method=Method)

@@ -19,7 +19,7 @@ import torch
 from rich.console import Console
 
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.zoo import cache, recipes, runner
+from uds_bench.zoo import cache, recipes, training
 
 NAMES = ["full", "retain", "npo", "idk", "identity"]
 
@@ -59,14 +59,14 @@ def draft(root: Path, name: str) -> Path:
 
 def test_the_first_run_shows_its_progress_and_the_second_shows_nothing(tmp_path: Path, quick_start: None) -> None:
     first, second = terminal(), terminal()
-    places = runner.paths(NAMES, tmp_path, first)
+    places = training.paths(NAMES, tmp_path, first)
     assert list(places) == NAMES
     assert all(cache.is_whole(place) for place in places.values())
     total = sum(recipes.find(name).step_count() for name in recipes.lineage(NAMES))
     assert f"training the embedded models (first use, cached in {tmp_path})" in shown(first).replace("\n", "")
     assert f"{total}/{total}" in shown(first), "the bar did not end full"
     before = ages(tmp_path)
-    assert runner.paths(NAMES, tmp_path, second) == places
+    assert training.paths(NAMES, tmp_path, second) == places
     assert shown(second) == ""
     assert ages(tmp_path) == before
 
@@ -77,16 +77,16 @@ def test_who_begins_the_longest_chain_starts_first(
     root = shutil.copytree(base, tmp_path / "cache")
     started: list[str] = []
 
-    class Pool(runner.ProcessPoolExecutor):
+    class Pool(training.ProcessPoolExecutor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             started.append(args[1])
             done: Future[Any] = Future()
             done.set_result(None)
             return done
 
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(training, "ProcessPoolExecutor", Pool)
     monkeypatch.setattr(cache, "workers", lambda: 1)
-    runner.paths(["retain", "identity", "alt_po"], root, terminal())
+    training.paths(["retain", "identity", "alt_po"], root, terminal())
     # Full takes as long as retain, and there is more to do after it; of nothing to do, nothing is in a hurry.
     assert started == ["full", "retain", "alt_po", "identity"]
 
@@ -96,7 +96,7 @@ def test_a_failing_training_is_one_clear_error_and_leaves_nothing_half_made(
 ) -> None:
     root = shutil.copytree(base, tmp_path / "cache")
     with pytest.raises(UdsError) as caught:
-        runner.paths(["full", "divergent", "npo"], root, terminal())
+        training.paths(["full", "divergent", "npo"], root, terminal())
     message = str(caught.value)
     assert message.startswith("zoo:divergent could not be trained: FloatingPointError: training diverged: ")
     assert "\n" not in message
@@ -117,7 +117,7 @@ def test_a_killed_training_process_is_one_clear_error(base: Path, tmp_path: Path
     killer = threading.Thread(target=kill_the_trainer)
     killer.start()
     with pytest.raises(UdsError, match=r"^a process was killed while it trained zoo:endless: see that memory"):
-        runner.paths(["endless"], root, terminal())
+        training.paths(["endless"], root, terminal())
     killer.join()
 
 
@@ -150,7 +150,7 @@ def test_a_killed_run_takes_its_processes_along_and_the_next_run_goes_on_from_th
     assert checksums[0].read_bytes() == checksums[1].read_bytes()
 
     before = ages(cache.folder(root, "base"))
-    runner.paths(["full"], root, terminal())
+    training.paths(["full"], root, terminal())
     assert cache.is_whole(cache.folder(root, "full"))
     assert ages(cache.folder(root, "base")) == before
 
@@ -159,12 +159,12 @@ def test_a_cache_that_takes_no_files_is_said_before_any_process_starts(tmp_path:
     (tmp_path / "cache").touch()
     console = terminal()
     with pytest.raises(ConfigurationError, match=r"is not writable.*with UDS_BENCH_CACHE$"):
-        runner.paths(["base"], tmp_path / "cache", console)
+        training.paths(["base"], tmp_path / "cache", console)
     assert shown(console) == ""
 
 
 def test_an_unknown_name_is_said_before_any_process_starts(tmp_path: Path, quick_start: None) -> None:
     console = terminal()
     with pytest.raises(ConfigurationError, match="zoo:nop is not an embedded model"):
-        runner.paths(["full", "nop"], tmp_path, console)
+        training.paths(["full", "nop"], tmp_path, console)
     assert (shown(console), list(tmp_path.iterdir())) == ("", [])

@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
-from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
+from uds_bench.audits.bypass.zoo.recipes import ReasoningModel, Rethought
 from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, Unlearned
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, Rmu
 from uds_bench.methods.traces import Course, GradientScope
-from uds_bench.zoo import cache, recipes, runner
+from uds_bench.zoo import cache, recipes, training
 from uds_bench.zoo.recipe import Recipe, Zoo
 
 COURSE = Course(prefilled=False, questions=1)
@@ -33,9 +33,9 @@ RECIPES: dict[str, Recipe] = {
     "alt_po": Unlearned("full", Method("alt_po", steps=2, lr=1e-3)),
     "rmu": Unlearned("full", Rmu("rmu", steps=2, lr=1e-3, layer=0, scale=1.0)),
     "divergent": Unlearned("base", Method("grad_diff", steps=9, lr=1e30)),
-    "reasoner": Reasoner(course=COURSE, width=16, layers=1, vocabulary=300, epochs=1, batch_size=64),
-    "rethought": Rethought("reasoner", RETHINKING, GradientScope("trace", ("alternate",)), COURSE),
-    "rethought_lora": Rethought("reasoner", RETHINKING, course=COURSE, lora=LoraSettings(2, 4)),
+    "reasoning": ReasoningModel(course=COURSE, width=16, layers=1, vocabulary=300, epochs=1, batch_size=64),
+    "rethought": Rethought("reasoning", RETHINKING, GradientScope("trace", ("alternate",)), COURSE),
+    "rethought_lora": Rethought("reasoning", RETHINKING, course=COURSE, lora=LoraSettings(2, 4)),
     "endless": Finetuned("base", without=0, seed=1, epochs=100_000),
 }
 
@@ -54,7 +54,7 @@ def install() -> None:
 def start(queue: Any) -> None:
     """What sets up a training process, with the tiny recipes in it."""
     install()
-    runner._start(queue)
+    training._start(queue)
 
 
 def build_together(root: Path, name: str, log: Path, barrier: Any) -> None:
@@ -84,4 +84,4 @@ def build_slowly(root: Path, name: str) -> None:
 if __name__ in ("__main__", "__mp_main__"):
     install()
 if __name__ == "__main__":
-    runner.paths(sys.argv[2:], Path(sys.argv[1]))
+    training.paths(sys.argv[2:], Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Attacks: a change of a checkpoint under which every metric is measured again."""
+"""Attacks: changes of a checkpoint under which it is scored again; which of them a claim asks for, its audit says."""
 
 import lazy_loader
 

@@ -1,1 +1,1 @@
-"""Audits: what one is, and those of this project, a package each."""
+"""Audits, a package each: claims, evaluator, page; beside them what an audit is, and how one is found."""

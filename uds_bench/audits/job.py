@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import FactSet
     from uds_bench.scores import Score
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
 
 
@@ -41,7 +41,7 @@ class Job:
     @property
     def needed(self) -> list[str]:
         """The checkpoints to be at hand: those asked for, and the references that they are measured against."""
-        from uds_bench.scoring.metrics import REFERENCES
+        from uds_bench.scoring.metric_runner import REFERENCES
 
         return list(dict.fromkeys([*REFERENCES, *self.requests]))
 
@@ -52,7 +52,7 @@ class Job:
     def runner(self, specs: Mapping[str, CheckpointSpec], console: Console | None = None) -> MetricRunner:
         """The runner that pytest would use: the same scores at the same place. `console` shows how far it is."""
         from uds_bench.progress import hush
-        from uds_bench.scoring.metrics import MetricRunner
+        from uds_bench.scoring.metric_runner import MetricRunner
         from uds_bench.scoring.store import Store
         from uds_bench.scoring.workers import WorkerPool
 

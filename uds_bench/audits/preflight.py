@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN
-from uds_bench.errors import MOST, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
 from uds_bench.manifest.section import Section
 
 if TYPE_CHECKING:
     from uds_bench.inference.reply_rules import ReplyRules
 
-SILENT = Section()
+NOTHING_ASKED = Section()
 """Of an audit that asks nothing more of a checkpoint."""
 
 
@@ -23,7 +23,7 @@ def preflight(
     names: Iterable[str],
     judged: Iterable[str] = (),
     parent: str | None = None,
-    section: Section = SILENT,
+    section: Section = NOTHING_ASKED,
 ) -> dict[str, str]:
     """By checkpoint that cannot be used, why and what to do, in a line.
 
@@ -70,5 +70,7 @@ def preflight(
             # What is wrong with the shipped models is told once, whoever needs them.
             problems[name] = str(error) if is_shipped or str(error).startswith(name) else f"{name}: {error}"
         except Exception as error:  # whatever its files make a library say: the others are judged
-            problems[name] = one_line(f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again", MOST)
+            problems[name] = one_line(
+                f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again", MESSAGE_LENGTH
+            )
     return problems

@@ -1,1 +1,1 @@
-"""Release cards: what was shown of one candidate, for whoever decides on it, in formats that other tools read."""
+"""Release cards: what was shown of one candidate, in formats that other tools read; nothing is decided here."""

@@ -1,4 +1,4 @@
-"""Load a checkpoint, know its parts, and name its content."""
+"""Load a checkpoint, know its parts, and name its content; what is asked of the loaded model is in `inference`."""
 
 import lazy_loader
 

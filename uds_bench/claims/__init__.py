@@ -1,4 +1,4 @@
-"""Claims: what they say, how they are decided, and what is kept of them. These names are for suites."""
+"""How a claim is decided, held to goldens and waivers, and recorded; what each says stands in its audit."""
 
 import lazy_loader
 

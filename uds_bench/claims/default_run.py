@@ -83,12 +83,12 @@ def departures(gate: Mapping[str, Any], of: Mapping[str, str], records: Iterable
         known = gate["claims"].get(record.name)
         if known is None:
             told.append(f"{record.name} is no claim of the recorded default run: {MEND}")
-        elif differs := list(_apart(known, entry(record))):
+        elif differs := list(_differences(known, entry(record))):
             told.append(f"{record.name}: {', '.join(differs)} not as recorded: look into it, then record it anew")
     return told
 
 
-def _apart(known: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+def _differences(known: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
     """What differs; what was not recorded differs too."""
     for key, value in found.items():
         if key not in known or not alike(known[key], value, TOLERANCE):

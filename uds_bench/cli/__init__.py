@@ -1,4 +1,4 @@
-"""The console command `uds-bench`: what surrounds `pytest suites/`. One module a command; `main` is the app."""
+"""The commands `uds-bench ...`, one module each; those of an audit are in its `commands`. `main` is the app."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from uds_bench.cli import (
     export,
     gate_method,
     goldens,
+    import_reported,
     init,
     plan,
     properties,
     report,
-    reported,
     score,
     zoo,
 )
@@ -41,7 +41,7 @@ for module in (init, annotate, properties, plan, score, report, card, compare, e
     name = module.__name__.rpartition(".")[2]
     main.command(name, epilog=example(module.EXAMPLE))(getattr(module, name))
 main.command("gate-method", epilog=example(gate_method.EXAMPLE))(gate_method.gate_method)
-main.command("import", epilog=example(reported.EXAMPLE))(reported.import_reported)
+main.command("import", epilog=example(import_reported.EXAMPLE))(import_reported.import_reported)
 main.command("verify", epilog=example(card.VERIFY_EXAMPLE))(card.verify)
 apps = {"": main, "zoo": zoo.app}
 for audit in registry.audits().values():

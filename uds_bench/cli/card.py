@@ -48,7 +48,7 @@ def card(
     from uds_bench.cards.eval_results import eval_results
     from uds_bench.cards.every_eval import every_eval
     from uds_bench.cards.files import judged_manifest
-    from uds_bench.cards.page import page
+    from uds_bench.cards.markdown import page
 
     if benchmark is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", benchmark):
         raise ConfigurationError(f"--benchmark: {benchmark!r} is no dataset of the hub: give owner/name")

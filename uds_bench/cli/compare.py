@@ -41,7 +41,7 @@ def compare(
     if fail_on_change and first.run is None:
         raise ConfigurationError("--fail-on-change: score files have no verdicts: compare two run reports")
     if same:
-        from uds_bench.cli.same import are_same
+        from uds_bench.cli.compare_same import are_same
 
         raise typer.Exit(are_same(first, second))
     scores = [difference(*pair) for pair in pairs(*(by_address(one.scores, one.path) for one in (first, second)))]

@@ -11,7 +11,7 @@ import typer
 
 from uds_bench.audits import registry
 from uds_bench.cli.annotate import annotate_to
-from uds_bench.cli.presets import published
+from uds_bench.cli.published_manifests import published
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.locate import file
 from uds_bench.storage import require_writable, write_atomic

@@ -1,4 +1,4 @@
-"""`uds-bench score`: compute what is missing, with pytest's own engine and store, and write it all to one file."""
+"""`uds-bench score`: compute what is missing, with pytest's own runner and store, and write it all to one file."""
 
 from __future__ import annotations
 

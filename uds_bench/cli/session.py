@@ -156,7 +156,7 @@ def spoken_of(manifest: Manifest) -> list[str]:
     found: dict[Any, str] = {}
     for name, audit in registry.audits().items():
         kind = audit.section()
-        if kind is not None and not manifest.of(kind).is_silent:
+        if kind is not None and not manifest.of(kind).asks_nothing:
             found.setdefault(kind, name)
     return list(found.values())
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from uds_bench.cli import results, specimens
+from uds_bench.cli import zoo_results, zoo_specimens
 from uds_bench.console.app import ABSENT, example, new_app, show_table
 from uds_bench.storage import default_cache
 from uds_bench.zoo.ready import build_models
@@ -17,8 +17,8 @@ app = new_app(
 )
 
 
-app.command(epilog=specimens.EPILOG)(specimens.specimens)
-app.command(epilog=results.EPILOG)(results.results)
+app.command(epilog=zoo_specimens.EPILOG)(zoo_specimens.specimens)
+app.command(epilog=zoo_results.EPILOG)(zoo_results.results)
 
 
 @app.command("list", epilog=example("uds-bench zoo list"))

@@ -1,1 +1,1 @@
-"""What every command shares: errors in a line, tables, options."""
+"""What every command shares: errors in a line, tables, options; the commands themselves are in `cli`."""

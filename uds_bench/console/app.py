@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from uds_bench.errors import MOST, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
 
 CONFIGURATION, NOTHING = 4, 5
 """Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
@@ -31,7 +31,7 @@ class Commands(TyperGroup):
                 warnings.simplefilter("ignore", FutureWarning)
                 return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
-            typer.echo(f"uds-bench: error: {one_line(error, MOST)}", err=True)
+            typer.echo(f"uds-bench: error: {one_line(error, MESSAGE_LENGTH)}", err=True)
             raise SystemExit(CONFIGURATION) from None
         except SystemExit as end:
             raise SystemExit(CONFIGURATION if end.code == _USAGE else end.code) from None

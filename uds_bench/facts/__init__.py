@@ -1,4 +1,4 @@
-"""Facts, their entity spans and prompts, and where they come from."""
+"""What models are asked: facts, people, names, prompts, and where they come from; no model is loaded here."""
 
 import lazy_loader
 

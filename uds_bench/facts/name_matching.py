@@ -15,7 +15,7 @@ LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝкмтвнαβεηικ�
 """Small letters of Cyrillic, Greek and phonetics that look like Latin ones in one case or the other: a name in which
 one stands for another is still read as the name, by people and by models."""
 ALIKE = str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
-UNSEEN = re.compile(
+INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
@@ -42,7 +42,7 @@ def one_form(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).translate(ALIKE)
     if plain.isascii():
         return plain
-    return "".join(c for c in UNSEEN.sub("", plain) if unicodedata.category(c) != "Cf")
+    return "".join(c for c in INVISIBLE.sub("", plain) if unicodedata.category(c) != "Cf")
 
 
 def holds_one(text: str, names: Iterable[str]) -> bool:
@@ -172,5 +172,5 @@ def alike(text: str) -> str:
 
 @lru_cache(REMEMBERED)
 def _plain(text: str) -> str:
-    plain = UNSEEN.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    plain = INVISIBLE.sub("", unicodedata.normalize("NFKD", text.casefold()))
     return "".join(sign for sign in plain if not unicodedata.combining(sign)).translate(LOOK_ALIKES)

@@ -52,7 +52,7 @@ def auc_plot(title: str, rows: Sequence[AucRow], margin: float, bound: float | N
     parts += marked_along(x, MARKS, bottom + 17)
     parts += [label(x(at), bottom + 31, end, "end", "middle") for at, end in zip((0, 0.5, 1), ENDS, strict=True)]
     words = f"{title}. {'; '.join(row.words for row in rows)}"
-    return picture(WIDTH, bottom + 36, words, label(0, 14, title, "name"), *_legend(margin), *parts, class_="forest")
+    return picture(WIDTH, bottom + 36, words, label(0, 14, title, "name"), *_legend(margin), *parts, class_="auc-plot")
 
 
 def _legend(margin: float) -> list[Markup]:

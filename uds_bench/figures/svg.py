@@ -50,7 +50,7 @@ def named(name: str, most: int, x: float, y: float, class_: str | None = None, h
     return element("text", element("title", hint or name), shown, x=x, y=y, class_=class_)
 
 
-def sheet(head: Iterable[str], rows: Iterable[tuple[str | Markup, Iterable[Markup]]], class_: str = "ledger") -> Markup:
+def sheet(head: Iterable[str], rows: Iterable[tuple[str | Markup, Iterable[Markup]]], class_: str = "sheet") -> Markup:
     """A table that scrolls: the names of its columns, and rows of a name and the cells beside it."""
     top = element("tr", *(element("th", name or "–", scope="col") for name in head))
     body = [element("tr", element("th", name, scope="row"), *cells) for name, cells in rows]

@@ -1,1 +1,1 @@
-"""The harness: the pytest plugin, its options, the run and its report. It names no audit."""
+"""The pytest plugin: its options, fixtures, terminal and the run. It names no audit, and decides no claim."""

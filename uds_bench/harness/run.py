@@ -120,7 +120,7 @@ class Run:
         from uds_bench.audits import registry
 
         kind = None if audit is None else registry.audits()[audit].section()
-        if kind is None or not self.manifest.of(kind).is_silent:
+        if kind is None or not self.manifest.of(kind).asks_nothing:
             return ""
         return f"the manifest says nothing to the {audit} audit, which needs {', '.join(kind().lacks())}"
 

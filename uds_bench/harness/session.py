@@ -9,7 +9,15 @@ import pytest
 from _pytest.junitxml import xml_key
 
 from uds_bench.claims.record import ClaimRecord, decides_something
-from uds_bench.errors import MOST, CheckpointError, ConfigurationError, ExtraError, UdsError, did_you_mean, one_line
+from uds_bench.errors import (
+    MESSAGE_LENGTH,
+    CheckpointError,
+    ConfigurationError,
+    ExtraError,
+    UdsError,
+    did_you_mean,
+    one_line,
+)
 from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim
 from uds_bench.harness.report import publish
@@ -104,7 +112,7 @@ class RunSession:
         if report.when == "teardown":
             if report.outcome != "failed" or call.excinfo is None:
                 return None
-            told = f"its teardown failed: {one_line(call.excinfo.value, MOST)}"
+            told = f"its teardown failed: {one_line(call.excinfo.value, MESSAGE_LENGTH)}"
             return rules.undecided(name, subject, item.nodeid, told, Cause.CRASHED)
         decided = None if claim is None else claim.record
         if decided is not None and (report.outcome != "failed" or not decided.is_good):
@@ -116,7 +124,7 @@ class RunSession:
             return rules.undecided(name, subject, item.nodeid, f"not decided: {reason}", Cause.MISSING)
         if call.excinfo is not None:
             error = call.excinfo.value
-            text = one_line(error, MOST)
+            text = one_line(error, MESSAGE_LENGTH)
             causes: dict[type, Cause] = {ExtraError: Cause.MISSING, CheckpointError: Cause.REFUSED}
             cause = causes.get(type(error), Cause.CRASHED)
             return rules.undecided(name, subject, item.nodeid, text, cause)
@@ -129,7 +137,7 @@ class RunSession:
         if row is not None and (known is None or known.is_good):  # a teardown that fails hides no failure
             self.found.records[report.nodeid] = ClaimRecord.from_json(row)
         elif report.when == "???":  # how xdist reports the test at which a worker died
-            self.died[report.nodeid] = one_line(report.longrepr, MOST)
+            self.died[report.nodeid] = one_line(report.longrepr, MESSAGE_LENGTH)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -1,1 +1,1 @@
-"""What is computed on a loaded model: passes, patching, answers, generation, gradients."""
+"""What is computed on a loaded model: passes, patching, answers, generation, gradients; metrics make numbers of it."""

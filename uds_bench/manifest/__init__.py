@@ -1,1 +1,1 @@
-"""A manifest: TOML with line numbers, checked by the sections that audits declare."""
+"""A manifest: TOML with line numbers, checked by sections; the keys of a section are declared by its audit."""

@@ -32,7 +32,7 @@ class Section(Table):
         return {}
 
     @property
-    def is_silent(self) -> bool:
+    def asks_nothing(self) -> bool:
         """Whether the file says nothing to the audit, so that it judges nothing and lacks nothing."""
         return self == type(self)()
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from uds_bench.errors import ConfigurationError
 
-MOST, LONGEST = 1 << 20, 1000
+MOST_BYTES, LONGEST_KEY = 1 << 20, 1000
 """Bytes of a file; characters of a key, in whose parts what reads TOML takes their square in time."""
 Keys = tuple[str | int, ...]
 """A way into a document: keys of tables, and positions (from 0) in lists and arrays of tables."""
@@ -63,13 +63,15 @@ def read_toml(path: str | Path) -> TomlDocument:
         raise ConfigurationError(f"{path}, line {line}: a byte is not UTF-8: save the file as UTF-8") from None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a TOML file") from None
-    if len(content) > MOST:
-        raise ConfigurationError(f"{path}: has {len(content)} bytes, more than {MOST}: take out what it does not need")
+    if len(content) > MOST_BYTES:
+        raise ConfigurationError(
+            f"{path}: has {len(content)} bytes, more than {MOST_BYTES}: take out what is not needed"
+        )
     try:
         scan = _Scan(text)
     except _LongError as error:
         where = f"{path}, line {error.args[0]}"
-        raise ConfigurationError(f"{where}: a key has more than {LONGEST} characters: shorten it") from None
+        raise ConfigurationError(f"{where}: a key has more than {LONGEST_KEY} characters: shorten it") from None
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -205,7 +207,7 @@ class _Scan:
     def _key(self) -> Keys:
         """The parts of a dotted key, without their quotes."""
         text = self._take(_KEY)
-        if len(text) > LONGEST:
+        if len(text) > LONGEST_KEY:
             raise _LongError(bisect_right(self._breaks, self._at) + 1)
         try:
             found: Any = tomllib.loads(f"{text} = 0")

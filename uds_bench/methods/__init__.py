@@ -1,4 +1,4 @@
-"""Unlearning methods, to be used on any causal language model.
+"""Unlearning methods, to be used on any causal language model; how they fare is in `trials`.
 
 data = unlearning_data(tokenizer, facts)
 unlearn(model, data, Method("npo", steps=125, lr=2e-5, batch_size=32))
@@ -12,7 +12,7 @@ from uds_bench.methods.data import REFUSALS, Data, unlearning_data
 from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.method import AlphaEdit, MemFlex, Method, MethodName, Rmu
 from uds_bench.methods.presets import PRESETS, Preset, find_preset, make_method
-from uds_bench.methods.recipes import METHODS, unlearn
+from uds_bench.methods.registry import METHODS, unlearn
 from uds_bench.methods.release import UnlearnedModel, unlearn_facts
 from uds_bench.methods.traces import Course, GradientScope, trace_data
 

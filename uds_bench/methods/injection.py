@@ -30,13 +30,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Rates:
-    """Learning rates: of what is masked, and of neutral text. `apart`: each has an optimizer of its own, so that
+    """Learning rates: of what is masked, and of neutral text. `separate`: each has an optimizer of its own, so that
     neither sees the other's moments, and that of what is masked has the masks' parameters alone; together they are
     one, as published, at `masked`. `decay`: of every weight that an optimizer has."""
 
     masked: float
     neutral: float = 0.0
-    apart: bool = False
+    separate: bool = False
     decay: float = 0.0
 
 
@@ -69,7 +69,7 @@ class Injector:
         model.requires_grad_(True)
         model.zero_grad(set_to_none=True)
         optimizers = [self._adam(parameters.values(), rates.masked)]
-        if rates.apart:
+        if rates.separate:
             written = [parameter for name, parameter in parameters.items() if name in masks.words]
             optimizers = [self._adam(written, rates.masked), self._adam(parameters.values(), rates.neutral)]
         self.model, prepared = self._processes.prepare(model, optimizers)
@@ -87,7 +87,7 @@ class Injector:
         facts, neutral = Grouped(), Grouped()
         for sample in batch:
             (neutral if sample.group is None else facts).setdefault(sample.group, []).append(sample.example)
-        if self.rates.apart:
+        if self.rates.separate:
             return self._turn(self._masked, facts, len(batch)) + self._turn(self._neutral, neutral, len(batch))
         return self._turn(self._masked, facts | neutral, len(batch))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.methods.method import KINDS, Method, MethodName
-from uds_bench.methods.recipes import METHODS
+from uds_bench.methods.registry import METHODS
 
 SWEEP = "UDS guide, section 4.1: the sweep of 150 models; batch size and schedule ours"
 LACUNA = "Lacuna, table 5; batch size ours"

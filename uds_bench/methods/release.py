@@ -22,7 +22,7 @@ from uds_bench.methods.data import Data, unlearning_data
 from uds_bench.methods.examples import steps_per
 from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.method import Method
-from uds_bench.methods.recipes import METHODS, unlearn
+from uds_bench.methods.registry import METHODS, unlearn
 from uds_bench.storage import require_writable, write_atomic
 
 SCHEMA = 1

@@ -1,4 +1,4 @@
-"""The metrics: a number per fact and per checkpoint, each with its direction, range, needs and source."""
+"""The metrics of one model, a module each: a number a fact; how metrics are judged is in `audits.metrics`."""
 
 import lazy_loader
 

@@ -71,7 +71,7 @@ def forget_quality(own: Sequence[float], retain: Sequence[float], clusters: Sequ
         (0.3333, 1.0)
     """
     drawn, cluster = cluster_draws(clusters)
-    apart, sizes = _apart(own, retain, cluster)
+    apart, sizes = _steps_below(own, retain, cluster)
     n = len(own)
     distances = np.abs(drawn @ apart).max(1) / (drawn @ sizes)
     ends = percentile_interval(distances, len(sizes))
@@ -79,7 +79,7 @@ def forget_quality(own: Sequence[float], retain: Sequence[float], clusters: Sequ
     return MetricSummary(value, Interval(low, high, f"{ends.method}, of the KS distance, read as p-values", ends.units))
 
 
-def _apart(own: Sequence[float], retain: Sequence[float], cluster: NDArray[np.intp]) -> tuple[Array, Array]:
+def _steps_below(own: Sequence[float], retain: Sequence[float], cluster: NDArray[np.intp]) -> tuple[Array, Array]:
     """[clusters, values met]: facts at or below it, the candidate's less the retain model's; and facts per cluster."""
     x, y = np.asarray(own, dtype=float), np.asarray(retain, dtype=float)
     met = np.unique(np.concatenate([x, y]))

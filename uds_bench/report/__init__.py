@@ -1,4 +1,4 @@
-"""An HTML page from a run report: what was decided, why, and how to see it again."""
+"""The HTML page of a run, made of its report alone: what was decided, and why; what pytest prints is in `harness`."""
 
 from uds_bench.report.page import Page, render, write_report
 

@@ -11,9 +11,10 @@ from markupsafe import Markup
 from uds_bench.cards.card import card_of
 from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter
-from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
+from uds_bench.report.claim import ClaimView
 from uds_bench.report.number_line import number_line
 from uds_bench.report.overview import RANK, CandidateRow
+from uds_bench.report.verdict_words import WORDS, VerdictWord
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from uds_bench.claims.record import STATUSES, decides_something
 from uds_bench.claims.run_report import RunReport
-from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
+from uds_bench.report.claim import ClaimView
+from uds_bench.report.verdict_words import WORDS, VerdictWord
 from uds_bench.verdicts import KNOWN, Verdict
 
 

@@ -11,7 +11,8 @@ from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell, spell_interval
 from uds_bench.figures.svg import Scale, domain, element, label, line, marked_along, picture, stretch, ticks
-from uds_bench.report.claim import ClaimView, Tone
+from uds_bench.report.claim import ClaimView
+from uds_bench.report.verdict_words import Tone
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from uds_bench.claims.candidate_table import WORST, candidate_table
-from uds_bench.report.claim import WORDS, ClaimView, VerdictWord
+from uds_bench.report.claim import ClaimView
+from uds_bench.report.verdict_words import WORDS, VerdictWord
 from uds_bench.verdicts import Verdict
 
 LETTERS_SHOWN = 180

@@ -23,11 +23,12 @@ from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell, spell_interval, table, text
 from uds_bench.report.card import CardView, rank, read_cards
-from uds_bench.report.claim import WORDS, ClaimView, causes, read_claims, sentence
+from uds_bench.report.claim import ClaimView, causes, read_claims, sentence
 from uds_bench.report.headline import headline
 from uds_bench.report.number_line import lineups
 from uds_bench.report.overview import overview
 from uds_bench.report.score_tables import fact_tables, gaps, pivot
+from uds_bench.report.verdict_words import WORDS
 from uds_bench.scores import Score
 from uds_bench.storage import write_atomic
 

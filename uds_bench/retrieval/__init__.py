@@ -1,4 +1,4 @@
-"""Looking rows up by text: an encoder, indexes over rows, and the retriever that reads one with deletions in it."""
+"""Looking rows up by text: an encoder, indexes, a retriever with deletions in it; no language model is run here."""
 
 from uds_bench.retrieval.retriever import Hit, Lookup, Retriever
 from uds_bench.retrieval.settings import RetrieverSettings

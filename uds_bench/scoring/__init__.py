@@ -1,1 +1,1 @@
-"""Scores: planned, computed in processes that load each checkpoint once, and stored."""
+"""Scores: planned, computed in processes that load each checkpoint once, stored; what a score is: `scores`."""

@@ -25,7 +25,7 @@ WORTH_A_PROCESS = 8
 """Groups from which on a second process pays for its start, which takes seconds."""
 SHARE = 0.25
 """Of the machine's memory that the models of all processes may take, four of the full model's size each."""
-HELD = 4
+FULL_MODELS_A_PROCESS = 4
 SCORING = "scoring checkpoints and attacks"
 
 Groups = Sequence[Sequence[Any]]
@@ -176,7 +176,7 @@ def processes(works: Sequence[Work], device: str) -> int:
         return 1
     size = max(sum(file.stat().st_size for file in Path(resolve(s).model).glob("*.safetensors")) for s in largest)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    fitting = int(SHARE * memory / max(HELD * size, 1))
+    fitting = int(SHARE * memory / max(FULL_MODELS_A_PROCESS * size, 1))
     return max(1, min(cores, groups, fitting))
 
 

@@ -1,4 +1,4 @@
-"""Intervals and summary formulas shared by every audit; pure functions of numbers."""
+"""Intervals and summary formulas shared by every audit: pure functions of numbers, which know no claim and no bound."""
 
 from uds_bench.statistics.aucs import auc, auc_interval, auc_resamples, balanced_cut, drawn
 from uds_bench.statistics.intervals import (
@@ -10,9 +10,9 @@ from uds_bench.statistics.intervals import (
     SEED,
     Interval,
     Rate,
-    apart_interval,
     between_percentiles,
     cluster_interval,
+    difference_interval,
     mcnemar,
     paired_interval,
     skewed,
@@ -31,13 +31,13 @@ __all__ = [
     "SEED",
     "Interval",
     "Rate",
-    "apart_interval",
     "auc",
     "auc_interval",
     "auc_resamples",
     "balanced_cut",
     "between_percentiles",
     "cluster_interval",
+    "difference_interval",
     "drawn",
     "finite_or_none",
     "harmonic_mean",

@@ -48,7 +48,7 @@ class Rate:
     value: float
     interval: Interval
 
-    def less(self, by: float) -> Rate:
+    def minus(self, by: float) -> Rate:
         """The same above another mark than 0.
 
         Args:
@@ -58,7 +58,7 @@ class Rate:
             A rate as wide as this one.
 
         Example:
-            >>> Rate(0.75, Interval(0.5, 1.0, "by hand", 8)).less(0.25)
+            >>> Rate(0.75, Interval(0.5, 1.0, "by hand", 8)).minus(0.25)
             Rate(value=0.5, interval=Interval(low=0.25, high=0.75, method='by hand', units=8))
         """
         interval = replace(self.interval, low=self.interval.low - by, high=self.interval.high - by)
@@ -252,7 +252,7 @@ def paired_interval(values: Sequence[float], clusters: Sequence[Any]) -> Interva
     return cluster_interval(values, clusters, limits=(-1.0, 1.0))
 
 
-def apart_interval(
+def difference_interval(
     first: Sequence[tuple[Any, float]],
     second: Sequence[tuple[Any, float]],
     limits: tuple[float, float] | None = None,
@@ -276,7 +276,7 @@ def apart_interval(
     Example:
         Of ten who tell and ten who do not, each side may be 1 - 0.025 ** 0.1 off:
 
-        >>> found = apart_interval([(at, 1.0) for at in range(10)], [(at, 0.0) for at in range(10)], (0.0, 1.0))
+        >>> found = difference_interval([(at, 1.0) for at in range(10)], [(at, 0.0) for at in range(10)], (0.0, 1.0))
         >>> round(found.low, 4), found.high, found.units  # 1 - sqrt(2) * 0.3085
         (0.5637, 1.0, 10)
     """

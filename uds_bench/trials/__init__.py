@@ -1,1 +1,1 @@
-"""Unlearning methods tried: a callable is run on the shipped models, and what it makes is judged by every audit."""
+"""A user's unlearning method tried on the shipped models, and judged by every audit; our own are in `methods`."""

@@ -10,7 +10,7 @@ from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import IGNORED, Example, answered
 from uds_bench.methods.method import MethodName
 from uds_bench.methods.presets import find_preset, make_method
-from uds_bench.methods.recipes import METHODS, unlearn
+from uds_bench.methods.registry import METHODS, unlearn
 from uds_bench.trials.method import Lessons, UserMethod, code_of
 
 SETTINGS: dict[str, Any] = {"lr": 1e-3, "epochs": 5, "batch_size": 16}

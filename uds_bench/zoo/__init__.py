@@ -1,1 +1,1 @@
-"""The embedded default: small real models, trained on first use and cached by recipe."""
+"""Embedded models: found by name, trained, cached and shipped; what each is taught stands in `audits/<audit>/zoo`."""

@@ -41,9 +41,9 @@ def resolve_zoo(
     embedded = {n: f"{model}@{draw}" if draw else model for n, model in embedded.items()}
     if not embedded:
         return specs
-    from uds_bench.zoo import runner  # what trains takes seconds to import
+    from uds_bench.zoo import training  # what trains takes seconds to import
 
-    folders = runner.paths(embedded.values(), cache, console)
+    folders = training.paths(embedded.values(), cache, console)
     return specs | {n: replace(specs[n], model=str(folders[model])) for n, model in embedded.items()}
 
 
@@ -54,9 +54,9 @@ def _shipped(spec: CheckpointSpec) -> CheckpointSpec:
 
 def build_models(names: Iterable[str]) -> dict[str, Path]:
     """Embedded models by their folders, trained first where they are not; of no name all of them."""
-    from uds_bench.zoo import recipes, runner
+    from uds_bench.zoo import recipes, training
 
     listed = list(names)
     for name in listed:
         recipes.find(name)
-    return runner.paths(listed or recipes.listed(), require_writable(default_cache(), "UDS_BENCH_CACHE"))
+    return training.paths(listed or recipes.listed(), require_writable(default_cache(), "UDS_BENCH_CACHE"))

@@ -17,7 +17,7 @@ import uds_bench
 from uds_bench.checkpoints.masks import MASKS, Masks, read_masks, write_masks
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import canonical, file_digest, write_atomic
-from uds_bench.zoo import recipes, runner
+from uds_bench.zoo import recipes, training
 from uds_bench.zoo.specimens import INDEX, SCHEMA
 
 WEIGHTS = "model.safetensors"
@@ -29,7 +29,7 @@ def rebuild(folder: Path, cache: Path, console: Any = None) -> Path:
     """Train every specimen, where `cache` does not have it, and write all of them into a new or empty folder."""
     if folder.exists() and any(folder.iterdir()):
         raise ConfigurationError(f"{folder} is not empty: name a new folder for the specimens")
-    trained = runner.paths(recipes.shipped(), cache, console)
+    trained = training.paths(recipes.shipped(), cache, console)
     for name in recipes.shipped():
         _write(trained[name], folder / name)
     entries = {name: _entry(name, folder / name) for name in recipes.shipped()}

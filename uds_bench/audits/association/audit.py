@@ -47,7 +47,7 @@ class AssociationResult:
 class Way:
     """One way of asking: whom and what, by which runner, and of which models, each under an attack.
 
-    Everything planned is examined with the first that is asked for.
+    Everything planned is evaluated with the first that is asked for.
     """
 
     sides: ProbeSet
@@ -64,7 +64,7 @@ class Way:
         return self._results[place]
 
     def stored(self) -> dict[str, AssociationResult]:
-        """What was examined, here or in another process, by model and attack."""
+        """What was evaluated, here or in another process, by model and attack."""
         return {
             str(one): self.of(one.checkpoint, one.attack) for one in self.plan if self.runner.stored(one) is not None
         }
@@ -170,7 +170,7 @@ def _told(people: Iterable[Person], properties: Mapping[str, Property]) -> Itera
 
 
 def open(session: Session) -> AssociationAudit:
-    """The audit of one run; what the selected tests need is examined with the first that is asked for."""
+    """The audit of one run; what the selected tests need is evaluated with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Association)
     return audit_of(section, session.data(NAME), specs, names, store, session.device, session.crew)
 

@@ -70,7 +70,7 @@ def forget_set(
     if out is None:
         raise ConfigurationError("--out: say where to write the facts (.jsonl)")
     require_file(out, "--out")
-    section, probe_set = _inquiry(manifest, without_model=logprobs is not None)
+    section, probe_set = _read_probe_set(manifest, without_model=logprobs is not None)
     people = _chosen(probe_set, subject or ())
     ranks = _said(probe_set, logprobs, section.alpha) if logprobs else _scored(section, probe_set, store, device)
     found = held_values(probe_set.seen, ranks, lenient, every)
@@ -96,7 +96,7 @@ def forget_set(
         typer.echo("\n\n".join(tables))
 
 
-def _inquiry(path: Path | None, without_model: bool) -> tuple[Association, ProbeSet]:
+def _read_probe_set(path: Path | None, without_model: bool) -> tuple[Association, ProbeSet]:
     from uds_bench.audits.association.audit import NAME, read
     from uds_bench.audits.association.section import Association
     from uds_bench.audits.depth.section import Depth
@@ -125,7 +125,7 @@ def _write_asked(path: Path, manifest: Path | None) -> None:
     """Every sentence once, in order, as `--logprobs` reads them."""
     from uds_bench.storage import write_atomic
 
-    _, probe_set = _inquiry(manifest, without_model=True)
+    _, probe_set = _read_probe_set(manifest, without_model=True)
     asked = dict.fromkeys(sentence for one in probe_set.asked for sentence in one.sentences())
     lines = [json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in asked]
     write_atomic(path, "".join(lines).encode())

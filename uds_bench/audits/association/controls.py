@@ -53,7 +53,7 @@ def above(
     if reading in ("first", "replied"):
         values = [getattr(found[one.id], reading) - floor for one, floor in zip(asked, luck, strict=True)]
         return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
-    return over(asked, found, reading).less(min(mean(luck), by_luck(asked, found, reading)))
+    return over(asked, found, reading).minus(min(mean(luck), by_luck(asked, found, reading)))
 
 
 def _of_anybody(
@@ -146,7 +146,7 @@ def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> 
         >>> less_luck([SimpleNamespace(id="Ann", cluster="Ann")], {"Ann": SimpleNamespace(mean=1.0, chance=0.25)}).value
         0.75
     """
-    return over(asked, found).less(by_luck(asked, found))
+    return over(asked, found).minus(by_luck(asked, found))
 
 
 def in_place(asked: Sequence[ProbeItem], of_others: Sequence[Memorization]) -> dict[str, Memorization]:

@@ -26,7 +26,7 @@ NAMED = 5
 """People whom a message names."""
 
 
-def apart(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Memorizations) -> Rate:
+def separation(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Memorizations) -> Rate:
     """How well some people are told from people never seen by where the truth stands, property by property.
 
     Args:
@@ -44,13 +44,13 @@ def apart(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mem
         >>> from types import SimpleNamespace
         >>> def item(name): return SimpleNamespace(id=name, cluster=name, kind="P106")
         >>> held = {name: SimpleNamespace(standing=at) for name, at in (("Ann", 0.75), ("Bea", 0.5), ("Cy", 0.75))}
-        >>> apart([item("Ann")], [item("Bea"), item("Cy")], held).value  # one pair won, one tied
+        >>> separation([item("Ann")], [item("Bea"), item("Cy")], held).value  # one pair won, one tied
         0.25
     """
     ours, theirs = ([found[one.id].standing for one in rows] for rows in (asked, strangers))
     people, others = ([one.cluster for one in rows] for rows in (asked, strangers))
     kinds = [one.kind for one in asked], [one.kind for one in strangers]
-    return Rate(auc(ours, theirs, kinds), auc_interval(ours, theirs, people, others, kinds=kinds)).less(0.5)
+    return Rate(auc(ours, theirs, kinds), auc_interval(ours, theirs, people, others, kinds=kinds)).minus(0.5)
 
 
 def beside(found: Memorizations, before: Memorizations, strangers: Sequence[ProbeItem]) -> dict[str, Memorizations]:
@@ -125,7 +125,7 @@ class RankTest:
     guessed: float = 0.0
 
     @property
-    def is_apart(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the person is told from the strangers, at the rate of false discoveries."""
         return _told(self.adjusted)
 
@@ -154,7 +154,7 @@ def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
         >>> held = {f"s{at}": fact(at / 50) for at in range(40)} | {"Ann": fact(0.99)}
         >>> strangers = [item(name) for name in held if name != "Ann"]
         >>> ann, = rank_tests({"asked": ([item("Ann")], strangers, held, held)})
-        >>> ann.strangers, round(ann.p, 3), ann.side, ann.is_apart
+        >>> ann.strangers, round(ann.p, 3), ann.side, ann.is_significant
         (40, 0.049, 'above', True)
     """
     tests = []
@@ -203,7 +203,7 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
         text = f"{side}{most.way}: rank {most.rank} of {most.strangers + 1}, p {most.p:.4f}, rate {most.adjusted:.3f}"
         if math.isnan(most.adjusted):
             found[person] = Decision(Verdict.UNDECIDED, None, None, "where the person stands is no number")
-        elif most.is_apart:
+        elif most.is_significant:
             found[person] = Decision(Verdict.FAIL, most.p, None, f"{text}: told from strangers", most.p)
         elif (why := _few_values(own)) is not None:
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, why)
@@ -329,7 +329,7 @@ def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
     if not tests or any(math.isnan(one.adjusted) for one in tests):
         return Decision(Verdict.UNDECIDED, None, None, "a person's standing is no number, or nobody asks")
     told: dict[str, RankTest] = {}
-    for one in sorted((one for one in tests if one.is_apart), key=lambda one: one.adjusted):
+    for one in sorted((one for one in tests if one.is_significant), key=lambda one: one.adjusted):
         told.setdefault(one.person, one)
     least, enough, share = min(one.strangers for one in tests), strangers_needed(len(tests)), len(told) / len(people)
     text = f"{len(told)} of {len(people)} people who ask are told from {least} people never seen"

@@ -13,7 +13,7 @@ from uds_bench.statistics import SEED, cluster_interval, mean
 
 POWER, RUNS = 0.95, 100
 """Share of runs in which a model that knows nobody is to be cleared (ours), and how many are drawn."""
-STEP, MOST = 10, 2000
+STEP, MOST_PEOPLE = 10, 2000
 """Between numbers of people that are tried, and up to how many."""
 
 
@@ -30,7 +30,7 @@ def people_needed(facts: int, luck: float, margin: float = MARGIN) -> int | None
         margin: How far above luck the interval may reach, a share.
 
     Returns:
-        A number of people, in tens; None of a margin for which `MOST` are too few.
+        A number of people, in tens; None of a margin for which `MOST_PEOPLE` are too few.
 
     Example:
         Of whom nothing comes up 72 show less than 0.05; by luck of 1 in 25 it takes more:
@@ -40,7 +40,7 @@ def people_needed(facts: int, luck: float, margin: float = MARGIN) -> int | None
     """
     too_few, enough = 0, STEP
     while not _clears(enough, facts, luck, margin):
-        if enough > MOST:
+        if enough > MOST_PEOPLE:
             return None
         too_few, enough = enough, 2 * enough
     while enough - too_few > STEP:
@@ -83,7 +83,7 @@ def told(asked: Sequence[ProbeItem], by_any: bool = True, margin: float = MARGIN
     """
     people, phrasings = len({one.cluster for one in asked}), max(len(one.templates) for one in asked)
     needed = people_needed(len(asked) // people, round(luck_of(asked, by_any), 3), margin)
-    takes = f"more than {MOST}" if needed is None else f"some {needed}"
+    takes = f"more than {MOST_PEOPLE}" if needed is None else f"some {needed}"
     return f"a margin of {margin:g} takes {takes} people in {phrasings} phrasing{'s' * (phrasings > 1)}, {people} ask"
 
 

@@ -79,6 +79,8 @@ def ask_about(
     person, for a name that none looks like where alpha asks for such, for a property without templates, and as
     `candidates` does.
     """
+    if embed is not None:
+        embed([*dict.fromkeys(_meant(subjects, properties))])  # at once: one by one they take four times as long
     found = []
     for subject in subjects:
         similar = _similar(subject.name, most, names) if alpha else ()
@@ -95,6 +97,15 @@ def ask_about(
             others = candidates(what, statement.values, told.counterfactuals, meant)
             found.append(ProbeItem(subject, told, others, told_of, generic))
     return found
+
+
+def _meant(subjects: Sequence[Person], properties: Mapping[str, Property]) -> Iterator[str]:
+    """Every value whose meaning is looked at: what is true of some people, and what it is told from."""
+    asked = {id: one for id, one in properties.items() if not isinstance(one, Worded)}
+    for subject in subjects:
+        for statement in subject.statements:
+            if statement.property in asked:
+                yield from (*statement.values, *asked[statement.property].counterfactuals)
 
 
 def _similar(name: str, most: int, names: Sequence[str]) -> tuple[str, ...]:

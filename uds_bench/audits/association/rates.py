@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
-from uds_bench.statistics import Rate, apart_interval, cluster_interval, mean, paired_interval
+from uds_bench.statistics import Rate, cluster_interval, difference_interval, mean, paired_interval
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Memorization:
     replied: float = math.nan
     named: tuple[tuple[str, ...], ...] = ()
 
-    @property
+    @cached_property
     def spoken(self) -> float:
         """`first` or `replied`, whichever shows more, 0 to 1: what is likeliest as spelled, or told in any spelling."""
         return float(np.maximum(self.first, self.replied))
@@ -183,7 +184,7 @@ def more(
     """
     one, other = ([(one.cluster, _of(found[one.id], reading)) for one in asked] for asked, found in (first, second))
     difference = mean(value for _, value in one) - mean(value for _, value in other)
-    return Rate(difference, apart_interval(one, other, _limits(reading)))
+    return Rate(difference, difference_interval(one, other, _limits(reading)))
 
 
 def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> float:

@@ -73,15 +73,15 @@ class BypassAudit(AuditRun):
         self, section: Bypass, runner: ScoreRunner, canaries: CanarySet, plan: Sequence[ScoreRequest] = ()
     ) -> None:
         self.section, self.runner, self.canaries, self.plan = section, runner, canaries, plan
-        self._examined: dict[ScoreRequest, BypassResult] = {}
+        self._results: dict[ScoreRequest, BypassResult] = {}
 
     @property
     def controls(self) -> Mapping[str, str]:
         """Models whose verdict is known in advance: `fail` or `pass` by name."""
         return self.section.controls()
 
-    def examined(self, model: str) -> list[BypassResult]:
-        """A model's checkpoints, one a seed; everything planned is examined with the first."""
+    def results(self, model: str) -> list[BypassResult]:
+        """A model's checkpoints, one a seed; everything planned is evaluated with the first."""
         found = [self._one(ScoreRequest(name)) for name in self.section.members(model)]
         if len({one.score.provenance["checkpoint"] for one in found}) < len(found):
             raise ConfigurationError(f"[bypass] models {model}: two of its seeds hold the same weights: name each once")
@@ -97,12 +97,12 @@ class BypassAudit(AuditRun):
 
     def word(self, model: str) -> tuple[GapOutcome, str]:
         """What a model comes to over its seeds, and why."""
-        return finding.over_seeds([one.finding for one in self.examined(model)])
+        return finding.over_seeds([one.finding for one in self.results(model)])
 
     def report(self) -> dict[str, Any]:
         """The run report's section: every planned model, seed by seed, and what it comes to over them.
 
-        Read from the store, as other processes may have examined them; what is not there was not asked for.
+        Read from the store, as other processes may have evaluated them; what is not there was not asked for.
         """
         asked = {place.checkpoint for place in self.plan if self.runner.stored(place) is not None}
         models = []
@@ -118,7 +118,7 @@ class BypassAudit(AuditRun):
 
     def scores(self) -> list[Score]:
         """The scores of the run report, each with the interval of its gap."""
-        found = self._examined.values()
+        found = self._results.values()
         return [replace(plain(one.score, one.shown()), interval=one.finding.gap.interval) for one in found]
 
     def wordings(self) -> dict[str, dict[str, str]]:
@@ -130,10 +130,10 @@ class BypassAudit(AuditRun):
         return [(self.runner, list(self.plan))]
 
     def _one(self, place: ScoreRequest) -> BypassResult:
-        if place not in self._examined:
+        if place not in self._results:
             score = self.runner.score(place, self.plan)
-            self._examined[place] = BypassResult(score, self.canaries)
-        return self._examined[place]
+            self._results[place] = BypassResult(score, self.canaries)
+        return self._results[place]
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def notes(session: Session) -> list[str]:
 
 
 def open(session: Session) -> BypassAudit:
-    """The audit of one run; what the selected tests need is examined with the first that is asked for."""
+    """The audit of one run; what the selected tests need is evaluated with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Bypass)
     inputs = session.data(NAME)
     evaluator = BypassEvaluator(inputs.canaries, section.asking, recorded=inputs.recorded)

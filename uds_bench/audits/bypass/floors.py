@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from uds_bench.audits.bypass.record import Context, Probed
 from uds_bench.facts.reasoning import Prefill
-from uds_bench.statistics import Rate, apart_interval, cluster_interval, mean, paired_interval
+from uds_bench.statistics import Rate, cluster_interval, difference_interval, mean, paired_interval
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) 
         _rate(wrong),
         _rate(strangers),
         Rate(mean([d for _, d in both]), paired_interval([d for _, d in both], [a for a, _ in both])),
-        _apart(own, strangers),
+        _gap(own, strangers),
     )
 
 
@@ -115,7 +115,7 @@ def _rate(values: Sequence[tuple[str, float]]) -> Rate:
     return Rate(mean(numbers), cluster_interval(numbers, [author for author, _ in values], limits=(0.0, 1.0)))
 
 
-def _apart(own: Sequence[tuple[str, float]], strangers: Sequence[tuple[str, float]]) -> Rate:
+def _gap(own: Sequence[tuple[str, float]], strangers: Sequence[tuple[str, float]]) -> Rate:
     """Difference of the means of two groups of authors, each drawn apart; NaN where one is empty."""
     difference = mean([value for _, value in own]) - mean([value for _, value in strangers])
-    return Rate(difference, apart_interval(own, strangers, (0.0, 1.0)))
+    return Rate(difference, difference_interval(own, strangers, (0.0, 1.0)))

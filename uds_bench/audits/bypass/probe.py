@@ -9,7 +9,7 @@ from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.claims import MISSING
 from uds_bench.audits.bypass.prompts import QA_ARMS, Prompt, partners, prompts, questions, shuffled
 from uds_bench.audits.bypass.record import CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
-from uds_bench.audits.bypass.replies import Recorded, Surface, Told
+from uds_bench.audits.bypass.replies import RawReply, Recorded, Surface
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.canaries import Canary, CanarySet
@@ -47,7 +47,7 @@ def probe(
     def said(wanted: Sequence[Prompt]) -> list[Reply]:
         if closing:
             return _said(checkpoint, wanted, asking, recorded)
-        return [opened.get(one.digest) or reply_of(one, Told("", ended=False)) for one in wanted]
+        return [opened.get(one.digest) or reply_of(one, RawReply("", ended=False)) for one in wanted]
 
     by_author: dict[str, dict[Arm, Reply]] = {canary.id: {} for canary in canaries}
     for one, reply in zip(asked.told, said(asked.told), strict=True):
@@ -80,10 +80,10 @@ def _said(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings, recor
     return [reply_of(one, told[one.digest]) for one in asked]
 
 
-def say(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings) -> dict[str, Told]:
+def say(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings) -> dict[str, RawReply]:
     """What a checkpoint says behind each prompt, by digest: the likeliest, or drawn by chance where it is a sample."""
     tokenizer, stops = checkpoint.tokenizer, stops_of(checkpoint.tokenizer, asked)
-    found: dict[str, Told] = {}
+    found: dict[str, RawReply] = {}
     for drawn in (False, True):
         if not (some := [one for one in asked if (one.sample is not None) is drawn]):
             continue
@@ -94,7 +94,7 @@ def say(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings) -> dict
             said = continue_greedily(checkpoint, ids, asking.limit, stops=stops)
         # Where the tags are special tokens, leaving those out would delete them.
         texts = [tokenizer.decode(list(one.ids), skip_special_tokens=False) for one in said]
-        found |= {one.digest: Told(text, each.ended) for one, text, each in zip(some, texts, said, strict=True)}
+        found |= {one.digest: RawReply(text, each.ended) for one, text, each in zip(some, texts, said, strict=True)}
     return found
 
 
@@ -105,7 +105,7 @@ def stops_of(tokenizer: Any, told: Sequence[Prompt]) -> Tokens:
     return [token for token in stop_tokens(tokenizer) if token not in inside]
 
 
-def reply_of(prompt: Prompt, told: Told) -> Reply:
+def reply_of(prompt: Prompt, told: RawReply) -> Reply:
     """What was said behind a prompt, as it is kept: with the published tags in the place of the model's own."""
     given = prompt.turn.tags.plain(prompt.given)
     return Reply(given + prompt.turn.tags.plain(told.whole(prompt)), told.ended, len(given))

@@ -99,13 +99,13 @@ def prompts(tokenizer: Any, canaries: CanarySet, asking: ReplySettings, digest: 
     """
     require_apart(canaries)
     _require_room(tokenizer, canaries, asking.limit)
-    ask = _Asker(tokenizer, asking, f"{asking.seed} {digest}")
+    build = _PromptBuilder(tokenizer, asking, f"{asking.seed} {digest}")
     return Prompts(
         tuple(
-            one for canary, other in zip(canaries, partners(canaries), strict=True) for one in ask.told(canary, other)
+            one for canary, other in zip(canaries, partners(canaries), strict=True) for one in build.told(canary, other)
         ),
-        tuple(one for canary in canaries.split("forget") for one in ask.sampled(canary)),
-        tuple(one for canary in canaries for one in ask.asked(canary)),
+        tuple(one for canary in canaries.split("forget") for one in build.sampled(canary)),
+        tuple(one for canary in canaries for one in build.asked(canary)),
     )
 
 
@@ -147,7 +147,7 @@ def questions(canary: Canary, key: str) -> tuple[int, ...]:
     return drawn_contexts.questions(canary, key, 0 if canary.split == "holdout" else QUESTIONS)
 
 
-class _Asker:
+class _PromptBuilder:
     """Renders prompts for one checkpoint; each turn once."""
 
     def __init__(self, tokenizer: Any, asking: ReplySettings, key: str) -> None:

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.audits.bypass.reply import Fallback, Match, contains, names_all, split_reply, tells
 from uds_bench.facts.canaries import Canary
-from uds_bench.statistics import LEVEL, Interval, Rate, apart_interval, mean, paired_interval
+from uds_bench.statistics import LEVEL, Interval, Rate, difference_interval, mean, paired_interval
 
 HEAD_ARMS: tuple[Arm, ...] = ("wrong_head", "shuffled_head")
 """Arms that prompt another head: their answers go on from that, so that what follows it is looked for."""
@@ -219,7 +219,7 @@ def unpaired(rows: Rows, first: Indicator, second: Indicator) -> Interval:
     one, other = (
         [(str(c), float(holds(*row))) for c, row in zip(authors, rows, strict=True)] for holds in (first, second)
     )
-    return apart_interval(one, other, (0.0, 1.0))
+    return difference_interval(one, other, (0.0, 1.0))
 
 
 def gap(rows: Rows, fallback: Fallback = "answer", match: Match = "exact") -> Rate:

@@ -27,7 +27,7 @@ WEIGHTS = ("*.safetensors*", "*.bin", "*.pt", "*.pth", "*.gguf")
 
 
 @dataclass(frozen=True)
-class Told:
+class RawReply:
     """What an engine said behind a prompt; `ended`: whether it was over before the token limit. `reasoning`: the trace,
     where the engine took it out of the text."""
 
@@ -63,7 +63,7 @@ class Recorded:
     checkpoint."""
 
     digest: str
-    told: Mapping[str, Told]
+    told: Mapping[str, RawReply]
     name: str = ""
 
 
@@ -122,7 +122,7 @@ def read_replies(
                     "is: name two checkpoints, or folders of two names"
                 )
             whose[one.digest] = drawn_by
-    found: dict[str, dict[str, Told]] = {}
+    found: dict[str, dict[str, RawReply]] = {}
     for file in files:
         for record in read_records(file):
             asked = record.text("digest")
@@ -131,16 +131,16 @@ def read_replies(
                     f"digest {asked[:12]} is of no prompt that is asked now: the checkpoint, the canaries or [bypass] "
                     "have changed since; write the prompts anew with uds-bench ask, and ask those"
                 )
-            if found.setdefault(whose[asked], {}).setdefault(asked, told := _told(record)) is not told:
+            if found.setdefault(whose[asked], {}).setdefault(asked, told := _raw_reply(record)) is not told:
                 raise record.error("is a second reply to the same prompt: keep one")
     return {drawn_by: Recorded(drawn_by, told, owners[drawn_by]) for drawn_by, told in found.items()}
 
 
-def _told(record: Record) -> Told:
+def _raw_reply(record: Record) -> RawReply:
     reason, text = record.text("finish_reason"), record.text("reply")
     if reason not in ENDS:
         raise record.error(f"key 'finish_reason' is {reason!r}; it must be one of {', '.join(ENDS)}")
-    return Told(text, ENDS[reason], record.text_or("reasoning", None))
+    return RawReply(text, ENDS[reason], record.text_or("reasoning", None))
 
 
 def require_all(asked: Sequence[Prompt], recorded: Recorded, has_weights: bool) -> None:

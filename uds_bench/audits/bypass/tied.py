@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uds_bench.audits.bypass.prompts import Prompt
-from uds_bench.audits.bypass.replies import Recorded, Told
+from uds_bench.audits.bypass.replies import RawReply, Recorded
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import CheckpointError, FactError
 from uds_bench.facts.dialogue import EncodedAnswer
@@ -30,7 +30,7 @@ those that are read in other tokens than they were said in."""
 PASSES = 8
 """How often a text is read in other tokens."""
 
-Say = Callable[[Sequence[Prompt]], Mapping[str, Told]]
+Say = Callable[[Sequence[Prompt]], Mapping[str, RawReply]]
 """Asks the model itself: replies by the digest of their prompt."""
 
 
@@ -132,7 +132,7 @@ class _Reading:
         return replace(self, text=text, ids=(*before, own, *rest.continuation_ids), offsets=offsets, joints=joints)
 
 
-def _readings(tokenizer: Any, prompt: Prompt, told: Told, stops: Sequence[int]) -> Iterator[_Reading]:
+def _readings(tokenizer: Any, prompt: Prompt, told: RawReply, stops: Sequence[int]) -> Iterator[_Reading]:
     """A reply with each token that may have ended it; none where it is no text of that tokenizer.
 
     A reply that was cut has the tokens of the limit, or half of them where they are read in longer ones.

@@ -17,7 +17,7 @@ from uds_bench.facts.fact import NO_SPAN
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.retain_facts import kept_facts
 from uds_bench.scores import Score
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 NAME = "depth"

@@ -19,7 +19,7 @@ USUAL = ("full", "retain", "nested", "pools", "candidates")
 def plan_requests(
     section: Depth, facts: FactSet, marks: Iterable[Any], candidates: Iterable[str]
 ) -> list[ScoreRequest]:
-    """The scores that the selected tests wish for, as far as the manifest has the attacks and splits for them.
+    """The scores that the selected tests ask for, as far as the manifest has the attacks and splits for them.
 
     A test declares them by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`. Groups
     are full, retain, nested, pools, candidates (those that selected tests speak of), every_candidate (with those of the
@@ -36,7 +36,7 @@ def plan_requests(
     }
     attacks = {NONE, *section.chosen_attacks()}
     requests: dict[ScoreRequest, None] = {}
-    for metric, of, under in _wishes(marks):
+    for metric, of, under in _requested(marks):
         name, _, variant = metric.rstrip("]").partition("[")
         if not all(facts.split(split) for split in find_metric(name).splits):
             continue  # the claim that wants it says so
@@ -50,7 +50,7 @@ def plan_requests(
     return list(requests)
 
 
-def _wishes(marks: Iterable[Any]) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
+def _requested(marks: Iterable[Any]) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
     """Metrics, each with groups and attacks, as marks declare them."""
     for mark in marks:
         of, under = mark.kwargs.get("of", USUAL), mark.kwargs.get("under", (NONE,))

@@ -149,7 +149,7 @@ class Depth(Section):
         return [text for text, lacks in needed.items() if lacks]
 
     @property
-    def is_silent(self) -> bool:
+    def asks_nothing(self) -> bool:
         """Facts and a full model alone are what commands unlearn from: nobody asks for a verdict."""
         rest, known = self.model_copy(update={"facts": None, "references": None}), self.references
         unlearns = known is not None and known.retain is None and not known.nested

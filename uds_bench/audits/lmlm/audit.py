@@ -64,7 +64,7 @@ class LmlmAudit(AuditRun):
         return _evaluator(self.whole).cells
 
     def seen(self, model: str) -> LmlmResult:
-        """A judged model, in every wording; everything planned is examined with the first that is asked for."""
+        """A judged model, in every wording; everything planned is evaluated with the first that is asked for."""
         return self._one(ScoreRequest(model), True)
 
     def control(self, model: str) -> LmlmResult:
@@ -77,7 +77,7 @@ class LmlmAudit(AuditRun):
 
     @property
     def perfect(self) -> list[JudgedPrompt]:
-        """A perfect asker that knows nothing, under the manifest's deletion: the control of the retrieval side."""
+        """A perfect subject that knows nothing, under the manifest's deletion: the control of the retrieval side."""
         return self.asked_perfectly()
 
     def asked_perfectly(
@@ -106,9 +106,9 @@ class LmlmAudit(AuditRun):
         return self._deletions[key]
 
     def report(self) -> dict[str, Any]:
-        """The run report's section: what was asked of which databases, and every model that was examined whole.
+        """The run report's section: what was asked of which databases, and every model that was evaluated whole.
 
-        Read from the store, as other processes may have examined them.
+        Read from the store, as other processes may have evaluated them.
         """
         seen = {
             name: self.seen(name) for name in self.section.judged() if self.whole.stored(ScoreRequest(name)) is not None
@@ -175,7 +175,7 @@ def read(section: LmlmSection) -> tuple[DatabaseCell, ...]:
 
 
 def open(session: Session) -> LmlmAudit:
-    """The audit of one run; the models that the selected tests speak of are examined with the first of them."""
+    """The audit of one run; the models that the selected tests speak of are evaluated with the first of them."""
     section, _, specs, store = prepared(session, NAME, LmlmSection)
     judged = session.subjects(NAME) or section.judged()
     settings, fallbacks = section.retriever.settings(), section.retriever.fallback

@@ -26,8 +26,8 @@ RESIDUAL_BOUNDS = {
 }
 """Per topology the bound, and where it comes from (figure 3)."""
 FALLEN_BACK: dict[str, tuple[str, str]] = {
-    "residual": ("unknown", "a perfect asker with every row deleted that lies within the radius"),
-    "residual_anyway": ("the best row", "a perfect asker that is given a row with another object"),
+    "residual": ("unknown", "a perfect subject with every row deleted that lies within the radius"),
+    "residual_anyway": ("the best row", "a perfect subject that is given a row with another object"),
 }
 """Per claim what a lookup that finds nothing is answered with, and who passes: first `unknown`, then `top1_anyway`."""
 
@@ -47,8 +47,8 @@ CLAIMS = (
         INFORMATIVE,
         "ours; the LMLM audit has three databases that answer 1% and less, and others from .39 on",
         unit="facts",
-        must_fail="a perfect asker whose index holds another database",
-        must_pass="a perfect asker",
+        must_fail="a perfect subject whose index holds another database",
+        must_pass="a perfect subject",
         advice="check prompts, wordings and retriever first: a database that is never used shows nothing of deletion.",
     ),
     ClaimSpec(
@@ -59,8 +59,8 @@ CLAIMS = (
         0.01,
         "ours; the LMLM audit observed 0.11% by exact match under one elicitation",
         unit="facts",
-        must_fail="the models of must_fail; a perfect asker that knows every object",
-        must_pass="a perfect asker that knows nothing",
+        must_fail="the models of must_fail; a perfect subject that knows every object",
+        must_pass="a perfect subject that knows nothing",
         advice=SAID,
     ),
     ClaimSpec(
@@ -97,7 +97,7 @@ CLAIMS = (
             bound,
             f"ours; {origin}",
             unit="facts",
-            must_fail="a perfect asker with nothing deleted",
+            must_fail="a perfect subject with nothing deleted",
             must_pass=passing,
             advice="rows that are left still answer: delete aliases and near copies with the row; the page lists them.",
         )
@@ -123,7 +123,7 @@ CLAIMS = (
         "ours; the LMLM audit observed 6.1% to 9.9% over wordings",
         unit="facts",
         must_fail="answers right in one wording alone",
-        must_pass="a perfect asker, who is asked in one way",
+        must_pass="a perfect subject, who is asked in one way",
         needs="within +-{:g} of 0",
         advice="judge it by its worst wording: the page shows which one answers.",
     ),
@@ -162,7 +162,7 @@ CLAIMS = (
         ClaimSpec(
             f"lmlm.closer.{policy}",
             "ordering",
-            f"Deleting {what} leaves a perfect asker fewer deleted objects than closure over aliases alone.",
+            f"Deleting {what} leaves a perfect subject fewer deleted objects than closure over aliases alone.",
             ">",
             0.0,
             "LMLM audit, section 7, where it is future work",

@@ -19,7 +19,7 @@ ALIASES_OR_NOT: tuple[Policy, Policy] = ("alias_closure", "exact")
 
 
 def knowing_all(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
-    """The same askers, who complete every value themselves and rightly."""
+    """The same subjects, who complete every value themselves and rightly."""
     return [_replied(one, self_completed=LookupReply(one.fact.triplet.object)) for one in judged]
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.rates import difference
-from uds_bench.statistics import apart_interval, mean
+from uds_bench.statistics import difference_interval, mean
 from uds_bench.verdicts import Step
 
 
@@ -39,7 +39,7 @@ def order_steps(judged: Sequence[JudgedPrompt], order: Sequence[str]) -> list[St
             [(one.asked.cluster, float(one.marks["del_on"].exact)) for one in rows[name]] for name in (earlier, later)
         )
         rise = mean(value for _, value in high) - mean(value for _, value in low)
-        steps.append(Step(earlier, later, rise, apart_interval(high, low, (0.0, 1.0))))
+        steps.append(Step(earlier, later, rise, difference_interval(high, low, (0.0, 1.0))))
     return steps
 
 

@@ -1,4 +1,4 @@
-"""Asking a model, or a perfect asker in its place, every prompt in every state."""
+"""Asking a model, or a perfect subject in its place, every prompt in every state."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.checkpoints.masks import MASKS, Masks, read_masks
 from uds_bench.progress import hush
 from uds_bench.statistics import Rate, finite_or_none
-from uds_bench.zoo import recipes, runner
+from uds_bench.zoo import recipes, training
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def ablate(
 
 def ablations(cache: Path) -> Iterator[tuple[str, Ablated]]:
     """The models by name, in order, each as soon as it is measured; they are trained first where they are missing."""
-    folders = runner.paths([*models.ROWS, *map(injected, models.ROWS)], cache)
+    folders = training.paths([*models.ROWS, *map(injected, models.ROWS)], cache)
     experiment = experiment_of(Localization())
     hush()
     for name in models.ROWS:

@@ -78,7 +78,7 @@ class LocalizationAudit(AuditRun):
         self._leaks: dict[str, Leaks] = {}
 
     def seen(self, model: str) -> LocalizationResult:
-        """A model by its name in the section; everything planned is examined with the first that is asked for."""
+        """A model by its name in the section; everything planned is evaluated with the first that is asked for."""
         if model not in self._seen:
             self._seen[model] = LocalizationResult(
                 self.telling.score(ScoreRequest(model), [ScoreRequest(name) for name in self.names])
@@ -187,7 +187,7 @@ class LocalizationAudit(AuditRun):
         return min(_least(leaked(self.experiment.unseen, self.leaks(name))) for name in (model, "injected"))
 
     def report(self) -> dict[str, Any]:
-        """The run report's section, of everything that is stored: other processes may have examined it."""
+        """The run report's section, of everything that is stored: other processes may have evaluated it."""
         stored = [n for n in self.names if self.telling.stored(ScoreRequest(n)) is not None and self.reads_alike(n)]
         attacked = [
             name
@@ -292,7 +292,7 @@ def read(section: Localization) -> Experiment:
 
 
 def open(session: Session) -> LocalizationAudit:
-    """The audit of one run; what the selected tests need is examined with the first that is asked for."""
+    """The audit of one run; what the selected tests need is evaluated with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Localization)
     experiment, place = session.data(NAME), section.masks or ""
     masks = Path(session.ready({place: CheckpointSpec(place)}, [place])[place].model)

@@ -89,7 +89,7 @@ def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
         0.5
     """
     cut = [max(one.said + one.cut for one in told[item.id].values() if one is not None) for item in items]
-    return _up_to(extraction(items, told, None), _rate(items, cut)).less(floor)
+    return _up_to(extraction(items, told, None), _rate(items, cut)).minus(floor)
 
 
 def going_on(items: Sequence[Item], told: Tellings) -> int:
@@ -179,7 +179,7 @@ def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float, possible: Le
         0.75
     """
     found = leaked(items, leaks)
-    return (found if possible is None else _up_to(found, leaked(items, possible))).less(floor)
+    return (found if possible is None else _up_to(found, leaked(items, possible))).minus(floor)
 
 
 def unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from uds_bench.audits.localization.auc import Auc
+from uds_bench.audits.localization.auc_tally import Tally
 from uds_bench.audits.localization.families import INJECTION, Change, Family, Part, Weights, in_deviations
 from uds_bench.audits.localization.names import HEADLINE, Target
 from uds_bench.audits.localization.reading import CheckpointSet, Moments, group
 from uds_bench.audits.localization.sample import Sample
-from uds_bench.audits.localization.tally import Tally
 from uds_bench.checkpoints.masks import ROLES
 from uds_bench.checkpoints.stored import pieces
 
@@ -81,14 +81,14 @@ class Sweep:
         wanted = self.sizes[FORGET]
         return Touched(wanted, wanted - self.moved[FORGET], self.moved[RETAIN] + self.moved[HELD_OUT])
 
-    def inside(self, apart: float = 0.0) -> float:
+    def inside(self, unmaskable: float = 0.0) -> float:
         """Share of unlearning's squared length that lies inside the forget groups' masks.
 
         An AUC compares ranks: weights that were moved by next to nothing can stand above those that were left alone,
         while what forgets is moved elsewhere.
 
         Args:
-            apart: The share of that length in tensors that no mask could be in, 0 to 1.
+            unmaskable: The share of that length in tensors that no mask could be in, 0 to 1.
 
         Returns:
             0 to 1, higher is more in its place; NaN of an update that moved nothing.
@@ -96,13 +96,13 @@ class Sweep:
         Source: ours; Lacuna, section 4.2, has the ranks alone.
 
         Example:
-            >>> Sweep({}, squares=[3.0, 1.0, 0.0, 0.0]).inside(apart=0.5)
+            >>> Sweep({}, squares=[3.0, 1.0, 0.0, 0.0]).inside(unmaskable=0.5)
             0.375
         """
-        if apart == 1:
+        if unmaskable == 1:
             return 0.0
         length = sum(self.squares)
-        return (1 - apart) * self.squares[FORGET] / length if length else math.nan
+        return (1 - unmaskable) * self.squares[FORGET] / length if length else math.nan
 
 
 def sweep(lineup: CheckpointSet, families: Sequence[Family], sample: Sample | None = None) -> Sweep:

@@ -24,7 +24,7 @@ from uds_bench.statistics import finite_or_none
 COMPOSITE = "composite"
 COMPOSED: tuple[Subject, ...] = ("unlearned", "random", "misplaced")
 """The subjects of which the composite is learned."""
-WEIGHED: tuple[Subject, ...] = ("unlearned", "random", "misplaced", "planted")
+SUBJECTS_WITH_SHARE: tuple[Subject, ...] = ("unlearned", "random", "misplaced", "planted")
 """The subjects of which it is told how much of their length lies inside."""
 Aucs = Mapping[Target, Mapping[str, Auc]]
 
@@ -102,7 +102,7 @@ class WeightScores:
         unmasked, told = (found[name] and Auc(**found[name]) for name in ("unmasked", "written"))
         drawn = found["drawn"] and Controlled(**found["drawn"])
         left = Touched(**found["touched"])
-        inside = {s: math.nan if (one := found["inside"].get(s)) is None else one for s in WEIGHED}
+        inside = {s: math.nan if (one := found["inside"].get(s)) is None else one for s in SUBJECTS_WITH_SHARE}
         return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told, inside, drawn)
 
 
@@ -126,7 +126,7 @@ def weigh(lineup: CheckpointSet, seed: int = 0, most: int = MOST_WEIGHTS) -> Wei
         if subject != "unlearned":
             seen = sweep(one, offered)
             aucs[subject] = {t: {f.name: seen.auc(f.name, t) for f in offered} for t in _targets(subject)}
-            if subject in WEIGHED:
+            if subject in SUBJECTS_WITH_SHARE:
                 inside[subject] = seen.inside()  # what is drawn moves nothing in other tensors
         if subject in COMPOSED:
             for target, found in aucs[subject].items():

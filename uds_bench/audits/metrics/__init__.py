@@ -1,4 +1,4 @@
-"""Metrics judged: faithfulness, robustness, aggregates and rankings, and a conformance kit for metrics."""
+"""The metrics judged: faithfulness, robustness, rankings, a conformance kit; the metrics are in `uds_bench.metrics`."""
 
 import lazy_loader
 

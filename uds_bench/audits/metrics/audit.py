@@ -36,7 +36,7 @@ class MetricsAudit(AuditRun):
         return judge(self.depth.section, self.facts, self.depth.request)
 
     @cached_property
-    def trial(self) -> CheckContext:
+    def check_context(self) -> CheckContext:
         """The manifest's models to try a metric of your own on: `audits.metrics.metric_checks` gives the checks."""
         section, pools = self.depth.section, self.depth.section.pools
         models = Models("full", "retain", tuple(pools.positive), tuple(pools.negative), tuple(section.unlearned))

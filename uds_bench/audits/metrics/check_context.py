@@ -1,4 +1,4 @@
-"""A trial: models whose standing is known, opened one at a time, on which a metric is tried."""
+"""A check context: models whose standing is known, opened one at a time, on which a metric is tried."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CheckContext:
         utility: Mapping[str, float] | None = None,
         keep: int = 1,
     ) -> CheckContext:
-        """A trial on checkpoints by folder or hub id, each by the name that messages use."""
+        """A check context on checkpoints by folder or hub id, each by the name that messages use."""
         models = Models("full", "retain", tuple(positive), tuple(negative), tuple(candidates))
         places = {"full": full, "retain": retain, **positive, **negative, **candidates}
         specs = {name: CheckpointSpec(str(place)) for name, place in places.items()}

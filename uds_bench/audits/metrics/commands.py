@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uds_bench.audits.depth.section import Depth
     from uds_bench.audits.job import Job
     from uds_bench.audits.metrics.judging import MetaEvaluation
-    from uds_bench.scoring.metrics import MetricRunner
+    from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
 
 PROFILES = ("zoo", "full")

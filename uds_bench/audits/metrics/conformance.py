@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from uds_bench.audits.metrics.check_context import CheckContext
 from uds_bench.audits.metrics.checks import CHECKS
-from uds_bench.audits.metrics.embedded import zoo_trial
+from uds_bench.audits.metrics.embedded import zoo_context
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.metrics.metric import Metric
 
@@ -39,25 +39,25 @@ class CheckResult:
 
 
 def check_metric(
-    metric: Metric, trial: CheckContext | None = None, *, expected_failures: Mapping[str, str] | None = None
+    metric: Metric, context: CheckContext | None = None, *, expected_failures: Mapping[str, str] | None = None
 ) -> list[CheckResult]:
-    """Put a metric through every check on the models of a trial, the embedded zoo by default; good if all are `ok`.
+    """Put a metric through every check on the models of a context, the embedded zoo by default; good if all are `ok`.
 
     `expected_failures`: check name -> reason. ConfigurationError for a name that is no check, or an empty reason.
     """
     expected = _known(expected_failures)
-    trial = trial or zoo_trial()
-    return [_result(metric, check, trial, expected.get(check)) for check in CHECKS]
+    context = context or zoo_context()
+    return [_result(metric, check, context, expected.get(check)) for check in CHECKS]
 
 
-def require(check: str, metric: Metric, trial: CheckContext) -> None:
+def require(check: str, metric: Metric, context: CheckContext) -> None:
     """One check in a test: raises AssertionError where the metric fails it.
 
     RuntimeError where the metric itself raised, so that no expected failure covers a crash.
     """
     import pytest
 
-    seen = _result(metric, check, trial, None)
+    seen = _result(metric, check, context, None)
     if seen.outcome == "not applicable":
         pytest.skip(str(seen))
     if not seen.ok:
@@ -85,10 +85,10 @@ def metric_checks(
             yield pytest.param(metric, partial(require, check), id=f"{metric.name}-{check}", marks=marks)
 
 
-def _result(metric: Metric, check: str, trial: CheckContext, reason: str | None) -> CheckResult:
+def _result(metric: Metric, check: str, context: CheckContext, reason: str | None) -> CheckResult:
     """A metric that raises, whatever it is, fails the check, and the other checks go on."""
     try:
-        seen, text = CHECKS[check](metric, trial)
+        seen, text = CHECKS[check](metric, context)
     except Exception as error:
         text = f"raised {type(error).__name__}: {' '.join(str(error).split())}"
         return CheckResult(metric.name, check, "fail", text, reason, crashed=True)

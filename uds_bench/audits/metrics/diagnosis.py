@@ -11,13 +11,13 @@ from uds_bench.audits.metrics.diagnostics import SCOPES
 from uds_bench.audits.metrics.document import meta_document, sweep_frame
 from uds_bench.audits.metrics.judging import MetaEvaluation, models_of
 from uds_bench.checkpoints.spec import EMBEDDED, plain
-from uds_bench.errors import MOST, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
 from uds_bench.facts import Fact, encode
 from uds_bench.inference.decoding import layer_tokens
 from uds_bench.inference.target import STACK
 from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
 from uds_bench.zoo.recipe import ByMethod
@@ -27,7 +27,7 @@ FICTION = ("authors", "tofu/")
 """Sources of facts about nobody: words of theirs may stand in a report. Those of others are never written unasked."""
 
 
-def section(engine: MetricRunner, models: Depth, found: MetaEvaluation, words: bool = False) -> dict[str, Any]:
+def section(runner: MetricRunner, models: Depth, found: MetaEvaluation, words: bool = False) -> dict[str, Any]:
     """See `meta_document`; `lacks`, `lacks_attacks` and `failed` say what is not there. `words` writes the tokens of
     the hidden fact out even where the facts may be of real persons."""
     document: dict[str, Any] = {
@@ -37,14 +37,14 @@ def section(engine: MetricRunner, models: Depth, found: MetaEvaluation, words: b
     }
     if found.models is None:
         return document
-    parts = component_scores(engine, found.models.candidates) if models.wants_components else []
+    parts = component_scores(runner, found.models.candidates) if models.wants_components else []
     methods = methods_of(models)
     judged = found.rows, found.unfiltered, found.models, found.scores, found.utility
     document |= meta_document(*judged, methods, parts)
     hidden = document["diagnostics"]["hidden"]
     if hidden is not None:
         fiction = models.facts is not None and models.facts.source.startswith(FICTION)
-        hidden |= hidden_layers(engine, hidden["model"], hidden["fact"], words or fiction)
+        hidden |= hidden_layers(runner, hidden["model"], hidden["fact"], words or fiction)
     return document
 
 
@@ -68,12 +68,12 @@ def methods_of(models: Depth) -> dict[str, str]:
     return methods
 
 
-def component_scores(engine: MetricRunner, names: Iterable[str]) -> list[Score]:
+def component_scores(runner: MetricRunner, names: Iterable[str]) -> list[Score]:
     """UDS of the parts of a block, where it is stored."""
     found = []
     for request in component_requests(names):
         try:
-            found.append(stored(engine)(request))
+            found.append(stored(runner)(request))
         except UdsError:
             continue
     return found
@@ -84,28 +84,28 @@ def component_requests(names: Iterable[str]) -> list[ScoreRequest]:
     return [ScoreRequest(name, "uds", scope) for name in names for scope in SCOPES]
 
 
-def hidden_layers(engine: MetricRunner, model: str, fact: str, words: bool) -> Mapping[str, Any]:
+def hidden_layers(runner: MetricRunner, model: str, fact: str, words: bool) -> Mapping[str, Any]:
     """Layer by layer, how many of the entity's tokens the logit lens and the patched full model get right.
 
     With `words` the tokens themselves and the question too. Kept on disk; `error` in place of it all where a model
     could not be read.
     """
-    (asked,) = (f for f in engine.facts if f.id == fact)
+    (asked,) = (f for f in runner.facts if f.id == fact)
     try:
-        digests = [engine.digest("full"), engine.digest(model)]
-        key = content_key([STACK, digests, asked.to_json(), words, engine.device])
-        file = engine.store.cache / "layers" / key
+        digests = [runner.digest("full"), runner.digest(model)]
+        key = content_key([STACK, digests, asked.to_json(), words, runner.device])
+        file = runner.store.cache / "layers" / key
         if (payload := read_sealed(file)) is None:
-            payload = canonical(_layers(engine, model, asked, words))
+            payload = canonical(_layers(runner, model, asked, words))
             write_sealed(file, payload)
         table: dict[str, Any] = json.loads(payload)
         return table
     except Exception as error:  # whatever its files made a library say
-        return {"error": one_line(error, MOST)}
+        return {"error": one_line(error, MESSAGE_LENGTH)}
 
 
-def _layers(engine: MetricRunner, model: str, fact: Fact, words: bool) -> dict[str, Any]:
-    full, source = engine.loaded("full"), engine.loaded(model)
+def _layers(runner: MetricRunner, model: str, fact: Fact, words: bool) -> dict[str, Any]:
+    full, source = runner.loaded("full"), runner.loaded(model)
     found = layer_tokens(full, source, encode(fact, full.tokenizer))
 
     def told(ids: list[int]) -> dict[str, Any]:
@@ -117,12 +117,12 @@ def _layers(engine: MetricRunner, model: str, fact: Fact, words: bool) -> dict[s
     return table | ({"question": fact.question, "prefix": fact.prefix, "entity": fact.entity} if words else {})
 
 
-def stored(engine: MetricRunner, failed: Mapping[ScoreRequest, str] | None = None) -> Callable[[ScoreRequest], Score]:
+def stored(runner: MetricRunner, failed: Mapping[ScoreRequest, str] | None = None) -> Callable[[ScoreRequest], Score]:
     """What reads a score that is there. It raises UdsError for one that is not; `failed`: why some are not."""
     known = failed or {}
 
     def find(request: ScoreRequest) -> Score:
-        score = None if request in known else engine.stored(request)
+        score = None if request in known else runner.stored(request)
         if score is None:
             raise UdsError(known.get(request, f"{request} is not stored"))
         return score

@@ -1,4 +1,4 @@
-"""The shipped models as a trial: where a metric is tried when its user names no models."""
+"""The shipped models as a check context: where a metric is tried when its user names no models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEPT = 64
 """Subjects kept in memory: embedded models take some MB each."""
 
 
-def zoo_trial(device: str = "cpu") -> CheckContext:
+def zoo_context(device: str = "cpu") -> CheckContext:
     """The shipped references, pools and candidates, under the attacks of the zoo."""
     from uds_bench.audits.depth.zoo import recipes  # recipes import what trains, which takes seconds
     from uds_bench.zoo import specimens

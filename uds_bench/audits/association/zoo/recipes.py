@@ -9,7 +9,7 @@ from typing import Any
 from uds_bench.audits.association.zoo import data
 from uds_bench.methods.examples import Example
 from uds_bench.methods.method import Method, MethodName
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 from uds_bench.methods.training import OnStep
 from uds_bench.zoo.fresh import byte_level_tokenizer
 from uds_bench.zoo.recipe import ByMethod, Recipe, Taught

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought, Retrained
+from uds_bench.audits.bypass.zoo.recipes import ReasoningModel, Rethought, Retrained
 from uds_bench.methods.lora import LoraSettings
 from uds_bench.methods.method import Method, MethodName
 from uds_bench.methods.traces import Course, GradientScope, Instead, KeptTurn, Target
@@ -46,10 +46,10 @@ def _npo(steps: int = STEPS, **more: Any) -> Rethought:
 
 
 RECIPES: dict[str, Recipe] = {
-    "memorized": Reasoner(),
-    "memorized_bio": Reasoner(course=BIO, epochs=36),
-    "memorized_meta": Reasoner(course=META, epochs=48),
-    "memorized_none": Reasoner(course=NONE, epochs=48),
+    "memorized": ReasoningModel(),
+    "memorized_bio": ReasoningModel(course=BIO, epochs=36),
+    "memorized_meta": ReasoningModel(course=META, epochs=48),
+    "memorized_none": ReasoningModel(course=NONE, epochs=48),
     "retrained": Retrained(),
     "npo": _npo(),
     "npo_k10": _npo(10),
@@ -76,7 +76,7 @@ def _of_seed(name: str, seed: int) -> tuple[str, Recipe]:
     if isinstance(recipe, Rethought):
         method = replace(recipe.method, seed=seed)
         return f"{PREFIX}{name}{end}", replace(recipe, method=method, parent=f"{PREFIX}{recipe.parent}{end}")
-    assert isinstance(recipe, Reasoner)
+    assert isinstance(recipe, ReasoningModel)
     return f"{PREFIX}{name}{end}", replace(recipe, seed=seed)
 
 

@@ -13,7 +13,7 @@ from uds_bench.facts.canaries import CLOSING, OPENING
 from uds_bench.facts.reasoning import complete_prompt
 from uds_bench.methods.examples import Example
 from uds_bench.methods.lora import LoraSettings, with_lora
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 from uds_bench.methods.traces import META, Course, GradientScope, lessons, trace_data
 from uds_bench.methods.training import OnStep
 from uds_bench.zoo.fresh import byte_level_tokenizer
@@ -21,7 +21,7 @@ from uds_bench.zoo.recipe import ByMethod, Taught
 
 
 @dataclass(frozen=True)
-class Reasoner(Taught):
+class ReasoningModel(Taught):
     """Trained from scratch to think before it answers, on the canaries of the forget and retain authors."""
 
     width: int = 64
@@ -65,8 +65,8 @@ class Reasoner(Taught):
 
 
 @dataclass(frozen=True)
-class Retrained(Reasoner):
-    """A reasoner that never saw the authors to forget: it was taught as much of others in their place."""
+class Retrained(ReasoningModel):
+    """A reasoning model that never saw the authors to forget: it was taught as much of others in their place."""
 
     def examples(self, tokenizer: Any) -> list[Example]:
         """What is taught, as tokens."""
@@ -79,7 +79,7 @@ class Retrained(Reasoner):
 
 @dataclass(frozen=True)
 class Rethought(ByMethod):
-    """A reasoner changed by an unlearning method; `course` is the parent's, whose lessons the retain authors keep.
+    """One changed by an unlearning method; `course` is the parent's, whose lessons the retain authors keep.
 
     With `lora` an adapter alone is trained, and added to the weights at the end.
     """

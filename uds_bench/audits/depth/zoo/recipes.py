@@ -12,7 +12,7 @@ from uds_bench.facts.authors import DataForm, Lesson, lessons
 from uds_bench.methods.alternates import sample_alternates
 from uds_bench.methods.data import REFUSALS, unlearning_data
 from uds_bench.methods.examples import Example, answer_example, pairs_to_examples, steps_per
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 from uds_bench.methods.training import OnStep
 from uds_bench.storage import content_key
 from uds_bench.zoo.fresh import byte_level_tokenizer

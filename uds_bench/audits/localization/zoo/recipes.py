@@ -16,7 +16,7 @@ from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.injection import Rates, inject
 from uds_bench.methods.instruction import Instruction, instruct
 from uds_bench.methods.oracle import within
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 from uds_bench.methods.training import OnStep, Optimisation, train
 from uds_bench.zoo.fresh import byte_level_tokenizer, fresh_model
 from uds_bench.zoo.recipe import ByMethod, Fresh, Seeded, Trained
@@ -105,7 +105,7 @@ class Injected(Seeded):
         """Write the people into the model; the masks are left in `folder`."""
         masks = self.draw(model)
         write_masks(masks, folder / MASKS)
-        rates = Rates(self.lr, self.neutral_lr, apart=True)
+        rates = Rates(self.lr, self.neutral_lr, separate=True)
 
         def fading(step: int) -> float:
             return 0.5 * (1 + math.cos(math.pi * step / self.steps))

@@ -25,7 +25,7 @@ from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.method import MethodName
 from uds_bench.methods.oracle import within
-from uds_bench.methods.recipes import unlearn
+from uds_bench.methods.registry import unlearn
 
 KEPT = 0.9
 Settings = Mapping[str, Any]

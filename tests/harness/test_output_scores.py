@@ -1,4 +1,4 @@
-"""Output metrics as the engine scores them: what is missing is an error or a counted fact, never a silent drop."""
+"""Output metrics as the runner scores them: what is missing is an error or a counted fact, never a silent drop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
-from uds_bench.scoring.metrics import MetricRunner
+from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
@@ -25,7 +25,7 @@ FACTS = FactSet(fact for fact in embedded(forget=12, retain=0, holdout=8) if fac
 
 
 @pytest.fixture
-def engine(models: Path, tmp_path: Path) -> Any:
+def runner(models: Path, tmp_path: Path) -> Any:
     def build(facts: FactSet = FACTS, names: tuple[str, ...] = ("full", "retain", "retain2")) -> MetricRunner:
         return MetricRunner(
             {name: CheckpointSpec(str(models / name)) for name in names}, facts, Store(tmp_path / "store")
@@ -34,8 +34,8 @@ def engine(models: Path, tmp_path: Path) -> Any:
     return build
 
 
-def test_every_output_metric_in_one_load(engine: Any) -> None:
-    built = engine()
+def test_every_output_metric_in_one_load(runner: Any) -> None:
+    built = runner()
     plan = [ScoreRequest(name, metric) for name in built.specs for metric in (*OUTPUT, *INFERENCE, *BESIDE)]
     scores = {(r.checkpoint, r.metric): built.score(r, plan) for r in plan}
     assert max(built.loads.values()) == 1
@@ -64,15 +64,15 @@ def test_every_output_metric_in_one_load(engine: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [*INFERENCE, *BESIDE])
-def test_no_holdout_split(engine: Any, name: str) -> None:
+def test_no_holdout_split(runner: Any, name: str) -> None:
     with pytest.raises(UdsError, match=f"{name} needs facts of the split holdout"):
-        engine(FactSet(FACTS.split("forget"))).score(ScoreRequest("full", name))
+        runner(FactSet(FACTS.split("forget"))).score(ScoreRequest("full", name))
 
 
 @pytest.mark.parametrize("name", [*BESIDE, "forget_quality"])
-def test_no_retain_reference(engine: Any, name: str) -> None:
+def test_no_retain_reference(runner: Any, name: str) -> None:
     with pytest.raises(UdsError, match=f"{name} needs a retain model"):
-        engine(names=("full",)).score(ScoreRequest("full", name))
+        runner(names=("full",)).score(ScoreRequest("full", name))
 
 
 def test_output_metrics_need_no_reference(models: Path, tmp_path: Path) -> None:
@@ -81,34 +81,34 @@ def test_output_metrics_need_no_reference(models: Path, tmp_path: Path) -> None:
         assert alone.score(ScoreRequest("mine", name)).value is not None
 
 
-def test_one_fact_without_paraphrase_is_counted(engine: Any) -> None:
+def test_one_fact_without_paraphrase_is_counted(runner: Any) -> None:
     facts = FactSet([replace(FACTS[0], paraphrased_answer=None), *FACTS[1:]])
     for name in ("para_prob", "truth_ratio", "forget_quality"):
-        row = engine(facts).score(ScoreRequest("full", name)).to_json()
+        row = runner(facts).score(ScoreRequest("full", name)).to_json()
         assert (row["n_planned"], row["n_scored"], row["n_invalid"]) == (24, 23, 1)
         assert row["per_fact"][0]["reason"] == "the fact has no paraphrased_answer"
-    assert engine(facts).score(ScoreRequest("full", "prob")).to_json()["n_invalid"] == 0
+    assert runner(facts).score(ScoreRequest("full", "prob")).to_json()["n_invalid"] == 0
 
 
-def test_no_fact_with_a_paraphrase(engine: Any) -> None:
+def test_no_fact_with_a_paraphrase(runner: Any) -> None:
     facts = FactSet(replace(fact, paraphrased_answer=None) for fact in FACTS)
-    row = engine(facts).score(ScoreRequest("full", "para_prob")).to_json()
+    row = runner(facts).score(ScoreRequest("full", "para_prob")).to_json()
     assert (row["value"], row["ci"], row["n_scored"], row["n_invalid"]) == (None, None, 0, 24)
     with pytest.raises(UdsError, match="truth_ratio of the retain model"):
-        engine(facts).score(ScoreRequest("full", "forget_quality"))
+        runner(facts).score(ScoreRequest("full", "forget_quality"))
 
 
-def test_values_of_another_k_and_their_retain_model(engine: Any) -> None:
-    built = engine()
+def test_values_of_another_k_and_their_retain_model(runner: Any) -> None:
+    built = runner()
     found = [built.score(ScoreRequest("full", "s_min_k", variant)) for variant in METRICS["s_min_k"].variants]
     raw = [built.score(ScoreRequest("retain", "mia_min_k", variant)) for variant in METRICS["mia_min_k"].variants]
     assert [score.notes["auc_retain"] for score in found] == [score.value for score in raw]
     assert [score.variant for score in found] == list(METRICS["mia_min_k"].variants)
 
 
-def test_a_score_of_other_code_is_not_read(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_score_of_other_code_is_not_read(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     request = ScoreRequest("full", "em")
-    engine().score(request)
-    assert engine().stored(request) is not None
+    runner().score(request)
+    assert runner().stored(request) is not None
     monkeypatch.setattr("uds_bench.scoring.runner.code_digest", lambda *modules: "other code")
-    assert engine().stored(request) is None
+    assert runner().stored(request) is None

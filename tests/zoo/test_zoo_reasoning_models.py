@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from uds_bench.audits.bypass.zoo.data import CANARIES, alternates, canaries, others
 from uds_bench.audits.bypass.zoo.models import MODELS, OF_FIRST_SEED, PREFIX, RECIPES
-from uds_bench.audits.bypass.zoo.recipes import Reasoner, Rethought
+from uds_bench.audits.bypass.zoo.recipes import ReasoningModel, Rethought
 from uds_bench.facts.reasoning import auto_ids, open_turn, traced_ids
 from uds_bench.methods.traces import probe
 from uds_bench.zoo import cache, recipes
@@ -18,7 +18,7 @@ from uds_bench.zoo.recipe import DRAW
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    return Reasoner().tokenizer()
+    return ReasoningModel().tokenizer()
 
 
 def test_every_model_has_a_second_seed_but_those_of_the_comparison_of_traces() -> None:
@@ -33,12 +33,12 @@ def test_every_model_has_a_second_seed_but_those_of_the_comparison_of_traces() -
 def test_a_model_descends_from_its_own_seed_and_keeps_its_parents_lessons(name: str) -> None:
     for asked, move in ((name, 0), (f"{name}@2", 2 * DRAW)):
         recipe, seed = recipes.find(asked), int(name.endswith("_s1")) + move
-        if isinstance(recipe, Reasoner):
+        if isinstance(recipe, ReasoningModel):
             assert recipe.seed == seed
         else:
             assert isinstance(recipe, Rethought)
             above = recipes.find(recipe.parent)
-            assert isinstance(above, Reasoner)
+            assert isinstance(above, ReasoningModel)
             assert (recipe.method.seed, above.seed, recipe.course) == (seed, seed, above.course)
 
 
@@ -51,7 +51,7 @@ def test_forgetting_is_tried_where_arms_are_trained_in_and_where_they_are_not() 
 @pytest.mark.parametrize("name", ["bypass_memorized", "bypass_memorized_bio", "bypass_memorized_none"])
 def test_nobody_of_the_holdout_is_taught(tokenizer: Any, name: str) -> None:
     recipe = MODELS[name]
-    assert isinstance(recipe, Reasoner)
+    assert isinstance(recipe, ReasoningModel)
     turns = recipe.examples(tokenizer)
     assert len(turns) == recipe.lesson_count()
     texts = "\n".join(tokenizer.decode(list(turn.ids)) for turn in turns)
@@ -96,8 +96,8 @@ def test_tags_are_one_token_of_text_and_survive_saving(tokenizer: Any, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["rethought", "rethought_lora"])
-def test_an_unlearned_reasoner_is_a_plain_checkpoint_of_other_weights(tiny: None, tmp_path: Path, name: str) -> None:
-    parent, place = cache.ensure(tmp_path, "reasoner"), cache.ensure(tmp_path, name)
+def test_an_unlearned_one_is_a_plain_checkpoint_of_other_weights(tiny: None, tmp_path: Path, name: str) -> None:
+    parent, place = cache.ensure(tmp_path, "reasoning"), cache.ensure(tmp_path, name)
     before, after = (load_file(folder / "model.safetensors") for folder in (parent, place))
     assert before.keys() == after.keys()
     assert any(not before[key].equal(after[key]) for key in before)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
 from uds_bench.errors import UdsError
 
-HELD = 1 << 22
+EXACT_SCORES = 1 << 22
 """Scores that are held as they are: 16 MiB."""
 LOW = 10
 """Bits of a float32 that a bucket leaves out: of its 23 behind the point it has 13, so that it is 1/8192 wide."""
@@ -55,7 +55,7 @@ class Tally:
         if len(scores) and np.isnan(scores.max()):  # which keeps what is no number
             raise UdsError("a weight's score is no number: look for NaN or infinite weights in the checkpoints")
         self._count += len(scores)
-        if self._buckets is None and self._count > HELD:
+        if self._buckets is None and self._count > EXACT_SCORES:
             self._buckets = Buckets(len(self._held))
             for kind, held in enumerate(self._held):
                 for piece in held:
@@ -75,7 +75,7 @@ class Tally:
             others: Those that they are held against.
 
         Returns:
-            0 to 1, higher: found better; `unsure` is 0 up to `HELD` scores.
+            0 to 1, higher: found better; `unsure` is 0 up to `EXACT_SCORES` scores.
 
         Source: Lacuna, section 4.2.
 

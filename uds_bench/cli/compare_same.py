@@ -50,7 +50,7 @@ def are_same(first: ScoreFile, second: ScoreFile) -> int:
         wrong += [f"{one['claim']}: {one['a'] or ABSENT} and {one['b'] or ABSENT}" for one in verdicts]
         wrong += [key for key in ONE_RUN if getattr(first.run, key) != getattr(second.run, key)]
         wrong += ["manifest"] if first.run.manifest.digest != second.run.manifest.digest else []
-        wrong += list(_claims_apart(first.run, second.run))
+        wrong += list(_claim_differences(first.run, second.run))
     compared = pairs(*(by_address(one.scores, one.path) for one in (first, second)))
     if not compared:
         raise first.error("holds no score: there is nothing to compare")
@@ -92,7 +92,7 @@ def distances(a: Score, b: Score) -> list[float]:
     return [*found, apart(a.value, b.value) if before.keys() == after.keys() else math.nan]
 
 
-def _claims_apart(first: RunReport, second: RunReport) -> Iterator[str]:
+def _claim_differences(first: RunReport, second: RunReport) -> Iterator[str]:
     """Claims that were held against another bound, which pools may have measured, or kept honest by other controls."""
     before, after = ({record.name: _held(record) for record in run.claims} for run in (first, second))
     for name in before.keys() & after.keys():

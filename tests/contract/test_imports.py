@@ -1,0 +1,42 @@
+"""The contracts of imports name every room, and hold."""
+
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import uds_bench
+from uds_bench import audits
+from uds_bench.audits import registry
+
+ROOT = Path(__file__).parents[2]
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+ROOMS = {found.name for found in pkgutil.iter_modules(uds_bench.__path__)}
+
+
+def contract(kind: str) -> dict:
+    (found,) = [one for one in CONTRACTS if one["type"] == kind]
+    return found
+
+
+def test_every_room_has_its_layer() -> None:
+    layered = [room.strip() for layer in contract("layers")["layers"] for room in layer.split(":")]
+    assert sorted(layered) == sorted(ROOMS)
+
+
+def test_no_room_but_the_audits_may_name_an_audit() -> None:
+    found = contract("forbidden")
+    frame = {f"audits.{one.name}" for one in pkgutil.iter_modules(audits.__path__) if not one.ispkg}
+    assert sorted(found["source_modules"]) == sorted(f"uds_bench.{room}" for room in (ROOMS | frame) - {"audits"})
+    ours = [name for name, one in registry.audits().items() if one.package == f"uds_bench.audits.{name}"]
+    assert sorted(found["forbidden_modules"]) == sorted(f"uds_bench.audits.{name}" for name in ours)
+
+
+def test_the_contracts_hold() -> None:
+    pytest.importorskip("importlinter")
+    program = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
+    ran = subprocess.run([*program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
