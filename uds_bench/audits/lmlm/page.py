@@ -11,8 +11,8 @@ from uds_bench.audits.lmlm.claims import EXCUSED, FALLEN_BACK
 from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.bars import Stack, stacks
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.lookups import browser
 from uds_bench.figures.reading import ABSENT, measured, number, rows, spell, table, text, whole
+from uds_bench.figures.replies import browser
 from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, span_track, tally
 
 OFF = {"forbidden": "forbidden", "self_completed": "self-completed", "unknown": "unknown"}
