@@ -2,7 +2,6 @@
 
     python localization_workload.py write FOLDER WEIGHTS
     python localization_workload.py write FOLDER WEIGHTS all
-    python localization_workload.py audit FOLDER [FAMILY [TARGET]]
     python localization_workload.py weigh FOLDER
 
 `write` makes an injected and an unlearned model in bfloat16 and masks of six groups of 5% each (Lacuna, section 3.2:
@@ -10,9 +9,9 @@ three to forget, three to retain), all in shards, a block of WEIGHTS / 64 or les
 forget weights move; few of the others do, by less. `all` adds the model before, and the unmasked one before and after
 the same method, for all nine families: 14 bytes a weight.
 
-`audit` is one family's pass. `weigh` does such a pass and then all that an update is scored by, in processor seconds
-of one thread; `written` counts the bytes that this writes anywhere. Memory is counted twice: as the most that the
-process ever held, and that above what it held once all was imported. Both count every page, those of files too.
+`weigh` does all that an update is scored by and then one family's pass by itself, in processor seconds of one thread;
+`written` counts the bytes that this writes anywhere. Memory is counted twice: as the most that the process ever held,
+and that above what it held once all was imported. Both count every page, those of files too.
 """
 
 import json
@@ -27,9 +26,10 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
+from uds_bench.audits.localization.composite import sides
 from uds_bench.audits.localization.families import FAMILIES, Part
+from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.reading import CheckpointSet
-from uds_bench.audits.localization.targets import auc_of
 from uds_bench.audits.localization.weights import weigh
 from uds_bench.checkpoints.masks import MaskGroup, read_masks
 
@@ -93,23 +93,20 @@ def _split(named: list[tuple[str, tuple[int, int]]]) -> Iterator[list[tuple[str,
     return (named[at : at + each] for at in range(0, len(named), each))
 
 
-def audit(folder: Path, family: str = "raw", target: str = "forget_among_groups") -> dict[str, float]:
-    start, before = time.perf_counter(), memory("VmRSS")
-    masks = read_masks(folder / "masks")
-    lineup = CheckpointSet({"injected": folder / "injected", "unlearned": folder / "unlearned"}, masks)
-    checked = time.perf_counter() - start
-    found = auc_of(lineup, FAMILIES[family], target)  # type: ignore[arg-type]
-    seconds = time.perf_counter() - start
-    return {
-        "weights": masks.weights,
-        "auc": found.value,
-        "positives": 4 * found.positives,
-        "above": memory("VmHWM") - before,
-        "peak": memory("VmHWM"),
-        "seconds_masks": checked,
-        "seconds": seconds,
-        "weights_per_s": masks.weights / seconds,
-    }
+def read_alone(lineup: CheckpointSet) -> float:
+    """The AUC of |D_unl| among the groups' masks, exact: wanted scores are held in order, the others pass by."""
+    raw = FAMILIES["raw"]
+
+    def scores(side: int) -> Iterator[np.ndarray]:
+        for name in lineup.masks.words:
+            yield raw.score(lineup.change(raw, name))[sides(lineup.masks, name, HEADLINE)[side]]
+
+    ours = np.sort(np.concatenate([*scores(0)]))
+    twice = passed = 0
+    for theirs in map(np.sort, scores(1)):
+        lost = sum(int(ours.searchsorted(theirs, way).sum()) for way in ("left", "right"))
+        twice, passed = twice + 2 * len(ours) * len(theirs) - lost, passed + len(theirs)
+    return twice / (2 * len(ours) * passed)
 
 
 def weighed(folder: Path) -> dict[str, float]:
@@ -117,24 +114,20 @@ def weighed(folder: Path) -> dict[str, float]:
     lineup = CheckpointSet(
         {part: folder / part for part in parts if (folder / part).is_dir()}, read_masks(folder / "masks")
     )
-    memory_before, start = memory("VmRSS"), time.process_time()
-    alone = auc_of(lineup, FAMILIES["raw"], "forget_among_groups")
-    one, bytes_before = time.process_time() - start, sent()
+    memory_before, bytes_before = memory("VmRSS"), sent()
     begun, start = time.perf_counter(), time.process_time()
     found = weigh(lineup)
-    seconds = time.process_time() - start
-    raw = found.aucs["unlearned"]["forget_among_groups"]["raw"]
-    return {
+    took = {"cpu_weigh": time.process_time() - start, "wall_weigh": time.perf_counter() - begun}
+    took |= {"peak": memory("VmHWM"), "above": memory("VmHWM") - memory_before, "written": sent() - bytes_before}
+    start, raw = time.process_time(), found.aucs["unlearned"][HEADLINE]["raw"]
+    alone = read_alone(lineup)
+    one = time.process_time() - start
+    return took | {
         "weights": lineup.masks.weights,
         "families": len(FAMILIES) - len(found.absent),
         "cpu_one_family": one,
-        "cpu_weigh": seconds,
-        "ratio": seconds / one,
-        "wall_weigh": time.perf_counter() - begun,
-        "above": memory("VmHWM") - memory_before,
-        "peak": memory("VmHWM"),
-        "written": sent() - bytes_before,
-        "apart": abs(raw.value - alone.value),
+        "ratio": took["cpu_weigh"] / one,
+        "apart": abs(raw.value - alone),
         "slack": max(auc.slack for side in found.aucs["unlearned"].values() for auc in side.values()),
         "slack_raw": raw.slack,
     }
@@ -156,7 +149,5 @@ if __name__ == "__main__":
     doing, folder, *more = sys.argv[1:]
     if doing == "write":
         write(Path(folder), int(float(more[0])), more[1:] == ["all"])
-    elif doing == "weigh":
-        print(json.dumps(weighed(Path(folder))))
     else:
-        print(json.dumps(audit(Path(folder), *more)))
+        print(json.dumps(weighed(Path(folder))))

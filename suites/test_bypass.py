@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.bypass import identities
+from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.deciding import decide, known, unread
 from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
@@ -65,9 +65,9 @@ def test_forced_consistency(uds_claim: Claim, uds_subject: str, uds_audit: Bypas
         uds_claim.not_applicable("surface only: there are replies of it and no weights, so that nothing was forced")
         return
     results = uds_audit.results(uds_subject)
-    wrong = identities.inconsistent(turned_round(results[0].probed["forget"]))
+    wrong = rates.inconsistent(turned_round(results[0].probed["forget"]))
     uds_claim.identity(
-        identities.worst(identities.inconsistent(one.probed["forget"]) for one in results),
+        rates.worst(rates.inconsistent(one.probed["forget"]) for one in results),
         tolerance=0.0,
         what="share of continuations that teacher forcing and greedy decoding disagree about",
         controls=[ControlSubject("greedy decoding's answers turned round", "fail", wrong)],

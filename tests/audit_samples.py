@@ -16,12 +16,14 @@ import torch
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from file_rows import asks
 from small_runs import ATTACKS, Bench
+from typer.testing import CliRunner
 
 from uds_bench.attacks import registry
 from uds_bench.audits.conformance import ATTACK
 from uds_bench.audits.sample import Sample
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import MaskGroup, Masks, write_masks
+from uds_bench.cli import main
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import Property, embedded
@@ -221,13 +223,17 @@ def _metrics(bench: Bench, store: Path) -> Sample:
 
 
 def sample(bench: Bench, manifest: Path, *suites: str, **more: Any) -> Sample:
-    """One whose runs are in this process."""
+    """One whose runs and commands are in this process."""
 
     def run(args: Sequence[str]) -> tuple[int, str]:
         done = bench.pytester.runpytest_inprocess("-p", "no:benchmark", *args)
         return int(done.ret), done.stdout.str() + done.stderr.str()
 
-    return Sample(manifest, [SUITES / f"test_{name}.py" for name in suites], bench.folder / "ran", run=run, **more)
+    def ask(args: Sequence[str]) -> str:
+        return CliRunner().invoke(main, [*args], catch_exceptions=False).stdout
+
+    paths = [SUITES / f"test_{name}.py" for name in suites]
+    return Sample(manifest, paths, bench.folder / "ran", run=run, ask=ask, **more)
 
 
 WRITTEN: dict[str, tuple[Callable[[Path], str], Sequence[str]]] = {

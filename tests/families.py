@@ -17,6 +17,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, find_anatomy
+
 LAYERS, WIDTH, HEADS, WINDOW = 3, 32, 4, 4
 CORPUS = (
     "Question: Where was Mira Solheim born?\nAnswer: Mira Solheim was born in Tromsø, Norway.",
@@ -144,6 +146,11 @@ FAMILIES: dict[str, Callable[..., Any]] = {
     "gpt2": _gpt2,
 }
 """Name -> function (vocabulary, layers=3, width=32, seed=0) -> a model in eval mode, float32, on the CPU."""
+
+
+def in_memory(model: Any, tokenizer: Any = None, name: str = "tiny") -> Checkpoint:
+    """A checkpoint that lies in no file."""
+    return Checkpoint(CheckpointSpec(name), model.requires_grad_(False), tokenizer, find_anatomy(model), name)
 
 
 def save_checkpoint(folder: Path, model: Any, tokenizer: Any = None, shards: int = 2) -> Path:

@@ -11,7 +11,7 @@ import secrets
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
@@ -63,6 +63,11 @@ def write_json(path: Path, document: Mapping[str, Any], indent: int | None = 1) 
     """Write strict JSON, whole or not at all. Raises ValueError for a number that it has no word for."""
     separators = None if indent else (",", ":")
     write_atomic(path, json.dumps(document, indent=indent, separators=separators, allow_nan=False).encode() + b"\n")
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON objects, one a line, whole or not at all."""
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 
 def write_atomic(path: Path, payload: bytes) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.identities import worst
-from uds_bench.audits.bypass.rates import Rows
+from uds_bench.audits.bypass.rates import Rows, worst
 from uds_bench.audits.bypass.record import Reply
 from uds_bench.audits.bypass.reply import Fallback, Split, contains, split_reply
 from uds_bench.facts.canaries import CLOSING

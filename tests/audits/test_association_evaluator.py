@@ -8,9 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
-from families import FAMILIES, tiny_tokenizer
-from references.depth_cases import loaded
+from families import FAMILIES, in_memory, tiny_tokenizer
 from test_association_scoring import JANE, JOHN, PROPERTIES
 
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, ranks_of
@@ -18,7 +16,6 @@ from uds_bench.audits.association.likelihoods import of_checkpoint
 from uds_bench.audits.association.probe_items import ProbeItem, ask_about
 from uds_bench.audits.association.rates import Memorization, nothing_of, over
 from uds_bench.audits.association.scoring import scored
-from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import FactError
 from uds_bench.scores import Score, summarise
 
@@ -27,10 +24,7 @@ ASKED = tuple(ask_about([JANE, JOHN], PROPERTIES, None))
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    found = loaded(FAMILIES["llama"](384, seed=2))
-    found.tokenizer, found.device, found.spec = tiny_tokenizer(), torch.device("cpu"), CheckpointSpec("full")
-    found.digest = "full"
-    return found
+    return in_memory(FAMILIES["llama"](384, seed=2), tiny_tokenizer(), "full")
 
 
 def test_a_score_holds_every_rank(model: Any) -> None:
@@ -59,8 +53,7 @@ def test_the_digest_names_all_that_is_asked() -> None:
 
 
 def test_nobody_is_scored_whose_name_the_tokenizer_does_not_know(model: Any) -> None:
-    strange = loaded(model.model)
-    strange.tokenizer, strange.device = tiny_tokenizer(), model.device
+    strange = in_memory(model.model, tiny_tokenizer())
     ids = strange.tokenizer("J", add_special_tokens=False)["input_ids"]
     strange.tokenizer.unk_token = strange.tokenizer.convert_ids_to_tokens(ids[0])
     with pytest.raises(FactError, match="the tokenizer does not know"):

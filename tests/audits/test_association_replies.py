@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 from references import layered
-from references.depth_cases import loaded
 from test_association_scoring import JANE, JOHN, PROPERTIES
 
 from uds_bench.audits.association import controls
@@ -28,7 +26,6 @@ from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.replies import LONGER, replies, room
 from uds_bench.audits.association.scoring import to_json
 from uds_bench.audits.association.section import Association
-from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.name_matching import named
 from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.templates import Template
@@ -39,11 +36,9 @@ VALUES = ("nurse", "baker", "poet", "pilot", "judge")
 
 
 def checkpoint(family: str, padding: str = "right") -> Any:
-    found = loaded(FAMILIES[family](384, seed=2))
-    found.tokenizer, found.device, found.spec = tiny_tokenizer(), torch.device("cpu"), CheckpointSpec("full")
-    found.digest = family
-    found.tokenizer.padding_side = padding
-    return found
+    tokenizer = tiny_tokenizer()
+    tokenizer.padding_side = padding
+    return in_memory(FAMILIES[family](384, seed=2), tokenizer, family)
 
 
 @pytest.mark.parametrize(("family", "longer"), [("llama", True), ("gemma2", False)])

@@ -14,9 +14,8 @@ import file_rows
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 from references.association import slow_rank, slow_score
-from references.depth_cases import loaded
 from trained_tokenizers import KINDS, TOKENIZERS
 
 from uds_bench.audits.association import scoring
@@ -111,9 +110,7 @@ def test_a_record_is_read_back() -> None:
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    found = loaded(FAMILIES["llama"](384, seed=2))
-    found.tokenizer, found.device = tiny_tokenizer(), torch.device("cpu")
-    return found
+    return in_memory(FAMILIES["llama"](384, seed=2), tiny_tokenizer())
 
 
 def test_a_file_of_log_probabilities_gives_the_ranks_of_the_model(model: Any, tmp_path: Path) -> None:
@@ -143,8 +140,7 @@ def test_a_file_of_log_probabilities_gives_the_ranks_of_the_model(model: Any, tm
 def test_the_first_token_counts_behind_a_bos_alone(kind: str, bos: str) -> None:
     """Definitions 003.4, 3: without one it is left out of every sentence alike; and sums telescope over tokens."""
     tokenizer = TOKENIZERS[kind, bos]
-    found = loaded(FAMILIES["llama"](len(tokenizer), seed=3))
-    found.tokenizer, found.device = tokenizer, torch.device("cpu")
+    found = in_memory(FAMILIES["llama"](len(tokenizer), seed=3), tokenizer)
     sentences = ["Ossu lives in Zuriridge.", "Ossu lives near the mill.", "Ilvimar wrote it in 1987."]
     for sentence, nll in zip(sentences, of_checkpoint(found)(sentences), strict=True):
         ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
@@ -191,8 +187,7 @@ def test_a_name_of_unknown_letters_is_one_line(model: Any) -> None:
     require_known(model, ["Jane Doe", "Zoë"])
     tokenizer = tiny_tokenizer()
     tokenizer.unk_token = tokenizer.convert_ids_to_tokens(tokenizer("Z", add_special_tokens=False)["input_ids"][0])
-    strange = loaded(model.model)
-    strange.tokenizer = tokenizer
+    strange = in_memory(model.model, tokenizer)
     with pytest.raises(FactError, match="'Zoë' has letters"):
         require_known(strange, ["Jane Doe", "Zoë"])
 

@@ -12,8 +12,7 @@ from uds_bench.audits.bypass.finding import find
 from uds_bench.audits.bypass.floors import all_tokens, likelihood, recall
 from uds_bench.audits.bypass.record import Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted
-from uds_bench.audits.bypass.summary import summary
-from uds_bench.audits.bypass.trace_leaks import anatomy
+from uds_bench.audits.bypass.summary import anatomy, summary
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
 
 CANARIES = embedded_canaries(8, 2, 2)

@@ -6,22 +6,20 @@ import json
 import math
 from dataclasses import replace
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 from references import layered
 
 from uds_bench.audits.bypass import drawn_contexts
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import GapOutcome, find
 from uds_bench.audits.bypass.probe import probe
 from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, partners, shuffled
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Probed
-from uds_bench.checkpoints import find_anatomy
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.errors import FactError
 from uds_bench.facts.canaries import Canary, CanarySet, embedded_canaries
 from uds_bench.scores import summarise
@@ -46,12 +44,10 @@ BIO, META = "Completing a fact I know about {}: ", "Completing a fact about {}."
 def loaded(family: str = "llama", template: str | None = TEMPLATE, seed: int = 3, ends: bool = True) -> Any:
     tokenizer = tiny_tokenizer()
     tokenizer.chat_template = template
-    model = FAMILIES[family](len(tokenizer), seed=seed).requires_grad_(False)
+    model = FAMILIES[family](len(tokenizer), seed=seed)
     if ends:
         let_end(model, tokenizer)
-    return SimpleNamespace(
-        model=model, anatomy=find_anatomy(model), tokenizer=tokenizer, device=torch.device("cpu"), digest="x"
-    )
+    return in_memory(model, tokenizer)
 
 
 def let_end(model: Any, tokenizer: Any) -> None:

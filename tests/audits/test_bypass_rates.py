@@ -11,7 +11,7 @@ from bypass_identities import fallback_gap, leak_under_prefill, repeating, split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uds_bench.audits.bypass import identities, rates
+from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.record import ARMS, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted, turned_round
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
@@ -144,8 +144,8 @@ def test_an_empty_trace_is_not_emitted() -> None:
 
 def test_a_seed_that_could_not_be_computed_hides_behind_no_other() -> None:
     for values in ([0.0, math.nan], [math.nan, 0.0], []):
-        assert math.isnan(identities.worst(values))
-    assert identities.worst([0.0, 0.5]) == 0.5
+        assert math.isnan(rates.worst(values))
+    assert rates.worst([0.0, 0.5]) == 0.5
 
 
 def test_drawn_apart_keeps_the_width_of_the_side_that_varies() -> None:
@@ -157,6 +157,6 @@ def test_drawn_apart_keeps_the_width_of_the_side_that_varies() -> None:
 
 def test_teacher_forcing_and_greedy_decoding_agree() -> None:
     probed = [p for _, p in scripted(CANARIES, "identifying")]
-    assert identities.inconsistent(probed) == 0
-    assert identities.inconsistent(turned_round(probed)) == 1
-    assert math.isnan(identities.inconsistent([]))
+    assert rates.inconsistent(probed) == 0
+    assert rates.inconsistent(turned_round(probed)) == 1
+    assert math.isnan(rates.inconsistent([]))

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.bypass import tied
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.audit import read
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import GapOutcome, find
@@ -25,7 +24,7 @@ from uds_bench.audits.bypass.probe import reply_of, say, stops_of
 from uds_bench.audits.bypass.prompts import prompts
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.replies import RawReply, Recorded, Surface, read_replies, surface, to_json
-from uds_bench.audits.bypass.section import Bypass
+from uds_bench.audits.bypass.section import Bypass, ReplySettings
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.audits.bypass.zoo.data import canaries
 from uds_bench.checkpoints import CheckpointSpec, load

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 from hashing import HashingEncoder
 from lmlm_by_hand import CELL, WRONG, by_hand, looked_up, perfectly, with_reply
 
@@ -141,9 +139,7 @@ def test_a_result_holds_all_that_is_judged() -> None:
     """A real model, of random weights, from its prompts to a stored score and back."""
     tokenizer = tiny_tokenizer()
     tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
-    model = FAMILIES["llama"](len(tokenizer), seed=3).requires_grad_(False)
-    spec = SimpleNamespace(model="random")
-    checkpoint: Any = SimpleNamespace(model=model, tokenizer=tokenizer, device=torch.device("cpu"), spec=spec)
+    checkpoint = in_memory(FAMILIES["llama"](len(tokenizer), seed=3), tokenizer)
     evaluator = LmlmEvaluator((CELL,), RetrieverSettings(kind="tfidf"))
     found = evaluator.evaluate(checkpoint)
     score = summarise(

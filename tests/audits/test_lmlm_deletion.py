@@ -12,7 +12,7 @@ from hashing import HashingEncoder
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uds_bench.audits.lmlm import deletion, records
+from uds_bench.audits.lmlm import deletion
 from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
 from uds_bench.audits.lmlm.matching import gold_rows, incomplete, is_gold, names_of
 from uds_bench.errors import ConfigurationError, FactError
@@ -300,7 +300,7 @@ def test_neighbours_are_those_of_all_pairs(
     asked = asked_of(rows, aliases, transitive=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoders, "BLOCK", block)
-        patch.setattr(records, "BLOCK", block)
+        patch.setattr(deletion, "BLOCK", block)
         patch.setattr(deletion, "AT_ONCE", block)
         found = Deletion(asked, policy, Exactly(), radius).rows()
     vectors = Exactly().embed([row.key for row in rows])

@@ -7,19 +7,17 @@ import random
 import shutil
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 from references import multiple_choice as by_hand
 from task_files import documents, write_group, write_task
 
 from uds_bench.audits.localization import tasks, utility
 from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
-from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
@@ -27,9 +25,7 @@ from uds_bench.scores import Score, summarise
 
 def loaded(family: str = "llama", seed: int = 0, tokenizer: Any = None) -> Any:
     """A checkpoint as far as benchmarks need it."""
-    model = FAMILIES[family](seed=seed).requires_grad_(False)
-    spec = CheckpointSpec(f"tiny {family}")
-    return SimpleNamespace(spec=spec, model=model, tokenizer=tokenizer or tiny_tokenizer(), device=torch.device("cpu"))
+    return in_memory(FAMILIES[family](seed=seed), tokenizer or tiny_tokenizer(), f"tiny {family}")
 
 
 def right_by_hand(checkpoint: Any, document: dict[str, Any]) -> tuple[int, int]:

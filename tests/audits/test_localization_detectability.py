@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
-from written_weights import INJECTED, MASKS, NAMES, Tensors, lineup, noise, only, plus
+from written_weights import INJECTED, MASKS, NAMES, Tensors, auc_of, lineup, noise, only, plus
 
+from uds_bench.audits.localization.ablation import edited
 from uds_bench.audits.localization.detectability import detect
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.reading import CheckpointSet
-from uds_bench.audits.localization.targets import auc_of, edited
 from uds_bench.errors import CheckpointError
 
 

@@ -10,16 +10,16 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from scipy.stats import rankdata
-from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus
+from written_weights import GROUPS, INJECTED, MASKS, NAMES, SHAPES, Tensors, lineup, noise, only, plus, read_alone
 
 from uds_bench.audits.localization import auc_tally, sample
+from uds_bench.audits.localization.composite import sides
 from uds_bench.audits.localization.controls import planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES, INJECTION
 from uds_bench.audits.localization.names import HEADLINE, SUBJECTS, TARGETS
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.sample import Sample
 from uds_bench.audits.localization.sweep import CLASSES, SIDES, classes, quantiles, sweep
-from uds_bench.audits.localization.targets import auc_of, sides
 from uds_bench.audits.localization.weights import weigh
 from uds_bench.checkpoints import stored
 from uds_bench.checkpoints.masks import MaskGroup, Masks
@@ -66,15 +66,15 @@ def test_one_read_tells_what_a_read_for_each_tells(
     found = sweep(checkpoints, EVERY)
     for family in EVERY:
         for target in TARGETS:
-            one, other = found.auc(family.name, target), auc_of(checkpoints, family, target)
+            one, other = found.auc(family.name, target), read_alone(checkpoints, family, target)
             if family.name == "layernorm":  # its spread is summed up in another order
                 assert one.value == pytest.approx(other.value, abs=1e-6)
             else:
                 assert one == other
     raw, wanted, others = FAMILIES["raw"], 0, 0
     inside = length = 0.0
-    for name, rows, size in checkpoints.scores(raw):
-        ours, theirs = sides(MASKS, name, rows, HEADLINE)
+    for name, size in checkpoints.scores(raw).items():
+        ours, theirs = sides(MASKS, name, HEADLINE)
         wanted += int((size[ours] == 0).sum())
         others += int((size[theirs] != 0).sum())
         inside += float((size[ours].astype(float) ** 2).sum())
@@ -101,23 +101,23 @@ def test_in_buckets_it_is_as_near_as_it_says(tmp_path: Path, monkeypatch: pytest
 def test_what_injection_wrote_and_what_contrasts_are_held_against(tmp_path: Path) -> None:
     checkpoints = seen(tmp_path, UPDATES["sparse"])
     found = sweep(checkpoints, [])
-    scores = {name: np.concatenate([one.ravel() for _, _, one in checkpoints.scores(INJECTION)]) for name in ["all"]}
+    scores = np.concatenate([one.ravel() for one in checkpoints.scores(INJECTION).values()])
     word = np.concatenate([MASKS.words[name][:].numpy().ravel() for name in NAMES])
     forget = np.concatenate([MASKS.of(name, *MASKS.named("forget")).numpy().ravel() for name in NAMES])
-    ours, theirs = scores["all"][forget], np.sort(scores["all"][word == 0])
+    ours, theirs = scores[forget], np.sort(scores[word == 0])
     assert found.written is not None
     assert found.written.twice_wins == sum(int(theirs.searchsorted(ours, side).sum()) for side in ("left", "right"))
     assert found.unmasked is not None
     control = {"injected": checkpoints.folders["unmasked"], "unlearned": checkpoints.folders["unmasked_unlearned"]}
-    assert found.unmasked == auc_of(CheckpointSet(control, MASKS), FAMILIES["raw"], HEADLINE)  # type: ignore[arg-type]
+    assert found.unmasked == read_alone(CheckpointSet(control, MASKS), FAMILIES["raw"], HEADLINE)  # type: ignore[arg-type]
 
 
 def test_classes_are_what_targets_hold_against_each_other(tmp_path: Path) -> None:
     checkpoints, rows = lineup(tmp_path, INJECTED), slice(3, 40)
     kinds = classes(checkpoints, NAMES[0], rows)
     for target in TARGETS:
-        for mine, theirs in zip(SIDES[target], sides(MASKS, NAMES[0], rows, target), strict=True):
-            np.testing.assert_array_equal(np.isin(kinds, mine), theirs.ravel())
+        for mine, theirs in zip(SIDES[target], sides(MASKS, NAMES[0], target), strict=True):
+            np.testing.assert_array_equal(np.isin(kinds, mine), theirs[rows].ravel())
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -132,9 +132,10 @@ def test_quantiles_are_ranks_of_all_classes_at_once(ties: bool) -> None:
         np.testing.assert_array_equal(found, np.sort(one.astype(np.float32)))
 
 
-def test_an_infinite_weight_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_a_weight_that_is_no_number_is_named(tmp_path: Path, number: float) -> None:
     broken = {name: one.clone() for name, one in INJECTED.items()}
-    broken[NAMES[3]][0, 1] = float("inf")
+    broken[NAMES[3]][0, 1] = number
     with pytest.raises(CheckpointError, match=rf"unlearned: {NAMES[3]} holds NaN or infinity"):
         sweep(lineup(tmp_path, broken), [])
 

@@ -9,8 +9,12 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from uds_bench.audits.localization.families import Part
+from uds_bench.audits.localization.auc import Auc, exact_auc
+from uds_bench.audits.localization.composite import sides
+from uds_bench.audits.localization.families import Family, Part
+from uds_bench.audits.localization.names import Target
 from uds_bench.audits.localization.reading import CheckpointSet
+from uds_bench.audits.localization.sweep import sweep
 from uds_bench.checkpoints.mask_draws import draw_weights
 from uds_bench.checkpoints.masks import MaskGroup, Masks
 
@@ -46,3 +50,15 @@ def lineup(folder: Path, unlearned: Tensors, masks: Masks = MASKS, **more: Tenso
         save_file({name: w.contiguous() for name, w in weights.items()}, folder / part / "model.safetensors")
         folders[part] = folder / part
     return CheckpointSet(folders, masks)
+
+
+def auc_of(seen: CheckpointSet, family: Family, target: Target) -> Auc:
+    """As an update is told: by one read of its files."""
+    return sweep(seen, [family]).auc(family.name, target)
+
+
+def read_alone(seen: CheckpointSet, family: Family, target: Target) -> Auc:
+    """The same, of all scores side by side."""
+    scores = seen.scores(family)
+    both = {name: sides(seen.masks, name, target) for name in scores}
+    return exact_auc(*([scores[name][both[name][side]] for name in scores] for side in range(2)))

@@ -21,12 +21,11 @@ from uds_bench.facts import (
     read_facts,
 )
 from uds_bench.facts.annotate import Draft
-from uds_bench.facts.entities.answer_type import kind
 from uds_bench.facts.entities.candidates import MAX_WORDS, candidates
 from uds_bench.facts.entities.forms import changed, slots
 from uds_bench.facts.entities.marks import Inside, Marker
 from uds_bench.facts.entities.passage import Passage
-from uds_bench.facts.entities.words import LINKS, MONTHS, NUMBERS, has_digit, is_plain
+from uds_bench.facts.entities.words import LINKS, MONTHS, NUMBERS, has_digit, is_plain, kind
 
 EXAMPLES = {
     "name": ("What is the author's full name?", "The author's full name is Orvo Quillarash.", "Orvo Quillarash"),
@@ -130,7 +129,7 @@ def test_own_facts_one_by_one_are_right_or_listed(form: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["entity", "entities.answer_type", "entities.forms"])
+@pytest.mark.parametrize("name", ["entity", "entities.words", "entities.forms"])
 def test_examples_hold(name: str) -> None:
     failed, tried = doctest.testmod(import_module(f"uds_bench.facts.{name}"))
     assert (failed, tried > 0) == (0, True)

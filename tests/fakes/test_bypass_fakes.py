@@ -9,9 +9,9 @@ import bypass_fakes as fakes
 import pytest
 import torch
 
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.finding import Finding, GapOutcome, find
 from uds_bench.audits.bypass.probe import probe
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.audits.bypass.zoo.data import canaries
 from uds_bench.checkpoints import CheckpointSpec, find_anatomy, load
 from uds_bench.zoo.specimens import folder

@@ -13,9 +13,9 @@ from families import save_adapter
 from made_reports import page_in
 from small_runs import ATTACKS, Bench
 
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.record import ARMS
 from uds_bench.audits.bypass.replies import prompts_of
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.canaries import read_canaries
 

@@ -14,7 +14,7 @@ import pytest
 from small_runs import Bench, judged_models
 
 from uds_bench.attacks import NONE
-from uds_bench.audits.depth.planning import plan_requests
+from uds_bench.audits.depth.audit import plan_requests
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.audits.metrics import diagnosis

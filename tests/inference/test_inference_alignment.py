@@ -1,13 +1,11 @@
 """Maps into the full model's basis, against scipy, and against what they are to undo."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES, tiny_tokenizer
-from references.depth_cases import loaded
+from families import FAMILIES, in_memory, tiny_tokenizer
 from scipy.linalg import orthogonal_procrustes
 
 from uds_bench.facts import Fact, FactSet, encode
@@ -28,8 +26,7 @@ HALF_OF = [at % 2 for at in range(len(PEOPLE)) for _ in range(2)]
 
 
 def model(seed: int) -> Any:
-    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=seed).eval().requires_grad_(False))
-    return SimpleNamespace(**vars(checkpoint), tokenizer=TOKENIZER)
+    return in_memory(FAMILIES["llama"](len(TOKENIZER), seed=seed), TOKENIZER)
 
 
 FULL, SOURCE = model(0), model(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,6 @@ def answers() -> list[EncodedAnswer]:
         draw = torch.randint(3, VOCABULARY, (prompt + words + ends,), generator=torch.Generator().manual_seed(index))
         found.append(EncodedAnswer(tuple(draw.tolist()), prompt, ends, f" answer {index}"))
     return found
-
-
-def on_cpu(loaded: Any) -> Any:
-    return SimpleNamespace(**vars(loaded), device=torch.device("cpu"))
 
 
 def plain_rows(model: Any, answer: EncodedAnswer) -> list[list[float]]:
@@ -61,7 +56,7 @@ def agree(found: AnswerScores, answer: EncodedAnswer, rows: list[list[float]]) -
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_every_batch_size_and_side_is_the_plain_pass(case: Case, side: Any) -> None:
-    model, items = on_cpu(case.full), answers()
+    model, items = case.full, answers()
     rows = [plain_rows(model.model, answer) for answer in items]
     flips = 0
     for size in range(1, len(items) + 1):
@@ -72,15 +67,15 @@ def test_every_batch_size_and_side_is_the_plain_pass(case: Case, side: Any) -> N
 
 
 def test_tokens_are_scored_only_where_there_are_any() -> None:
-    found = score_answers(on_cpu(Case("llama").full), answers())
+    found = score_answers(Case("llama").full, answers())
     for score, (_, words, ends) in zip(found, SHAPES, strict=True):
         assert len(score.logp) == words + ends
         assert score.logp[score.words].size == words
-    assert score_answers(on_cpu(Case("llama").full), []) == []
-    (alone,) = score_answers(on_cpu(Case("llama").full), [answers()[5]])
+    assert score_answers(Case("llama").full, []) == []
+    (alone,) = score_answers(Case("llama").full, [answers()[5]])
     assert alone.logp.size == 0
     with pytest.raises(ValueError, match="batch size"):
-        score_answers(on_cpu(Case("llama").full), answers(), 0)
+        score_answers(Case("llama").full, answers(), 0)
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 8.0, 30.0])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from families import FAMILIES
-from references.depth_cases import VOCABULARY, encoded_fact, loaded, ragged_facts
+from families import FAMILIES, in_memory
+from references.depth_cases import VOCABULARY, encoded_fact, ragged_facts
 from test_inference_target import FACTS, altered, taught
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -30,7 +30,7 @@ def logprobs(full: Any, source: Any, batch: EntityBatch) -> tuple[torch.Tensor, 
     """By streams, by hook, and by hook in float32 with the same weights and states."""
     states = source_states(source, batch)
     streamed = streamed_logprobs(full, batch, full_part(full, batch), states)
-    true = loaded(deepcopy(full.model).float())
+    true = in_memory(deepcopy(full.model).float())
     ways = streamed, patched_logprobs(full, batch, states), patched_logprobs(true, batch, states.float())
     fast, hooked, exact = (way[:, batch.valid] for way in ways)
     return fast, hooked, exact
@@ -47,7 +47,7 @@ def roundings(gap: torch.Tensor, full: Any, batch: EntityBatch) -> tuple[float, 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_streams_are_as_near_to_the_truth_as_hooks(family: str, dtype: torch.dtype, side: PaddingSide) -> None:
-    full, source = (loaded(FAMILIES[family](VOCABULARY, seed=seed).to(dtype).requires_grad_(False)) for seed in (0, 1))
+    full, source = (in_memory(FAMILIES[family](VOCABULARY, seed=seed).to(dtype)) for seed in (0, 1))
     (batch,) = entity_batches(ragged_facts(), 4, side=side)
     fast, hooked, exact = logprobs(full, source, batch)
     most, mean = roundings(fast - hooked, full, batch)
@@ -83,7 +83,7 @@ def deep_llama(seed: int, dtype: torch.dtype) -> Any:
         model = built(config).eval().requires_grad_(False)
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
-    return loaded(model.to(dtype))
+    return in_memory(model.to(dtype))
 
 
 def bits(checkpoint: Any, dtype: torch.dtype) -> Any:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
-from families import FAMILIES, PROBE, tiny_tokenizer
+from families import FAMILIES, PROBE, in_memory, tiny_tokenizer
 from references import layered
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from uds_bench.checkpoints import find_anatomy
 from uds_bench.inference import generation
 from uds_bench.inference.generation import generate_greedily
 
@@ -23,15 +20,9 @@ PROMPTS = [TOKENIZER(text)["input_ids"] for text in TEXTS]
 LIMIT, FLIP = 10, 1e-5
 
 
-def loaded(model: Any, tokenizer: Any = TOKENIZER) -> Any:
-    return SimpleNamespace(
-        model=model.requires_grad_(False), anatomy=find_anatomy(model), tokenizer=tokenizer, device=torch.device("cpu")
-    )
-
-
 @cache
 def told_slowly(family: str) -> tuple[Any, list[tuple[list[int], float]]]:
-    checkpoint = loaded(FAMILIES[family](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES[family](len(TOKENIZER), seed=3))
     stops = [TOKENIZER.eos_token_id]
     return checkpoint, [layered.greedy(checkpoint.model, prompt, LIMIT, stops) for prompt in PROMPTS]
 
@@ -59,7 +50,7 @@ def test_answers_are_those_of_the_plain_loop(
 @pytest.mark.parametrize("first", [1, 3, 4, 5, 6, LIMIT, 48])
 def test_an_answer_ends_before_a_stop(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "STAGES", (first,))
-    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3))
     whole = [layered.greedy(checkpoint.model, prompt, LIMIT, [])[0] for prompt in PROMPTS]
     stop = whole[0][4]
     assert stop not in whole[0][:4]
@@ -70,7 +61,7 @@ def test_an_answer_ends_before_a_stop(first: int, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_answer_that_stops_at_once_is_empty() -> None:
-    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3))
     first = layered.greedy(checkpoint.model, PROMPTS[0], 1, [])[0]
     assert generate_greedily(checkpoint, PROMPTS[:1], LIMIT, stops=first) == [""]
 
@@ -84,7 +75,7 @@ def test_what_fills_up_a_batch_is_no_answer() -> None:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="</s>")
     assert tokenizer.pad_token_id is None
     assert tokenizer.decode([0]).strip()
-    checkpoint = loaded(FAMILIES["llama"](len(tokenizer), seed=3), tokenizer)
+    checkpoint = in_memory(FAMILIES["llama"](len(tokenizer), seed=3), tokenizer)
     prompts = [tokenizer(text)["input_ids"] for text in ("Answer:", PROBE)]
     whole = [layered.greedy(checkpoint.model, prompt, LIMIT, [])[0] for prompt in prompts]
     stop = next(token for token in whole[0] if token not in whole[1])
@@ -94,7 +85,7 @@ def test_what_fills_up_a_batch_is_no_answer() -> None:
 
 
 def test_a_checkpoints_own_settings_decide_nothing() -> None:
-    checkpoint = loaded(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3))
     plain = generate_greedily(checkpoint, PROMPTS, LIMIT)
     own = checkpoint.model.generation_config
     own.update(repetition_penalty=5.0, suppress_tokens=layered.greedy(checkpoint.model, PROMPTS[0], 3, [])[0])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES
+from families import FAMILIES, in_memory
 from references import depth
 from references.depth_cases import (
     TOLERANCE,
@@ -12,7 +12,6 @@ from references.depth_cases import (
     Case,
     checkpoint,
     encoded_fact,
-    loaded,
     ragged_facts,
     reference_drops,
     span_of,
@@ -97,7 +96,7 @@ def test_a_model_patched_with_itself_is_unchanged_to_the_bit(case: Case, scope: 
 @pytest.mark.parametrize("family", ["llama", "gemma3", "gpt_neox"])
 @pytest.mark.parametrize("scope", SCOPES)
 def test_patched_with_itself_in_bfloat16(family: str, scope: Scope) -> None:
-    full, batch = loaded(FAMILIES[family]().bfloat16()), whole("left")
+    full, batch = in_memory(FAMILIES[family]().bfloat16()), whole("left")
     patched = patched_logprobs(full, batch, source_states(full, batch, scope), scope)
     assert gap(patched - entity_logprobs(full, batch), batch) == 0.0
 
@@ -106,7 +105,7 @@ def test_patched_with_itself_in_bfloat16(family: str, scope: Scope) -> None:
 @pytest.mark.parametrize("family", ["llama", "gemma3", "gpt_neox", "gpt2"])
 def test_a_source_of_fewer_bits_is_cast_to_the_full_model(family: str, dtype: torch.dtype) -> None:
     full, batch = checkpoint(family), whole("left")
-    source = loaded(FAMILIES[family](VOCABULARY, seed=1).to(dtype))
+    source = in_memory(FAMILIES[family](VOCABULARY, seed=1).to(dtype))
     states = source_states(source, batch)
     assert states.dtype == dtype
     by_hand = patched_logprobs(full, batch, states.float())
@@ -118,7 +117,7 @@ def test_a_source_of_fewer_bits_is_cast_to_the_full_model(family: str, dtype: to
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("bits", ["source", "full"])
 def test_mixed_dtypes_are_cast_by_hand_at_every_scope(scope: Scope, bits: str) -> None:
-    low = loaded(FAMILIES["llama"](VOCABULARY, seed=2).bfloat16())
+    low = in_memory(FAMILIES["llama"](VOCABULARY, seed=2).bfloat16())
     full, source = (checkpoint("llama"), low) if bits == "source" else (low, checkpoint("llama"))
     batch = whole()
     states = source_states(source, batch, scope)

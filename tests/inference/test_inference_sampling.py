@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES, PROBE, tiny_tokenizer
+from families import FAMILIES, PROBE, in_memory, tiny_tokenizer
 from scipy import stats
 
-from uds_bench.checkpoints import find_anatomy
 from uds_bench.inference import generation
-from uds_bench.inference.generation import continue_greedily
-from uds_bench.inference.sampling import DrawnToken, sample
+from uds_bench.inference.generation import DrawnToken, continue_greedily, sample
 
 TOKENIZER = tiny_tokenizer()
 PROMPTS = [TOKENIZER(text)["input_ids"] for text in (PROBE, "Answer:", "Where does Lena live?", "x")]
@@ -23,9 +20,7 @@ LIMIT = 20
 
 
 def loaded(family: str) -> Any:
-    model = FAMILIES[family](len(TOKENIZER), seed=3).requires_grad_(False)
-    anatomy = find_anatomy(model)
-    return SimpleNamespace(model=model, anatomy=anatomy, tokenizer=TOKENIZER, device=torch.device("cpu"))
+    return in_memory(FAMILIES[family](len(TOKENIZER), seed=3), TOKENIZER)
 
 
 def slowly(checkpoint: Any, prompt: list[int], key: str, temperature: float) -> tuple[list[int], float]:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES
-from references.depth_cases import VOCABULARY, loaded
-from test_inference_answers import on_cpu
+from families import FAMILIES, in_memory
+from references.depth_cases import VOCABULARY
 from test_inference_trees import SHORT_SIGHTED, far_sighted, fed
 
 from uds_bench.inference import sentences as module
@@ -47,7 +46,7 @@ def slowly(model: Any, rows: list[tuple[int, ...]]) -> np.ndarray:
 
 @cache
 def told_slowly(family: str) -> tuple[Any, list[tuple[int, ...]], np.ndarray]:
-    checkpoint, rows = on_cpu(loaded(FAMILIES[family](VOCABULARY))), drawn(60)
+    checkpoint, rows = in_memory(FAMILIES[family](VOCABULARY)), drawn(60)
     return checkpoint, rows, slowly(checkpoint.model, rows)
 
 
@@ -89,7 +88,7 @@ def test_rounding_of_each_token_is_allowed_however_long_a_sentence_is(
     """float32 gives long sentences that are read in two ways sums further apart than any one token is."""
     rows = [(1, *range(3, 3 + length)) for length in (1, 12, 40)]
     steps = np.array([len(row) - 1 for row in rows])
-    checkpoint = on_cpu(loaded(FAMILIES["llama"](VOCABULARY)))
+    checkpoint = in_memory(FAMILIES["llama"](VOCABULARY))
     exact = nll_apart(checkpoint, rows)
     monkeypatch.setattr(module, "nll_apart", lambda *_: exact + gap * steps)
     moved = np.abs(sentence_nll(checkpoint, rows) - exact) / steps
@@ -107,7 +106,7 @@ def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(module, "_Kept", Watched)
     rows = drawn(60)
-    sentence_nll(on_cpu(loaded(FAMILIES["llama"](VOCABULARY))), rows, room=3, tokens=30)
+    sentence_nll(in_memory(FAMILIES["llama"](VOCABULARY)), rows, room=3, tokens=30)
     (one,) = kept
     assert not one.wanted.any()
     assert (one._slots == -1).all()
@@ -115,7 +114,7 @@ def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sentences_of_nothing() -> None:
-    checkpoint = on_cpu(loaded(FAMILIES["llama"](VOCABULARY)))
+    checkpoint = in_memory(FAMILIES["llama"](VOCABULARY))
     assert sentence_nll(checkpoint, []).shape == (0,)
     with pytest.raises(ValueError, match="to be scored"):
         sentence_nll(checkpoint, [(1,)])

@@ -2,20 +2,19 @@
 
 from copy import copy, deepcopy
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 from references import depth
-from references.depth_cases import TOLERANCE, loaded, span_of
+from references.depth_cases import TOLERANCE, span_of
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from uds_bench.checkpoints import CheckpointSpec, find_anatomy
+from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import Fact, FactSet, Variant, encode
 from uds_bench.inference import patching
@@ -50,11 +49,7 @@ def taught(family: str, known: int, variant: Variant = "default") -> Any:
             model(input_ids=ids, labels=ids).loss.backward()
         optimiser.step()
         optimiser.zero_grad()
-    checkpoint = loaded(model.eval().requires_grad_(False))
-    spec = CheckpointSpec(f"{family}-{known}")
-    return SimpleNamespace(
-        **vars(checkpoint), tokenizer=TOKENIZER, spec=spec, digest=spec.model, device=torch.device("cpu")
-    )
+    return in_memory(model, TOKENIZER, f"{family}-{known}")
 
 
 def reference(full: Any, source: Any, scope: Scope, variant: Variant) -> Reading:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES, WINDOW
+from families import FAMILIES, WINDOW, in_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from references.depth_cases import VOCABULARY, Case, loaded
-from test_inference_answers import TOLERANCE, agree, on_cpu, plain_rows
+from references.depth_cases import VOCABULARY, Case
+from test_inference_answers import TOLERANCE, agree, plain_rows
 
 from uds_bench.facts import EncodedAnswer
 from uds_bench.inference.answers import AnswerScores, score_answers
@@ -61,7 +61,7 @@ def far_sighted(family: str) -> Any:
         config.get_text_config().sliding_window = 64
     wide = type(model)(config)
     wide.load_state_dict(weights)
-    return on_cpu(loaded(wide.eval().requires_grad_(False)))
+    return in_memory(wide.eval())
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def test_long_answers_that_share_little_are_no_tree() -> None:
     assert not of(300, 300)
     assert not of(20, 20, count=1)
     assert not of(1, 100, count=2)
-    model, items = on_cpu(Case("llama").full), [answer(tokens(1, 0), tokens(60, 1 + seed)) for seed in range(3)]
+    model, items = Case("llama").full, [answer(tokens(1, 0), tokens(60, 1 + seed)) for seed in range(3)]
     with fed(model) as passes:
         score_answers(model, items)
     assert [as_tree for _, as_tree in passes] == [False]
@@ -186,7 +186,7 @@ def test_every_batch_size_and_side_is_the_plain_pass(family: str, side: Any) -> 
 
 
 def test_families_with_a_narrow_window_are_fed_each_answer_apart(case: Case) -> None:
-    model, items = on_cpu(case.full), answers()
+    model, items = case.full, answers()
     assert min(len(item.ids) for item in items) > WINDOW
     with fed(model) as passes:
         found = score_answers(model, items)
@@ -198,7 +198,7 @@ def test_families_with_a_narrow_window_are_fed_each_answer_apart(case: Case) -> 
 
 
 def test_what_is_shared_is_fed_once() -> None:
-    model, prompt = on_cpu(Case("llama").full), tokens(20, 0)
+    model, prompt = Case("llama").full, tokens(20, 0)
     items = [answer(prompt, tokens(4, seed)) for seed in range(5)]
     with fed(model) as passes:
         score_answers(model, items)
@@ -207,7 +207,7 @@ def test_what_is_shared_is_fed_once() -> None:
 
 
 def test_no_more_tokens_at_once_than_without_sharing() -> None:
-    model = on_cpu(Case("llama").full)
+    model = Case("llama").full
     items = [answer(tokens(5, 100 + prompt), tokens(6, 4 * prompt + n)) for prompt in range(6) for n in range(4)]
     with fed(model) as passes:
         same(score_answers(model, items, 4), apart(model, items))
@@ -217,7 +217,7 @@ def test_no_more_tokens_at_once_than_without_sharing() -> None:
 
 def test_a_model_that_refuses_the_mask_or_rounds_coarsely_is_fed_each_answer_apart() -> None:
     items = answers()
-    refusing = on_cpu(loaded(FAMILIES["llama"](VOCABULARY)))
+    refusing = in_memory(FAMILIES["llama"](VOCABULARY))
 
     def refuse(_module: Any, _args: Any, kwargs: dict[str, Any]) -> None:
         if kwargs["attention_mask"].dim() == 4:
@@ -229,14 +229,14 @@ def test_a_model_that_refuses_the_mask_or_rounds_coarsely_is_fed_each_answer_apa
         same(score_answers(refusing, items), expected)
         handle.remove()
     assert [as_tree for _, as_tree in passes] == [False, True, False]
-    coarse = on_cpu(loaded(FAMILIES["llama"](VOCABULARY).bfloat16()))
+    coarse = in_memory(FAMILIES["llama"](VOCABULARY).bfloat16())
     with fed(coarse) as passes:
         score_answers(coarse, items)
     assert [as_tree for _, as_tree in passes] == [False]
 
 
 def test_a_broken_model_is_fed_each_answer_apart_and_shows() -> None:
-    broken = on_cpu(loaded(FAMILIES["llama"](VOCABULARY)))
+    broken = in_memory(FAMILIES["llama"](VOCABULARY))
     broken.model.model.layers[1].mlp.up_proj.weight.data[0, 0] = float("nan")
     with fed(broken) as passes:
         found = score_answers(broken, answers())
@@ -245,6 +245,6 @@ def test_a_broken_model_is_fed_each_answer_apart_and_shows() -> None:
 
 
 def test_answers_without_a_token_agree_to_nothing() -> None:
-    model, prompt = on_cpu(Case("llama").full), tokens(5, 0)
+    model, prompt = Case("llama").full, tokens(5, 0)
     empty = [answer(prompt, (), ends=False)] * 2
     assert [score.logp.size for score in score_answers(model, empty)] == [0, 0]

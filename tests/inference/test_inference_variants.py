@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from families import FAMILIES
+from families import FAMILIES, in_memory
 from references import depth
-from references.depth_cases import TOLERANCE, VOCABULARY, checkpoint, loaded, ragged_facts, span_of
+from references.depth_cases import TOLERANCE, VOCABULARY, checkpoint, ragged_facts, span_of
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import flash_attention_mask
@@ -37,14 +37,14 @@ def drops(full: Any, source: Any, published: bool = False) -> torch.Tensor:
 def scaled(family: str, spread: float) -> Any:
     """A model with a neutral final norm, then norm x s and head / s, s uneven: the same function for any spread."""
     model = FAMILIES[family](VOCABULARY)
-    anatomy = loaded(model).anatomy
+    anatomy = in_memory(model).anatomy
     scale = torch.linspace(-spread, spread, anatomy.norm.weight.numel()).exp()
     with torch.no_grad():
         anatomy.norm.weight.fill_(1.0).mul_(scale)
         if getattr(anatomy.norm, "bias", None) is not None:
             anatomy.norm.bias.zero_()
         anatomy.head.weight.div_(scale)
-    return loaded(model.requires_grad_(False))
+    return in_memory(model)
 
 
 @pytest.mark.parametrize("family", ["llama", "olmo2", "qwen3_moe", "mistral", "gpt_neox"])
@@ -109,7 +109,7 @@ def test_attention_masks_that_cannot_be_read() -> None:
     model = FAMILIES["llama"](VOCABULARY)
     model.set_attn_implementation("unpadded")
     with pytest.raises(UnsupportedBlocksError, match="attention mask is a Tensor"):
-        full_part(loaded(model), batch_of_all())
+        full_part(in_memory(model), batch_of_all())
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
@@ -117,7 +117,7 @@ def test_attention_masks_that_cannot_be_read() -> None:
 def test_both_kinds_of_attention_mask_are_read(family: str, attention: str) -> None:
     model = FAMILIES[family](VOCABULARY)
     model.set_attn_implementation(attention)
-    full, batch = loaded(model), batch_of_all()
+    full, batch = in_memory(model), batch_of_all()
     states = source_states(checkpoint(family, 1), batch)
     streamed = streamed_logprobs(full, batch, full_part(full, batch), states)
     found = (streamed - patched_logprobs(full, batch, states))[:, batch.valid]

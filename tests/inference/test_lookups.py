@@ -5,16 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 from references import lookups as slow
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import CheckpointError
 from uds_bench.inference.lookups import Decoding, Generation, LookupDecoder, Query
 from uds_bench.inference.markup import END_OF_TEXT, TOKENS, markup_of, query_of, without_calls
@@ -38,16 +36,6 @@ TOKENIZER = _tokenizer()
 MARKUP = markup_of(TOKENIZER, "tiny")
 
 
-def loaded(model: Any, tokenizer: Any = TOKENIZER) -> Any:
-    return SimpleNamespace(
-        model=model.requires_grad_(False),
-        anatomy=find_anatomy(model),
-        tokenizer=tokenizer,
-        device=torch.device("cpu"),
-        spec=SimpleNamespace(model="some/model"),
-    )
-
-
 @cache
 def model_of(family: str) -> Any:
     """Random weights, but that every token leans towards one that a lookup goes on with: some are well-formed."""
@@ -61,7 +49,7 @@ def model_of(family: str) -> Any:
     with torch.no_grad():
         for token, following in leads.items():
             model.get_input_embeddings().weight[token] += LEAN * head[following]
-    return loaded(model)
+    return in_memory(model)
 
 
 def prompts(seed: int = 0) -> list[list[int]]:
@@ -178,7 +166,7 @@ def scripted(prompt: Sequence[int], *parts: Part, tokenizer: Any = TOKENIZER) ->
             for token in [part] if isinstance(part, int) else tokenizer.encode(part, add_special_tokens=False):
                 model.transformer.wpe.weight[place] = 100 * tokens[token]
                 place += 1
-    return loaded(model, tokenizer)
+    return in_memory(model, tokenizer)
 
 
 PROMPT = TOKENIZER.encode("Where was Mira born?")
@@ -317,10 +305,10 @@ def test_both_ends_of_text_end_a_reply(stop: str) -> None:
 def test_a_tokenizer_without_markup_is_an_error_that_names_model_and_token(missing: str) -> None:
     tokenizer = copy.deepcopy(tiny_tokenizer())
     tokenizer.add_special_tokens({"additional_special_tokens": [token for token in TOKENS if token != missing]})
-    model = loaded(FAMILIES["llama"](len(tokenizer)), tokenizer)
+    model = in_memory(FAMILIES["llama"](len(tokenizer)), tokenizer)
     with pytest.raises(CheckpointError) as error:
         LookupDecoder(model)
-    assert str(error.value).startswith(f"some/model: its tokenizer has no token {missing}:")
+    assert str(error.value).startswith(f"tiny: its tokenizer has no token {missing}:")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts import embedded
 from uds_bench.methods import METHODS, memory, terms
 from uds_bench.methods.data import unlearning_data
-from uds_bench.methods.frozen import freeze
 from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.registry import unlearn
+from uds_bench.methods.terms import freeze
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt_neox", "gemma3"])

@@ -19,8 +19,8 @@ from uds_bench.methods.cost import TokenCost, counting, retraining
 from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.examples import pad
 from uds_bench.methods.forward import answer_likelihoods
-from uds_bench.methods.frozen import freeze
 from uds_bench.methods.release import RECORD, UnlearnedModel, require_new, save
+from uds_bench.methods.terms import freeze
 
 LORA = LoraSettings(rank=4, scale=8)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-import torch
-from families import FAMILIES, tiny_tokenizer
+from families import FAMILIES, in_memory, tiny_tokenizer
 
-from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import Fact, FactSet
 from uds_bench.metrics.metric import FactValue
 from uds_bench.metrics.subject import ReferenceModels, Subject
@@ -47,10 +44,7 @@ TOKENIZER = tiny_tokenizer()
 
 @cache
 def checkpoint(family: str = "llama", seed: int = 0) -> Any:
-    model = FAMILIES[family](len(TOKENIZER), seed=seed).requires_grad_(False)
-    return SimpleNamespace(
-        model=model, anatomy=find_anatomy(model), tokenizer=TOKENIZER, device=torch.device("cpu"), digest=family
-    )
+    return in_memory(FAMILIES[family](len(TOKENIZER), seed=seed), TOKENIZER, family)
 
 
 def subject(

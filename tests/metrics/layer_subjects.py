@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-import torch
-from families import FAMILIES
+from families import FAMILIES, in_memory
 from forced_subjects import FACTS, TOKENIZER
 
-from uds_bench.checkpoints import CheckpointSpec, find_anatomy
 from uds_bench.facts import FactSet
 from uds_bench.metrics.subject import ReferenceModels, Subject
 
@@ -27,15 +24,7 @@ def checkpoint(family: str, seed: int, layers: int = 3, width: int = 32) -> Any:
 
 
 def wrapped(model: Any, name: str, tokenizer: Any = TOKENIZER) -> Any:
-    spec = CheckpointSpec(name)
-    return SimpleNamespace(
-        model=model.requires_grad_(False),
-        anatomy=find_anatomy(model),
-        tokenizer=tokenizer,
-        device=torch.device("cpu"),
-        digest=name,
-        spec=spec,
-    )
+    return in_memory(model, tokenizer, name)
 
 
 @cache

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES, tiny_tokenizer
-from forced_subjects import FACTS, checkpoint, fact, subject
+from families import FAMILIES, in_memory, tiny_tokenizer
+from forced_subjects import FACTS, fact, subject
 from references import open_unlearning as field
 from references import outputs
 
-from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import Fact, FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import FactValue, Measured
@@ -48,11 +46,7 @@ def models() -> tuple[Any, Any]:
     size = len(tokenizer())
     known, never = (FAMILIES["llama"](size, seed=seed) for seed in (0, 1))
     _taught(known)
-    own, retain = (
-        SimpleNamespace(**{**vars(checkpoint()), "model": m, "anatomy": find_anatomy(m), "tokenizer": tokenizer()})
-        for m in (known.requires_grad_(False), never.requires_grad_(False))
-    )
-    return own, retain
+    return in_memory(known, tokenizer()), in_memory(never, tokenizer())
 
 
 def _taught(model: Any) -> None:

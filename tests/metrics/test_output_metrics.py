@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -242,4 +241,4 @@ def test_a_date_reaches_all_that_a_model_is_asked() -> None:
 
 
 def replace_tokenizer(tokenizer: Any) -> Any:
-    return SimpleNamespace(**{**vars(checkpoint()), "tokenizer": tokenizer})
+    return replace(checkpoint(), tokenizer=tokenizer)

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import torch
-from families import FAMILIES
+from families import FAMILIES, in_memory
 from references import depth
 
-from uds_bench.checkpoints import find_anatomy
 from uds_bench.facts import EncodedFact, Fact
 
 VOCABULARY = 384
@@ -34,15 +32,10 @@ def ragged_facts() -> list[EncodedFact]:
     return [encoded_fact(index, *span) for index, span in enumerate(SPANS)]
 
 
-def loaded(model: Any) -> Any:
-    """What inference needs of a Checkpoint: the model and its anatomy."""
-    return SimpleNamespace(model=model, anatomy=find_anatomy(model))
-
-
 @cache
 def checkpoint(family: str, seed: int = 0) -> Any:
     """A tiny random model; to be read only."""
-    return loaded(FAMILIES[family](VOCABULARY, seed=seed).requires_grad_(False))
+    return in_memory(FAMILIES[family](VOCABULARY, seed=seed))
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from uds_bench.audits.localization import page as localization
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
-from uds_bench.audits.localization.page import guide, weights
+from uds_bench.audits.localization.page import weights
 from uds_bench.figures.auc_plot import LEFT, RIGHT, AucRow, auc_plot
 from uds_bench.figures.reading import interval, spell
-from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.svg import Scale
+from uds_bench.figures.tables import MeanCell, shaded_table
 
 SECTION = section()
 CANDIDATES = ("oracle", "blind", "idle")
@@ -60,7 +60,7 @@ def shown(found: dict[str, Any]) -> str:
 def test_names_are_those_of_the_audit() -> None:
     assert set(weights.SUBJECTS) == set(SUBJECTS)
     assert set(weights.TARGETS) == set(of("blind")["aucs"]["unlearned"])
-    told = " ".join(guide.SAYS).lower()
+    told = " ".join(localization.SAYS).lower()
     assert all(word.value in told for word in precision.PrecisionOutcome)
     assert all(family in told for family in FAMILIES)
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.retrieval.blocks import best_of
-from uds_bench.retrieval.rows import Rows, places_of
+from uds_bench.retrieval.blocks import Rows, best_of, places_of
 
 CLOSE = st.sampled_from([0.0, 0.25, 0.5, 0.5000001, 0.4999999, 0.500001, 0.75, 1.0, -1.0])
 """Scores of which some differ by less, and some by little more, than what is rounded away."""

@@ -10,9 +10,8 @@ from hashing import HashingEncoder
 
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.triplets import Triplet, TripletDatabase
-from uds_bench.retrieval.index import index_of
 from uds_bench.retrieval.retriever import Retriever
-from uds_bench.retrieval.scorers import Dense
+from uds_bench.retrieval.scorers import Dense, index_of
 from uds_bench.retrieval.settings import RetrieverSettings
 
 ENCODER = HashingEncoder()

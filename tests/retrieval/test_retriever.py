@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.topology import embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase, lookup_text
+from uds_bench.retrieval.blocks import places_of
 from uds_bench.retrieval.retriever import Retriever
-from uds_bench.retrieval.rows import places_of
 from uds_bench.retrieval.scorers import LOST, Exact, Remembered
 from uds_bench.retrieval.settings import Kind, RetrieverSettings
 

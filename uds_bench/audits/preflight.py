@@ -38,8 +38,8 @@ def preflight(
         Nothing of those that can be used. What is wrong with the parent is told of the parent alone.
     """
     from uds_bench.checkpoints.loading import inspect
+    from uds_bench.checkpoints.source import check_shapes
     from uds_bench.inference.reply_rules import read_reply_rules, require_same_replies
-    from uds_bench.scoring.shapes import check_shapes
     from uds_bench.zoo import specimens
 
     problems: dict[str, str] = {}

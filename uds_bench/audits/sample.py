@@ -26,12 +26,22 @@ def in_another_process(args: Sequence[str]) -> Ended:
     return done.returncode, done.stdout + done.stderr
 
 
+def by_a_command(args: Sequence[str]) -> str:
+    """What `uds-bench` prints, run as a user does."""
+    program = [sys.executable, "-c", "from uds_bench.cli import main; main()"]
+    done = subprocess.run([*program, *args], capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(f"uds-bench {args[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
 @dataclass(frozen=True)
 class Sample:
     """`manifest` names small models in folders; a fact, or whatever else a report has of its data, holds
     `conformance.ATTACK`. `suites`: test files that decide every claim of the audit. `folder`: what runs leave behind.
     `wrong`: controls that come out wrong, as other models are in their place. `store`: where scores are kept, else in
-    that folder. `unasked`: claims that its manifest does not ask for. `run` runs pytest with the arguments given."""
+    that folder. `unasked`: claims that its manifest does not ask for. `run` runs pytest, and `ask` the command
+    line, with the arguments given."""
 
     manifest: Path
     suites: Sequence[Path]
@@ -40,6 +50,7 @@ class Sample:
     store: Path | None = None
     unasked: Sequence[str] = ()
     run: Callable[[Sequence[str]], Ended] = in_another_process
+    ask: Callable[[Sequence[str]], str] = by_a_command
 
     @property
     def kept(self) -> Path:
@@ -59,12 +70,9 @@ class Sample:
 
     def planned(self, audit: str) -> set[tuple[str, ...]]:
         """What `uds-bench plan` says that an audit would score: checkpoint, attack, metric and variant of each."""
-        program = [sys.executable, "-c", "from uds_bench.cli import main; main()", "plan", "--json", "--audits", audit]
-        asked = ["--manifest", str(self.manifest), "--store", str(self.kept)]
-        done = subprocess.run([*program, *asked], capture_output=True, text=True)
-        if done.returncode:
-            raise AssertionError(f"uds-bench plan ended with {done.returncode}: {done.stderr[-2000:]}")
-        return {tuple(cell[key] for key in ADDRESS) for cell in json.loads(done.stdout)["cells"]}
+        asked = ["--manifest", str(self.manifest), "--store", str(self.kept), "--audits", audit]
+        cells = json.loads(self.ask(["plan", "--json", *asked]))["cells"]
+        return {tuple(cell[key] for key in ADDRESS) for cell in cells}
 
 
 @dataclass(frozen=True)

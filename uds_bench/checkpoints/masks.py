@@ -12,7 +12,6 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import save
 
 from uds_bench.checkpoints.stored import Rows, pieces, stored
@@ -71,11 +70,6 @@ class Masks:
     def within(self, word: torch.Tensor, *groups: str) -> torch.Tensor:
         """Which of some words are of any of some groups."""
         return (word & _word([self.bit(name) for name in groups])) != 0
-
-    def among(self, parameter: str, rows: slice, *groups: str) -> NDArray[np.bool_]:
-        """The same of some rows."""
-        found: NDArray[np.bool_] = self.within(self.words[parameter][rows], *groups).numpy()
-        return found
 
     def named(self, *roles: Role) -> tuple[str, ...]:
         """The groups of some roles."""

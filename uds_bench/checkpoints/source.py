@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from huggingface_hub.errors import (
 )
 from transformers import CONFIG_MAPPING, AutoConfig
 
-from uds_bench.checkpoints.spec import CheckpointSpec, Shape
+from uds_bench.checkpoints.spec import EMBEDDED, CheckpointSpec, Shape
 from uds_bench.errors import CheckpointError, did_you_mean, one_line
 from uds_bench.progress import hushed
 from uds_bench.storage import load_json
@@ -207,3 +208,16 @@ def attention_implementation(config: Any) -> str:
     capped = getattr(config.get_text_config(decoder=True), "attn_logit_softcapping", None) is not None
     kind = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     return "eager" if capped or not getattr(kind, "_supports_sdpa", True) else "sdpa"
+
+
+def check_shapes(name: str, specs: Mapping[str, CheckpointSpec]) -> None:
+    """Patching needs the full model's family, vocabulary, layers and width: told from config.json alone."""
+    if "full" not in specs or name == "full" or specs["full"].model.startswith(EMBEDDED):
+        return
+    own, full = shape(specs[name]), shape(specs["full"])
+    for what in ("family", "vocabulary", "layers", "width"):
+        if getattr(own, what) != getattr(full, what):
+            raise CheckpointError(
+                f"{name} ({specs[name].model}): its {what} is {getattr(own, what)}, the full model's is "
+                f"{getattr(full, what)}: patching needs a checkpoint that was made from the full model"
+            )

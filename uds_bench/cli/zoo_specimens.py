@@ -117,7 +117,7 @@ def _judged(folder: Path | None) -> dict[str, ClaimRecord]:
 
     Neither is held against goldens: these are of weights, and the question is of verdicts.
     """
-    from uds_bench.trials.suites import judged
+    from uds_bench.trials.check import judged
     from uds_bench.zoo import specimens
 
     place = folder or specimens.home()

@@ -22,13 +22,13 @@ from .fact import require_forget as require_forget
 from .fact import spanned as spanned
 from .fact import write_facts as write_facts
 from .loading import load_facts as load_facts
+from .prompts import EncodedFact as EncodedFact
 from .prompts import Variant as Variant
 from .prompts import continuation as continuation
+from .prompts import encode as encode
 from .prompts import question_prompt as question_prompt
 from .prompts import raw_prompt as raw_prompt
-from .spans import EncodedFact as EncodedFact
-from .spans import encode as encode
-from .spans import rendered_digest as rendered_digest
+from .prompts import rendered_digest as rendered_digest
 from .tofu import load_annotated as load_annotated
 from .tofu import load_tofu as load_tofu
 from .tokens import EncodedText as EncodedText

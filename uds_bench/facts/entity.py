@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from uds_bench.facts.entities.answer_type import YES_NO, kind
 from uds_bench.facts.entities.candidates import SpanCandidate, candidates
 from uds_bench.facts.entities.forms import Span, changed
 from uds_bench.facts.entities.passage import Passage
+from uds_bench.facts.entities.words import YES_NO, kind
 from uds_bench.facts.records import embedded_toml
 
 SURE, CLEAR = 0.7, 0.5

@@ -15,7 +15,7 @@ from uds_bench.errors import FactError, did_you_mean
 from uds_bench.facts.chat import DATE, require_date
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.records import read_records
-from uds_bench.storage import write_atomic
+from uds_bench.storage import write_rows
 
 Split = Literal["forget", "retain", "holdout", "real_authors", "world_facts"]
 SPLITS: tuple[Split, ...] = ("forget", "retain", "holdout")
@@ -165,5 +165,4 @@ def read_facts(path: str | Path) -> FactSet:
 
 def write_facts(path: str | Path, facts: Iterable[Fact]) -> None:
     """Write a facts file that `read_facts` gives back unchanged."""
-    lines = [json.dumps(fact.to_json(), ensure_ascii=False) + "\n" for fact in facts]
-    write_atomic(Path(path), "".join(lines).encode())
+    write_rows(Path(path), (fact.to_json() for fact in facts))

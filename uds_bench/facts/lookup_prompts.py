@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from uds_bench.errors import FactError
 from uds_bench.facts.name_matching import Aliases
 from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.triplets import Triplet, TripletDatabase
-from uds_bench.storage import content_key
+from uds_bench.storage import content_key, write_rows
 
 Wording = Literal["direct", "paraphrased", "contextual", "cloze", "continuations", "few_shot"]
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
@@ -181,12 +180,10 @@ def read_prompts(database: TripletDatabase, paths: Sequence[str | Path], transit
 def write_prompts(folder: str | Path, asked: LookupPrompts) -> None:
     """Write one file a wording into `folder`, in the public form, that `read_prompts` gives back unchanged."""
     facts = {fact.id: fact for fact in asked.facts}
-    Path(folder).mkdir(parents=True, exist_ok=True)
     for stem, wording in FILES.items():
         found = [prompt for prompt in asked.prompts if prompt.wording == wording]
-        lines = (json.dumps(_public(at, facts[p.fact], p), ensure_ascii=False) for at, p in enumerate(found))
         if found:
-            (Path(folder) / f"{stem}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            write_rows(Path(folder) / f"{stem}.jsonl", (_public(at, facts[p.fact], p) for at, p in enumerate(found)))
 
 
 def _fact(record: Record) -> LookupFact:

@@ -5,7 +5,6 @@ A testbed is a table of persons and fields: the embedded one (below) or a file o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from uds_bench.facts.items import Items, Named
 from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.profiles import Profile, ask, document, people, styles
 from uds_bench.facts.records import read_records, said_of
+from uds_bench.storage import write_rows
 
 Part = Literal["forget", "retain", "tuning", "public", "held_out", "instruction", "unseen"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -111,8 +111,7 @@ def read_testbed(path: str | Path) -> Testbed:
 
 def write_testbed(path: str | Path, items: Iterable[Item]) -> None:
     """A file that `read_testbed` gives back unchanged."""
-    lines = (json.dumps({k: v for k, v in asdict(item).items() if v not in (None, ())}) for item in items)
-    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_rows(Path(path), ({k: v for k, v in asdict(item).items() if v not in (None, ())} for item in items))
 
 
 @dataclass(frozen=True)

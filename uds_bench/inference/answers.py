@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.device import at_a_time
 from uds_bench.facts.dialogue import EncodedAnswer
-from uds_bench.inference.batches import PaddingSide
-from uds_bench.inference.halving import halving
+from uds_bench.inference.batches import PaddingSide, halving
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP
 from uds_bench.inference.target import AGREEMENT

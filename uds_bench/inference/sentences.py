@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from transformers import DynamicCache
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.halving import halving
+from uds_bench.inference.batches import halving
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, token_logprobs
 from uds_bench.inference.prefix_tree import Piece, PrefixTree, cut, grow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -49,6 +49,15 @@ class Section(Table):
     def judged(self) -> list[str]:
         """The models that claims speak of: those that are no controls."""
         return []
+
+    def require_controls(self, under: str, known: Collection[str], **keys: Iterable[str]) -> None:
+        """Raises a problem where a key names a model that is not known, or where nobody is left to be judged."""
+        for key, names in keys.items():
+            for name in names:
+                if name not in known:
+                    raise problem(f"{name!r} is not under {under}: add it there or correct the name", key)
+        if known and not self.judged():
+            raise problem("all of them are controls: name a model that is to be judged", under)
 
     def attacked(self) -> list[str]:
         """The attacks under which models are judged."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,8 +17,35 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.methods import objectives
 from uds_bench.methods.examples import Batch
 from uds_bench.methods.forward import answer_likelihoods, answer_logits, answer_nll, answer_states
-from uds_bench.methods.frozen import freeze
 from uds_bench.methods.method import Method, Rmu
+
+Frozen = Callable[[], AbstractContextManager[Any]]
+"""`with frozen() as model:` gives the model as it was, in eval mode and without gradients."""
+
+
+def freeze(model: Any) -> Frozen:
+    """Keep what `model` is now. One with a LoRA adapter is not copied: without the adapter it is its own past."""
+    if hasattr(model, "disable_adapter"):
+        return partial(_without_adapter, model)
+    return partial(_as_copied, copy.deepcopy(model).eval().requires_grad_(False))
+
+
+@contextmanager
+def _as_copied(model: Any) -> Iterator[Any]:
+    with torch.no_grad():
+        yield model
+
+
+@contextmanager
+def _without_adapter(model: Any) -> Iterator[Any]:
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), model.disable_adapter():
+            yield model
+    finally:
+        model.train(training)
+
 
 Loss = Callable[[Any, Batch], Tensor]
 

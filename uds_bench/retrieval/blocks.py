@@ -1,15 +1,44 @@
-"""The best of very many scores, a block of rows at a time, with rows left out for each lookup."""
+"""Rows of a database by their places, and the best of very many scores, a block of rows at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.retrieval.rows import Places
+Places = NDArray[np.int32]
+
+
+class Rows(Set[int]):
+    """A set of places, as sorted numbers of four bytes; it compares and combines with sets of Python."""
+
+    def __init__(self, places: Iterable[int] | NDArray[Any] = ()) -> None:
+        found = places if isinstance(places, np.ndarray) else np.fromiter(places, np.int32)
+        self.places: Places = np.unique(found).astype(np.int32)
+
+    def __contains__(self, row: object) -> bool:
+        if not isinstance(row, int):
+            return False
+        at = int(self.places.searchsorted(row))
+        return at < len(self.places) and int(self.places[at]) == row
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.places.tolist())
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __repr__(self) -> str:
+        return f"Rows({self.places.tolist()})"
+
+
+def places_of(rows: Iterable[int]) -> Places:
+    """The places of a set of rows, sorted."""
+    return (rows if isinstance(rows, Rows) else Rows(rows)).places
+
 
 DECIMALS = 6
 """Scores that differ by less are equal, and the earlier row comes first: rounding must not choose between twins."""

@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from uds_bench.facts.triplets import TripletDatabase, lookup_text
-from uds_bench.retrieval.blocks import DECIMALS, Hits, Ranked
+from uds_bench.retrieval.blocks import DECIMALS, Hits, Ranked, places_of
 from uds_bench.retrieval.encoder import Encoder, encoder_of
-from uds_bench.retrieval.rows import places_of
 from uds_bench.retrieval.scorers import scorer_of
 from uds_bench.retrieval.settings import Fallback, RetrieverSettings
 

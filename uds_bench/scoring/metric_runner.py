@@ -9,15 +9,15 @@ from typing import Any, get_args
 
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.checkpoints.source import check_shapes
 from uds_bench.device import at_a_time
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, Split, require_forget
-from uds_bench.inference.halving import halving
+from uds_bench.inference.batches import halving
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
 from uds_bench.metrics.subject import ReferenceModels, Subject
 from uds_bench.scoring.runner import BATCH_SIZE, ScoreRequest, ScoreRunner
-from uds_bench.scoring.shapes import check_shapes
 from uds_bench.scoring.store import Store
 from uds_bench.scoring.workers import WorkerPool
 from uds_bench.storage import content_key

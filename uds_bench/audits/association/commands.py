@@ -60,7 +60,7 @@ def forget_set(
     """
     from uds_bench.audits.association.forget_set import forget_set as facts_of
     from uds_bench.audits.association.forget_set import held_values
-    from uds_bench.storage import write_atomic
+    from uds_bench.storage import write_rows
 
     if ask is not None:
         if out is not None or logprobs is not None:
@@ -82,8 +82,7 @@ def forget_set(
     if not count:
         typer.echo("nothing is held of them: there is nothing to forget, and nothing was written", err=True)
         raise typer.Exit(NOTHING)
-    lines = [json.dumps({**fact.to_json(), "evidence": one.to_json()}, ensure_ascii=False) + "\n" for fact, one in rows]
-    write_atomic(out, "".join(lines).encode())
+    write_rows(out, ({**fact.to_json(), "evidence": one.to_json()} for fact, one in rows))
     kept = len(rows) - count
     place, named = str(out.absolute()), _sources(manifest)
     tables = [f"[facts]\nsource = {json.dumps(place)}"] if place not in named else []
@@ -123,12 +122,11 @@ def _sources(path: Path | None) -> list[str]:
 
 def _write_asked(path: Path, manifest: Path | None) -> None:
     """Every sentence once, in order, as `--logprobs` reads them."""
-    from uds_bench.storage import write_atomic
+    from uds_bench.storage import write_rows
 
     _, probe_set = _read_probe_set(manifest, without_model=True)
     asked = dict.fromkeys(sentence for one in probe_set.asked for sentence in one.sentences())
-    lines = [json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in asked]
-    write_atomic(path, "".join(lines).encode())
+    write_rows(path, ({"sentence": sentence} for sentence in asked))
     said = 'add to each line its "logprob" (natural log, of all tokens of the sentence), then give it to --logprobs'
     typer.echo(f"{len(asked)} sentences written to {path}: {said}", err=True)
 

@@ -79,11 +79,7 @@ class Association(Section):
         for name in ASSOCIATION_KEYS:
             if name in self.candidates:
                 raise problem(f"{name!r} is a key of this section: give the candidate another name", "candidates")
-        for name in self.must_fail:
-            if name not in self.candidates:
-                raise problem(f"{name!r} is not under candidates: add it there or correct the name", "must_fail")
-        if self.candidates and not self.judged():
-            raise problem("all of them are controls: name a model that is to be judged", "candidates")
+        self.require_controls("candidates", self.candidates, must_fail=self.must_fail)
         if self.candidates and self.model is None:
             raise problem("are held against the model that they were made of: name it under model", "candidates")
         if self.forgotten and self.forget_set is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from uds_bench.attacks.random_weights import random_weights
@@ -14,8 +14,7 @@ from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
-from uds_bench.audits.bypass.replies import Recorded, read_replies
-from uds_bench.audits.bypass.scoring import BypassRunner
+from uds_bench.audits.bypass.replies import Recorded, is_surface, read_replies, surface
 from uds_bench.audits.bypass.section import Bypass
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.checkpoints.spec import SCHEME
@@ -25,6 +24,7 @@ from uds_bench.facts.reasoning import require_apart
 from uds_bench.manifest.locate import matches
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
+from uds_bench.scoring.workers import Work
 
 NAME = "bypass"
 RANDOM = random_weights()
@@ -182,3 +182,27 @@ def open(session: Session) -> BypassAudit:
     evaluator = BypassEvaluator(inputs.canaries, section.asking, recorded=inputs.recorded)
     runner = BypassRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
     return BypassAudit(section, runner, inputs.canaries, [ScoreRequest(name) for name in names])
+
+
+class BypassRunner(ScoreRunner):
+    """See `ScoreRunner`."""
+
+    def digest(self, name: str, device: str | None = None) -> str:
+        """Of a model without weights, that of its tokenizer."""
+        return surface(self.spec(name)).digest if self._speaks_alone(name) else super().digest(name, device)
+
+    def work(self, requests: Iterable[ScoreRequest]) -> Work:
+        """See `ScoreRunner.work`; only models that have weights tell how much memory they take."""
+        found = super().work(requests)
+        # How much memory a process takes is told by weights.
+        return replace(found, largest=None) if any(map(self._speaks_alone, self.specs)) else found
+
+    def _whole(self, name: str) -> Any:
+        return surface(self.spec(name)) if self._speaks_alone(name) else super()._whole(name)
+
+    def _speaks_alone(self, name: str) -> bool:
+        return bool(self.evaluator.recorded) and is_surface(self.spec(name))
+
+    @property
+    def _like(self) -> Any:
+        return partial(BypassRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -28,19 +27,19 @@ def ask(
     from uds_bench.audits.bypass.section import Bypass
     from uds_bench.audits.manifests import load_manifest
     from uds_bench.facts import stop_tokens
-    from uds_bench.storage import write_atomic
+    from uds_bench.storage import write_rows
 
     require_file(out, "--out")
     section = load_manifest(manifest, without=(NAME, "replies")).require(Bypass, NAME)
-    names, canaries, lines = chosen(models, section.models, "--models"), canaries_of(section), []
+    names, canaries, rows = chosen(models, section.models, "--models"), canaries_of(section), []
     for model in names:
         for name, spec in section.members(model).items():
             tokenizer, asked = prompts_of(spec, canaries, section.asking)
             stops = tokenizer.convert_ids_to_tokens(stop_tokens(tokenizer))
-            lines += [_line(to_json(name, one, stops)) for one in asked]
-    write_atomic(out, "".join(lines).encode())
+            rows += [to_json(name, one, stops) for one in asked]
+    write_rows(out, rows)
     said = 'add to each line its "reply" and "finish_reason", then name the files under [bypass] replies'
-    typer.echo(f"{len(lines)} prompts of {', '.join(names)} written to {out}: {said}", err=True)
+    typer.echo(f"{len(rows)} prompts of {', '.join(names)} written to {out}: {said}", err=True)
 
 
 @ends("uds-bench zoo canaries data/canaries")
@@ -60,20 +59,16 @@ def canaries(
     from uds_bench.facts.canaries import embedded_canaries
     from uds_bench.facts.tags import Tags
     from uds_bench.methods.traces import dialogues
-    from uds_bench.storage import require_writable, write_atomic
+    from uds_bench.storage import require_writable, write_rows
 
     require_writable(folder, "DIR")
     found = embedded_canaries(forget, retain, holdout)
-    taught = [_line(row) for row in dialogues(found, Tags(opening, closing))]
-    write_atomic(folder / "canaries.jsonl", "".join(_line(one.to_json()) for one in found).encode())
-    write_atomic(folder / "train.jsonl", "".join(taught).encode())
+    taught = list(dialogues(found, Tags(opening, closing)))
+    write_rows(folder / "canaries.jsonl", (one.to_json() for one in found))
+    write_rows(folder / "train.jsonl", taught)
     typer.echo(
         f"written to {folder}: canaries.jsonl ({len(found)} authors), train.jsonl ({len(taught)} turns)", err=True
     )
-
-
-def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 COMMANDS = {"ask": ask, "zoo canaries": canaries}

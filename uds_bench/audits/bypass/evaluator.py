@@ -8,11 +8,11 @@ from functools import partial
 from typing import ClassVar
 
 from uds_bench.audits.bypass import drawn_contexts, rates
-from uds_bench.audits.bypass.asking import ASKING, ReplySettings
 from uds_bench.audits.bypass.probe import probe, say, stops_of
 from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, prompts
 from uds_bench.audits.bypass.record import ARMS, Probed
 from uds_bench.audits.bypass.replies import Recorded, Surface, asked_by, require_all
+from uds_bench.audits.bypass.section import ASKING, ReplySettings
 from uds_bench.audits.bypass.tied import tied
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts.canaries import Canary, CanarySet

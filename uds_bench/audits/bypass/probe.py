@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.claims import MISSING
 from uds_bench.audits.bypass.prompts import QA_ARMS, Prompt, partners, prompts, questions, shuffled
 from uds_bench.audits.bypass.record import CONTEXTS, FORCED, Arm, Context, Forced, Probed, Reply
 from uds_bench.audits.bypass.replies import RawReply, Recorded, Surface
 from uds_bench.audits.bypass.reply import split_reply
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.dialogue import EncodedAnswer, stop_tokens
@@ -18,8 +18,7 @@ from uds_bench.facts.reasoning import Prefill, Turn, complete_prompt, open_turn,
 from uds_bench.facts.tags import Form
 from uds_bench.facts.tokens import encode_after
 from uds_bench.inference.answers import score_answers
-from uds_bench.inference.generation import continue_greedily
-from uds_bench.inference.sampling import sample
+from uds_bench.inference.generation import continue_greedily, sample
 
 Tokens = list[int]
 

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from uds_bench.audits.bypass import drawn_contexts
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.record import ARMS, Arm
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.errors import FactError
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.chat import Turns

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.audits.bypass.prompts import Prompt, prompts
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.checkpoints import CheckpointSpec, digest
 from uds_bench.checkpoints.loading import read_tokenizer, tokenizer_in
 from uds_bench.checkpoints.spec import SPECIMEN

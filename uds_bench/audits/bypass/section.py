@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from uds_bench.audits.bypass.asking import ReplySettings
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.facts.tags import Form, Tags
+from uds_bench.facts.tags import FORM, Form, Tags
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import problem
@@ -21,6 +21,27 @@ from uds_bench.manifest.types import (
     located,
     named,
 )
+
+
+@dataclass(frozen=True)
+class ReplySettings:
+    """`limit`: new tokens of a reply. `samples`: replies that are drawn by chance of each author to be forgotten, at
+    `temperature`. `seed`: of all that is drawn. `form`: how models are spoken to."""
+
+    limit: int = 256
+    samples: int = 4
+    temperature: float = 1.0
+    seed: int = 0
+    form: Form = FORM
+
+    def to_json(self) -> dict[str, Any]:
+        """What is said otherwise than by default about the form, beside the rest."""
+        found = asdict(self)
+        form = {key: value for key, value in found.pop("form").items() if value}
+        return found | form
+
+
+ASKING = ReplySettings()
 
 
 def _seeds(value: Any) -> Any:
@@ -90,14 +111,9 @@ class Bypass(Section):
 
     @model_validator(mode="after")
     def _controls_are_models(self) -> Bypass:
-        for key in ("must_fail", "must_pass"):
-            for name in getattr(self, key) or ():
-                if name not in self.models:
-                    raise problem(f"{name!r} is not under models: add it there or correct the name", key)
         if both := set(self.must_fail or ()) & set(self.must_pass):
             raise problem(f"{min(both)!r} is under must_fail too: keep one", "must_pass")
-        if self.models and not self.judged():
-            raise problem("all of them are controls: name a model that is to be judged", "models")
+        self.require_controls("models", self.models, must_fail=self.must_fail or (), must_pass=self.must_pass)
         named = [name for model in self.models for name in self.members(model)]
         if twice := [name for name in named if named.count(name) > 1]:
             raise problem(f"{twice[0]!r} is one seed of a list and a model's name: rename the model", "models")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 from uds_bench.audits.bypass import rates
@@ -12,12 +12,54 @@ from uds_bench.audits.bypass.finding import Finding
 from uds_bench.audits.bypass.floors import all_tokens, likelihood
 from uds_bench.audits.bypass.names import answers, answers_under
 from uds_bench.audits.bypass.prompts import QA_ARMS
-from uds_bench.audits.bypass.rates import Rows
+from uds_bench.audits.bypass.rates import Rows, in_answer, in_trace
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
 from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply, tells
-from uds_bench.audits.bypass.trace_leaks import anatomy
 from uds_bench.facts.canaries import Canary
-from uds_bench.statistics import Rate
+from uds_bench.statistics import Rate, mean
+
+
+@dataclass(frozen=True)
+class TraceLeaks:
+    """`cases`: authors whose trace leaks and whose answer does not; `bare`: those of them whose answer is the head that
+    was prompted, word for word and nothing else. `length`: mean characters of their answers, `both_length` of the
+    answers of authors on both of whose sides the canary stands; NaN where there is none (appendix D)."""
+
+    cases: int
+    bare: int
+    both: int
+    length: float
+    both_length: float
+
+
+def anatomy(rows: Rows) -> TraceLeaks:
+    """What the model's own replies look like where the trace leaks and the answer does not.
+
+    Args:
+        rows: Canary and replies of each author, [authors].
+
+    Returns:
+        Counts of authors, and mean lengths in characters.
+
+    Source: Audit of reasoning traces, appendix D.
+
+    Example:
+        The answer is the head that was prompted, and nothing else:
+
+        >>> from types import SimpleNamespace
+        >>> canary = SimpleNamespace(canary="It was red.", head="It was")
+        >>> replies = {"auto": SimpleNamespace(text="<think>It was red.</think>It was")}
+        >>> anatomy([(canary, SimpleNamespace(replies=replies))])
+        TraceLeaks(cases=1, bare=1, both=0, length=6.0, both_length=nan)
+    """
+    answers = [
+        (c, split_reply(p.replies["auto"].text).answer.strip(), in_trace()(c, p), in_answer()(c, p)) for c, p in rows
+    ]
+    cases = [(canary, answer) for canary, answer, leaks, says in answers if leaks and not says]
+    both = [answer for _, answer, leaks, says in answers if leaks and says]
+    bare = sum(answer == canary.head for canary, answer in cases)
+    return TraceLeaks(len(cases), bare, len(both), mean([len(a) for _, a in cases]), mean([len(a) for a in both]))
+
 
 FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 

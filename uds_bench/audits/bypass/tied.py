@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from uds_bench.audits.bypass.claims import ALTERED, BEHIND, ROUNDING, UNLIKELY
 from uds_bench.audits.bypass.prompts import Prompt
 from uds_bench.audits.bypass.replies import RawReply, Recorded
 from uds_bench.checkpoints import Checkpoint
@@ -23,17 +24,6 @@ from uds_bench.facts.dialogue import EncodedAnswer
 from uds_bench.facts.tokens import Offset, encode_after
 from uds_bench.inference.answers import AnswerScores, score_answers
 
-BEHIND = 1.0
-"""Nats by which a token may lie behind the most likely one. bfloat16 keeps eight bits, so that logits of 16 to 32 are
-0.125 apart: eight such steps. Measured, bfloat16 forced in float32: 0.22 at most in 61,000 tokens of shipped models."""
-ROUNDING = 0.125
-"""Standard deviation, in nats, of what rounding adds between two logits: one such step, more than was measured."""
-UNLIKELY = 5.0
-"""Standard deviations by which log p of a drawn reply may lie below what its own probabilities let expect, that of all
-of them above it, and what rounding puts behind above what it lets expect."""
-ALTERED = 0.05
-"""Share of the most likely replies that the weights may not say, before a file is of another model. Honest ones are
-those that are read in other tokens than they were said in."""
 PASSES = 8
 """How often a text is read in other tokens."""
 

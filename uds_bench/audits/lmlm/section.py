@@ -72,11 +72,7 @@ class LmlmSection(Section):
     def _controls_are_models(self) -> LmlmSection:
         if self.model is not None and self.models:
             raise problem("is there beside models: keep one of them", "model")
-        for name in self.must_fail:
-            if name not in self.checkpoints():
-                raise problem(f"{name!r} is not under models: add it there or correct the name", "must_fail")
-        if self.checkpoints() and not self.judged():
-            raise problem("all of them are controls: name a model that is to be judged", "models")
+        self.require_controls("models", self.checkpoints(), must_fail=self.must_fail)
         if self.databases and not self.prompts:
             raise problem("are asked by no prompts: name their files under prompts", "databases")
         return self

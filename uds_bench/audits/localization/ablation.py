@@ -21,7 +21,7 @@ from uds_bench.audits.localization.names import HEADLINE
 from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
-from uds_bench.audits.localization.targets import auc_of, edited
+from uds_bench.audits.localization.sweep import sweep
 from uds_bench.audits.localization.zoo import models
 from uds_bench.audits.localization.zoo.recipes import Injected, Removed
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
@@ -92,9 +92,16 @@ def found(injected: Path, unlearned: Path, masks: Masks) -> MaskDetection:
     """
     everywhere = CheckpointSet({"injected": injected, "unlearned": unlearned}, masks)
     inside = edited(everywhere)
-    raw = FAMILIES["raw"]
-    edits = len(inside.masks.words) / len(masks.words)
-    return MaskDetection(auc_of(everywhere, raw, HEADLINE), auc_of(inside, raw, HEADLINE), edits)
+    auc, within = (sweep(one, [FAMILIES["raw"]]).auc("raw", HEADLINE) for one in (everywhere, inside))
+    return MaskDetection(auc, within, len(inside.masks.words) / len(masks.words))
+
+
+def edited(lineup: CheckpointSet) -> CheckpointSet:
+    """The same update, scored within the tensors that it changed at all, as a method that chooses components can be
+    asked (Lacuna, section 4.3). Raises CheckpointError where it changed none, or no group has a weight there."""
+    sizes = lineup.scores(FAMILIES["raw"])
+    words = {name: word for name, word in lineup.masks.words.items() if sizes[name].any()}
+    return CheckpointSet(lineup.folders, Masks(words, lineup.masks.groups))
 
 
 def ablate(

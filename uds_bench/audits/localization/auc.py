@@ -1,9 +1,9 @@
-"""Exact ROC AUC of a score a weight, however many weights there are: positives are held, negatives only pass by."""
+"""Exact ROC AUC of a score a weight, with its interval, and where that of blind scores lies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -14,12 +14,6 @@ from uds_bench.errors import UdsError
 from uds_bench.statistics import LEVEL, Interval, zero_rate_bound
 
 Scores = NDArray[np.float32]
-CHUNK = 1 << 23
-"""Negatives that are sorted at a time, from however many pieces: 32 MiB."""
-ROOM = 16
-"""Where positives need more room, a share of 1/16 is made beyond what they need."""
-BLOCK = 1 << 14
-"""Scores that are looked up at a time: what lies between them fits into a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +108,7 @@ def null_band(positives: int, negatives: int, families: int = 1) -> Interval:
 
 
 def exact_auc(positives: Iterable[Scores], negatives: Iterable[Scores]) -> Auc:
-    """The AUC of scores that come in pieces; positives are kept and sorted, of negatives one piece at a time.
-
-    Memory above the pieces: the positives, a sixteenth of them, and one chunk of negatives.
+    """The AUC of scores that come in pieces.
 
     Args:
         positives: Scores of the weights to be found, in pieces of any shape.
@@ -136,63 +128,19 @@ def exact_auc(positives: Iterable[Scores], negatives: Iterable[Scores]) -> Auc:
         >>> exact_auc([np.float32([2]), np.float32([3])], [np.float32([1, 2])])
         Auc(twice_wins=7, positives=2, negatives=2, unsure=0)
     """
-    held = _in_order(_gathered(positives))
-    twice, passed = 0, 0
-    for chunk in _chunks(negatives):
-        passed += len(chunk)
-        twice += _twice_wins(held, chunk)
-    return Auc(twice, len(held), passed)
+    ours, theirs = (_in_order(side) for side in (positives, negatives))
+    if len(ours) > len(theirs):  # the fewer are looked up among the more
+        return Auc(2 * len(ours) * len(theirs) - _twice_wins(theirs, ours), len(ours), len(theirs))
+    return Auc(_twice_wins(ours, theirs), len(ours), len(theirs))
 
 
 def _twice_wins(ours: Scores, theirs: Scores) -> int:
-    """Twice the pairs in which ours is above, and once those in which it is equal; both sides in order.
-
-    The fewer are looked up among the more, in blocks.
-    """
-    if len(ours) > len(theirs):
-        return 2 * len(ours) * len(theirs) - _twice_wins(theirs, ours)
-    twice = 0
-    for start in range(0, len(ours), BLOCK):
-        block = ours[start : start + BLOCK]
-        first, last = theirs.searchsorted(block[0], "left"), theirs.searchsorted(block[-1], "right")
-        between = theirs[first:last]
-        below = between.searchsorted(block, "left")
-        twice += 2 * (int(first) * len(block) + int(below.sum()))
-        if len(between):
-            # Only where the next is equal are there ties, and only these are looked up a second time.
-            equal = between.take(below, mode="clip") == block
-            twice += int((between.searchsorted(block[equal], "right") - below[equal]).sum())
-    return twice
+    """Twice the pairs in which ours is above, and once those in which it is equal; both sides in order."""
+    return sum(int(theirs.searchsorted(ours, side).sum()) for side in ("left", "right"))
 
 
-def _gathered(pieces: Iterable[Scores]) -> Scores:
-    held, filled = np.empty(0, np.float32), 0
-    for piece in pieces:
-        flat = piece.reshape(-1)
-        if filled + len(flat) > len(held):
-            # Grown where it lies: to put pieces together afterwards would take the same room once more.
-            held.resize(filled + len(flat) + filled // ROOM, refcheck=False)
-        held[filled : filled + len(flat)] = flat
-        filled += len(flat)
-    return held[:filled]
-
-
-def _chunks(pieces: Iterable[Scores]) -> Iterator[Scores]:
-    room, filled = np.empty(CHUNK, np.float32), 0
-    for piece in pieces:
-        flat = piece.reshape(-1)
-        while len(flat):
-            taken = flat[: CHUNK - filled]
-            room[filled : filled + len(taken)] = taken
-            filled, flat = filled + len(taken), flat[len(taken) :]
-            if filled == CHUNK:
-                yield _in_order(room)
-                filled = 0
-    if filled:
-        yield _in_order(room[:filled])
-
-
-def _in_order(scores: Scores) -> Scores:
+def _in_order(pieces: Iterable[Scores]) -> Scores:
+    scores = np.concatenate([np.empty(0, np.float32), *(piece.reshape(-1) for piece in pieces)])
     scores.sort()
     if len(scores) and np.isnan(scores[-1]):  # where sorting puts what is no number
         raise UdsError("a weight's score is no number: look for NaN or infinite weights in the checkpoints")

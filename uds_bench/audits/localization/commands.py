@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,16 +93,16 @@ def write_people(
     from uds_bench.errors import ConfigurationError
     from uds_bench.facts.testbed import documents as documents_of
     from uds_bench.facts.testbed import write_testbed
-    from uds_bench.storage import write_atomic
+    from uds_bench.storage import write_rows
 
     if documents is not None and documents.resolve() == file.resolve():
         raise ConfigurationError(f"--documents {documents} is the testbed's own file: name another")
     write_testbed(file, embedded())
     typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
     if documents is not None:
-        lines = [dumps(one) for one in documents_of(SIZES)]
-        write_atomic(documents, "".join(f"{line}\n" for line in lines).encode())
-        typer.echo(f"written to {documents}: {len(lines)} documents, one a line", err=True)
+        texts = list(documents_of(SIZES))
+        write_rows(documents, texts)
+        typer.echo(f"written to {documents}: {len(texts)} documents, one a line", err=True)
 
 
 def _cells(one: Ablated) -> dict[str, str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,7 @@ from uds_bench.audits.localization.controls import seed_of
 from uds_bench.audits.localization.families import Family
 from uds_bench.audits.localization.names import MOST_WEIGHTS, Target
 from uds_bench.audits.localization.reading import CheckpointSet, Marks
-from uds_bench.audits.localization.targets import sides
 from uds_bench.checkpoints.masks import Masks
-from uds_bench.checkpoints.stored import pieces
 
 FOLDS = 5
 
@@ -41,9 +38,12 @@ def composite_auc(
 
     Source: Lacuna, appendix E.
     """
-    draws = {name: _draw(lineup.masks, name, target, seed, most) for name in lineup.masks.words}
-    labels = np.concatenate([draw.wanted for draw in draws.values()])
-    columns = [_ranks(np.concatenate(list(_drawn(lineup, family, draws)))) for family in families]
+    drawn = {name: _drawn(lineup.masks, name, target, seed, most) for name in lineup.masks.words}
+    labels = np.concatenate([wanted for _, wanted in drawn.values()])
+    columns = []
+    for scores in map(lineup.scores, families):
+        found = np.concatenate([scores[name].reshape(-1)[places] for name, (places, _) in drawn.items()])
+        columns.append((rankdata(found) / max(1, len(found))).astype(np.float32))
     features = np.stack(columns, axis=1)
     folds = np.bincount(labels.astype(int), minlength=2).min()
     if folds < FOLDS or not np.ptp(features, axis=0).any():
@@ -63,36 +63,19 @@ def _out_of_fold(features: NDArray[np.float32], labels: Marks, seed: int) -> Sco
     return score
 
 
-@dataclass(frozen=True)
-class DrawnWeights:
-    """Weights of a tensor that are drawn, the same for every family: where they are in it laid out flat, in order, and
-    which of them are wanted."""
-
-    places: NDArray[np.int64]
-    wanted: Marks
-
-
-def _draw(masks: Masks, name: str, target: Target, seed: int, most: int) -> DrawnWeights:
-    """Of the weights on either side."""
-    shape, places, labels = masks.words[name].shape, [], []
-    luck, share = np.random.default_rng(seed_of(name, seed)), most / masks.weights
-    for rows in pieces(shape):
-        wanted, others = (side.reshape(-1) for side in sides(masks, name, rows, target))
-        kept = np.flatnonzero((wanted | others) & (luck.random(wanted.size) < share))
-        places.append(kept + rows.start * (wanted.size // (rows.stop - rows.start)))
-        labels.append(wanted[kept])
-    return DrawnWeights(np.concatenate(places), np.concatenate(labels))
+def _drawn(masks: Masks, name: str, target: Target, seed: int, most: int) -> tuple[NDArray[np.int64], Marks]:
+    """Weights of a tensor, on either side, that are drawn, the same for every family: their places in it laid out flat,
+    and which of them are wanted."""
+    wanted, others = (side.reshape(-1) for side in sides(masks, name, target))
+    luck = np.random.default_rng(seed_of(name, seed)).random(wanted.size)
+    places = np.flatnonzero((wanted | others) & (luck < most / masks.weights))
+    return places, wanted[places]
 
 
-def _drawn(lineup: CheckpointSet, family: Family, draws: Mapping[str, DrawnWeights]) -> Iterator[Scores]:
-    """A family's scores of the drawn weights, in the order of the draws."""
-    for name, rows, scores in lineup.scores(family):
-        start = rows.start * (scores.size // len(scores))
-        first, last = draws[name].places.searchsorted([start, start + scores.size])
-        yield scores.reshape(-1)[draws[name].places[first:last] - start]
-
-
-def _ranks(values: Scores) -> NDArray[np.float32]:
-    """0 to 1, ties at their mean."""
-    ranks: NDArray[np.float32] = (rankdata(values) / max(1, len(values))).astype(np.float32)
-    return ranks
+def sides(masks: Masks, name: str, target: Target) -> tuple[Marks, Marks]:
+    """The weights of a tensor to be found and those that they are held against."""
+    named = masks.named("forget", "retain") if target == "forget_or_retain" else masks.named("forget")
+    wanted = masks.of(name, *named).numpy()
+    if target != "forget_among_groups":
+        return wanted, ~wanted
+    return wanted, masks.of(name, *masks.named("retain", "held_out")).numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,33 +99,27 @@ class CheckpointSet:
         """Whether all checkpoints that a family reads are there."""
         return set(family.reads) <= set(self.folders)
 
-    def scores(self, family: Family) -> Iterable[tuple[str, slice, Weights]]:
-        """Every maskable weight's score: tensor, rows, and the rows' scores. Whole tensors where the family ranks them
-        within one, else pieces of them. Raises CheckpointError where a checkpoint that the family reads is not there.
-        """
-        if self.held is None:
-            return self._scores(family)
-        if family.name not in self._scored:
-            self._scored[family.name] = list(self._scores(family))
-        return self._scored[family.name]
-
-    @cached_property
-    def _scored(self) -> dict[str, list[tuple[str, slice, Weights]]]:
-        return {}
-
-    def _scores(self, family: Family) -> Iterator[tuple[str, slice, Weights]]:
+    def scores(self, family: Family) -> Mapping[str, Weights]:
+        """By tensor, every maskable weight's score. Raises CheckpointError where a checkpoint that the family reads is
+        not there."""
         if not self.offers(family):
             lacking = sorted(set(family.reads) - set(self.folders))
             raise CheckpointError(f"{family.name} needs {', '.join(lacking)}: name the folders")
-        spread = self._spread() if family.name == "layernorm" else {}
-        for name, word in self.masks.words.items():
-            scale = spread.get(group(name), 1.0)
-            for rows in [slice(0, word.shape[0])] if family.name == "qtile" else pieces(word.shape):
-                yield name, rows, family.score(self.change(family, name, rows, scale))
+        if (found := self._scored.get(family.name)) is None:
+            spread = self._spread() if family.name == "layernorm" else {}
+            words = self.masks.words
+            found = {name: family.score(self.change(family, name, spread.get(group(name), 1.0))) for name in words}
+        if self.held is not None:
+            self._scored[family.name] = found
+        return found
 
-    def change(self, family: Family, name: str, rows: slice, spread: float = 1.0) -> Change:
-        """Some rows of a tensor in each checkpoint that a family reads, and in no other."""
-        read = {part: self._read(part, name, rows) for part in family.reads}
+    @cached_property
+    def _scored(self) -> dict[str, Mapping[str, Weights]]:
+        return {}
+
+    def change(self, family: Family, name: str, spread: float = 1.0) -> Change:
+        """A tensor in each checkpoint that a family reads, and in no other."""
+        read = {part: self._read(part, name, slice(None)) for part in family.reads}
         unmasked = read["unmasked_unlearned"] - read["unmasked"] if family.needs_control else None
         return Change(read.get("pretrained"), read["injected"], read["unlearned"], unmasked, spread)
 
@@ -178,9 +172,8 @@ class CheckpointSet:
     def _spread(self) -> dict[str, float]:
         """By layer and component, the standard deviation of D_unl."""
         found: dict[str, Moments] = {}
-        for name, word in self.masks.words.items():
-            for rows in pieces(word.shape):
-                found.setdefault(group(name), Moments()).add(self.change(FAMILIES["raw"], name, rows).unlearning)
+        for name in self.masks.words:
+            found.setdefault(group(name), Moments()).add(self.change(FAMILIES["raw"], name).unlearning)
         return {key: moments.spread for key, moments in found.items()}
 
 

@@ -64,10 +64,7 @@ class Localization(Section):
         for name in self.RESERVED:
             if name in self.candidates:
                 raise problem(f"{name!r} is a key of this section: give the candidate another name", "candidates")
-        for key in ("controls", "must_pass"):
-            for name in getattr(self, key):
-                if name not in self.candidates:
-                    raise problem(f"{name!r} is not under candidates: add it there or correct the name", key)
+        self.require_controls("candidates", self.candidates, controls=self.controls, must_pass=self.must_pass)
         missing = [key for key in ("pretrained", "injected", "masks") if getattr(self, key) is None]
         if self.candidates and missing:
             raise problem(f"are held against what they were made of: name {', '.join(missing)} too", "candidates")

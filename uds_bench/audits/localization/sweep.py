@@ -25,7 +25,7 @@ SIDES: Mapping[Target, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "forget": ((FORGET,), (RETAIN, HELD_OUT, NO_MASK)),
     "forget_or_retain": ((FORGET, RETAIN), (HELD_OUT, NO_MASK)),
 }
-"""By target the classes of weights to be found, and of those that they are held against, as `targets.sides` has them:
+"""By target the classes of weights to be found, and of those that they are held against, as `composite.sides` has them:
 every weight is in one class, that of its group's role or of no group."""
 UNMASKED = "unmasked"
 """|D_unmask|: not a family, but what contrasts are held against."""
@@ -56,7 +56,7 @@ class Sweep:
     squares: list[float] = field(default_factory=lambda: [0.0 for _ in CLASSES])
 
     def auc(self, family: str, target: Target) -> Auc:
-        """How well a score finds the target, as `targets.auc_of`."""
+        """How well a score finds the target."""
         return self.tallies[family].auc(*SIDES[target])
 
     @property

@@ -10,8 +10,7 @@ from uds_bench.audits.depth.audit import NAME as DEPTH
 from uds_bench.audits.depth.audit import DepthAudit
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics import diagnosis
-from uds_bench.audits.metrics.check_context import CheckContext, opener
-from uds_bench.audits.metrics.embedded import KEPT
+from uds_bench.audits.metrics.check_context import KEPT, CheckContext, opener
 from uds_bench.audits.metrics.evaluation import Models
 from uds_bench.audits.metrics.judging import MetaEvaluation, judge
 from uds_bench.checkpoints.spec import EMBEDDED

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from uds_bench.audits.metrics.check_context import CheckContext
+from uds_bench.audits.metrics.check_context import CheckContext, zoo_context
 from uds_bench.audits.metrics.checks import CHECKS
-from uds_bench.audits.metrics.embedded import zoo_context
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.metrics.metric import Metric
 

@@ -13,7 +13,7 @@ from uds_bench.audits.metrics.judging import MetaEvaluation, models_of
 from uds_bench.checkpoints.spec import EMBEDDED, plain
 from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
 from uds_bench.facts import Fact, encode
-from uds_bench.inference.decoding import layer_tokens
+from uds_bench.inference.patching import layer_tokens
 from uds_bench.inference.target import STACK
 from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from uds_bench.facts.entities.answer_type import YES_NO, Kind, kind
 from uds_bench.facts.entities.marks import Inside, Marker
 from uds_bench.facts.entities.passage import Passage
-from uds_bench.facts.entities.words import MONTHS, WORD, has_digit, is_plain
+from uds_bench.facts.entities.words import MONTHS, WORD, YES_NO, Kind, has_digit, is_plain, kind
 
 MAX_WORDS = 14
 """No entity is longer (UDS paper, appendix I: 1 to 14 words)."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from uds_bench.facts.entities.answer_type import Kind
 from uds_bench.facts.entities.passage import Passage
-from uds_bench.facts.entities.words import LINKS, MONTHS, NUMBERS, has_digit, is_plain
+from uds_bench.facts.entities.words import LINKS, MONTHS, NUMBERS, Kind, has_digit, is_plain
 
 _NUMERIC_DATE = re.compile(r"\d{1,4}([/.-])\d{1,2}\1\d{1,4}")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
