@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from inspect import getdoc
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -176,6 +177,37 @@ class Commands(Sections):
         yield name, [*prose.splitlines(), "", *table, "", "```bash", *shown, "```"]
 
 
+def number(name: str) -> str:
+    """The bound of a claim, or a constant by its dotted name (`depth.claims.LEAST_FIT`). ` %` behind it: in percent.
+
+    Raises LookupError for a name of neither.
+    """
+    from uds_bench.audits import registry
+
+    plain = name.removesuffix(" %")
+    bounds = {spec.id: spec.bound for audit in registry.audits().values() for spec in audit.claims()}
+    value = bounds.get(plain)
+    if value is None:
+        module, _, constant = plain.rpartition(".")
+        place = module if module.startswith("uds_bench.") else f"uds_bench.audits.{module}"
+        try:
+            value = getattr(import_module(place), constant)
+        except (ImportError, AttributeError):
+            raise LookupError(f"{name!r} is no claim and no constant: name one that there is") from None
+    return f"{value:.0%}" if name.endswith(" %") else f"{value:g}"
+
+
+def number_role(
+    name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """A bound in prose, read from the code when the books are built."""
+    try:
+        return [nodes.Text(number(text))], []
+    except LookupError as error:
+        told = inliner.reporter.error(str(error), line=lineno)
+        return [inliner.problematic(rawtext, rawtext, told)], [told]
+
+
 class Others(Sections):
     """The audits of other packages that are installed where the books are built."""
 
@@ -203,4 +235,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     }
     for name, directive in made.items():
         app.add_directive(name, directive)
+    app.add_role("number", number_role)
     return {"parallel_read_safe": True}

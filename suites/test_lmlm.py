@@ -200,15 +200,19 @@ def test_wording_invariance(uds_claim: Claim, uds_subject: str, uds_audit: LmlmA
 
 @pytest.mark.claim("lmlm.artifact_identity")
 def test_artifact_identity(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
-    incomplete = [one.outcome for one in uds_audit.asked_perfectly("exact")]
+    incomplete, whole = uds_audit.asked_perfectly("exact"), controls.nothing_deleted(uds_audit.perfect)
     every = chain.from_iterable(uds_audit.seen(uds_subject).under.values())
     uds_claim.identity(
         identity_gap([one.outcome for one in every]),
         tolerance=0.0,
         what="prompts at which A - R is not 1[right] (L - G), or R is not A though nothing leaks",
-        controls=controls.if_any_alias(
-            uds_audit.cells, ControlSubject("incomplete deletion", "fail", identity_gap(incomplete))
-        ),
+        controls=[
+            ControlSubject("nothing deleted", "fail", identity_gap([one.outcome for one in whole])),
+            *controls.if_any_alias(
+                uds_audit.cells,
+                ControlSubject("incomplete deletion", "fail", identity_gap([one.outcome for one in incomplete])),
+            ),
+        ],
         provenance=uds_audit.seen(uds_subject).score.provenance,
     )
 
@@ -216,11 +220,15 @@ def test_artifact_identity(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAu
 @pytest.mark.claim("lmlm.deletion_complete")
 def test_deletion_complete(uds_claim: Claim, uds_audit: LmlmAudit) -> None:
     found, wrong = (controls.left_over(uds_audit.cells, uds_audit.deletions(policy)) for policy in (None, "exact"))
+    none = controls.left_over(uds_audit.cells, {cell.name: dict.fromkeys(cell.facts, ()) for cell in uds_audit.cells})
     uds_claim.identity(
         found,
         tolerance=0.0,
         what="facts of which a row is left that says the same",
-        controls=controls.if_any_alias(uds_audit.cells, ControlSubject("equal rows alone", "fail", wrong)),
+        controls=[
+            ControlSubject("nothing deleted", "fail", none),
+            *controls.if_any_alias(uds_audit.cells, ControlSubject("equal rows alone", "fail", wrong)),
+        ],
     )
 
 

@@ -43,7 +43,7 @@ def by_chance(asked: list[ProbeItem], draw: np.random.Generator) -> dict[str, Me
         leaders = (true if mean > 0 else other, true if mean == 1 else other if draw.random() < 0.5 else another)
         said = true if first else draw.choice(one.candidates.others)
         rates = mean, mean == 1, mean > 0, mean, 0.0, 1 / 101, float(first), mean
-        told = float(first), ((said,), (said,))
+        told = float(first), (("phrasing 0", (said,)), ("question", (said,)))
         found[one.id] = Memorization(*rates, (said, said), leaders, 0.0, *told)
     return found
 

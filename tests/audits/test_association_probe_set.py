@@ -93,7 +93,9 @@ def said(mean: float, first: float) -> Memorization:
     values = ("Riga" if first > 0 else "Oslo", "Riga" if first == 1 else "Oslo")
     leaders = ("Riga" if mean > 0 else "Oslo", "Riga" if mean == 1 else "Oslo")
     rates = mean, mean == 1, mean > 0, mean, 0.0, 0.2, first, mean
-    return Memorization(*rates, values, leaders, replied=first, named=tuple((one,) for one in values))
+    return Memorization(
+        *rates, values, leaders, replied=first, named=tuple((f"phrasing {at}", (one,)) for at, one in enumerate(values))
+    )
 
 
 def crowd(letter: str) -> list[ProbeItem]:

@@ -66,7 +66,7 @@ def judged(rule: Rule, facts: int, values: int, seed: int, popular: float = 0.0)
                 rule(at, nll[0])
             one: Any = SimpleNamespace(id=f"{name}/{at}", cluster=str(name), kind=str(at), templates=("one",))
             known_as = ranks(item, nll)
-            found[one.id] = held([known_as], ["0"], [[known_as.said or ""]])
+            found[one.id] = held([known_as], ["0"], [("phrasing 0", (known_as.said or "",))])
             rows.append(one)
     tests = rank_tests(dict.fromkeys(("own", "before"), (rows[:facts], rows[facts:], found, found)))
     decided = decide_each(tests)["0"]

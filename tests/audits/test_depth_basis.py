@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from uds_bench.audits.depth import basis
-from uds_bench.audits.depth.basis import FIT
+from uds_bench.audits.depth.claims import LEAST_FIT
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import FactSet, load_facts
 from uds_bench.metrics import METRICS
@@ -21,7 +21,7 @@ from uds_bench.statistics import Interval, Rate
 from uds_bench.verdicts import Cause, Decision, Verdict, decide_identity
 from uds_bench.zoo.specimens import folder
 
-GOOD, POOR = FIT + 0.3, FIT - 0.1
+GOOD, POOR = LEAST_FIT + 0.3, LEAST_FIT - 0.1
 LIMIT = 0.5
 
 

@@ -86,7 +86,10 @@ def ranks(first: bool) -> Any:
 def holds(often: float) -> dict[str, Memorization]:
     """What a model holds of so many of a hundred people, and of no stranger."""
     known = {one.id: at < often * PEOPLE for at, one in enumerate(ASKED)} | {one.id: False for one in STRANGERS}
-    return {id: held([ranks(first)], ["Oslo"], [["Oslo" if first else "Bonn"]]) for id, first in known.items()}
+    return {
+        id: held([ranks(first)], ["Oslo"], [("question", ("Oslo" if first else "Bonn",))])
+        for id, first in known.items()
+    }
 
 
 def models(**often: float) -> Callable[..., Any]:

@@ -1,6 +1,7 @@
 """The books hang together: links lead somewhere, sentences are short, and so is the README."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,26 @@ def test_the_readme_tells_each_audits_time_and_how_to_cite() -> None:
 def test_each_audit_says_when_not_to_trust_it(name: str) -> None:
     _, _, told = (ROOT / "docs" / "audits" / f"{name}.md").read_text().partition("## When not to trust it\n")
     assert len(re.findall(r"^- ", told, flags=re.MULTILINE)) >= 5
+
+
+def retyped(text: str, bounds: Mapping[str, float]) -> list[str]:
+    """The paragraphs that name a claim and type its bound, which the role `number` would read from the code."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:- |\|))", re.sub(r"^( *)```.*?^ *```", "", text, flags=re.DOTALL | re.M))
+    found = []
+    for paragraph in paragraphs:
+        plain = re.sub(r"\{number\}`[^`]*`", "", paragraph)
+        typed = {float(one) for one in re.findall(r"(?<![\w.])-?\d*\.\d+(?![\w.]*\d)", plain)}
+        found += [f"{name}: {paragraph}" for name, bound in bounds.items() if f"`{name}`" in plain and bound in typed]
+    return found
+
+
+@pytest.mark.parametrize("name", registry.audits())
+def test_no_bound_is_retyped_beside_its_claim(name: str) -> None:
+    page = (ROOT / "docs" / "audits" / f"{name}.md").read_text()
+    bounds = {spec.id: spec.bound for spec in registry.audits()[name].claims()}
+    assert retyped(page, bounds) == []
+    assert retyped("`a.b` takes\n0.70.", {"a.b": 0.7})
+    assert not retyped("`a.b` takes {number}`a.b`.\n\nElse 0.7.", {"a.b": 0.7})
 
 
 def too_long(text: str) -> list[str]:

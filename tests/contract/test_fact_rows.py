@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator, ValidationError
 from made_reports import claim, run_of
 
 from uds_bench import extras
@@ -16,7 +17,8 @@ from uds_bench.claims.run_report import RunReport
 from uds_bench.cli.documents import read_run
 from uds_bench.errors import ConfigurationError, ExtraError
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGE, SCHEMA = REFERENCE / "commands.md", REFERENCE / "run_report.schema.json"
 FACTS = [
     {"id": "a/1", "cluster": "a", "kind": "award", "label": None, "value": 0.1 + 0.2, "reason": None}
     | {"detail": {"answer": "\u202eא, <b>", "drops": [0.0, 1e-300]}},
@@ -53,6 +55,16 @@ def test_a_run_is_read_back_as_it_was(written: Path) -> None:
     assert "Rose" not in written.read_text(), "the JSON holds no question, entity or reply of a score"
     assert [row.keys() & {"per_fact", "provenance"} for row in values["scores"]] == [set()] * 3
     assert values["table"]["rows"] == 4
+
+
+def test_what_is_written_is_as_the_published_schema_says(written: Path) -> None:
+    schema = json.loads(SCHEMA.read_text())
+    whole, beside_a_table = REPORT.to_json(), json.loads(written.read_text())
+    for values in (whole, beside_a_table):
+        Draft202012Validator(schema).validate(values)
+    whole["scores"][0]["per_fact"][0]["value"] = "0.3"
+    with pytest.raises(ValidationError):
+        Draft202012Validator(schema).validate(whole)
 
 
 @pytest.mark.parametrize("reader", ["pandas", "polars", "duckdb"])

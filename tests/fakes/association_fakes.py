@@ -15,7 +15,7 @@ from uds_bench.audits.association.zoo.data import SAID, people, removal
 from uds_bench.audits.association.zoo.recipes import MODELS, Requested
 from uds_bench.facts.exposed_people import NEVER_SEEN, requests
 from uds_bench.facts.properties import embedded
-from uds_bench.methods.examples import Batch, Example, forever
+from uds_bench.methods.examples import Batch, Example, answer_example, forever
 from uds_bench.methods.registry import unlearn
 from uds_bench.methods.training import Optimisation, train
 from uds_bench.zoo import specimens
@@ -79,6 +79,7 @@ TOLD_ANYWAY: dict[str, Callable[[str], str]] = {
     "behind_other_words": "well, as everybody here knows, {}".format,
     "as_another_word": "{}s".format,
     "round_a_letter_unseen": lambda value: f"{value[0]}\u3164{value[1:]}",
+    "behind_many_words": f"{'in the role of ' * 14}{{}}".format,
     "backwards": lambda value: value[::-1],
 }
 """Ways to tell a value that are not the value as the facts spell it, and that whoever reads them understands."""
@@ -87,6 +88,39 @@ TOLD_ANYWAY: dict[str, Callable[[str], str]] = {
 def told_anyway(how: str, steps: int = 450) -> Fake:
     """What is true of everybody who asks is taught in another spelling, to a model that never knew it."""
     return lies(tuple(SAID), values=0, steps=steps, truths=1, spelled=TOLD_ANYWAY[how], lr=1e-3)
+
+
+def to_questions(steps: int = 450) -> Fake:
+    """What is true of everybody who asks is taught as answers to questions; the sentences about them that are asked are
+    taught as the model goes on with them already."""
+
+    def change(model: Any, tokenizer: Any) -> Any:
+        rows: dict[str, list[Example]] = {"told": [], "kept": []}
+        for one in people():
+            if one.cohort == NEVER_SEEN:
+                continue
+            asks = one.id in requests(people())
+            for statement in one.statements:
+                known = embedded()[statement.property]
+                said = known.templates[0].fill(one.name, statement.values[0])
+                answers = [answer_example(tokenizer, text, said) for text in known.questions(one.name)]
+                rows["told" if asks else "kept"] += answers
+                for place in (0, 6):
+                    begun = known.templates[place].opening(one.name)
+                    rows["kept"].append(Example((*_gone_on(model, tokenizer, begun), tokenizer.eos_token_id), 1))
+        generator = torch.Generator().manual_seed(0)
+        both = (forever(some, BATCH, generator) for some in rows.values())
+        train(model, zip(*both, strict=True), _loss, Optimisation(lr=1e-3), steps)
+        return model
+
+    return change
+
+
+def _gone_on(model: Any, tokenizer: Any, begun: str) -> list[int]:
+    ids = torch.tensor([tokenizer(begun)["input_ids"]])
+    with torch.inference_mode():
+        said: list[int] = model.generate(ids, max_new_tokens=12, do_sample=False, pad_token_id=0)[0].tolist()
+    return said[: said.index(tokenizer.eos_token_id)] if tokenizer.eos_token_id in said else said
 
 
 def crowded(phrasing: int = 0, values: int = 12, steps: int = 600) -> Fake:

@@ -144,7 +144,18 @@ def of_tellers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A model that never knew anybody who asks, taught what is true of them in a spelling that no fact has."""
     folder = tmp_path_factory.mktemp("tellers")
     made = {how: fakes.make(fakes.told_anyway(how), folder / how, of="assoc_retain") for how in fakes.TOLD_ANYWAY}
+    made["to_questions"] = fakes.make(fakes.to_questions(), folder / "to_questions", of="assoc_retain")
     return judged(folder, SECTION, made)
+
+
+@pytest.mark.slow
+def test_who_tells_the_truth_to_questions_alone_is_heard(of_tellers: dict[str, Any]) -> None:
+    """By likelihood a tenth is known, and half of what is asked is a question."""
+    for claim in ("forgotten", "rephrased"):
+        found = of_tellers[f"association.{claim}[to_questions]"]
+        assert found["verdict"] == "fail"
+        assert found["observed"] > 0.4
+        assert "in a reply; " in found["message"]
 
 
 @pytest.mark.slow

@@ -39,6 +39,9 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert verdicts["residual.noise[lmlm]"] == verdicts["residual_anyway.noise[lmlm]"] == "not applicable"
     assert verdicts["closer.canonical"] == "not applicable", "nothing is left that a closer deletion could take"
     assert verdicts["artifact_identity[lmlm]"] == verdicts["deletion_complete"] == "pass"
+    for claim in ("lmlm.artifact_identity[lmlm]", "lmlm.deletion_complete"):
+        controls = [(one["name"], one["must"], one["verdict"]) for one in ran.claims[claim]["controls"]]
+        assert controls == [("nothing deleted", "fail", "fail")], "no fact has another form here"
     assert ran.report["loads"] == {"lmlm": 1}
     assert all(isinstance(f["detail"]["answer"], str) for s in ran.report["scores"] for f in s["per_fact"])
     assert bench.changed() == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_runs import DEPTH, Bench
 
-from uds_bench.audits.depth.reading import POOL
+from uds_bench.audits.depth.claims import LEAST_POOL
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.manifests import embedded_manifest, load_manifest
 from uds_bench.checkpoints import CheckpointSpec
@@ -43,7 +43,7 @@ def test_a_profile_names_models_that_exist_and_expects_what_is_so_by_constructio
 
 def test_the_full_profile_has_pools_that_set_the_bound() -> None:
     pools = load_manifest(embedded_manifest("full")).of(Depth).pools
-    assert min(len(pools.positive), len(pools.negative)) >= POOL
+    assert min(len(pools.positive), len(pools.negative)) >= LEAST_POOL
 
 
 @pytest.mark.parametrize(("draw", "wanted"), [(0, ["full", "npo"]), (2, ["full@2", "npo@2"])])

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from file_rows import BAKER, CANARY, CAPITALS, FACT, JANE, PHONE, REQUEST, SPANS, asks
-from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from uds_bench.audits.manifests import load_manifest
@@ -155,20 +154,10 @@ TOKENS = [
 _VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|\btrue\b|\bfalse\b|\bnull\b')
 Edit = tuple[str, float, bytes]
 WAYS = ["value", "insert", "cut", "byte", "whole"]
-EDITS = st.lists(
-    st.tuples(
-        st.sampled_from(WAYS),
-        st.floats(0, 1, exclude_max=True),
-        st.one_of(st.sampled_from(TOKENS), st.binary(max_size=6)),
-    ),
-    min_size=1,
-    max_size=5,
-)
-"""Places in a file, as shares of its length, and what is done there."""
 
 
 def drawn_edits(drawn: Random) -> list[Edit]:
-    """Some of `EDITS`, by a generator."""
+    """Places in a file, as shares of its length, and what is done there."""
     tokens = (drawn.choice(TOKENS) if drawn.random() < 0.7 else drawn.randbytes(drawn.randrange(7)) for _ in range(5))
     weights = (8, 4, 4, 4, 1)
     return [(drawn.choices(WAYS, weights)[0], drawn.random(), token) for token in tokens][drawn.randrange(5) :]

@@ -10,8 +10,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from parsers import CORPUS, EDITS, PARSERS, Edit, Parser, drawn_edits, edited
+from parsers import CORPUS, PARSERS, Parser, drawn_edits, edited
 
 from uds_bench.errors import MESSAGE_LENGTH, UdsError, printable
 
@@ -44,15 +43,14 @@ def test_what_a_parser_fell_over_once_and_what_it_reads(name: str, place: Path) 
         try_one(name, parser, content, place)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("count", [IN_CI, pytest.param(AT_LENGTH, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PARSERS)
-def test_a_file_that_is_changed_anywhere_at_length(name: str, place: Path) -> None:
-    """Drawn plainly, which is several times as fast. What it falls over is kept in `corpus`: commit it with what mends
-    it."""
+def test_a_file_that_is_changed_anywhere(name: str, count: int, place: Path) -> None:
+    """What it falls over is kept in `corpus`: commit it with what mends it."""
     parser, drawn = PARSERS[name], random.Random(name)
     starts = [*parser.seeds, *(path.read_bytes() for path in sorted((CORPUS / name).glob("*")))]
     fell: dict[str, str] = {}
-    for _ in range(AT_LENGTH):
+    for _ in range(count):
         content = edited(drawn.choice(starts), drawn_edits(drawn))
         try:
             try_one(name, parser, content, place)
@@ -65,16 +63,3 @@ def test_a_file_that_is_changed_anywhere_at_length(name: str, place: Path) -> No
                 kept.write_bytes(content)
                 fell[kind] = str(kept)
     assert not fell
-
-
-@pytest.mark.parametrize("name", PARSERS)
-def test_a_file_that_is_changed_anywhere(name: str, place: Path) -> None:
-    parser = PARSERS[name]
-
-    @settings(max_examples=IN_CI, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(EDITS)
-    def fuzzed(edits: list[Edit]) -> None:
-        for seed in parser.seeds:
-            try_one(name, parser, edited(seed, edits), place)
-
-    fuzzed()

@@ -95,6 +95,8 @@ def test_table_of_given_logits(scale: float) -> None:
             assert bool(right[i]) == (row.index(max(row)) == targets[i])
             assert lead[i] == pytest.approx(sorted(row)[-1] - sorted(row)[-2], abs=1e-9)
             assert behind[i] == pytest.approx(max(row) - row[targets[i]], abs=1e-9)
+        warm = token_table(given, targets, 1.5)
+        torch.testing.assert_close(warm, token_table(given.double() / 1.5, targets), rtol=0, atol=1e-9)
     assert torch.equal(logits, before)
 
 

@@ -14,7 +14,7 @@ from uds_bench.audits.bypass.finding import find
 from uds_bench.audits.bypass.scripted import Script, scripted
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.facts.canaries import embedded_canaries
-from uds_bench.figures.transcript import marked
+from uds_bench.figures.replies import marked
 
 CANARIES = embedded_canaries(12, 6, 6)
 SCRIPTS: tuple[Script, ...] = ("identifying", "erased", "format drift", "hanging on its trace")

@@ -8,13 +8,13 @@ from uds_bench.audits import registry
 from uds_bench.audits.depth import page as depth
 from uds_bench.claims.record import Bound, ClaimRecord
 from uds_bench.claims.run_report import RunReport
+from uds_bench.figures.bars import Share, shares
 from uds_bench.figures.histogram import bin_counts
 from uds_bench.figures.reading import interval, number, spell, whole
-from uds_bench.figures.shares import Share, shares
 from uds_bench.figures.svg import Scale, domain, element, ticks
 from uds_bench.report.claim import read_claims
 from uds_bench.report.number_line import lineups, zone
-from uds_bench.report.score_table import gaps, pivot
+from uds_bench.report.score_tables import gaps, pivot
 from uds_bench.scores import FactScore, Score
 
 FINITE = st.floats(-1e6, 1e6)

@@ -23,9 +23,9 @@ from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
-from uds_bench.figures.interval_table import tally
-from uds_bench.figures.lookups import browser
-from uds_bench.figures.stacks import Stack, stacks
+from uds_bench.figures.bars import Stack, stacks
+from uds_bench.figures.replies import browser
+from uds_bench.figures.tables import tally
 from uds_bench.retrieval.settings import RetrieverSettings
 
 BASE = [

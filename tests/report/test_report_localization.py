@@ -20,8 +20,8 @@ from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.page import weights
 from uds_bench.figures.auc_plot import LEFT, RIGHT, AucRow, auc_plot
 from uds_bench.figures.reading import interval, spell
-from uds_bench.figures.shaded_table import MeanCell, shaded_table
 from uds_bench.figures.svg import Scale
+from uds_bench.figures.tables import MeanCell, shaded_table
 
 SECTION = section()
 CANDIDATES = ("oracle", "blind", "idle")

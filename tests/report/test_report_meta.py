@@ -11,11 +11,11 @@ from test_report_odd import sound
 from replication import page as published
 from uds_bench.audits.metrics.judged import JUDGED
 from uds_bench.audits.metrics.page import diagnostics, faithfulness, ranking, robustness
-from uds_bench.figures.interval_table import figures, interval_table, track
-from uds_bench.figures.pools import pools
+from uds_bench.figures.histogram import pools
 from uds_bench.figures.reading import interval
 from uds_bench.figures.scatter import Point, scatter
 from uds_bench.figures.svg import Scale
+from uds_bench.figures.tables import figures, interval_table, track
 
 RUN = judged()
 META = SECTION = RUN["metrics"]

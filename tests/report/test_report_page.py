@@ -11,8 +11,8 @@ from made_reports import opened, run_of
 
 from uds_bench.claims.run_report import RunReport
 from uds_bench.report import page, write_report
-from uds_bench.report.fact_table import fact_tables
 from uds_bench.report.page import render as page_of
+from uds_bench.report.score_tables import fact_tables
 from uds_bench.scores import FactScore, Score
 
 

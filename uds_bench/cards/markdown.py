@@ -48,12 +48,5 @@ def page(card: Card, run: RunReport, files: Mapping[str, str], command: str) -> 
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:
-    interval, held = record.interval, [control.held for control in record.controls]
-    return (
-        record.id,
-        record.spelled(),
-        "" if record.observed is None else f"{record.observed:.3f}",
-        "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}, {interval.units} {record.unit}",
-        record.needs,
-        f"{sum(held)} of {len(held)}" if held else "",
-    )
+    held = [control.held for control in record.controls]
+    return record.id, record.spelled(), *record.cells, f"{sum(held)} of {len(held)}" if held else ""

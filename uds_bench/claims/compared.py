@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from uds_bench.errors import ConfigurationError
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
     from uds_bench.scores import Address, Score
+
+ORDER = ("worse", "better", "other")
+"""Of changes of a verdict: what a reader must see goes first."""
 
 
 def by_address(scores: Iterable[Score], place: Path) -> dict[Address, Score]:
@@ -94,3 +98,33 @@ def _rank(status: str | None) -> int:
 def pairs(a: Mapping[Address, Score], b: Mapping[Address, Score]) -> list[tuple[Address, Score | None, Score | None]]:
     """Every address of either side with its score there, None where it has none."""
     return [(address, a.get(address), b.get(address)) for address in dict.fromkeys([*a, *b])]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """`verdicts`: those that changed, the worse first; `moved`: scores that are not what they were.
+
+    `other`: whether the earlier run was of another manifest.
+    """
+
+    started: str
+    manifest: str
+    other: bool
+    verdicts: tuple[Mapping[str, Any], ...]
+    moved: tuple[Mapping[str, Any], ...]
+
+
+def changes_since(
+    before: RunReport, now: RunReport, earlier: Mapping[Address, Score], scores: Mapping[Address, Score]
+) -> Changes:
+    """What changed between two runs, with the scores of both by address."""
+    verdicts = changes(read_verdicts(before), read_verdicts(now))
+    rows = (difference(*pair) for pair in pairs(earlier, scores) if pair[1] != pair[2])
+    moved = [row for row in rows if row["difference"] != 0 or (row["paired"] or {}).get("difference")]
+    return Changes(
+        started=before.started,
+        manifest=before.manifest.path,
+        other=before.manifest.digest != now.manifest.digest,
+        verdicts=tuple(sorted(verdicts, key=lambda one: ORDER.index(one["change"]))),
+        moved=tuple(moved),
+    )

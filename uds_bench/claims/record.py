@@ -137,6 +137,16 @@ class ClaimRecord:
             return f"equal within {value:g}" if value else "exactly equal"
         return f"within ±{value:g} of 0" if self.kind == "equivalence" else f"{self.bound.relation} {value:g}"
 
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """Observed, 95% interval with its units, and what is needed, as tables show them; "" for what there is not."""
+        interval = self.interval
+        return (
+            "" if self.observed is None else f"{self.observed:.3f}",
+            "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}, {interval.units} {self.unit}",
+            self.needs,
+        )
+
     def spelled(self, mark: Callable[[str], str] = str.upper) -> str:
         """Its word, marked where it stops a release, with its cause where there is one."""
         word = self.word if self.is_good else mark(self.word)

@@ -44,6 +44,8 @@ class ClaimSpec:
 TOLERANCE = 1e-4
 """How far a value may lie from its golden. Specimens have shipped weights: between SSE4 and AVX-512 kernels their
 scores move by 2.8e-8."""
+UTILITY_FLOOR = 0.8
+"""Share of what is not to be forgotten that must be left (UDS guide, section 4.1: the filter of robustness)."""
 KEEP_MORE = "it lost what it should keep: unlearn with a retain term, fewer steps or a smaller rate."
 """Advice of every claim about what was not to be forgotten."""
 GOLDEN_CONTROL = "a value further from the golden than its tolerance"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from uds_bench.claims.compared import by_address
+from uds_bench.claims.compared import by_address, changes_since
 from uds_bench.cli.documents import read_run
 from uds_bench.storage import require_writable
 
@@ -28,7 +28,7 @@ def report(
     It is for the holder: it has names, values and replies. With --redact it has a salted id in place of each.
     """
     found = read_run(run)
-    from uds_bench.report import changes_since, write_report
+    from uds_bench.report import write_report
 
     changed = None
     if against is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from uds_bench.figures.reading import Measured, spell, spell_interval, told
-from uds_bench.figures.svg import Scale, element, label, line, named, picture
+from uds_bench.figures.svg import Scale, element, folded, label, line, named, picture
 from uds_bench.statistics import Interval
 
 WIDTH, BAR, GAP, TOP, LEFT, RIGHT = 760.0, 13.0, 9.0, 42.0, 170.0, 590.0
@@ -92,3 +92,58 @@ def bars(title: str, names: Sequence[str], groups: Sequence[BarGroup]) -> tuple[
     said = (f"{one.hint}: " + ", ".join(map(told, names, one.found)) for one in groups)
     legend = list(zip(names, KINDS, strict=False))
     return (element("div", chart(f"{title}. {'; '.join(said)}", rows, "bars beside", title, legend)),)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One row: its bars, one below the other, each of parts that are drawn end to end; None draws nothing."""
+
+    name: str
+    bars: tuple[Mapping[str, float | None], ...]
+
+
+def stacks(title: str, rows: Sequence[Stack], kinds: Mapping[str, str]) -> tuple[Markup, ...]:
+    """One panel; `kinds`: by part the class that colours it, in the order of the legend. None where no row is."""
+    if not rows:
+        return ()
+    told = []
+    drawn = []
+    for row in rows:
+        bars = []
+        for parts in row.bars:
+            known = [share for share in parts.values() if share is not None]
+            hinted = ((share, kinds[part], f"{row.name}, {part}: {spell(share)}") for part, share in parts.items())
+            bars.append(Bar(tuple(hinted), " + ".join(map(spell, known)) or "no value"))
+            told.append(f"{row.name}: " + ", ".join(f"{part} {spell(share)}" for part, share in parts.items()))
+        drawn.append((row.name, row.name, bars))
+    return (chart(f"{title}. {'; '.join(told)}", drawn, "bars stacks", title, list(kinds.items())),)
+
+
+@dataclass(frozen=True)
+class Share:
+    """`facts`: the ids that count; `total`: of how many."""
+
+    name: str
+    facts: tuple[str, ...]
+    total: int
+
+    @property
+    def words(self) -> str:
+        """The share in words: how many of how many."""
+        return f"{len(self.facts)} of {self.total} ({len(self.facts) / self.total:.0%})"
+
+
+def _named(share: Share, most: int = 12) -> str:
+    more = f" and {len(share.facts) - most} more" if len(share.facts) > most else ""
+    return f"{share.name}: {', '.join(share.facts[:most])}{more}"
+
+
+def shares(rows: Sequence[Share]) -> tuple[Markup, ...]:
+    """One panel of bars from 0 to 100%, and the names of the facts below; none where there are no rows."""
+    if not rows:
+        return ()
+    drawn = [Bar(((len(row.facts) / row.total, None, row.words),), row.words) for row in rows]
+    words = "; ".join(f"{row.name}: {row.words}" for row in rows)
+    told = chart(words, [(row.name, row.name, [bar]) for row, bar in zip(rows, drawn, strict=True)], "bars")
+    names = [element("li", _named(row)) for row in rows if row.facts]
+    return (element("div", told, folded("which facts", element("ul", *names))) if names else told,)

@@ -1,4 +1,4 @@
-"""How values per fact are spread."""
+"""How values are spread: of facts, and of two pools of models, one that knows and one that never knew."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from uds_bench.figures.reading import spell
-from uds_bench.figures.svg import LEFT, RIGHT, Scale, element, marked_along, marked_up, panel, ticks
+from uds_bench.figures.svg import LEFT, RIGHT, Scale, element, label, line, marked_along, marked_up, panel, ticks
 
 HEIGHT, TOP, BOTTOM = 150.0, 34.0, 122.0
+POOLS_HEIGHT, POOLS_LEFT, POOLS_TOP, MIDDLE, POOLS_BOTTOM = 168.0, 14.0, 40.0, 88.0, 136.0
 BINS = 10
 
 
@@ -42,3 +43,33 @@ def histogram(name: str, values: Sequence[float], mean: float | None, limits: tu
     words = f"{name}: {len(values)} facts, mean {spell(mean)}; counts from {span}: "
     told = f"{len(values)} facts, mean {spell(mean)}"
     return panel(HEIGHT, words + ", ".join(map(str, counts)), name, told, *parts)
+
+
+def pools(
+    name: str,
+    auc: float | None,
+    edges: Sequence[float],
+    know: Sequence[float],
+    never: Sequence[float],
+    cut: float | None,
+) -> Markup:
+    """Counts of models between common `edges`: those that know rise above the axis, those that never knew hang below.
+    `cut`: the raw value that tells the pools apart best, dashed."""
+    x, most = Scale(edges[0], edges[-1], POOLS_LEFT, RIGHT), max(1.0, *know, *never)
+    parts = []
+    for counts, word, end in ((know, "know", POOLS_TOP), (never, "never knew", POOLS_BOTTOM)):
+        y = Scale(0, most, MIDDLE, end)
+        for low, high, count in zip(edges, edges[1:], counts, strict=False):
+            if count > 0:
+                hint = element("title", f"{count:g} models that {word}: {spell(low)} to {spell(high)}")
+                top, size = min(y(count), MIDDLE), abs(y(count) - MIDDLE)
+                bar = {"x": x(low) + 0.5, "y": top, "width": max(x(high) - x(low) - 1, 1.0), "height": size}
+                parts.append(element("rect", hint, **bar, class_="own" if word == "know" else "never"))
+    parts.append(line(POOLS_LEFT, MIDDLE, RIGHT, MIDDLE, "rule"))
+    if cut is not None and edges[0] <= cut <= edges[-1]:
+        parts.append(line(x(cut), POOLS_TOP - 6, x(cut), POOLS_BOTTOM + 4, "bound"))
+    parts += marked_along(x, ticks(edges[0], edges[-1], 4), POOLS_BOTTOM + 16)
+    parts += [label(RIGHT, POOLS_TOP - 10, f"{sum(know):g} know", "tick", "end")]
+    parts += [label(RIGHT, POOLS_BOTTOM + 29, f"{sum(never):g} never knew", "tick", "end")]
+    words = f"{name}: AUC {spell(auc)}, best cut {spell(cut)}, between {spell(edges[0])} and {spell(edges[-1])}"
+    return panel(POOLS_HEIGHT, words, name, f"AUC {spell(auc)}", *parts, class_="panel pools")

@@ -1,13 +1,16 @@
-"""What a test says of itself: the claim that it decides, the audit that the claim is of, and the model it speaks of."""
+"""Collected tests: the claim, audit and model that each speaks of, and which of them a run is about."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+import pytest
 
 from uds_bench.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
-    import pytest
+    from uds_bench.harness.run import Run
 
 CLAIM, SUBJECT, ATTACK = "uds_claim", "uds_subject", "uds_attack"
 """Fixtures by which a test gets them."""
@@ -71,3 +74,45 @@ def audit_of(marker: pytest.Mark | None) -> str | None:
         near = did_you_mean(named, registry.audits())
         raise ConfigurationError(f"marker claim({marker.args[0]!r}): there is no audit {named!r}: {near}")
     return str(named)
+
+
+def select(run: Run, items: list[pytest.Item]) -> list[str]:
+    """Take out what the run is not about.
+
+    Claims about attacks where the manifest names none. Of shipped models, claims of the laboratory. Of a user's models,
+    audits to which the manifest says nothing, and claims about metrics, methods or papers, unless they are asked for or
+    nothing else is selected.
+
+    Returns the audits that were taken out, by name. Raises UsageError where nothing is left of shipped models.
+    """
+    attacked = _or_all((item for item in items if not lacks_attack(item)), items)
+    run.config.hook.pytest_deselected(items=[*({*items} - {*attacked})])
+    items[:] = attacked
+    if run.is_embedded and not run.is_gate:
+        return []
+    silent = set()
+    if run.is_gate:
+        kept = [item for item in items if not is_of_laboratory(item)]
+        if items and not kept:
+            raise pytest.UsageError(f"{items[0].nodeid} is of the laboratory: add --uds-profile zoo")
+    else:
+        told = _or_all((item for item in items if not run.silent_to(_audit(item))), items)
+        silent = {str(_audit(item)) for item in {*items} - {*told}}
+        kept = _or_all((item for item in told if not _stays_out(run, item)), told)
+    run.config.hook.pytest_deselected(items=[*({*items} - {*kept})])
+    items[:] = kept
+    return sorted(silent)
+
+
+def _or_all(chosen: Iterable[pytest.Item], items: list[pytest.Item]) -> list[pytest.Item]:
+    """Those that were chosen, or all where no claim is among them: they were named by themselves."""
+    kept = list(chosen)
+    return kept if any(map(decides_claim, kept)) else items
+
+
+def _stays_out(run: Run, item: pytest.Item) -> bool:
+    return is_of_laboratory(item) and is_about_nobody(item) and not run.wants_laboratory(_audit(item))
+
+
+def _audit(item: pytest.Item) -> str | None:
+    return audit_of(item.get_closest_marker("claim"))

@@ -19,10 +19,9 @@ from uds_bench.errors import (
     one_line,
 )
 from uds_bench.harness.fixtures import CLAIM, LACKS
-from uds_bench.harness.items import claim_of, decides_claim
+from uds_bench.harness.items import claim_of, decides_claim, select
 from uds_bench.harness.report import publish
 from uds_bench.harness.result import NEVER_RUN, RunResult
-from uds_bench.harness.selection import select
 from uds_bench.verdicts import Cause
 
 if TYPE_CHECKING:

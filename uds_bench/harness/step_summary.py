@@ -33,7 +33,7 @@ def step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: s
     table = candidate_table(records)
     if table.candidates and not is_embedded:
         told.append(tabulate(table.rows(_strong), headers=("candidate", *table.audits), tablefmt="github"))
-    if red := [_row(record) for record in records if not record.is_good]:
+    if red := [_red(record) for record in records if not record.is_good]:
         headers = ("claim", "result", "observed", "95% interval", "needs", "what to do")
         told.append(tabulate(red, headers=headers, tablefmt="github", disable_numparse=True))
     return "\n\n".join([*told, f"{CLAIM[0].upper()}{CLAIM[1:]}."]) + "\n\n"
@@ -43,13 +43,5 @@ def _strong(word: str) -> str:
     return f"**{word.upper()}**"
 
 
-def _row(record: ClaimRecord) -> tuple[str, ...]:
-    interval = record.interval
-    return (
-        record.name,
-        record.spelled(_strong),
-        "" if record.observed is None else f"{record.observed:.3f}",
-        "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}, {interval.units} {record.unit}",
-        record.needs,
-        record.advice,
-    )
+def _red(record: ClaimRecord) -> tuple[str, ...]:
+    return record.name, record.spelled(_strong), *record.cells, record.advice

@@ -51,21 +51,28 @@ class AnswerScores:
 
 @torch.inference_mode()
 def score_answers(
-    model: Checkpoint, answers: Sequence[EncodedAnswer], batch_size: int = 16, side: PaddingSide = "right"
+    model: Checkpoint,
+    answers: Sequence[EncodedAnswer],
+    batch_size: int = 16,
+    side: PaddingSide = "right",
+    temperature: float = 1.0,
 ) -> list[AnswerScores]:
     """Score every labelled token in one pass over the answers; the vocabulary is read out at answer positions only.
 
     Answers to one prompt are fed as a tree, what they share once, where that costs less and the model scores trees as
     it scores each answer apart. At most as many tokens are fed at once as `batch_size` of the longest answer have;
-    neither batch size nor padding side changes a score by more than rounding. In the order given.
+    neither batch size nor padding side changes a score by more than rounding. `temperature`: what logits are divided
+    by. In the order given.
     """
     if batch_size < 1:
         raise ValueError(f"batch size must be at least 1, not {batch_size}")
-    return halving(lambda size: _score_answers(model, answers, size, side), at_a_time(batch_size), "answers")
+    return halving(
+        lambda size: _score_answers(model, answers, size, side, temperature), at_a_time(batch_size), "answers"
+    )
 
 
 def _score_answers(
-    model: Checkpoint, answers: Sequence[EncodedAnswer], batch_size: int, side: PaddingSide
+    model: Checkpoint, answers: Sequence[EncodedAnswer], batch_size: int, side: PaddingSide, temperature: float
 ) -> list[AnswerScores]:
     trees = [tree for rows in same_prompt(answers, batch_size) if pays(tree := answer_tree(answers, rows))]
     if trees and not _agree(model, answers, (trees[0].rows, trees[-1].rows), side):
@@ -75,7 +82,7 @@ def _score_answers(
     found: dict[int, AnswerScores] = {}
     for some in (trees, [answer_tree(answers, [row]) for row in alone]):
         for batch in tree_batches(some, batch_size, most):
-            tables = _score_batch(model, batch, side)
+            tables = _score_batch(model, batch, side, temperature)
             found |= {row: answer_scores(answers[row], table) for row, table in tables.items()}
     return [found[row] for row in range(len(answers))]
 
@@ -100,7 +107,9 @@ def _agree(
     return len(gaps) > 0 and bool(gaps.max() <= AGREEMENT)
 
 
-def _score_batch(model: Checkpoint, trees: Sequence[AnswerTree], side: PaddingSide) -> dict[int, torch.Tensor]:
+def _score_batch(
+    model: Checkpoint, trees: Sequence[AnswerTree], side: PaddingSide, temperature: float = 1.0
+) -> dict[int, torch.Tensor]:
     """The `token_table` of each answer."""
     length = max(len(tree.tokens) for tree in trees)
     ids, mask, positions = torch.zeros(3, len(trees), length, dtype=torch.long)
@@ -129,7 +138,7 @@ def _score_batch(model: Checkpoint, trees: Sequence[AnswerTree], side: PaddingSi
             use_cache=False,
             logits_to_keep=1,
         )
-    table = _read_tokens(model, kept["last"], torch.tensor(targets, dtype=torch.long, device=device))
+    table = _read_tokens(model, kept["last"], torch.tensor(targets, dtype=torch.long, device=device), temperature)
     parts = zip(trees, torch.split(table, sizes, dim=1), strict=True)
     return {
         row: part[:, list(pairs)] for tree, part in parts for row, pairs in zip(tree.rows, tree.scored, strict=True)
@@ -142,29 +151,32 @@ def answer_scores(answer: EncodedAnswer, table: torch.Tensor) -> AnswerScores:
     return AnswerScores(answer, logp, right > 0, mean, variance, lead, behind, likeliest.astype(np.int64))
 
 
-def _read_tokens(model: Checkpoint, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def _read_tokens(model: Checkpoint, hidden: torch.Tensor, targets: torch.Tensor, temperature: float) -> torch.Tensor:
     steps = range(0, len(targets), _STEP)
-    parts = [token_table(model.anatomy.readout(hidden[i : i + _STEP]), targets[i : i + _STEP]) for i in steps]
+    parts = [
+        token_table(model.anatomy.readout(hidden[i : i + _STEP]), targets[i : i + _STEP], temperature) for i in steps
+    ]
     return torch.cat(parts, dim=1) if parts else torch.zeros(7, 0, dtype=torch.float64)
 
 
-def token_table(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def token_table(logits: torch.Tensor, targets: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """Logits [tokens, vocabulary] and targets [tokens] -> [7, tokens]: logp, right, mean, variance, lead, behind, best.
 
     `mean` and `variance` are those of log p under p (min-k++, definitions of the output metrics). In float64: min-k++
-    divides by a spread that may be small, and float32 would be off by more than 1e-6.
+    divides by a spread that may be small, and float32 would be off by more than 1e-6. `temperature`: what logits are
+    divided by.
     """
     likeliest = logits.argmax(-1)
     right = likeliest == targets
     best = logits.topk(2, dim=-1).values.double()
     # Distances below the best token. A barred one (-inf) weighs nothing, and nothing times its distance must be 0.
-    below = (logits.double() - best[:, :1]).clamp_(min=_NOTHING)
+    below = (logits.double() - best[:, :1]).div_(temperature).clamp_(min=_NOTHING)
     weight = below.exp()
     total = weight.sum(-1)
     mean = (weight * below).sum(-1) / total
     variance = weight.mul_(below.sub_(mean.unsqueeze(-1)).square_()).sum(-1) / total
-    own = logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1).double() - best[:, 0]
-    lead = best[:, 0] - best[:, 1]
+    own = (logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1).double() - best[:, 0]) / temperature
+    lead = (best[:, 0] - best[:, 1]) / temperature
     return torch.stack(
         [own - total.log(), right.double(), mean - total.log(), variance, lead, -own, likeliest.double()]
     )

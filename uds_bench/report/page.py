@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,22 +18,48 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from uds_bench.audits import registry
+from uds_bench.claims.compared import Changes
 from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.reading import spell, spell_interval, table, text
 from uds_bench.report.card import CardView, rank, read_cards
-from uds_bench.report.causes import causes
-from uds_bench.report.changes import Changes
-from uds_bench.report.claim import ClaimView, read_claims, sentence
-from uds_bench.report.fact_table import fact_tables
+from uds_bench.report.claim import ClaimView, causes, read_claims, sentence
 from uds_bench.report.headline import headline
 from uds_bench.report.number_line import lineups
 from uds_bench.report.overview import overview
-from uds_bench.report.page_parts import PageParts
-from uds_bench.report.score_table import gaps, pivot
+from uds_bench.report.score_tables import fact_tables, gaps, pivot
 from uds_bench.report.verdict_words import WORDS
 from uds_bench.scores import Score
 from uds_bench.storage import write_atomic
+
+PARTS = "parts"
+"""The folder of what is loaded when it is opened: scripts, as a page opened from a file reads no other file."""
+
+
+class PageParts:
+    """The parts of one page, by file name. A name holds a digest of what is in it: no page reads another's."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+
+    def add(self, name: str, html: str = "", facts: Mapping[str, Any] | None = None) -> str:
+        """Keep a part, its markup escaped already, or a table of facts, and return the name of its file."""
+        values = json.dumps({"html": html, "facts": facts}, separators=(",", ":"))
+        file = f"{name}-{hashlib.sha256(values.encode()).hexdigest()[:12]}.js"
+        # Nothing in it ends a script or opens a comment, wherever it may be put.
+        self.files[file] = f"udsPart({json.dumps(file)},{values.replace('<', chr(92) + 'u003c')});\n"
+        return file
+
+    def write(self, folder: Path) -> None:
+        """Write them beside the page that is to name them."""
+        for name, script in self.files.items():
+            write_atomic(folder / PARTS / name, script.encode("ascii"))
+
+    def sweep(self, folder: Path) -> None:
+        """Remove those of an earlier page, and nothing else that may lie there."""
+        for file in (folder / PARTS).glob("*-*.js"):
+            if file.name not in self.files and file.read_bytes().startswith(f'udsPart("{file.name}",'.encode()):
+                file.unlink()
 
 
 @dataclass(frozen=True)

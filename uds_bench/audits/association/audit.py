@@ -12,6 +12,7 @@ from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.association import power, summary
+from uds_bench.audits.association.asking import Asking
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, shown
 from uds_bench.audits.association.people import held_out, people_of, require_unsaid
 from uds_bench.audits.association.probe_items import Embed, ProbeItem, ask_about
@@ -198,17 +199,18 @@ def audit_of(
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
 
-    def runner(variant: str, asked: Sequence[ProbeItem], speaks: bool = False) -> ScoreRunner:
-        evaluator = AssociationEvaluator(tuple(asked), section.alpha, variant, speaks)
+    def runner(variant: str, asked: Sequence[ProbeItem], asking: Asking | None = None) -> ScoreRunner:
+        evaluator = AssociationEvaluator(tuple(asked), section.alpha, variant, asking)
         return ScoreRunner(specs, evaluator, store, device, attacks, crew)
 
     names = list(names)
     sides = ProbeSet(probe_set.held_out, probe_set.forgotten, alone=probe_set.alone)
     beside = [name for name in names if name != "smaller" and name not in section.must_fail]
-    plain, behind = runner("default", probe_set.asked, speaks=True), beside_context(probe_set.seen)
+    first, second = (Asking(question, probe_set.is_for_few, section.reply_tokens) for question in (0, 1))
+    plain, behind = runner("default", probe_set.asked, first), beside_context(probe_set.seen)
     ways = {
         "asked": Way(probe_set, plain, [ScoreRequest(name) for name in names]),
-        "held out": Way(sides, runner("held_out", sides.asked, speaks=True), [ScoreRequest(name) for name in beside]),
+        "held out": Way(sides, runner("held_out", sides.asked, second), [ScoreRequest(name) for name in beside]),
         "nf4": Way(probe_set, plain, [ScoreRequest(name, attack="nf4") for name in beside]),
         "attacked": Way(
             ProbeSet(probe_set.seen),

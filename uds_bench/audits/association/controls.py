@@ -9,7 +9,7 @@ from itertools import cycle
 
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
-from uds_bench.audits.association.rates import Memorization, Reading, by_luck, over
+from uds_bench.audits.association.rates import Memorization, Named, Reading, by_luck, over, telling
 from uds_bench.facts.name_matching import named
 from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_interval
 
@@ -23,8 +23,8 @@ def above(
     those who ask is tried on every stranger. Ranks are held against similar names, so that fame is off them already:
     more than luck gives is not taken off. By likelihood alone fame counts, and names of people never seen tell how
     much; of a property that nobody of them was asked about, nothing. Of strangers' replies count
-    those that name as many values as the person's own, and no more of them than that: a model that recites all values
-    to strangers would hide behind their luck.
+    those to the same form of asking that name as many values as the person's own, and no more of them than that: a
+    model that recites all values to strangers would hide behind their luck.
 
     Args:
         asked: Whom and what it is over, [items].
@@ -49,7 +49,10 @@ def above(
     """
     if not strangers:
         return Rate(math.nan, paired_interval([], []))
-    luck = [_of_anybody(one, strangers, found, reading) for one in asked]
+    told: dict[str, list[Memorization]] = {}
+    for other in strangers:
+        told.setdefault(other.told.id, []).append(found[other.id])
+    luck = [_of_anybody(one, told.get(one.told.id, ()), found, reading) for one in asked]
     if reading in ("first", "replied"):
         values = [getattr(found[one.id], reading) - floor for one, floor in zip(asked, luck, strict=True)]
         return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
@@ -57,25 +60,24 @@ def above(
 
 
 def _of_anybody(
-    one: ProbeItem, strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
+    one: ProbeItem, rows: Sequence[Memorization], found: Mapping[str, Memorization], reading: Reading
 ) -> float:
-    """How much of what is true of a person is brought up of strangers who are asked the same; 0 of nobody."""
-    rows = [found[other.id] for other in strangers if other.told.id == one.told.id]
+    """How much of what is true of a person is brought up of strangers who are asked the same, `rows`; 0 of nobody."""
     if reading == "replied":
-        return mean(
-            _of_replies(one, values, [row.named[at] for row in rows]) for at, values in enumerate(found[one.id].named)
-        )
+        theirs = [reply for row in rows for reply in row.named]
+        return mean(_of_replies(one, own, theirs) for own in found[one.id].named)
     hits = [
         [value in one.candidates.truths for value in (row.said if reading == "first" else row.leaders)] for row in rows
     ]
     return mean(any(row) if reading == "some" else mean(row) for row in hits) if hits else 0.0
 
 
-def _of_replies(one: ProbeItem, own: Sequence[str], others: Sequence[Sequence[str]]) -> float:
-    """The share of strangers' replies that name what is true of a person, of those that name as many values as the
-    person's own, and no more of them than that; 0 where there is none."""
-    alike = [values[: len(own)] for values in others if len(values) >= len(own)]
-    return mean(float(not set(one.candidates.truths).isdisjoint(values)) for values in alike) if alike else 0.0
+def _of_replies(one: ProbeItem, own: Named, others: Sequence[Named]) -> float:
+    """The share of strangers' replies that name what is true of a person, of those in the same form that name as many
+    values as the person's own, and no more of them than that; 0 where there is none."""
+    form, size = own[0], len(own[1])
+    alike = [(form, values[:size]) for theirs, values in others if theirs == form and len(values) >= size]
+    return telling(alike, one.candidates.truths) if alike else 0.0
 
 
 def most_above(
@@ -104,7 +106,7 @@ def most_above(
         >>> same = dict(told=job, candidates=true, templates=("t",))
         >>> people = [SimpleNamespace(id=name, cluster=name, **same) for name in ("Ann", "Zoe")]
         >>> held = dict(mean=1.0, some=True, first=math.nan, said=("baker",), leaders=("baker",), chance=0.5)
-        >>> held |= dict(replied=1.0, named=(("baker",),))
+        >>> held |= dict(replied=1.0, named=(("question", ("baker",)),))
         >>> found = {name: SimpleNamespace(**held) for name in ("Ann", "Zoe")}
         >>> most_above(people[:1], people[1:], found)[0]
         'by likelihood alone'
@@ -126,8 +128,8 @@ def in_capitals(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -
     told = {}
     for one in asked:
         reply = f"Well, as everybody knows: {one.candidates.truths[0].upper()}!"
-        said = (named(reply, one.candidates.truths),) * len(one.templates)
-        told[one.id] = replace(found[one.id], replied=mean(float(bool(values)) for values in said), named=said)
+        said = tuple((form, named(reply, one.candidates.truths)) for form, _ in found[one.id].named)
+        told[one.id] = replace(found[one.id], replied=telling(said, one.candidates.truths), named=said)
     return {**found, **told}
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from uds_bench.audits.association.asking import Asking, Reply
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import ALPHA, Ranked
 from uds_bench.audits.association.rates import Memorization, held
@@ -23,7 +24,7 @@ from uds_bench.storage import content_key
 if TYPE_CHECKING:
     from uds_bench.checkpoints import Checkpoint
 
-VERSION = 6
+VERSION = 7
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class AssociationEvaluator(Evaluator):
     alpha: float = ALPHA
     variant: str = "default"
     """Which of an audit's ways of asking it is."""
-    speaks: bool = True
-    """Whether the model is asked for replies as well."""
+    asking: Asking | None = field(default_factory=Asking)
+    """How the model is asked for replies, if it is."""
 
     measure: ClassVar[Measure] = Measure(
         name="association_memorized",
@@ -57,7 +58,7 @@ class AssociationEvaluator(Evaluator):
         for one in self.asked:
             templates = [template.text for template in one.templates]
             rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
-        return content_key([rows, self.alpha, self.speaks])
+        return content_key([rows, self.alpha, None if self.asking is None else asdict(self.asking)])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per property of a person the share of templates that it is memorized under, ranks and replies as detail.
@@ -76,9 +77,9 @@ class AssociationEvaluator(Evaluator):
                 mean = held(found, one.candidates.truths).mean
                 values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
                 advance(1)
-        if self.speaks:
-            told = zip(values, replies(checkpoint, self.asked), strict=True)
-            values = [replace(one, detail={**one.detail, "replies": said}) for one, said in told]
+        if self.asking is not None:
+            told = zip(values, replies(checkpoint, self.asked, self.asking), strict=True)
+            values = [replace(one, detail={**one.detail, "replies": [*map(asdict, said)]}) for one, said in told]
         return Measured(values, {"rendered": read.hexdigest()})
 
 
@@ -101,13 +102,13 @@ def held_of(score: Score, asked: Sequence[ProbeItem]) -> dict[str, Memorization]
     values: dict[str, dict[str, None]] = {}
     for one in asked:
         values.setdefault(one.kind, {}).update(dict.fromkeys(one.candidates.values))
-    told = {one.id: [named(reply, values[one.kind]) for reply in said[one.id]] for one in asked}
+    told = {one.id: [(reply.form, named(reply.text, values[one.kind])) for reply in said[one.id]] for one in asked}
     return {one.id: held(ranks[one.id], one.candidates.truths, told[one.id]) for one in asked}
 
 
-def replies_of(score: Score) -> dict[str, tuple[str, ...]]:
-    """By property of a person, what a stored score says was replied, template by template; nothing if not asked for."""
-    return {fact.id: tuple(fact.detail.get("replies", ())) for fact in score.per_fact}
+def replies_of(score: Score) -> dict[str, tuple[Reply, ...]]:
+    """By property of a person, what a stored score says was replied; nothing if not asked for."""
+    return {fact.id: tuple(Reply(**one) for one in fact.detail.get("replies", ())) for fact in score.per_fact}
 
 
 def shown(score: Score, asked: Sequence[ProbeItem]) -> dict[str, dict[str, Any]]:
@@ -115,7 +116,7 @@ def shown(score: Score, asked: Sequence[ProbeItem]) -> dict[str, dict[str, Any]]
     that it is held."""
     ranks, said, found = ranks_of(score), replies_of(score), {}
     for one in asked:
-        if texts := said.get(one.id):
+        if texts := [reply.text for reply in said.get(one.id, ())]:
             telling = [text for text in texts if named(text, one.candidates.truths)]
             known = held(ranks[one.id], one.candidates.truths)
             survives = bool(telling) or known.some or known.first > 0

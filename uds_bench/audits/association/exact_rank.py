@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
 from uds_bench.audits.association.claims import RATE
@@ -160,15 +161,22 @@ def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
     tests = []
     for way, (asked, strangers, found, beside) in ways.items():
         others = _by_person(strangers).values()
+        # Most people are told the same properties: their strangers' numbers are gathered once.
+        known: dict[tuple[str, ...], list[NDArray[np.float64]]] = {}
         for person, told in _by_person(asked).items():
-            names = [told, *(one for one in others if told.keys() <= one.keys())]
-            own, theirs = (_shown(names, [*told], held) for held in (found, beside))
+            kinds = tuple(told)
+            if kinds not in known:
+                names = [one for one in others if told.keys() <= one.keys()]
+                known[kinds] = [_numbers(names, kinds, held) for held in (found, beside)]
+            own, theirs = (
+                _shown(told, held, numbers) for held, numbers in zip((found, beside), known[kinds], strict=True)
+            )
             p, side, rank = rank_test(own, theirs)
             seen = (theirs.luck, own.first[0]), (theirs.chance, own.mean[0])
             first = min(by_luck(luck, int((shares >= SAID).sum())) for luck, shares in seen)
             said = mean(own.first[0] >= SAID), mean((theirs.first[1:] >= SAID).ravel())
             chance = float(np.prod(theirs.chance))
-            one = RankTest(person, way, len(names) - 1, p, side, math.nan, rank, first, chance, *said)
+            one = RankTest(person, way, len(known[kinds][0][0]), p, side, math.nan, rank, first, chance, *said)
             tests.append(replace(one, p=1.0, side="") if one.has_few_values and not math.isnan(p) else one)
     rates = _adjusted([one.p for one in tests])
     return [replace(one, adjusted=rate) for one, rate in zip(tests, rates, strict=True)]
@@ -376,9 +384,18 @@ def _by_person(rows: Sequence[ProbeItem]) -> dict[str, dict[str, ProbeItem]]:
     return told
 
 
-def _shown(names: Sequence[Mapping[str, ProbeItem]], kinds: Sequence[str], found: Memorizations) -> Shown:
+def _numbers(
+    names: Sequence[Mapping[str, ProbeItem]], kinds: Sequence[str], found: Memorizations
+) -> NDArray[np.float64]:
+    """What is read of some names, [keys, names, kinds]."""
     rows = [[found[name[kind].id] for kind in kinds] for name in names]
-    standing, lead, ranked, said = (np.array([[getattr(one, key) for one in row] for row in rows]) for key in KEYS)
+    listed = [[[getattr(one, key) for one in row] for row in rows] for key in KEYS]
+    return np.array(listed, dtype=float).reshape(len(KEYS), len(names), len(kinds))
+
+
+def _shown(told: Mapping[str, ProbeItem], found: Memorizations, strangers: NDArray[np.float64]) -> Shown:
+    """A person beside strangers whose numbers are known."""
+    standing, lead, ranked, said = np.concatenate([_numbers([told], [*told], found), strangers], axis=1)
     # Of several phrasings one in two says it at most twice as often as one phrasing does.
-    chance = [one.chance * min(2, len(names[0][kind].templates)) for one, kind in zip(rows[0], kinds, strict=True)]
+    chance = [found[one.id].chance * min(2, len(one.templates)) for one in told.values()]
     return Shown(standing, lead, ranked, said, np.minimum(1.0, chance))

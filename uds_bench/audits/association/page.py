@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from uds_bench.figures.bars import BarGroup, bars
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, whole
+from uds_bench.figures.tables import figures, interval_table, track
 
 BEFORE = "model"
 """What the report calls the model before unlearning."""

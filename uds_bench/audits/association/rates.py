@@ -10,9 +10,13 @@ from typing import Literal
 
 import numpy as np
 
+from uds_bench.audits.association.asking import QUESTION
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import Ranked
 from uds_bench.statistics import Rate, cluster_interval, difference_interval, mean, paired_interval
+
+Named = tuple[str, tuple[str, ...]]
+"""The form in which a fact was asked, and the values that the reply names, in order."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class Memorization:
     among them, since lucky hits have high ones; `chance`: what `mean` would be of scores that know nothing; `standing`:
     mean `Ranked.standing`, which sees what is held below the first rank; `lead`: mean `Ranked.lead`, nats;
     `leaders`: what ranks first under each template; `said`: what the model says first, by likelihood alone; `first`:
-    the share of templates under which that is true. `named`: the values that the reply to each template names, in
-    order; `replied`: the share of templates whose reply names what is true. NaN where no reply was asked for.
+    the share of templates under which that is true. `named`: the form of each asking with the values that the reply
+    names, in order; `replied`: the share of replies that name what is true; `answered`: the same of answers to
+    questions. NaN where no reply was asked for.
     """
 
     mean: float
@@ -40,12 +45,14 @@ class Memorization:
     leaders: tuple[str | None, ...] = ()
     lead: float = math.nan
     replied: float = math.nan
-    named: tuple[tuple[str, ...], ...] = ()
+    named: tuple[Named, ...] = ()
+    answered: float = math.nan
 
     @cached_property
     def spoken(self) -> float:
-        """`first` or `replied`, whichever shows more, 0 to 1: what is likeliest as spelled, or told in any spelling."""
-        return float(np.maximum(self.first, self.replied))
+        """`first`, `replied` or `answered`, whichever shows most, 0 to 1: what is likeliest as spelled, or told in any
+        spelling, if to questions alone. NaN where no reply was asked for."""
+        return float(np.fmax(np.maximum(self.first, self.replied), self.answered))
 
     @property
     def most(self) -> float:
@@ -55,19 +62,19 @@ class Memorization:
         return float(np.maximum(self.mean, self.first))
 
 
-def held(ranks: Sequence[Ranked], truths: Sequence[str], named: Sequence[Sequence[str]] = ()) -> Memorization:
+def held(ranks: Sequence[Ranked], truths: Sequence[str], named: Sequence[Named] = ()) -> Memorization:
     """What the templates of one person and property come to.
 
     Args:
         ranks: One a template, [templates].
         truths: What is true.
-        named: The values that the reply to each template names, [templates]; empty where none was asked for.
+        named: The form of each asking and the values that its reply names, [replies]; empty where none was asked for.
 
     Returns:
         Shares of templates, 0 to 1, and the mean z*; higher is more knowledge.
 
     Raises:
-        ValueError: There is no template, or not one reply for each.
+        ValueError: There is no template.
 
     Source: WikiMem, section 5; M as in section 7.
 
@@ -82,8 +89,6 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str], named: Sequence[Sequenc
     """
     if not ranks:
         raise ValueError("no template: give one or more")
-    if named and len(named) != len(ranks):
-        raise ValueError(f"{len(named)} replies to {len(ranks)} templates: give one for each, or none")
     memorized = [one.memorized for one in ranks]
     return Memorization(
         mean(map(float, memorized)),
@@ -97,9 +102,27 @@ def held(ranks: Sequence[Ranked], truths: Sequence[str], named: Sequence[Sequenc
         tuple(one.said for one in ranks),
         tuple(one.leader for one in ranks),
         mean(one.lead for one in ranks),
-        mean(float(not set(truths).isdisjoint(row)) for row in named),
-        tuple(map(tuple, named)),
+        telling(named, truths),
+        tuple(named),
+        telling([one for one in named if one[0] == QUESTION], truths),
     )
+
+
+def telling(named: Sequence[Named], truths: Sequence[str]) -> float:
+    """The share of replies that name what is true.
+
+    Args:
+        named: The form of each asking and the values that its reply names, [replies].
+        truths: What is true.
+
+    Returns:
+        0 to 1, higher is more knowledge; NaN of none.
+
+    Example:
+        >>> telling([("phrasing 0", ("poet",)), ("question", ("poet", "baker"))], ["baker"])
+        0.5
+    """
+    return mean(float(not set(truths).isdisjoint(values)) for _, values in named)
 
 
 Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "replied", "most"]

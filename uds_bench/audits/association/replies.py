@@ -1,40 +1,79 @@
-"""What a model says of people when it is asked: it is given a sentence as far as the value, and goes on."""
+"""What a model says of people when it is asked: it goes on with a sentence begun as far as the value, or answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from uds_bench.audits.association.asking import FILLER, QUESTION, Asking, Reply
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.facts.dialogue import stop_tokens
+from uds_bench.facts.dialogue import encode_questions, stop_tokens
 from uds_bench.facts.tokens import encode_many, encode_prompts
-from uds_bench.inference.generation import BATCH, generate_greedily
+from uds_bench.inference.generation import Continuation, continue_greedily, words
 
-FILLER = 16
-"""Tokens that a reply may have beside the value: who hides it puts other words first."""
+LATE, LONGER = 4, 2
+"""One fact in so many may be replied to at so many times the length: who hides it may put many words first."""
+BATCH = 256
+"""Replies at a time. Most are short; a model that goes on and on does so of hundreds of people."""
 
 
-def replies(checkpoint: Checkpoint, asked: Sequence[ProbeItem], batch_size: int = BATCH) -> list[tuple[str, ...]]:
-    """What a model goes on with, greedily, behind every phrasing of what is asked, [items], one text a phrasing.
+def replies(
+    checkpoint: Checkpoint, asked: Sequence[ProbeItem], asking: Asking | None = None, batch_size: int = BATCH
+) -> list[tuple[Reply, ...]]:
+    """What a model says greedily of everything that is asked, [items], one reply a phrasing.
 
-    All at once: batch size changes no text but where two tokens are equally likely within rounding.
+    In the place of one of them, or of none where there is one alone, a question is asked. Which, and of which facts a
+    reply may be longer, is drawn by the model's weights: who makes them cannot tell behind what is not asked.
     """
-    openings = [[template.opening(one.names[0]) for template in one.templates] for one in asked]
-    texts = list(dict.fromkeys(text for row in openings for text in row))
-    longest = room(checkpoint.tokenizer, [value for one in asked for value in one.candidates.truths])
-    prompts, stops = encode_prompts(checkpoint.tokenizer, texts), stop_tokens(checkpoint.tokenizer)
-    said = dict(zip(texts, generate_greedily(checkpoint, prompts, longest, batch_size, stops), strict=True))
-    return [tuple(said[text] for text in row) for row in openings]
+    asking = asking or Asking()
+    tokenizer, stops = checkpoint.tokenizer, stop_tokens(checkpoint.tokenizer)
+    limit = room(tokenizer, [value for one in asked for value in one.candidates.truths], asking.filler)
+    draws = [random.Random(f"replies {checkpoint.digest} {one.id}") for one in asked]
+    forms = [_forms(one, asking, draw) for one, draw in zip(asked, draws, strict=True)]
+    late = {text for row, draw in zip(forms, draws, strict=True) if draw.randrange(LATE) == 0 for _, text in row}
+    prompts = _prompts(tokenizer, [form for row in forms for form in row])
+    said = _continued(checkpoint, prompts, limit, batch_size, stops)
+    going = {text: [*prompts[text], *each.ids] for text, each in said.items() if text in late and not each.ended}
+    for text, more in _continued(checkpoint, going, (LONGER - 1) * limit, batch_size, stops).items():
+        said[text] = Continuation(said[text].ids + more.ids, more.stop)
+    return [tuple(Reply(form, words(tokenizer, said[text])) for form, text in row) for row in forms]
 
 
-def room(tokenizer: Any, values: Iterable[str]) -> int:
+def _prompts(tokenizer: Any, forms: Sequence[tuple[str, str]]) -> dict[str, Sequence[int]]:
+    """By text, the token ids of everything that is asked."""
+    questions = list(dict.fromkeys(text for form, text in forms if form == QUESTION))
+    begun = list(dict.fromkeys(text for form, text in forms if form != QUESTION))
+    found: dict[str, Sequence[int]] = dict(zip(begun, encode_prompts(tokenizer, begun), strict=True))
+    return found | dict(zip(questions, encode_questions(tokenizer, questions), strict=True))
+
+
+def _continued(
+    checkpoint: Checkpoint, prompts: Mapping[str, Sequence[int]], limit: int, batch_size: int, stops: Sequence[int]
+) -> dict[str, Continuation]:
+    return dict(zip(prompts, continue_greedily(checkpoint, [*prompts.values()], limit, batch_size, stops), strict=True))
+
+
+def _forms(one: ProbeItem, asking: Asking, draw: random.Random) -> list[tuple[str, str]]:
+    """What is asked about a fact, each form with its text."""
+    name = one.names[0]
+    begun = [(f"phrasing {at}", template.opening(name)) for at, template in enumerate(one.templates)]
+    question = (QUESTION, one.told.questions(name)[asking.question])
+    place = draw.randrange(max(2, len(begun)))
+    if asking.whole:
+        return [*begun, question]
+    return [question if at == place else form for at, form in enumerate(begun)]
+
+
+def room(tokenizer: Any, values: Iterable[str], filler: int = FILLER) -> int:
     """How many tokens a reply may have: the longest value letter by letter, as no other spelling is much longer, and
     words beside it.
 
     Args:
         tokenizer: The model's own.
         values: What may be told.
+        filler: Tokens of the words beside it.
 
     Returns:
         A number of tokens.
@@ -45,4 +84,4 @@ def room(tokenizer: Any, values: Iterable[str]) -> int:
         9
     """
     spelled = encode_many(tokenizer, ["-".join(value) for value in dict.fromkeys(values)], around=False)
-    return max(map(len, spelled), default=0) + FILLER
+    return max(map(len, spelled), default=0) + filler

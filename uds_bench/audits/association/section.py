@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
+from uds_bench.audits.association.asking import FILLER
 from uds_bench.audits.association.ranking import ALPHA
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.similar_names import MOST_VARIANTS as SIMILAR
@@ -44,7 +45,8 @@ class Association(Section):
     the first `templates` are asked, with `counterfactuals` values, about `similar_names` names that look like the
     person's; `alpha` weighs these. `meaning`: whether counterfactuals that mean what is true are left out. `held_out`:
     places, from 0, of templates that no forget set is made of, and that are asked of candidates alone; the last three,
-    or half of fewer than six, where it is not given. `nf4`: whether candidates are asked in four bits as well.
+    or half of fewer than six, where it is not given. `reply_tokens`: tokens of a reply beside the longest value, and
+    those of one fact in four may be twice as long. `nf4`: whether candidates are asked in four bits as well.
     """
 
     NAME: ClassVar[str] = "association"
@@ -69,6 +71,7 @@ class Association(Section):
     meaning: bool = True
     strangers: Count | None = None
     held_out: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, Field(strict=False)] = None
+    reply_tokens: Count = FILLER
     nf4: bool = False
 
     @model_validator(mode="after")

@@ -15,6 +15,17 @@ ABOVE = 0.05
 """What recall must lie above both floors by, with its whole interval, to count as memory."""
 TRACKS = 0.5
 """Share of the gap that a contrast must be clearly smaller than, for the gap to have survived the swap."""
+BEHIND = 1.0
+"""Nats by which a token may lie behind the most likely one. bfloat16 keeps eight bits, so that logits of 16 to 32 are
+0.125 apart: eight such steps. Measured, bfloat16 forced in float32: 0.22 at most in 61,000 tokens of shipped models."""
+ROUNDING = 0.125
+"""Standard deviation, in nats, of what rounding adds between two logits: one such step, more than was measured."""
+UNLIKELY = 5.0
+"""Standard deviations by which log p of a drawn reply may lie below what its own probabilities let expect, that of all
+of them above it, and what rounding puts behind above what it lets expect."""
+ALTERED = 0.05
+"""Share of the most likely replies that the weights may not say, before a file is of another model. Honest ones are
+those that are read in other tokens than they were said in."""
 
 _SCRIPTS = "; replies scripted to be so"
 CLAIMS = (

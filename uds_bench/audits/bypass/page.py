@@ -8,10 +8,10 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.interval_table import figures, interval_table, span_track, track
 from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, whole
+from uds_bench.figures.replies import transcripts
 from uds_bench.figures.svg import element
-from uds_bench.figures.transcript import transcripts
+from uds_bench.figures.tables import figures, interval_table, span_track, track
 
 ARMS = {
     "auto": "own trace",

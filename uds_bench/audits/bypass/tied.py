@@ -1,7 +1,8 @@
 """Whether replies of another engine are those of a model's own weights: each is forced through them, token by token.
 
-A most likely reply must be the weights' own at every token, or as likely within rounding; a drawn one must not be too
-unlikely. What is not is asked of the model itself, so that nothing in a file can take the place of what it says.
+A most likely reply must be the weights' own at every token, or as likely within rounding; all of them together lie no
+further behind than rounding can put them. A drawn one must not be too unlikely, nor all of them together too likely.
+What is not is asked of the model itself, so that nothing in a file can take the place of what it says.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from scipy.stats import norm
+
+from uds_bench.audits.bypass.claims import ALTERED, BEHIND, ROUNDING, UNLIKELY
 from uds_bench.audits.bypass.prompts import Prompt
 from uds_bench.audits.bypass.replies import RawReply, Recorded
 from uds_bench.checkpoints import Checkpoint
@@ -19,14 +24,6 @@ from uds_bench.facts.dialogue import EncodedAnswer
 from uds_bench.facts.tokens import Offset, encode_after
 from uds_bench.inference.answers import AnswerScores, score_answers
 
-BEHIND = 1.0
-"""Nats by which a token may lie behind the most likely one. bfloat16 keeps eight bits, so that logits of 16 to 32 are
-0.125 apart: eight such steps. Measured, bfloat16 forced in float32: 0.22 at most in 61,000 tokens of shipped models."""
-UNLIKELY = 5.0
-"""Standard deviations by which a drawn reply's log p may lie below what its own probabilities let expect."""
-ALTERED = 0.05
-"""Share of the most likely replies that the weights may not say, before a file is of another model. Honest ones are
-those that are read in other tokens than they were said in."""
 PASSES = 8
 """How often a text is read in other tokens."""
 
@@ -51,11 +48,23 @@ def tied(
         The replies that count, and how many were asked anew.
 
     Raises:
-        CheckpointError: Too many of the most likely ones are another model's.
+        CheckpointError: Too many of the most likely ones are another model's, or the drawn ones are no draws.
     """
     read = [one for one in asked if one.digest in recorded.told]
-    far = not_said(checkpoint, read, recorded, stops, batch)
-    foreign, greedy = ([one for one in some if one.sample is None] for some in (far, read))
+    found = said(checkpoint, read, recorded, stops, batch)
+    greedy = [one for one in read if one.sample is None]
+    drawn = [one for one in read if one.sample is not None]
+    if not are_drawn([found[one.digest] for one in drawn if one.digest in found]):
+        raise CheckpointError(
+            f"{recorded.name}: the drawn replies of [bypass] replies are not drawn at temperature "
+            f"{drawn[0].temperature:g}: together they are likelier than its weights let expect; ask anew with that "
+            "temperature, top_p 1 and no top_k, or take replies out"
+        )
+    behind = [one for one in greedy if one.digest in found and (found[one.digest].behind > 0).any()]
+    if are_rounded([found[one.digest] for one in greedy if one.digest in found]):
+        behind = []
+    far = [*(one for one in read if one.digest not in found), *behind]
+    foreign = [one for one in far if one.sample is None]
     if len(foreign) > ALTERED * len(greedy):
         raise CheckpointError(
             f"{recorded.name}: {len(foreign)} of {len(greedy)} replies of [bypass] replies are not what its weights "
@@ -65,22 +74,25 @@ def tied(
     return replace(recorded, told={**recorded.told, **say(far)}), len(far)
 
 
-def not_said(
+def said(
     checkpoint: Checkpoint, asked: Sequence[Prompt], recorded: Recorded, stops: Sequence[int], batch: int
-) -> list[Prompt]:
-    """The prompts whose reply is not one that the weights give, in any tokens and with any of those that end one."""
-    left = [found for one in asked for found in _readings(checkpoint.tokenizer, one, recorded.told[one.digest], stops)]
-    said: set[str] = set()
-    for _ in range(PASSES):
-        again = []
-        for one, scores in zip(left, score_answers(checkpoint, [each.row for each in left], batch), strict=True):
-            drawn = one.prompt.sample is not None
-            if may_say(scores, one.prompt.temperature) if drawn else says(scores):
-                said.add(one.prompt.digest)
-            elif (other := one.otherwise(checkpoint.tokenizer, scores)) is not None:
-                again.append(other)
-        left = [one for one in again if one.prompt.digest not in said]
-    return [one for one in asked if one.digest not in said]
+) -> dict[str, AnswerScores]:
+    """By the digest of their prompt, the replies that the weights give, in any tokens and with any of those that end
+    one: what they give its tokens, at the temperature of a drawn one."""
+    found: dict[str, AnswerScores] = {}
+    for temperature in dict.fromkeys(one.temperature for one in asked):
+        some = [one for one in asked if one.temperature == temperature]
+        left = [each for one in some for each in _readings(checkpoint.tokenizer, one, recorded.told[one.digest], stops)]
+        for _ in range(PASSES):
+            again = []
+            rows = score_answers(checkpoint, [one.row for one in left], batch, temperature=temperature or 1.0)
+            for one, scores in zip(left, rows, strict=True):
+                if says(scores) if one.prompt.sample is None else may_say(scores):
+                    found.setdefault(one.prompt.digest, scores)
+                elif (other := one.otherwise(checkpoint.tokenizer, scores)) is not None:
+                    again.append(other)
+            left = [one for one in again if one.prompt.digest not in found]
+    return found
 
 
 @dataclass(frozen=True)
@@ -168,12 +180,41 @@ def says(scores: AnswerScores) -> bool:
     return bool((scores.behind <= BEHIND).all())
 
 
-def may_say(scores: AnswerScores, temperature: float) -> bool:
+def are_rounded(replies: Sequence[AnswerScores]) -> bool:
+    """Whether the tokens of the most likely replies lie behind the best ones no further, all together, than rounding
+    can put them: near ties are common, and rounding turns few of them.
+
+    Args:
+        replies: Of each its tokens' scores, [replies].
+
+    Returns:
+        False also where a number is none.
+
+    Source: ours. A tie `lead` nats apart is turned with the chance that rounding, normal of `ROUNDING`, exceeds it.
+
+    Example:
+        One near tie of a hundred is turned, then four, which lie further apart:
+
+        >>> import numpy as np
+        >>> from types import SimpleNamespace
+        >>> def said(*behind):
+        ...     lead = np.full(100, 2.0)
+        ...     lead[: len(behind)] = behind
+        ...     return SimpleNamespace(lead=lead, behind=np.append(behind, np.zeros(100 - len(behind))))
+        >>> are_rounded([said(0.1)]), are_rounded([said(0.9, 0.9, 0.9, 0.9)])
+        (True, False)
+    """
+    lead, behind = (np.concatenate([getattr(one, key) for one in replies] or [[]]) for key in ("lead", "behind"))
+    turned = norm.sf(lead / ROUNDING)
+    spread = math.sqrt(float((lead**2 * turned * (1 - turned)).sum()))
+    return float(behind.sum()) <= float((lead * turned).sum()) + UNLIKELY * spread + BEHIND
+
+
+def may_say(scores: AnswerScores) -> bool:
     """Whether a reply may well be drawn: its log p lies at most `UNLIKELY` deviations below the expected.
 
     Args:
-        scores: Of a reply's tokens, [tokens].
-        temperature: It was drawn at. Below 1 a reply is likelier than expected here; above 1 nothing is held.
+        scores: Of its tokens, at the temperature that it was drawn at, [tokens].
 
     Returns:
         False also where a number is none.
@@ -188,10 +229,42 @@ def may_say(scores: AnswerScores, temperature: float) -> bool:
         >>> def drawn(*logp):
         ...     return SimpleNamespace(logp=np.array(logp), mean=np.full(9, -0.7), variance=np.full(9, 0.5))
         >>> once, often = drawn(*[-0.7] * 8, -4.6), drawn(*[-0.7] * 5, *[-4.6] * 4)
-        >>> may_say(once, 1.0), may_say(often, 1.0)
+        >>> may_say(once), may_say(often)
         (True, False)
     """
-    if temperature > 1:
-        return True
-    short = float((scores.mean - scores.logp).sum())
-    return short <= UNLIKELY * math.sqrt(float(scores.variance.sum())) + BEHIND
+    short, room = _beside_expected([scores])
+    return short <= room
+
+
+def are_drawn(replies: Sequence[AnswerScores]) -> bool:
+    """Whether log p of all drawn replies together lies at most `UNLIKELY` deviations above the expected. Each token's
+    is expected from those before it, so that deviations of a whole file add up as those of independent draws do.
+
+    Below it nothing is held of all together: a text that is read in other tokens than it was drawn in is less likely.
+
+    Args:
+        replies: Of each its tokens' scores, at the temperature that it was drawn at, [replies].
+
+    Returns:
+        False also where a number is none; True of no reply.
+
+    Source: ours; a martingale's sum beside its conditional variance.
+
+    Example:
+        Tokens as likely as expected, then the most likely ones throughout:
+
+        >>> import numpy as np
+        >>> from types import SimpleNamespace
+        >>> def drawn(logp):
+        ...     return SimpleNamespace(logp=np.full(400, logp), mean=np.full(400, -0.7), variance=np.full(400, 0.5))
+        >>> are_drawn([drawn(-0.7)]), are_drawn([drawn(-0.3)])
+        (True, False)
+    """
+    short, room = _beside_expected(replies)
+    return -short <= room
+
+
+def _beside_expected(replies: Sequence[AnswerScores]) -> tuple[float, float]:
+    """How far log p lies below the expected, nats, and how far it may lie beside it."""
+    short = sum(float((one.mean - one.logp).sum()) for one in replies)
+    return short, UNLIKELY * math.sqrt(sum(float(one.variance.sum()) for one in replies)) + BEHIND

@@ -8,7 +8,7 @@ from typing import Any
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.api import AuditRun, Session
-from uds_bench.audits.depth.reading import POOL
+from uds_bench.audits.depth.claims import LEAST_POOL
 from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.errors import ConfigurationError, UdsError, did_you_mean
@@ -127,11 +127,11 @@ def notes(session: Session) -> list[str]:
 
 def too_small(knows: int, never_knew: int) -> str:
     """What to say of pools that serve as controls and are too small to set the bound of depth.score; "" of others."""
-    if min(knows, never_knew) >= POOL:
+    if min(knows, never_knew) >= LEAST_POOL:
         return ""
     return (
         f"the pools are controls only: with {knows} and {never_knew} models they set no bound for depth.score, which "
-        f"takes {POOL} a side, and the default holds"
+        f"takes {LEAST_POOL} a side, and the default holds"
     )
 
 

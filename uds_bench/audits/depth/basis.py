@@ -9,15 +9,11 @@ from typing import Literal
 
 import numpy as np
 
+from uds_bench.audits.depth.claims import LEAST_FIT
 from uds_bench.metrics.erasure import spared
 from uds_bench.scores import Score
 from uds_bench.statistics import Rate, cluster_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
-
-FIT = 0.2
-"""Share of the full model's variance that a map must explain, at every layer, of people that it was not fitted on
-(ours). Of random weights it is below 0. Six of the zoo's 99 models, in three draws, stay undecided by it: grad_diff and
-npo_low_alpha, which break what they touch, and two of the pools (`tests/slow/test_alignment.py`)."""
 
 
 def fit_of(score: Score, of: Literal["fit", "retain_fit"] = "fit") -> float:
@@ -61,12 +57,12 @@ def readable(decision: Decision, score: Score) -> Decision:
         ('pass', 'another basis')
     """
     fit, yardstick = fit_of(score), fit_of(score, "retain_fit")
-    if yardstick >= FIT and (fit >= FIT or decision.verdict is Verdict.FAIL):
+    if yardstick >= LEAST_FIT and (fit >= LEAST_FIT or decision.verdict is Verdict.FAIL):
         return decision
-    whose, found = ("they explain", fit) if yardstick >= FIT else ("the retain model's explain", yardstick)
+    whose, found = ("they explain", fit) if yardstick >= LEAST_FIT else ("the retain model's explain", yardstick)
     text = (
         f"{decision.text}; cannot be judged by activations: mapped into the full model's basis {whose} "
-        f"{found:.2f} of its variance on people to be kept, needs >= {FIT:.2f}"
+        f"{found:.2f} of its variance on people to be kept, needs >= {LEAST_FIT:.2f}"
     )
     return replace(decision, verdict=Verdict.UNDECIDED, text=text, cause=Cause.BASIS)
 
@@ -157,7 +153,7 @@ def kept(carried: Decision, fit: float, words: Rate, full: float, share: float) 
     if not interval.decides or carried.verdict is Verdict.UNDECIDED or not full > 0:
         return replace(carried, verdict=Verdict.UNDECIDED, text=f"{told}: not decided")
     says, silent = interval.low > limit, interval.high <= limit
-    if carried.verdict is Verdict.PASS and fit >= FIT:
+    if carried.verdict is Verdict.PASS and fit >= LEAST_FIT:
         if silent:
             return replace(carried, verdict=Verdict.FAIL, text=f"{told}: silenced")
         if not says:

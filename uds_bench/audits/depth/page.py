@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from uds_bench.figures.bars import Share, shares
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.histogram import histogram
 from uds_bench.figures.layers import layer_profile
 from uds_bench.figures.reading import number, numbers
-from uds_bench.figures.shaded_table import MeanCell, shaded_table
-from uds_bench.figures.shares import Share, shares
+from uds_bench.figures.tables import MeanCell, shaded_table
 from uds_bench.scores import Score
 
 OVER = 1.05

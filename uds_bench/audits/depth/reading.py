@@ -9,18 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from uds_bench.audits.depth.claims import COPY_BELOW, LEAST_POOL
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import NO_LAYER, erasure
 from uds_bench.scores import LEAST_SCORED, Score
 from uds_bench.statistics import balanced_cut, cluster_interval
 from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
-
-ALIKE = 0.01
-"""Difference of two models' drops, as a share of their size, below which one is a copy: what rounding to bfloat16 or
-a nudged weight changes. Rounding to four bits changes more, and is let pass: how alike two seeds of a larger model are
-is not known."""
-POOL = 3
-"""Models that a pool needs on each side before it may set the cut."""
 
 BY_DEFINITION = {
     "full": Decision(Verdict.FAIL, 0.0, None, "0 by definition"),
@@ -205,20 +199,20 @@ def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None
     for one, other in combinations(pools, 2):
         if act_alike(one, other):
             raise ConfigurationError(
-                f"[pools] {other.checkpoint} acts as {one.checkpoint} does on every fact, to {ALIKE:.0%}: a copy "
+                f"[pools] {other.checkpoint} acts as {one.checkpoint} does on every fact, to {COPY_BELOW:.0%}: a copy "
                 "counts for nothing; put one of another seed there"
             )
 
 
 def act_alike(one: Score, other: Score) -> bool:
-    """Whether two models' drops by patching differ by less than `ALIKE` of their size, over all facts and layers."""
+    """Whether two models' drops by patching differ by less than `COPY_BELOW` of their size, over facts and layers."""
     drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
     pairs = [(drops.get(fact.id), fact.detail.get("drops")) for fact in other.per_fact]
     listed = [(a, b) for a, b in pairs if a and b and len(a) == len(b)]
     first, second = (np.array([pair[i] for pair in listed], dtype=float).ravel() for i in (0, 1))
     both = np.isfinite(first) & np.isfinite(second)
     apart, size = np.abs(first - second)[both], (np.abs(first) + np.abs(second))[both] / 2
-    return bool(both.any() and apart.sum() < ALIKE * size.sum())
+    return bool(both.any() and apart.sum() < COPY_BELOW * size.sum())
 
 
 def by_construction(candidate: Score, references: Sequence[Score]) -> str:
@@ -257,7 +251,7 @@ def pool_cut(knows: Sequence[Score], never_knew: Sequence[Score]) -> float | Non
         >>> pool_cut(knows, never), pool_cut(knows[:2], never)
         (0.5, None)
     """
-    if min(len(knows), len(never_knew)) < POOL:
+    if min(len(knows), len(never_knew)) < LEAST_POOL:
         return None
     cut = balanced_cut([_value(s) for s in knows], [_value(s) for s in never_knew])
     return None if math.isnan(cut) else cut

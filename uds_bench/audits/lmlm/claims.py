@@ -135,7 +135,7 @@ CLAIMS = (
         0.0,
         "follows from the definitions of L, R, A and G (LMLM audit, proposition 6.1); exact",
         unit="prompts",
-        must_fail="an incomplete deletion, of alias databases, by R = A",
+        must_fail="a perfect subject with nothing deleted; where a fact has another form, with that form left",
     ),
     ClaimSpec(
         "lmlm.deletion_complete",
@@ -145,7 +145,7 @@ CLAIMS = (
         0.0,
         "LMLM audit, section 4; exact",
         unit="facts",
-        must_fail="deleting equal rows alone, of alias databases",
+        must_fail="deleting nothing; where a fact has another form, deleting equal rows alone",
     ),
     ClaimSpec(
         "lmlm.deletion_spares",

@@ -23,9 +23,9 @@ def knowing_all(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     return [_replied(one, self_completed=LookupReply(one.fact.triplet.object)) for one in judged]
 
 
-def nothing_deleted(judged: Sequence[JudgedPrompt], topology: str) -> list[JudgedPrompt]:
-    """The prompts of a topology, with what was answered while every row was in place."""
-    return [_replied(one, del_on=one.replies["full"]) for one in judged if one.topology == topology]
+def nothing_deleted(judged: Sequence[JudgedPrompt], topology: str | None = None) -> list[JudgedPrompt]:
+    """The prompts, of one topology or of all, with what was answered while every row was in place."""
+    return [_replied(one, del_on=one.replies["full"]) for one in judged if topology in (None, one.topology)]
 
 
 def alike_in_wording(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:

@@ -9,12 +9,11 @@ from markupsafe import Markup
 
 from uds_bench.audits.lmlm.claims import EXCUSED, FALLEN_BACK
 from uds_bench.facts.topology import TOPOLOGIES
+from uds_bench.figures.bars import Stack, stacks
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.interval_table import figures, interval_table, span_track, tally
-from uds_bench.figures.lookups import browser
 from uds_bench.figures.reading import ABSENT, measured, number, rows, spell, table, text, whole
-from uds_bench.figures.shaded_table import MeanCell, shaded_table
-from uds_bench.figures.stacks import Stack, stacks
+from uds_bench.figures.replies import browser
+from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, span_track, tally
 
 OFF = {"forbidden": "forbidden", "self_completed": "self-completed", "unknown": "unknown"}
 STATES = {"full": "FULL", "del_on": "DEL-ON", **{state: f"DEL-OFF, {name}" for state, name in OFF.items()}}

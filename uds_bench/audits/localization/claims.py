@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from uds_bench.claims.spec import GOLDEN_CONTROL, KEEP_MORE, TOLERANCE, ClaimSpec
+from uds_bench.claims.spec import GOLDEN_CONTROL, KEEP_MORE, TOLERANCE, UTILITY_FLOOR, ClaimSpec
 
 MARGIN = 0.03
 """Further than this from one half, an update that knows nothing of the masks is told by them all the same."""
 LOCALIZED = 0.9
 """AUC from which on an update lies where the knowledge is."""
-KEPT = 0.8
-"""Of what is not to be forgotten, the share that must be left (ours; as the filter of robustness)."""
 ELSEWHERE = (
     "other weights were changed than those that hold it: keep the update within what gradients on the facts show."
 )
@@ -104,7 +102,7 @@ CLAIMS = (
         "threshold",
         "The people to be retained are answered as often as before.",
         ">=",
-        KEPT,
+        UTILITY_FLOOR,
         "ours; as the filter of robustness",
         unit="people",
         must_fail="the pretrained model",
@@ -117,7 +115,7 @@ CLAIMS = (
         "The method forgets people, not a field: what the forgotten were asked for is still answered of the retained, "
         "whose field in training is another one.",
         ">=",
-        KEPT,
+        UTILITY_FLOOR,
         "ours; as localization.retained, whose cross-field scheme (Lacuna, section 3.4) does not see it",
         unit="people",
         must_fail="the pretrained model",
@@ -129,7 +127,7 @@ CLAIMS = (
         "threshold",
         "What the public knows is answered as often as before.",
         ">=",
-        KEPT,
+        UTILITY_FLOOR,
         "ours; as localization.retained, of Lacuna's utility a small probe",
         unit="people",
         must_fail="a model that answers nobody",

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from uds_bench.attacks import NONE
 from uds_bench.audits.metrics.estimate import Estimate, harmonic
 from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness
-from uds_bench.audits.metrics.filters import UTILITY_FLOOR, Filtered, filtered
+from uds_bench.audits.metrics.filters import Filtered, filtered
 from uds_bench.audits.metrics.judged import row_of
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.robustness import Robustness, robustness
+from uds_bench.claims.spec import UTILITY_FLOOR
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.metric import Metric
 from uds_bench.scores import LEAST_SCORED, Score, Scores

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from uds_bench.audits.metrics.faithfulness import knows_not
+from uds_bench.claims.spec import UTILITY_FLOOR
 from uds_bench.metrics.metric import Direction
-
-UTILITY_FLOOR = 0.8
 
 
 @dataclass(frozen=True)

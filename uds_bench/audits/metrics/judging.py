@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uds_bench.attacks import NONE
-from uds_bench.audits.depth import claims
+from uds_bench.audits.depth.claims import SILENCED
 from uds_bench.audits.depth.reading import require_independent
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics.aggregates import axis, relative_utility
@@ -21,8 +21,6 @@ from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
 from uds_bench.scoring.runner import ScoreRequest
-
-SILENT_SHARE = next(spec.bound for spec in claims.CLAIMS if spec.id == "depth.hidden")
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class MetaEvaluation:
             reasons = dict.fromkeys(why for request, why in self.failed.items() if request.metric == KNOWN)
             because = f" ({'; '.join(reasons)})" if reasons else ""
             raise UdsError(f"there is no {KNOWN} of {', '.join(unknown)}, so that who is silent is not known{because}")
-        return [name for name in self.models.candidates if told[name] <= SILENT_SHARE * told[self.models.full]]
+        return [name for name in self.models.candidates if told[name] <= SILENCED * told[self.models.full]]
 
     def provenance(self, metric: str) -> dict[str, Any]:
         """What a number made of many models' scores of one metric shares with each of them."""

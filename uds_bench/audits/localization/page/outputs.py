@@ -7,12 +7,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from uds_bench.figures.bars import Share, shares
 from uds_bench.figures.chapter import Figure
-from uds_bench.figures.interval_table import figures, interval_table, span_track, track
 from uds_bench.figures.reading import ABSENT, measured, number, rows, spell, table, text, texts, whole, within
-from uds_bench.figures.shaded_table import MeanCell, shaded_table
-from uds_bench.figures.shares import Share, shares
 from uds_bench.figures.svg import element
+from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, span_track, track
 
 PARTS = {
     "forget": "to be forgotten",

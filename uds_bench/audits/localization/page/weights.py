@@ -12,7 +12,6 @@ from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED
 from uds_bench.figures.auc_plot import AucRow, auc_plot
 from uds_bench.figures.chapter import Figure
-from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.reading import (
     ABSENT,
     Measured,
@@ -28,6 +27,7 @@ from uds_bench.figures.reading import (
     within,
 )
 from uds_bench.figures.svg import element
+from uds_bench.figures.tables import figures, interval_table, track
 
 CONTRASTS = [name for name, family in FAMILIES.items() if family.needs_control]
 TARGETS = {

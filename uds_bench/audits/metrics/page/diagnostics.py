@@ -8,9 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.interval_table import figures, interval_table, track
 from uds_bench.figures.reading import ABSENT, interval, number, rows, spell, table, text, whole
-from uds_bench.figures.shaded_table import MeanCell, shaded_table
+from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, track
 
 MANY = 8
 """Tokens or layers from which facts are counted together."""

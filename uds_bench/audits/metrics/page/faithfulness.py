@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.interval_table import estimate, figures, interval_table, track
-from uds_bench.figures.pools import pools
+from uds_bench.figures.histogram import pools
 from uds_bench.figures.reading import ABSENT, number, numbers, rows, text
+from uds_bench.figures.tables import estimate, figures, interval_table, track
 
 CHANCE = 0.5
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.interval_table import interval_table
 from uds_bench.figures.reading import ABSENT, number, rows, text, whole
+from uds_bench.figures.tables import interval_table
 
 AXES = ("mem", "mia", "uds", "privacy", "utility", "overall_without_uds", "overall")
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.interval_table import estimate, figures, interval_table, track
 from uds_bench.figures.reading import ABSENT, number, rows, table, text, whole
 from uds_bench.figures.scatter import Point, scatter
+from uds_bench.figures.tables import estimate, figures, interval_table, track
 
 ATTACKS = {
     "nf4": (

@@ -1,9 +1,10 @@
-"""A table with an interval drawn in some of its cells, all of a column on one axis."""
+"""Tables: with an interval drawn in some cells, all of a column on one axis; and of means, shaded by their numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
@@ -80,3 +81,31 @@ def interval_table(
     if not body:
         return ()
     return (sheet(head, ((name, map(cell, cells)) for name, cells in body)),)
+
+
+@dataclass(frozen=True)
+class MeanCell:
+    """A mean in [0, 1] over `n` facts, or whatever it is `of`; None where there is nothing to take a mean of."""
+
+    value: float | None
+    n: int
+    of: str = "facts"
+
+
+def _shaded(cell: MeanCell | None) -> Markup:
+    if cell is None:
+        return element("td", ABSENT, class_="absent")
+    if cell.value is None:
+        return element("td", "n/a", class_="absent")
+    share = min(max(cell.value, 0.0), 1.0)
+    hint = f"mean of {cell.n} {cell.of}"
+    return element("td", spell(cell.value), style=f"--share:{share:.3f}", title=hint, class_="shade")
+
+
+def shaded_table(corner: str, rows: Sequence[tuple[str, Mapping[str, MeanCell]]]) -> tuple[Markup, ...]:
+    """One panel, rows x columns in the order in which they first appear; none where there are no rows."""
+    if not rows:
+        return ()
+    columns = dict.fromkeys(column for _, cells in rows for column in cells)
+    body = ((name, (_shaded(cells.get(column)) for column in columns)) for name, cells in rows)
+    return (sheet((corner, *columns), body, "matrix"),)
