@@ -22,7 +22,7 @@ LIMIT, FLIP = 10, 1e-5
 
 @cache
 def told_slowly(family: str) -> tuple[Any, list[tuple[list[int], float]]]:
-    checkpoint = in_memory(FAMILIES[family](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES[family](len(TOKENIZER), seed=3), TOKENIZER)
     stops = [TOKENIZER.eos_token_id]
     return checkpoint, [layered.greedy(checkpoint.model, prompt, LIMIT, stops) for prompt in PROMPTS]
 
@@ -50,7 +50,7 @@ def test_answers_are_those_of_the_plain_loop(
 @pytest.mark.parametrize("first", [1, 3, 4, 5, 6, LIMIT, 48])
 def test_an_answer_ends_before_a_stop(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "STAGES", (first,))
-    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3), TOKENIZER)
     whole = [layered.greedy(checkpoint.model, prompt, LIMIT, [])[0] for prompt in PROMPTS]
     stop = whole[0][4]
     assert stop not in whole[0][:4]
@@ -61,7 +61,7 @@ def test_an_answer_ends_before_a_stop(first: int, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_answer_that_stops_at_once_is_empty() -> None:
-    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3), TOKENIZER)
     first = layered.greedy(checkpoint.model, PROMPTS[0], 1, [])[0]
     assert generate_greedily(checkpoint, PROMPTS[:1], LIMIT, stops=first) == [""]
 
@@ -85,7 +85,7 @@ def test_what_fills_up_a_batch_is_no_answer() -> None:
 
 
 def test_a_checkpoints_own_settings_decide_nothing() -> None:
-    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3))
+    checkpoint = in_memory(FAMILIES["llama"](len(TOKENIZER), seed=3), TOKENIZER)
     plain = generate_greedily(checkpoint, PROMPTS, LIMIT)
     own = checkpoint.model.generation_config
     own.update(repetition_penalty=5.0, suppress_tokens=layered.greedy(checkpoint.model, PROMPTS[0], 3, [])[0])

@@ -49,7 +49,7 @@ def model_of(family: str) -> Any:
     with torch.no_grad():
         for token, following in leads.items():
             model.get_input_embeddings().weight[token] += LEAN * head[following]
-    return in_memory(model)
+    return in_memory(model, TOKENIZER)
 
 
 def prompts(seed: int = 0) -> list[list[int]]:
