@@ -47,7 +47,7 @@ def loaded(family: str = "llama", template: str | None = TEMPLATE, seed: int = 3
     model = FAMILIES[family](len(tokenizer), seed=seed)
     if ends:
         let_end(model, tokenizer)
-    return in_memory(model, tokenizer)
+    return in_memory(model, tokenizer, "x")
 
 
 def let_end(model: Any, tokenizer: Any) -> None:
