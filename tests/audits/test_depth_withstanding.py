@@ -56,3 +56,20 @@ def test_where_there_was_nothing_to_forget_there_is_no_share(low: float) -> None
     found = as_share(Rate(0.0, Interval(0.0, 0.1, "by hand", 9)), Rate(0.5, Interval(low, 0.9, "by hand", 9)))
     assert math.isnan(found.value)
     assert math.isnan(found.interval.high)
+
+
+@pytest.mark.parametrize("whole", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_share_of_what_was_known_is_that_share_ends_and_all(whole: float, share: float) -> None:
+    known = Rate(whole, Interval(0.9 * whole, 1.2 * whole, "by hand", 9))
+    ends = Interval(share * known.interval.low, share * known.interval.high, "by hand", 9)
+    found = as_share(Rate(share * whole, ends), known)
+    assert found.value == pytest.approx(share)
+    assert (found.interval.low, found.interval.high) == (pytest.approx(0.9 * share), pytest.approx(1.2 * share))
+
+
+def test_a_fact_that_one_side_lacks_counts_on_neither() -> None:
+    many: dict[str, float | None] = {str(at): 1.0 for at in range(20)}
+    fewer = {id: 0.0 if at else None for at, id in enumerate(many)}
+    for knows, never, told in ((many, fewer, 1.0), (fewer, many, -1.0)):
+        assert told_more([score(knows)], [score(never)], set(many)).value == told

@@ -105,6 +105,17 @@ def test_the_interval_covers() -> None:
     assert missed <= 20
 
 
+@pytest.mark.parametrize("wins", [0, 3_000, 20_000])
+def test_of_more_families_the_interval_is_wider(wins: int) -> None:
+    """Each has its share of the error: one of twenty families has the interval that holds in 399 of 400."""
+    found = Auc(wins, 100, 100)
+    reaches = [max(one.high - found.value, found.value - one.low) for one in map(found.interval_of, (1, 2, 20))]
+    assert reaches == sorted(set(reaches))
+    assert found.interval_of(1) == found.interval
+    if wins in (0, 20_000):
+        assert reaches[2] == pytest.approx(1 - (0.05 / 20 / 2) ** (1 / 100))
+
+
 @pytest.mark.parametrize(("families", "share"), [(1, 0.05), (10, 0.05)])
 def test_blind_scores_fall_into_the_null_band(families: int, share: float) -> None:
     rng, outside = np.random.default_rng(families), 0

@@ -115,7 +115,8 @@ def test_one_test_decides_once() -> None:
 
 
 def test_a_remark_and_what_cannot_be_read_are_said() -> None:
-    def unread(decision: Decision, _: Score) -> Decision:
+    def unread(decision: Decision, of: Score) -> Decision:
+        assert of == score(0.95)
         return replace(decision, verdict=Verdict.UNDECIDED, text="unreadable")
 
     found = record(made(UP), lambda c: c.threshold(score(0.95), readable=unread, remark="by hand"))
@@ -139,6 +140,33 @@ def test_a_fact_that_broke_decides_nothing_and_is_counted() -> None:
     found = record(made(UP), lambda c: c.threshold(score(0.95, *good, *broken, FactScore("j", "a", None, NO_LAYER))))
     assert found.outcome is Verdict.UNDECIDED
     assert found.message.endswith("; 3 of 24 facts could not be scored (2 x cut, 1 x broke)")
+
+
+def test_a_control_is_held_to_its_facts_and_a_cut_to_its_place() -> None:
+    """A model that must fail, of whom a fact broke, decides nothing; a cut counts for whatever asks for it."""
+    broken = score(0.2, FactScore("f", "a", 0.2), FactScore("g", "a", None, "cut"))
+    found = record(made(UP), lambda c: c.threshold(score(0.95), controls=[ControlSubject.of(broken, "fail")]))
+    assert [(one.verdict, one.held) for one in found.controls] == [("undecided", False)]
+    claim = made(UP)
+    assert claim.judge(broken, UP).verdict is Verdict.UNDECIDED
+    assert (claim.bound(), claim.bound(UP, 0.9)) == (CLAIMS[UP].bound, 0.9)
+    assert [claim.judge(score(0.8), UP, cut).verdict for cut in (None, 0.9)] == [Verdict.PASS, Verdict.FAIL]
+
+
+def test_a_control_may_stay_open_where_it_is_told_so() -> None:
+    wide = Rate(CLAIMS[UP].bound, around(CLAIMS[UP].bound, 0.1))
+    for make in (ControlSubject.fails, ControlSubject.passes):
+        for controls, held in (([make("near", wide)], False), ([make("near", wide, or_open=True)], True)):
+            found = record(made(UP), lambda c, rows=controls: c.measured(0.95, around(0.95), controls=rows))  # type: ignore[misc]
+            assert [one.held for one in found.controls] == [held]
+
+
+def test_a_number_of_several_scores_has_the_name_and_the_words_that_it_is_given() -> None:
+    found = record(
+        made("x"), lambda c: c.measured(0.5, around(0.5), at_least=0.1, id="mine", statement="s", remark="r")
+    )
+    assert (found.id, found.kind, found.statement) == ("mine", "threshold", "s")
+    assert found.message.endswith("; r")
 
 
 # ---- other kinds
@@ -221,6 +249,9 @@ def test_an_ordering_is_that_of_its_steps() -> None:
         assert (found.id, found.kind, found.statement, found.controls) == ("mine", "ordering", "an ordering", ())
         assert (found.outcome, found.observed, found.provenance) == (expected.verdict, expected.observed, TOLD)
         assert f"{expected.text}; by hand" in found.message
+    wrong = [Step("b", "a", -0.2, around(-0.2, 0.05))]
+    (control,) = record(made("mine"), lambda c: c.ordering(steps, must_fail=wrong)).controls
+    assert control == Control("shuffled order", "fail", "fail", -0.2, around(-0.2, 0.05), held=True)
 
 
 def test_a_decision_made_elsewhere_is_recorded_as_it_is() -> None:
