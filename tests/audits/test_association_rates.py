@@ -108,6 +108,11 @@ def test_people_are_told_apart_property_by_property() -> None:
     )
 
 
+def test_a_place_and_its_mirror_are_as_far_from_the_middle() -> None:
+    found = {"p0": replace(KNOWN, standing=0.9)}
+    assert mirrored(found)["p0"].standing == pytest.approx(0.1)
+
+
 def test_strangers_before_take_the_place_of_ones_own_alone() -> None:
     after, before = of(ASKED + OTHERS, 1.0), of(ASKED + OTHERS, 0.25)
     own, past = beside(after, before, OTHERS).items()

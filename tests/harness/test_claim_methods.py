@@ -185,6 +185,12 @@ def test_only_a_claims_own_golden_decides_on_a_number(golden: str | None) -> Non
         assert found.message == told + ("" if known else "; no golden decides on it")
 
 
+def test_a_claim_without_a_subject_has_the_golden_of_its_id() -> None:
+    for name, verdict in (("bypass.gap", Verdict.PASS), ("bypass.gap[npo]", Verdict.NOT_APPLICABLE)):
+        claim = made("bypass.gap", subject=None, goldens={name: {"value": 0.5}})
+        assert record(claim, lambda c: c.recorded(0.5, around(0.5))).verdict is verdict
+
+
 def test_a_number_of_no_table_is_a_golden_and_one_that_is_lacking_says_why() -> None:
     found = record(made("mine"), lambda c: c.recorded(None, None, reason="nobody asked"))
     told = (found.kind, found.statement, found.message)
@@ -235,6 +241,7 @@ def test_an_equivalence_holds_controls_to_its_own_rule(value: float) -> None:
     assert (found.kind, found.outcome, found.bound.value) == ("equivalence", expected.verdict, 0.1)
     assert (found.shortfall, found.interval, found.provenance) == (expected.shortfall, around(value), TOLD)
     assert (found.statement, found.advice) == ("an equivalence", "ask more")
+    assert f"{decide_equivalence(value, around(value), 0.1, 'clusters').text}; by hand" in found.message
     held = [("made before", True), ("far", True), ("near", True), ("wide", False)]
     assert [(one.name, one.held) for one in found.controls] == held
     named = record(made("mine"), lambda c: c.equivalence(value, around(value), margin=0.1, id="bypass.gap"))

@@ -88,6 +88,12 @@ def beside(retain: list[FactValue]) -> Any:
     return METRICS["forget_quality"].compute(subject(retain={"truth_ratio": retain}), "prob_mean")
 
 
+def test_an_interval_is_over_authors() -> None:
+    found = forget_quality([0.1, 0.2, 0.3], [0.8, 0.9, 0.7], ["a", "a", "b"]).interval
+    assert found is not None
+    assert found.units == 2
+
+
 def test_the_retain_model_is_the_retain_model() -> None:
     own = METRICS["truth_ratio"].compute(subject(), "prob_mean").values
     assert beside(own).summary.value == 1

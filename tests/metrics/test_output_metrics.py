@@ -209,6 +209,13 @@ def test_truth_ratio_stays_in_its_bounds(log_ratio: float, variant: str) -> None
     assert 0 <= truth_ratio(log_ratio, variant) <= 1
 
 
+@pytest.mark.parametrize("log_ratio", [-1e4, 1e4])
+def test_a_ratio_beyond_all_numbers_is_at_its_end(log_ratio: float) -> None:
+    known = float(log_ratio < 0)
+    found = [truth_ratio(log_ratio, variant) for variant in ("prob_mean", "true_better", "closer_to_1")]
+    assert found == [known, known, 0.0]
+
+
 @given(st.floats(-30, 30), st.floats(-30, 30))
 def test_truth_ratio_directions(one: float, two: float) -> None:
     low, high = sorted((one, two))
