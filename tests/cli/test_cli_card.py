@@ -224,6 +224,8 @@ PASSES = claim("depth.score[npo]")
         ([PASSES], "PASSED"),
         ([PASSES, claim("depth.hidden[npo]", "waived")], "WARNED"),
         ([PASSES, claim("depth.hidden[npo]", "declared")], "WARNED"),
+        ([claim("depth.score[npo]", "waived"), claim("depth.hidden[npo]", "declared")], "FAILED"),
+        ([claim("depth.score[npo]", "declared"), claim("depth.self_patch")], "FAILED"),
         ([PASSES, claim("depth.hidden[npo]", "not applicable")], "PASSED"),
         ([PASSES, claim("depth.hidden[npo]", "undecided")], "FAILED"),
         ([PASSES, claim("depth.self_patch", "fail")], "FAILED"),
