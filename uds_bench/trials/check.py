@@ -41,15 +41,8 @@ def judged(
     """
     report = folder / REPORT
     report.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *(str(suites() / name) for name in files),
-        "-q",
-        "-p",
-        "no:cacheprovider",
-    ]
+    places = [str(suites() / name) for name in files]
+    command = [sys.executable, "-m", "pytest", *places, "-q", "-p", "no:cacheprovider"]
     command += ["--uds-json", str(report), *options]
     # Options from elsewhere must not change what is judged.
     kept = ("UDS_BENCH_CACHE", "UDS_BENCH_SPECIMENS")
