@@ -120,6 +120,12 @@ def test_each_check_can_fail(changed: dict[str, Any], told: str) -> None:
         check_audit(made(**changed))
 
 
+def test_a_check_that_cannot_be_made_is_a_reason_beside_all_others() -> None:
+    broken = made(section=SimpleNamespace(SECTION=None, section=None), claims=SimpleNamespace())
+    with pytest.raises(AssertionError, match=r"raises AttributeError.*; .*raises AttributeError"):
+        check_audit(broken)
+
+
 def without_controls(record: ClaimRecord) -> ClaimRecord:
     return replace(record, controls=(), outcome=Verdict.PASS)
 
@@ -171,6 +177,8 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
         assert any(told in problem for problem in CHECKS[check](tried)), (check, told)
     tried.__dict__ |= {"first": first, "again": again}
     assert [problem for check in CHECKS.values() for problem in check(tried)] == []
+    tried.__dict__["planned"] = set()
+    assert "no score is planned" in CHECKS["planned"](tried)
     monkeypatch.setattr(Tried, "said", lambda self, manifest: "")
     problems = [*CHECKS["refused"](tried), *CHECKS["hostile names"](tried)]
     for told in (

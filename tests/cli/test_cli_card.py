@@ -123,6 +123,47 @@ def test_an_edited_run_is_noticed(command: Command, card: Path, judged: Path, sc
     assert "depth.score[npo]: passes with" in told
 
 
+def test_a_consistent_lie_is_told_by_deciding_anew(command: Command, judged: Path, release: Path, scored: Path) -> None:
+    """One claim is raised with its interval, one is left out, and every count agrees."""
+    again = ("--store", scored / "store", "--again")
+    command("card", judged, "--out", release / "cards")
+    card = release / "cards" / "npo" / "card.json"
+    assert command("verify", card, judged, *again).stdout == "holds: npo, FAILED\n"
+
+    def lie(report: Any) -> None:
+        report["claims"] = [one for one in report["claims"] if one["name"] != "depth.hidden[npo]"]
+        (score,) = (one for one in report["claims"] if one["name"] == "depth.spared[npo]")
+        score["observed"] = 0.99
+        report["summary"]["planned"] -= 1
+
+    edited(judged, lie)
+    command("card", judged, "--out", release / "cards")
+    assert command("verify", card, judged).exit_code == 0, "no file says otherwise"
+    told = command("verify", card, judged, *again, exit=1).stdout
+    assert "depth.spared[npo]: observed not as decided now" in told
+    assert "depth.hidden[npo]: the run lacks it" in told
+
+
+@pytest.mark.parametrize("name", ["card.md", "cyclonedx.json", "every_eval_ever.json"])
+def test_what_stands_beside_a_card_says_the_same(command: Command, card: Path, judged: Path, name: str) -> None:
+    file = card.with_name(name)
+    file.write_text(
+        file.read_text().replace('"evaluator_relationship": "other"', '"evaluator_relationship": "third_party"')
+    )
+    assert command("verify", card, judged).exit_code == 0, "who ran it is filled in by whoever hands it in"
+    file.write_text(file.read_text().replace("FAILED", "PASSED"))
+    assert f"{file} is not what `uds-bench card` writes of this run" in command("verify", card, judged, exit=1).stdout
+
+
+def test_a_file_in_a_folder_of_the_candidate_counts(command: Command, card: Path, judged: Path, release: Path) -> None:
+    """Such as a template that is used as soon as somebody names tools."""
+    template = release / "runs" / "npo" / "additional_chat_templates" / "tool_use.jinja"
+    template.parent.mkdir()
+    template.write_text("{{ messages[0].content }}")
+    told = command("verify", card, judged, exit=1).stdout
+    assert "model file npo/additional_chat_templates/tool_use.jinja is not on the card" in told
+
+
 def test_weights_that_were_not_judged_get_no_card(command: Command, card: Path, judged: Path, release: Path) -> None:
     shutil.copytree(release / "runs" / "full", release / "runs" / "npo", dirs_exist_ok=True)
     told = command("verify", card, judged, exit=1).stdout
@@ -183,6 +224,8 @@ PASSES = claim("depth.score[npo]")
         ([PASSES], "PASSED"),
         ([PASSES, claim("depth.hidden[npo]", "waived")], "WARNED"),
         ([PASSES, claim("depth.hidden[npo]", "declared")], "WARNED"),
+        ([claim("depth.score[npo]", "waived"), claim("depth.hidden[npo]", "declared")], "FAILED"),
+        ([claim("depth.score[npo]", "declared"), claim("depth.self_patch")], "FAILED"),
         ([PASSES, claim("depth.hidden[npo]", "not applicable")], "PASSED"),
         ([PASSES, claim("depth.hidden[npo]", "undecided")], "FAILED"),
         ([PASSES, claim("depth.self_patch", "fail")], "FAILED"),

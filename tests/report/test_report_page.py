@@ -217,6 +217,12 @@ def test_figures_say_in_words_what_they_show(red):
     assert "nan" not in " ".join(v for e in red.elements for v in e.attributes.values()).lower().split()
 
 
+def test_words_are_explained_of_audits_that_decided(red):
+    assert "Knowledge layer" in red.id("about").text
+    other = run_of(made("bypass.invariance[npo]"))
+    assert "Knowledge layer" not in Page(page_of(other).index).id("about").text
+
+
 def test_no_script_is_needed_to_read(red):
     """Every claim's details are native, and buttons exist only where the script adds them."""
     assert len(red.all("details")) >= 15

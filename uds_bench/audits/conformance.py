@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
@@ -29,12 +30,21 @@ def check_audit(audit: Audit, sample: Sample | None = None) -> None:
         >>> from uds_bench.audits import depth
         >>> check_audit(depth.AUDIT)
     """
-    problems = [f"{name}: {problem}" for name, check in CHECKS.items() for problem in check(audit)]
+    checks = [(name, partial(check, audit)) for name, check in CHECKS.items()]
     if sample is not None:
         tried = Tried(audit, sample)
-        problems += [f"{name}: {problem}" for name, check in ON_A_SAMPLE.items() for problem in check(tried)]
+        checks += [(name, partial(check, tried)) for name, check in ON_A_SAMPLE.items()]
+    problems = [f"{name}: {problem}" for name, check in checks for problem in _found(check)]
     if problems:
         raise AssertionError(f"audit {audit.name}: " + "; ".join(problems))
+
+
+def _found(check: Callable[[], Iterator[str]]) -> Iterator[str]:
+    """What a check finds; that it cannot be made is a reason as well, and hides no other."""
+    try:
+        yield from check()
+    except (Exception, SystemExit) as error:
+        yield f"raises {error!r}"
 
 
 def _section(audit: Audit) -> Iterator[str]:

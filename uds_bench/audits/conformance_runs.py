@@ -169,6 +169,8 @@ def _planned(tried: Tried) -> Iterator[str]:
     if _scores_by_metric(tried.audit):
         return  # its tests name their scores themselves, by a mark
     planned, asked = tried.planned, {*_scores(tried.again)}
+    if not planned:
+        yield "no score is planned"
     yield from (f"{' '.join(one)} is planned, and no claim asks for it" for one in sorted(planned - asked))
     yield from (f"{' '.join(one)} is asked for, and is not planned" for one in sorted(asked - planned))
 

@@ -33,7 +33,7 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
 
 
 def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str]:
-    """SHA-256 (hex) by file, `candidate/name`, of all that a candidate is made of.
+    """SHA-256 (hex) by file, `candidate/name`, of all that a candidate is made of, also in folders that are not hidden.
 
     Raises CheckpointError where weights, tokenizer or configuration are others than those that were judged.
     """
@@ -51,8 +51,8 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
         f"{name}/{file.relative_to(folder)}": file_digest(file)
         for name, spec in specs.items()
         for folder in _folders(spec)
-        for file in sorted(folder.iterdir())
-        if file.is_file()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parent.parts)
     }
 
 

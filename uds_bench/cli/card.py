@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -44,11 +47,8 @@ def card(
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
     from uds_bench.cards.card import cards
-    from uds_bench.cards.cyclonedx import cyclonedx
     from uds_bench.cards.eval_results import eval_results
-    from uds_bench.cards.every_eval import every_eval
     from uds_bench.cards.files import judged_manifest
-    from uds_bench.cards.markdown import page
 
     if benchmark is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", benchmark):
         raise ConfigurationError(f"--benchmark: {benchmark!r} is no dataset of the hub: give owner/name")
@@ -59,7 +59,6 @@ def card(
     }
     if changed := [line for name, line in changed_inputs(found, manifest) if name not in judged]:
         raise ConfigurationError(f"{run}: {changed[0]}: run `pytest suites/` again")
-    command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
     for one in made:
         try:
             files, statement = _made(one, found, run, manifest)
@@ -69,9 +68,8 @@ def card(
             continue
         folder = require_writable(out / one.candidate, "--out")
         write_json(folder / "card.json", statement)
-        write_atomic(folder / "card.md", page(one, found, files, command).encode())
-        write_json(folder / "cyclonedx.json", cyclonedx(one, found, files))
-        write_json(folder / "every_eval_ever.json", every_eval(one, found, files))
+        for name, text in _beside(one, found, files, manifest).items():
+            write_atomic(folder / name, text)
         if benchmark is not None:
             rows = yaml_dump(eval_results(one, found, benchmark))
             write_atomic(folder / "eval_results" / "uds_bench.yaml", rows.encode())
@@ -83,12 +81,19 @@ def verify(
     card: Annotated[Path, typer.Argument(metavar="CARD.json", help="What `uds-bench card` wrote.")],
     run: RunArgument,
     store: StoreOption = None,
+    again: Annotated[bool, typer.Option("--again", help="Decide all claims anew, by scores in --store.")] = False,
+    waivers: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --again: what the run had as --uds-waivers.")
+    ] = None,
 ) -> None:
-    """Say what no longer holds of a card: files of models and references, facts, manifest, run report, results, and
-    verdicts by their numbers.
+    """Say what no longer holds of a card: files of models and references, facts, manifest, run report, results, what
+    `card` wrote beside it, and verdicts by their numbers, bounds and controls.
 
-    With --store, scores are held against those that are stored. Exits 1 if anything does not hold.
+    With --store, scores are held against those that are stored. A report can be written by hand: with --again nothing
+    of it is taken for granted, and with a store of your own no score either. Exits 1 if anything does not hold.
     """
+    from uds_bench.audits import registry
+    from uds_bench.cards.again import unlike_rules
     from uds_bench.cards.card import cards
     from uds_bench.cards.files import judged_manifest
     from uds_bench.cards.verify import differences, has_plain_rule, read_statement
@@ -102,8 +107,13 @@ def verify(
     try:
         manifest = judged_manifest(found, str(run))
         told = [line for _, line in changed_inputs(found, manifest)]
-        _, made = _made(judged[name], found, run, manifest)
+        files, made = _made(judged[name], found, run, manifest)
         told += differences(written, made, judged[name])
+        told += unlike_rules(judged[name], manifest)
+        for file, text in _beside(judged[name], found, files, manifest).items():
+            if (place := card.with_name(file)).exists() and _said(file, place.read_bytes()) != _said(file, text):
+                told.append(f"{place} is not what `uds-bench card` writes of this run")
+        told += _decided_anew(found, manifest, store, waivers) if again else []
     except (ConfigurationError, CheckpointError) as error:
         told = [*told, str(error)]
     if store is not None:
@@ -112,12 +122,48 @@ def verify(
 
         told += unlike_stored(found, Store(store))
     passes = [one for one in judged[name].claims if one.verdict is Verdict.PASS]
-    bare = [one.id for one in passes if not has_plain_rule(one)]
+    bare = [one.id for one in passes if not (has_plain_rule(one) or (again and one.id in registry.claims()))]
     holds = f"holds: {name}, {written['predicate']['result']}"
     holds += f"; the run alone tells that these pass, no number on the card does: {', '.join(bare)}" if bare else ""
     for line in told or [holds]:
         typer.echo(line)
     raise typer.Exit(1 if told else 0)
+
+
+def _beside(one: Card, found: RunReport, files: Mapping[str, str], manifest: Manifest) -> dict[str, bytes]:
+    """What stands beside card.json, by name, as it is written."""
+    from uds_bench.cards.cyclonedx import cyclonedx
+    from uds_bench.cards.every_eval import every_eval
+    from uds_bench.cards.markdown import page
+
+    command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
+    told = {"cyclonedx.json": cyclonedx(one, found, files), "every_eval_ever.json": every_eval(one, found, files)}
+    plain = {name: json.dumps(value, indent=1, allow_nan=False).encode() + b"\n" for name, value in told.items()}
+    return {"card.md": page(one, found, files, command).encode(), **plain}
+
+
+def _said(name: str, text: bytes) -> Any:
+    """What a file beside card.json says; of the one in which its holder fills in who he is, the results alone."""
+    if not name.endswith(".json"):
+        return text
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found.get("evaluation_results", found) if isinstance(found, dict) else text
+
+
+def _decided_anew(found: RunReport, manifest: Manifest, store: Path | None, waivers: Path | None) -> list[str]:
+    """Where the claims of a run come out otherwise now."""
+    from uds_bench.cards.again import departures, files_of
+    from uds_bench.trials.check import judged
+
+    options = ["--uds-manifest", str(manifest.path.absolute()), "--uds-device", found.environment["device"]]
+    for name, place in (("store", store), ("waivers", waivers)):
+        options += [f"--uds-{name}", str(place.absolute())] if place is not None else []
+    with TemporaryDirectory() as folder:
+        now = judged(options, Path(folder), files=files_of(found.claims))
+        return list(departures(found.claims, now.claims))
 
 
 def _made(one: Card, found: RunReport, run: Path, manifest: Manifest) -> tuple[dict[str, str], dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -26,10 +26,11 @@ class Chapter:
     """One heading of the page. `name`: the first part of the ids of the claims that it shows.
 
     `measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw; `limits` and
-    `ends`: the axis and what its two ends mean; `draw`: figures from the audit's scores; `judge`: figures from the
-    report's own part `part`; `personal`: keys of that part under which words are of or about people, None where that is
-    not known and a page to publish leaves the part out; `groups`: keys under which a user's own names of groups are the
-    keys, and `plain`: those that are the audit's own."""
+    `ends`: the axis and what its two ends mean; `terms`: its words and what they mean, for who reads the page; `draw`:
+    figures from the audit's scores; `judge`: figures from the report's own part `part`; `personal`: keys of that part
+    under which words are of or about people, None where that is not known and a page to publish leaves the part out;
+    `groups`: keys under which a user's own names of groups are the keys, and `plain`: those that are the audit's
+    own."""
 
     name: str
     title: str
@@ -37,6 +38,7 @@ class Chapter:
     measures: tuple[str, ...] = ()
     limits: tuple[float, float] | None = None
     ends: tuple[str, str] = ("", "")
+    terms: Mapping[str, str] = field(default_factory=dict)
     draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []
     judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda part: []
     part: str = ""

@@ -118,6 +118,7 @@ def render(run: RunReport, changed: Changes | None = None) -> Page:
         others=[(name, file) for name, file in facts.items() if name not in {card.row.name for card in cards}],
         run=run,
         words=list(WORDS.values()),
+        terms=_terms(claims),
         script=Markup(script),
         fingerprint=_fingerprint(script),
     )
@@ -157,6 +158,13 @@ def _chapters(run: RunReport, claims: Sequence[ClaimView], parts: PageParts) -> 
             "lineups": parts.add("beside", beside) if rows else "",
             "figures": parts.add("figures", drawn) if figures else "",
         }
+
+
+def _terms(claims: Sequence[ClaimView]) -> dict[str, str]:
+    """The words of those audits that decided something, and what they mean."""
+    decided = {claim.record.audit for claim in claims}
+    known = [chapter.terms for name, chapter in registry.chapters().items() if name in decided]
+    return {word: meaning for terms in known for word, meaning in terms.items()}
 
 
 def write_report(run: RunReport, folder: Path, changed: Changes | None = None) -> Path:

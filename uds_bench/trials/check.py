@@ -27,14 +27,22 @@ def suites() -> Path:
     return next(folder for folder in (package / "suites", package.parent / "suites") if folder.is_dir())
 
 
-def judged(options: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> RunReport:
-    """What `pytest suites/` says with some options, and nothing else from outside. The report is left in `folder`.
+def judged(
+    options: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    files: Sequence[str] = ("",),
+) -> RunReport:
+    """What `pytest suites/`, or some files of it, say with some options, and nothing else from outside.
+
+    The report is left in `folder`.
 
     Raises ConfigurationError, with the last of what was printed, for a run that could not be made.
     """
     report = folder / REPORT
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", str(suites()), "-q", "-p", "no:cacheprovider"]
+    places = [str(suites() / name) for name in files]
+    command = [sys.executable, "-m", "pytest", *places, "-q", "-p", "no:cacheprovider"]
     command += ["--uds-json", str(report), *options]
     # Options from elsewhere must not change what is judged.
     kept = ("UDS_BENCH_CACHE", "UDS_BENCH_SPECIMENS")

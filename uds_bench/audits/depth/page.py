@@ -125,6 +125,18 @@ def draw(scores: Sequence[Score]) -> list[Figure]:
     return [figure for figure in found if figure.panels]
 
 
+TERMS = {
+    "UDS, the unlearning depth score": (
+        "0: the knowledge is intact; 1: erased as deep as in a model that never saw it. Higher is more "
+        "forgotten. Hidden states of the candidate are patched into the full model, layer by layer, and one "
+        "reads how far the answer's log-probability falls, compared with the fall that the retain model's "
+        "states cause."
+    ),
+    "Full, retain": ("The model that knows the facts, and one trained without them: the two ends of the scale."),
+    "Knowledge layer": ("A layer where patching the retain model's state lowers the answer noticeably."),
+    "S1, S2": ("The fall when patching from the retain model (S1), and from the candidate (S2), in nats."),
+}
+
 CHAPTERS = (
     Chapter(
         name="depth",
@@ -134,5 +146,6 @@ CHAPTERS = (
         limits=(0.0, 1.0),
         ends=("intact: still knows", "erased: forgotten"),
         draw=draw,
+        terms=TERMS,
     ),
 )

@@ -1,0 +1,68 @@
+"""Reports that were edited by hand: what the table of claims, the manifest and a second decision say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from made_reports import claim, run_of
+
+from uds_bench.cards.again import departures, files_of, unlike_rules
+from uds_bench.cards.card import cards
+from uds_bench.claims.record import Bound, ClaimRecord, Control
+from uds_bench.statistics import Interval
+
+RANGE = Interval(0.8, 0.95, "bootstrap", 15)
+KNOWS = Control("full2", "fail", "fail", 0.3, RANGE, held=True)
+HONEST = claim("depth.score[npo]", observed=0.9, interval=RANGE, bound=Bound(">=", 0.7), controls=(KNOWS,))
+
+
+def told(record: ClaimRecord, thresholds: Mapping[str, float] | None = None) -> list[str]:
+    manifest: Any = SimpleNamespace(thresholds=thresholds or {}, expect={})
+    (card,) = cards(run_of(record))
+    return list(unlike_rules(card, manifest))
+
+
+@pytest.mark.parametrize("bound", [0.7, 0.75, 0.6])
+def test_a_bound_of_the_table_a_tighter_one_and_one_that_pools_set_hold(bound: float) -> None:
+    assert told(replace(HONEST, bound=Bound(">=", bound))) == []
+
+
+@pytest.mark.parametrize(
+    ("forged", "why"),
+    [
+        (replace(HONEST, bound=Bound(">=", 0.2)), "needs >= 0.2, looser than >= 0.7"),
+        (replace(HONEST, bound=Bound("<=", 0.95)), "needs <= 0.95, and the claim needs >= 0.7"),
+        (replace(HONEST, bound=Bound(needs="nothing")), "needs nothing, and the claim needs >= 0.7"),
+        (replace(HONEST, kind="word"), "passes as a claim of the kind word"),
+        (replace(HONEST, controls=()), "passes without a control"),
+        (replace(HONEST, controls=(replace(KNOWS, held=False),)), "passes though the control full2 missed"),
+        (claim("depth.score[npo]", "declared"), "is declared, and the manifest's [expect] does not say so"),
+    ],
+)
+def test_a_pass_that_the_rules_do_not_give_is_a_line(forged: ClaimRecord, why: str) -> None:
+    (line,) = told(forged)
+    assert line.startswith(f"depth.score[npo]: {why}")
+
+
+def test_a_tighter_bound_of_the_manifest_counts() -> None:
+    for name in ("depth.score", "depth.score[npo]"):
+        assert "looser than >= 0.8" in told(replace(HONEST, controls=(replace(KNOWS, observed=0.75),)), {name: 0.8})[0]
+
+
+def test_what_comes_out_otherwise_is_missing_or_is_no_claim_is_a_line() -> None:
+    other = claim("depth.hidden[npo]")
+    own = claim("ours.unsaid[npo]")
+    assert list(departures([HONEST, own], [HONEST])) == []
+    (differs,) = departures([HONEST], [replace(HONEST, observed=0.5)])
+    assert differs == "depth.score[npo]: observed not as decided now, which is pass"
+    assert list(departures([HONEST], [HONEST, other])) == ["depth.hidden[npo]: the run lacks it, and it comes out pass"]
+    assert list(departures([HONEST, other], [HONEST])) == ["depth.hidden[npo]: `pytest suites/` decides no such claim"]
+
+
+def test_only_the_files_that_decided_are_run_again() -> None:
+    rows = [replace(HONEST, node="../a/suites/test_depth.py::test_score[npo]"), claim("ours.unsaid", node="mine.py::x")]
+    assert files_of(rows) == ["test_depth.py"]
