@@ -128,3 +128,11 @@ def test_the_rate_that_is_no_number_is_the_furthest() -> None:
     near = Rate(0.0, Interval(-0.3, 0.1, "by hand", 9))
     none = Rate(math.nan, Interval(math.nan, math.nan, "by hand", 0))
     assert furthest([near, none]) is furthest([none, near]) is none
+
+
+def test_a_share_that_is_no_number_is_not_hidden_by_an_answer() -> None:
+    held = Memorization(0.0, False, False, 0.0, 0.0, 0.0, 0.0, 0.5, replied=0.0, answered=0.0)
+    assert held.spoken == 0
+    assert replace(held, answered=1.0).spoken == replace(held, replied=1.0, answered=math.nan).spoken == 1
+    for lost in ({"first": math.nan}, {"replied": math.nan}):
+        assert math.isnan(replace(held, **lost).spoken)
