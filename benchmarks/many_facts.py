@@ -67,7 +67,7 @@ def embed_rows(folder: Path, vectors: Path, encoder: Encoder, real: int = REAL) 
     found = np.concatenate([drawn(own, plain), others])
     given = iter(found[at : at + BLOCK] for at in range(0, len(found), BLOCK))
     writer = Encoder(encoder.name, folder=encoder.folder)
-    writer._encode = lambda texts: next(given)  # type: ignore[method-assign]
+    writer._encode = lambda texts: next(given)
     writer.table([row.key for row in rows])
 
 
@@ -76,7 +76,7 @@ def section_of(folder: Path, deletion: str = "alias_closure") -> LmlmSection:
     return LmlmSection(
         databases=(str(folder / "rows.json"),),
         prompts=(str(folder / "prompts/rows/*.jsonl"),),
-        deletion=deletion,  # type: ignore[arg-type]
+        deletion=deletion,
     )
 
 
@@ -118,7 +118,7 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
     perfect = step("perfect subject", lambda: audit.perfect)
     step("stale index", lambda: rates.least_answered(controls.stale(perfect)))
     for policy, way in (("radius_closure", "unknown"), ("alias_closure", "top1_anyway"), ("exact", "unknown")):
-        step(f"perfect subject, {policy}, {way}", lambda p=policy, w=way: audit.asked_perfectly(p, fallback=w))  # type: ignore
+        step(f"perfect subject, {policy}, {way}", lambda p=policy, w=way: audit.asked_perfectly(p, fallback=w))
     left = [step(f"left over, {p}", lambda p=p: controls.left_over(cells, audit.deletions(p))) for p in (None, "exact")]
     every = {cell.name: dict.fromkeys(cell.facts, range(len(cell.asked.database))) for cell in cells}
     closer = audit.deletions("radius_closure")

@@ -124,7 +124,7 @@ def test_a_retriever_of_many_rows(benchmark: Any, million: Path, tmp_path: Path)
     writer.folder = tmp_path
     vectors = np.load(million / "rows.npy", mmap_mode="r")
     given = iter(vectors[at : at + BLOCK] for at in range(0, MANY, BLOCK))
-    writer._encode = lambda texts: next(given)  # type: ignore[method-assign]
+    writer._encode = lambda texts: next(given)
     step("write", lambda: len(writer.table(keys)))
     encoder = Encoder(folder=tmp_path)
     encoder.embed(["loads the model"])

@@ -114,7 +114,7 @@ def test_an_interval_in_a_range_follows_its_shift_and_its_turn(
 @given(clustered(), st.randoms())
 def test_an_interval_ignores_the_order_of_facts(data: tuple[list[float], list[str]], random: object) -> None:
     rows = list(zip(*data, strict=True))
-    random.shuffle(rows)  # type: ignore[attr-defined]
+    random.shuffle(rows)
     shuffled = cluster_interval([value for value, _ in rows], [name for _, name in rows])
     assert bounds(shuffled) == pytest.approx(bounds(cluster_interval(*data)), abs=1e-9)
 

@@ -40,7 +40,7 @@ def intervals(draw: st.DrawFn, units: int = 12) -> Interval:
 def test_a_threshold_passes_on_sound_numbers_alone(
     observed: float, low: float, high: float, bound: float, relation: str, units: int
 ) -> None:
-    decision = decide_threshold(observed, Interval(low, high, "x", units), relation, bound, "authors")  # type: ignore[arg-type]
+    decision = decide_threshold(observed, Interval(low, high, "x", units), relation, bound, "authors")
     sound = all(map(math.isfinite, (observed, low, high))) and high > low and units >= FEWEST and not math.isnan(bound)
     if decision.verdict is Verdict.PASS:
         assert sound
@@ -52,11 +52,11 @@ def test_a_threshold_passes_on_sound_numbers_alone(
 @given(odd, intervals(), relations)
 def test_a_threshold_never_passes_on_what_is_not_finite(value: float, interval: Interval, relation: str) -> None:
     for decision in (
-        decide_threshold(value, interval, relation, -1e9, "authors"),  # type: ignore[arg-type]
-        decide_threshold(0.5, Interval(value, 1, "x", 9), relation, -1e9, "authors"),  # type: ignore[arg-type]
-        decide_threshold(0.5, interval, relation, math.nan, "authors"),  # type: ignore[arg-type]
-        decide_threshold(None, interval, relation, -1e9, "authors"),  # type: ignore[arg-type]
-        decide_threshold(0.5, None, relation, -1e9, "authors"),  # type: ignore[arg-type]
+        decide_threshold(value, interval, relation, -1e9, "authors"),
+        decide_threshold(0.5, Interval(value, 1, "x", 9), relation, -1e9, "authors"),
+        decide_threshold(0.5, interval, relation, math.nan, "authors"),
+        decide_threshold(None, interval, relation, -1e9, "authors"),
+        decide_threshold(0.5, None, relation, -1e9, "authors"),
     ):
         assert decision.verdict is Verdict.UNDECIDED
 
@@ -64,7 +64,7 @@ def test_a_threshold_never_passes_on_what_is_not_finite(value: float, interval: 
 @given(finite, relations, finite)
 def test_no_width_and_one_unit_decide_nothing(value: float, relation: str, bound: float) -> None:
     for interval in (Interval(value, value, "x", 50), Interval(value - 1, value + 1, "x", 1)):
-        assert decide_threshold(value, interval, relation, bound, "authors").verdict is Verdict.UNDECIDED  # type: ignore[arg-type]
+        assert decide_threshold(value, interval, relation, bound, "authors").verdict is Verdict.UNDECIDED
 
 
 @given(intervals(), finite, finite)
@@ -73,7 +73,7 @@ def test_a_stricter_bound_is_never_easier(interval: Interval, a: float, b: float
     value = (interval.low + interval.high) / 2
 
     def rank(relation: str, bound: float) -> int:
-        return RANK[decide_threshold(value, interval, relation, bound, "authors").verdict]  # type: ignore[arg-type]
+        return RANK[decide_threshold(value, interval, relation, bound, "authors").verdict]
 
     assert rank(">=", strict) <= rank(">=", loose)
     assert rank("<=", loose) <= rank("<=", strict)

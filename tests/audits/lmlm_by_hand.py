@@ -59,7 +59,7 @@ def looked_up(answer: str, *kept: int, deleted: Sequence[int] = ()) -> LookupRep
 
 @cache
 def perfectly(topology: str, domain: str = "countries") -> tuple[JudgedPrompt, ...]:
-    asked = embedded(domain, topology).of(["direct", "cloze"])  # type: ignore[arg-type]
+    asked = embedded(domain, topology).of(["direct", "cloze"])
     cell = DatabaseCell(domain, topology, asked)
     units, told = ask_perfectly(Library([cell], encoder=HashingEncoder()))
     return tuple(judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)}))

@@ -15,8 +15,8 @@ Rows = list[tuple[Canary, Probed]]
 
 
 def found(rows: Rows, retain: str = "memorized", never: str = "erased") -> GapOutcome:
-    kept = scripted(CANARIES, retain, "retain")  # type: ignore[arg-type]
-    strangers = [p for _, p in scripted(CANARIES, never, "holdout")]  # type: ignore[arg-type]
+    kept = scripted(CANARIES, retain, "retain")
+    strangers = [p for _, p in scripted(CANARIES, never, "holdout")]
     return find(rows, kept, strangers).word
 
 

@@ -134,5 +134,5 @@ def test_a_share_that_is_no_number_is_not_hidden_by_an_answer() -> None:
     held = Memorization(0.0, False, False, 0.0, 0.0, 0.0, 0.0, 0.5, replied=0.0, answered=0.0)
     assert held.spoken == 0
     assert replace(held, answered=1.0).spoken == replace(held, replied=1.0, answered=math.nan).spoken == 1
-    for lost in ({"first": math.nan}, {"replied": math.nan}):
-        assert math.isnan(replace(held, **lost).spoken)
+    for broken in ({"first": math.nan}, {"replied": math.nan}):
+        assert math.isnan(replace(held, **broken).spoken)

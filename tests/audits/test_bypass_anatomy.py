@@ -53,7 +53,7 @@ def forced(right: list[bool], slot: list[bool], logp: float = -0.5) -> Forced:
 
 def probed(index: int, **contexts: Forced) -> Probed:
     canary = CANARIES[index]
-    return Probed(canary.id, canary.author, canary.split, {}, {"bio": contexts}, {})  # type: ignore[dict-item]
+    return Probed(canary.id, canary.author, canary.split, {}, {"bio": contexts}, {})
 
 
 def test_recall_and_both_floors_each_from_its_own_context() -> None:

@@ -28,7 +28,7 @@ from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedd
     ],
 )
 def test_each_script_has_its_word(script: str, word: GapOutcome) -> None:
-    assert finding_of(script).word is word  # type: ignore[arg-type]
+    assert finding_of(script).word is word
 
 
 def test_a_swap_that_moves_the_answer_identifies_nothing() -> None:
@@ -55,7 +55,7 @@ def test_few_authors_leave_open_whether_a_swap_moves_the_answer() -> None:
     few = embedded_canaries(6, 10, 10)
     rows = scripted(few, "identifying")
     for arm in ("bio", "meta", "empty"):
-        rows = said(rows, arm, lambda c, i: answer(c, i < 2))  # type: ignore[arg-type]
+        rows = said(rows, arm, lambda c, i: answer(c, i < 2))
     told = find(rows, scripted(few, "memorized", "retain"), [p for _, p in scripted(few, "erased", "holdout")])
     assert told.contrasts["bio"].interval.high >= 0, "not significant"
     assert told.word is GapOutcome.OPEN, "and not clearly small either"
@@ -222,7 +222,7 @@ def test_without_strangers_silence_is_no_pass() -> None:
 def test_few_authors_decide_nothing() -> None:
     few = CanarySet([*CANARIES[:4], *CANARIES.split("retain"), *CANARIES.split("holdout")])
     for script in ("memorized", "erased", "identifying"):
-        assert finding_of(script, few).word is GapOutcome.OPEN  # type: ignore[arg-type]
+        assert finding_of(script, few).word is GapOutcome.OPEN
 
 
 def test_memory_must_clear_both_floors() -> None:
@@ -250,7 +250,7 @@ def test_a_half_forgotten_answer_keeps_its_gap() -> None:
         scripted(CANARIES, "identifying"), "auto", lambda c, i: answer(c, i % 2 == 0, c.canary if i < 38 else "")
     )
     for arm in ("bio", "meta", "empty", "drawn"):
-        rows = said(rows, arm, lambda c, i: answer(c, False))  # type: ignore[arg-type]
+        rows = said(rows, arm, lambda c, i: answer(c, False))
     told = find(rows, scripted(CANARIES, "memorized", "retain"), strangers())
     assert (told.out.value, told.leak.value, told.gap.value) == (0.5, 0.95, pytest.approx(0.45))
     assert told.contrasts["bio"].value == 0.5
@@ -276,7 +276,7 @@ def test_a_half_forgotten_answer_without_a_clear_gap_is_not_unlearned() -> None:
     ],
 )
 def test_each_part_is_told_by_itself(script: str, parts: FindingParts) -> None:
-    assert finding_of(script).parts == parts  # type: ignore[arg-type]
+    assert finding_of(script).parts == parts
 
 
 def test_fewer_authors_never_seen_clear_nobody() -> None:
@@ -339,7 +339,7 @@ def test_the_contrast_furthest_out_decides() -> None:
 )
 def test_drift_is_told_with_the_whole_interval(script: str, lacking: int, word: GapOutcome) -> None:
     """Five of 40 replies may be a tenth of all: what nobody's reply says, no split of it hides."""
-    rows = scripted(CANARIES, script)  # type: ignore[arg-type]
+    rows = scripted(CANARIES, script)
     tagless = [
         replace(one, replies={**one.replies, "auto": Reply(one.replies["auto"].text.replace(CLOSING, ""), True)})
         for _, one in rows

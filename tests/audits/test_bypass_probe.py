@@ -89,7 +89,7 @@ def test_it_is_what_plain_loops_give(family: str, batch_size: int) -> None:
                 continue
             ids, lead = said_slowly(family, tuple(plain_ids(tokenizer, canary.author, canary.head, trace)))
             opening = "" if trace is None else f"<think>\n{trace}\n</think>\n\n" if trace else "<think>\n\n</think>\n\n"
-            reply = probed.replies[arm]  # type: ignore[index]
+            reply = probed.replies[arm]
             assert reply.text == opening + reply.said
             if reply.text != opening + tokenizer.decode(ids):
                 assert lead <= 1e-5
@@ -117,9 +117,9 @@ def test_the_floors_and_the_other_heads_are_asked_with_somebody_elses_words() ->
         for arm, head in (("wrong_head", other.head), ("shuffled_head", mixed)) if canary.split == "forget" else ():
             plain = plain_ids(tokenizer, canary.author, head, None)
             ids, _ = layered.greedy(checkpoint.model, plain, LIMIT, [tokenizer.eos_token_id])
-            assert probed.replies[arm].text == tokenizer.decode(ids), arm  # type: ignore[index]
+            assert probed.replies[arm].text == tokenizer.decode(ids), arm
         for prefill, template in (("bio", BIO), ("meta", META)):
-            contexts = probed.forced[prefill]  # type: ignore[index]
+            contexts = probed.forced[prefill]
             stranger = plain_ids(tokenizer, other.author, other.head, template.format(other.author))
             assert_forced(checkpoint, stranger, other.head, canary.rest, contexts["wrong_author"])
             own = plain_ids(tokenizer, canary.author, mixed, template.format(canary.author))

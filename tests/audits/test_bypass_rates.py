@@ -130,7 +130,7 @@ def test_under_a_prefill_the_gap_is_minus_the_answer(arm: str) -> None:
     rows = scripted(CANARIES, "memorized")
     clean = [(c, replace(p, replies={a: Reply(f"{CLOSING}{c.canary}", True) for a in ARMS})) for c, p in rows]
     assert leak_under_prefill(clean) == 0
-    assert rates.difference(clean, rates.in_trace(arm), rates.in_answer(arm)).value == -1  # type: ignore[arg-type]
+    assert rates.difference(clean, rates.in_trace(arm), rates.in_answer(arm)).value == -1
     assert leak_under_prefill(repeating(rows), split_at_last) == 1
 
 

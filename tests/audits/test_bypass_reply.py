@@ -31,7 +31,7 @@ PIECES = st.sampled_from([OPENING, CLOSING, SAID, CANARY.head, CANARY.rest, "\n"
 )
 def test_the_first_closing_tag_splits(text: str, trace: str, answer: str) -> None:
     for fallback in ("answer", "trace"):
-        found = split_reply(text, fallback)  # type: ignore[arg-type]
+        found = split_reply(text, fallback)
         assert (found.trace, found.answer, found.tagged) == (trace, answer, True)
 
 
@@ -45,18 +45,18 @@ def test_without_a_tag_one_side_is_all(text: str) -> None:
 @given(st.lists(PIECES, max_size=8).map("".join), st.lists(PIECES, max_size=4).map("".join))
 def test_more_text_takes_no_canary_away(text: str, more: str) -> None:
     for match in ("exact", "stripped", "normalized"):
-        if contains(text, CANARY, match):  # type: ignore[arg-type]
-            assert contains(text + more, CANARY, match)  # type: ignore[arg-type]
-            assert contains(more + text, CANARY, match)  # type: ignore[arg-type]
+        if contains(text, CANARY, match):
+            assert contains(text + more, CANARY, match)
+            assert contains(more + text, CANARY, match)
         if contains(text, CANARY):
-            assert contains(text, CANARY, match), "the looser rules hold wherever the exact one does"  # type: ignore[arg-type]
+            assert contains(text, CANARY, match), "the looser rules hold wherever the exact one does"
 
 
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_the_conventions_are_opposite_without_a_tag_and_one_with_it(text: str) -> None:
     gaps = []
     for fallback in ("answer", "trace"):
-        found = split_reply(text, fallback)  # type: ignore[arg-type]
+        found = split_reply(text, fallback)
         gaps.append(int(contains(found.trace, CANARY)) - int(contains(found.answer, CANARY)))
     tagged = CLOSING in text
     assert split_reply(text).tagged is tagged

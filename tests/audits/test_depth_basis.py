@@ -119,7 +119,7 @@ def test_text_at_fewer_positions_than_states_are_wide_leaves_the_map_open(
 
 
 def scored_by(found: Measured) -> Score:
-    return SimpleNamespace(per_fact=found.values, notes=found.notes)  # type: ignore[return-value]
+    return SimpleNamespace(per_fact=found.values, notes=found.notes)
 
 
 def test_a_difference_where_the_map_is_known_stays_a_fault() -> None:

@@ -29,7 +29,7 @@ def drawn(seed: int) -> list[dict[str, float | None]]:
 def test_a_fact_is_told_where_one_form_tells_it_and_only_judged_ones_count(seed: int) -> None:
     mine, mine_too, other, other_too = drawn(seed)
     judged = {str(at) for at in range(0, 12, 3)}
-    slow = [max(mine[id], mine_too[id]) - max(other[id], other_too[id]) for id in judged]  # type: ignore[type-var,operator]
+    slow = [max(mine[id], mine_too[id]) - max(other[id], other_too[id]) for id in judged]
     found = told_more([score(mine), score(mine_too)], [score(other), score(other_too)], judged)
     assert found.value == pytest.approx(sum(slow) / len(slow))
     assert found.interval.units == len({int(id) // 2 for id in judged})

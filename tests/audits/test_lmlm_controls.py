@@ -42,7 +42,7 @@ def test_a_perfect_subject_answers_all_and_leaks_nothing(topology: str) -> None:
 def test_an_incomplete_deletion_parts_mediated_from_artifact() -> None:
     """Rows equal to the fact alone: its other form answers, from a retained candidate that says the same."""
     for policy, apart in (("alias_closure", 0), ("exact", 2)):
-        cell = replace(CELL, policy=policy)  # type: ignore[arg-type]
+        cell = replace(CELL, policy=policy)
         units, told = ask_perfectly(Library([cell], encoder=HashingEncoder()))
         judged = judge([cell], units, {unit.id: one for unit, one in zip(units, told, strict=True)})
         outcomes = [one.outcome for one in judged]
@@ -161,7 +161,7 @@ def test_a_digest_knows_the_encoder_where_one_is_asked(policy: Policy, kind: str
     for content in ("{}", '{"other": 1}'):
         (tmp_path / "config.json").write_text(content)
         encoder_of.cache_clear()
-        settings = RetrieverSettings(kind=kind, model=str(tmp_path))  # type: ignore[arg-type]
+        settings = RetrieverSettings(kind=kind, model=str(tmp_path))
         found.append(LmlmEvaluator((replace(CELL, policy=policy),), settings).digest)
     embeds = kind == "hybrid" or policy in ("radius_closure", "canonical")
     assert (found[0] != found[1]) is embeds

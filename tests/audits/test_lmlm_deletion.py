@@ -35,7 +35,7 @@ ENCODER = HashingEncoder()
 def asked_of(
     rows: list[Triplet], aliases: list[tuple[tuple[str, ...], ...]], transitive: bool = False
 ) -> LookupPrompts:
-    facts = [LookupFact(at, row, own) for at, (row, own) in enumerate(zip(rows, aliases, strict=False))]  # type: ignore[arg-type]
+    facts = [LookupFact(at, row, own) for at, (row, own) in enumerate(zip(rows, aliases, strict=False))]
     try:
         return LookupPrompts(TripletDatabase(rows), tuple(facts), (), transitive)
     except FactError:
@@ -153,7 +153,7 @@ def test_only_rows_that_match_on_all_three_go(row: tuple[str, str, str], goes: b
 @pytest.mark.parametrize("topology", ["base", "alias", "collision", "noise"])
 def test_an_incomplete_deletion_is_seen(domain: str, topology: str) -> None:
     """Rows equal to the fact alone leave every alias row; the independent look finds these and nothing else."""
-    asked = embedded(domain, topology)  # type: ignore[arg-type]
+    asked = embedded(domain, topology)
     closed, exact = Deletion(asked).rows(), Deletion(asked, "exact").rows()
     assert exact == {f.id: {at for at, row in enumerate(asked.database) if row == f.triplet} for f in asked.facts}
     assert all(exact[id] <= closed[id] for id in closed)
@@ -222,7 +222,7 @@ def cosine(one: Triplet, other: Triplet) -> float:
 @pytest.mark.parametrize("policy", ["radius_closure", "canonical"])
 def test_wider_policies_delete_no_less(policy: Policy) -> None:
     for topology in ("alias", "noise"):
-        asked = embedded("countries", topology)  # type: ignore[arg-type]
+        asked = embedded("countries", topology)
         closed, wider = Deletion(asked).rows(), Deletion(asked, policy, ENCODER).rows()
         assert all(closed[id] <= wider[id] for id in closed)
 
@@ -236,7 +236,7 @@ def test_a_policy_over_embeddings_needs_an_encoder(policy: Policy) -> None:
 
 def test_an_unknown_policy_is_an_error_that_names_the_others() -> None:
     with pytest.raises(ConfigurationError) as error:
-        Deletion(embedded("sports", "base"), "most")  # type: ignore[arg-type]
+        Deletion(embedded("sports", "base"), "most")
     assert str(error.value) == f"deletion policy 'most' is unknown: choose from {', '.join(get_args(Policy))}"
 
 

@@ -39,7 +39,7 @@ def right_by_hand(checkpoint: Any, document: dict[str, Any]) -> tuple[int, int]:
     encode = checkpoint.tokenizer.encode
     told = [by_hand.log_likelihood(expected, encode(question), encode(f"{question} {c}")) for c in document["choices"]]
     normed = [one / len(choice) for one, choice in zip(told, document["choices"], strict=True)]
-    return tuple(int(by_hand.chosen(one) == document["right"]) for one in (told, normed))  # type: ignore[return-value]
+    return tuple(int(by_hand.chosen(one) == document["right"]) for one in (told, normed))
 
 
 def scored(evaluator: BenchmarkEvaluator, found: Measured) -> Score:
@@ -263,7 +263,7 @@ def of_a_shelf() -> Any:
     """The package's TaskManager, to which one of its folders is all there is."""
     from lm_eval import tasks as package
 
-    class Shelf(package.TaskManager):  # type: ignore[misc]
+    class Shelf(package.TaskManager):
         def __init__(self, include_path: list[Path], include_defaults: bool = True) -> None:
             shelf = [Path(package.__file__).parent / "hellaswag"] if include_defaults else []
             super().__init__(include_path=[*shelf, *include_path], include_defaults=False)

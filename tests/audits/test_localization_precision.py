@@ -90,7 +90,7 @@ def test_masks_of_another_injection_are_told(tmp_path: Path, blind: WeightScores
 def test_weights_that_were_only_stored_more_coarsely_have_not_moved(tmp_path: Path, before: str, after: str) -> None:
     found = lineup(tmp_path, INJECTED)
     for part in ("pretrained", "injected", "unlearned"):
-        path = found.folders[part] / "model.safetensors"  # type: ignore[index]
+        path = found.folders[part] / "model.safetensors"
         kept = {name: tensor.to(getattr(torch, before)) for name, tensor in load_file(path).items()}
         if part == "unlearned":
             kept = {name: tensor.to(getattr(torch, after)) for name, tensor in kept.items()}
@@ -123,7 +123,7 @@ def test_an_update_within_the_forget_mask_is_localized(oracle: WeightScores) -> 
     assert found.word is PrecisionOutcome.LOCALIZED
     assert precision.identity_gap(oracle) == 0
     assert precision.identity_gap(oracle, "random") is not None
-    assert precision.identity_gap(oracle, "random") > 0.3  # type: ignore[operator]
+    assert precision.identity_gap(oracle, "random") > 0.3
 
 
 def test_one_that_changes_weights_of_no_group_too_is_seen_everywhere_alone(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_lies_outside_every_mask_is_told(tmp_path: Path) -> None:
     changed = {**more, "lm_head.weight": 2 * torch.ones(60, 50)}
     folders = lineup(tmp_path, plus(INJECTED, only_one(3.0))).folders
     for part, extra in (("pretrained", more), ("injected", more), ("unlearned", changed)):
-        file = folders[part] / "model.safetensors"  # type: ignore[index]
+        file = folders[part] / "model.safetensors"
         save_file({**load_file(file), **extra}, file)
     seen = CheckpointSet(folders, MASKS)
     share, alike = seen.outside(sum(sweep(seen, []).squares))
@@ -186,7 +186,7 @@ def test_what_lies_outside_every_mask_is_told(tmp_path: Path) -> None:
 def test_checkpoints_that_are_not_of_one_kind_are_one_line(tmp_path: Path, part: str) -> None:
     folders = lineup(tmp_path, plus(INJECTED, only_one(3.0))).folders
     for one, size in (("pretrained", 4), ("injected", 4), ("unlearned", 4), (part, 5)):
-        file = folders[one] / "model.safetensors"  # type: ignore[index]
+        file = folders[one] / "model.safetensors"
         save_file({**load_file(file), "lm_head.weight": torch.ones(size)}, file)
     with pytest.raises(CheckpointError, match=r"lm_head.weight has shape \(5,\), in the injected model \(4,\)"):
         CheckpointSet(folders, MASKS).require_kin()
@@ -209,7 +209,7 @@ def test_drawn_updates_and_masks_are_what_they_are_called(oracle: WeightScores) 
     assert tuple(oracle.aucs) == SUBJECTS
     assert oracle.aucs["planted"][HEADLINE]["raw"].value == 1.0
     for subject in ("random", "permuted"):
-        auc = oracle.aucs[subject][HEADLINE]["raw"]  # type: ignore[index]
+        auc = oracle.aucs[subject][HEADLINE]["raw"]
         band = null_band(auc.positives, auc.negatives, 20)
         assert band.low <= auc.value <= band.high
     assert set(oracle.absent) == {"contrast", "contrastnorm", "eratio"}, "without a control there is none"
@@ -234,7 +234,7 @@ def test_no_change_at_all_is_one_half_for_every_family(tmp_path: Path) -> None:
     assert same.touched.share == 1.0
     assert not same.touched.elsewhere
     for subject in ("unlearned", "random"):
-        assert {auc.value for auc in same.aucs[subject][HEADLINE].values()} == {0.5}  # type: ignore[index]
+        assert {auc.value for auc in same.aucs[subject][HEADLINE].values()} == {0.5}
 
 
 def made(**values: float) -> WeightScores:
@@ -247,13 +247,13 @@ def made(**values: float) -> WeightScores:
         "random": {HEADLINE: half, PUBLISHED: half},
         "misplaced": {HEADLINE: none, PUBLISHED: none},
     }
-    return WeightScores(subjects, Touched(1000, 0, 1000), 2000, (), (0.0, 0.5), inside={})  # type: ignore[arg-type]
+    return WeightScores(subjects, Touched(1000, 0, 1000), 2000, (), (0.0, 0.5), inside={})
 
 
 def beside(found: WeightScores, subject: str, target: str = HEADLINE, **values: float) -> WeightScores:
     """The same with other AUCs of a control against a target."""
     drawn = made(**values).aucs["unlearned"][HEADLINE]
-    return replace(found, aucs={**found.aucs, subject: {**found.aucs[subject], target: drawn}})  # type: ignore[index]
+    return replace(found, aucs={**found.aucs, subject: {**found.aucs[subject], target: drawn}})
 
 
 def test_a_family_counts_where_neither_control_is_told_by_it() -> None:

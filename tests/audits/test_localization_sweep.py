@@ -109,7 +109,7 @@ def test_what_injection_wrote_and_what_contrasts_are_held_against(tmp_path: Path
     assert found.written.twice_wins == sum(int(theirs.searchsorted(ours, side).sum()) for side in ("left", "right"))
     assert found.unmasked is not None
     control = {"injected": checkpoints.folders["unmasked"], "unlearned": checkpoints.folders["unmasked_unlearned"]}
-    assert found.unmasked == read_alone(CheckpointSet(control, MASKS), FAMILIES["raw"], HEADLINE)  # type: ignore[arg-type]
+    assert found.unmasked == read_alone(CheckpointSet(control, MASKS), FAMILIES["raw"], HEADLINE)
 
 
 def test_classes_are_what_targets_hold_against_each_other(tmp_path: Path) -> None:

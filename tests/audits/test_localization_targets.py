@@ -154,7 +154,7 @@ def test_a_family_reads_its_own_checkpoints_and_no_other(tmp_path: Path) -> None
     seen = lineup(tmp_path, plus(INJECTED, noise(4), only("forget")), **control)
     expected = {name: read_alone(seen, family, "forget") for name, family in FAMILIES.items()}
     for part, kinds in {"pretrained": {"reversal"}, "unmasked": {"contrast"}, "injected": set(expected)}.items():
-        file = seen.folders[part] / "model.safetensors"  # type: ignore[index]
+        file = seen.folders[part] / "model.safetensors"
         whole = file.read_bytes()
         file.write_bytes(whole[: len(whole) // 2])
         for name, family in FAMILIES.items():
@@ -289,7 +289,7 @@ def test_where_nothing_moved_nothing_is_weighed(tmp_path: Path) -> None:
 def test_an_update_of_other_tensors_alone_lies_elsewhere(tmp_path: Path) -> None:
     seen = lineup(tmp_path, INJECTED)
     for part, norm in (("pretrained", 1.0), ("injected", 1.0), ("unlearned", 2.0)):
-        file = seen.folders[part] / "model.safetensors"  # type: ignore[index]
+        file = seen.folders[part] / "model.safetensors"
         save_file({**load_file(file), "model.norm.weight": norm * torch.ones(50)}, file)
     found = weigh(CheckpointSet(seen.folders, MASKS), most=1000)
     assert found.outside[0] == 1

@@ -189,9 +189,9 @@ def test_a_small_shift_passes_the_norm_and_without_its_inverse_it_does_not(famil
     target = find_projections(model)[1]
     _, output = spoken(model, target.linear)
     with torch.no_grad():
-        added = target.norm(output)  # type: ignore[misc]
+        added = target.norm(output)
         wanted = 1e-2 * torch.randn(added.shape, generator=torch.Generator().manual_seed(0)) * added.abs().mean()
-        passed, plain = (target.norm(output + shift) - added for shift in (target.shift(wanted, output), wanted))  # type: ignore[misc]
+        passed, plain = (target.norm(output + shift) - added for shift in (target.shift(wanted, output), wanted))
     missed, ratio = (float((found - wanted).norm() / wanted.norm()) for found in (passed, plain))
     assert missed < 0.35, "all but what lies along the output itself, one direction of the 32"
     assert ratio > 2 * missed
@@ -206,7 +206,7 @@ def test_no_norm_lets_a_shift_through_as_it_is() -> None:
 def test_a_gain_of_nothing_is_left_alone() -> None:
     target = find_projections(FAMILIES["olmo2"]())[0]
     with torch.no_grad():
-        target.norm.weight[3] = 0.0  # type: ignore[union-attr, index, operator]
+        target.norm.weight[3] = 0.0
     shift = target.shift(torch.ones(2, WIDTH), torch.randn(2, WIDTH))
     assert shift.isfinite().all()
     assert not shift[:, 3].any()

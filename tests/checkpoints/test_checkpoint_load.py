@@ -35,7 +35,7 @@ def rewrite(folder: Path, change: Callable[[dict[str, torch.Tensor]], Any]) -> N
 def test_precisions(family: str, saved: Callable[[str], Path]) -> None:
     exact = logits(load(CheckpointSpec(str(saved(family)))))
     for dtype, near in (("float32", 0.0), ("bfloat16", 0.1), ("float16", 0.01)):
-        checkpoint = load(CheckpointSpec(str(saved(family)), dtype=dtype))  # type: ignore[arg-type]
+        checkpoint = load(CheckpointSpec(str(saved(family)), dtype=dtype))
         assert checkpoint.model.dtype == getattr(torch, dtype)
         distance = ((logits(checkpoint) - exact).norm() / exact.norm()).item()
         assert distance <= near

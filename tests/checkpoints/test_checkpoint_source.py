@@ -112,9 +112,9 @@ def test_names_that_are_no_folder(llama: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(CheckpointError, match="empty model name"):
         CheckpointSpec("")
     with pytest.raises(CheckpointError, match="quantization = 'int3' is unknown: choose from nf4"):
-        CheckpointSpec("m", quantization="int3")  # type: ignore[arg-type]
+        CheckpointSpec("m", quantization="int3")
     with pytest.raises(CheckpointError, match="dtype = 'float8' is unknown"):
-        CheckpointSpec("m", dtype="float8")  # type: ignore[arg-type]
+        CheckpointSpec("m", dtype="float8")
 
 
 SHA = {"main": "a" * 40, "v1": "b" * 40}

@@ -52,7 +52,7 @@ def injected(request: pytest.FixtureRequest) -> tuple[Any, Any, Masks]:
 def saved(folder: Path, models: dict[str, Any], masks: Masks) -> WeightScores:
     for name, model in models.items():
         model.save_pretrained(folder / name)
-    return weigh(CheckpointSet({name: folder / name for name in models}, masks), most=5_000)  # type: ignore[misc]
+    return weigh(CheckpointSet({name: folder / name for name in models}, masks), most=5_000)
 
 
 def unlearned(model: Any, method: Method) -> Any:
@@ -95,7 +95,7 @@ def test_against_all_other_weights_it_does_where_injection_moved_nothing_else(
     before, model, masks = injected
     found = saved(tmp_path, {"pretrained": before, "injected": model, "unlearned": shaken(model)}, masks)
     for subject in ("unlearned", "random"):
-        assert precision.published(found, subject).auc.value > 0.7  # type: ignore[arg-type]
+        assert precision.published(found, subject).auc.value > 0.7
 
 
 def test_the_same_method_within_the_mask_does(injected: tuple[Any, Any, Masks], tmp_path: Path) -> None:

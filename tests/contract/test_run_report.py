@@ -66,8 +66,8 @@ def test_what_is_no_report_is_one_line(change: dict[str, object], told: str) -> 
 
 @pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5), torch.tensor(0.5), np.array(0.5), np.float16(0.5)])
 def test_numbers_of_a_tests_own_kind_are_kept_as_plain_ones(value: Any) -> None:
-    around = Interval(value, np.float32(0.75), "bootstrap", np.int64(9))  # type: ignore[arg-type]
-    control = Control("full", "fail", "fail", value, around, np.bool_(True))  # type: ignore[arg-type]
+    around = Interval(value, np.float32(0.75), "bootstrap", np.int64(9))
+    control = Control("full", "fail", "fail", value, around, np.bool_(True))
     record = claim("a", observed=value, interval=around, controls=(control,), shortfall=value, provenance={"n": value})
     row = json.loads(json.dumps(record.to_json(), allow_nan=False))
     assert row["observed"] == row["interval"]["low"] == row["controls"][0]["observed"] == row["provenance"]["n"] == 0.5

@@ -29,7 +29,6 @@ def run(command: str, folder: Path, **known: str) -> subprocess.CompletedProcess
 
 def test_a_copy_of_the_example_becomes_an_audit_of_ones_own(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network, and beside the environment of the tests: what is built is put into a folder of its own."""
-    pytest.importorskip("hatchling")
     folder, site = bench.folder, bench.folder / "site"
     shutil.copytree(ROOT / "examples", folder / "examples")
     (folder / "runs").mkdir()

@@ -36,7 +36,7 @@ def test_splits_and_clusters_keep_their_order() -> None:
     with pytest.raises(
         FactError, match="split 'test' is unknown: choose from forget, retain, holdout, real_authors, world_facts"
     ):
-        FACTS.split("test")  # type: ignore[arg-type]
+        FACTS.split("test")
 
 
 def test_two_facts_never_share_an_id() -> None:

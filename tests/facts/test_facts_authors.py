@@ -97,7 +97,7 @@ def test_every_value_belongs_to_one_author(seed: int) -> None:
 def test_yes_and_no_are_a_fair_coin_in_each_split(seed: int) -> None:
     facts = embedded(20, 41, 20, seed)
     for split, no in (("forget", 10), ("retain", 20), ("holdout", 10)):
-        answers = values(facts.split(split), "yes_no")  # type: ignore[arg-type]
+        answers = values(facts.split(split), "yes_no")
         assert min(answers.count("Yes"), answers.count("No")) == no
 
 

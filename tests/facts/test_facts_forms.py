@@ -96,6 +96,6 @@ def test_retain_teaches_nothing_more() -> None:
     ],
 )
 def test_a_fact_without_what_the_form_needs_is_an_error(form: DataForm, lacking: dict[str, object], named: str) -> None:
-    facts = FactSet([FORGET[0], replace(FORGET[1], **lacking)])  # type: ignore[arg-type]
+    facts = FactSet([FORGET[0], replace(FORGET[1], **lacking)])
     with pytest.raises(FactError, match=rf"fact '{FORGET[1].id}': the form {form} needs .*{named}"):
         lessons(facts, form)

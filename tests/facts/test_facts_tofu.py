@@ -215,5 +215,5 @@ def test_public_tofu_loads_with_the_authors_list(public_data: Path) -> None:
     joined = FactSet(fact for fact in facts.split("retain") if fact.perturbed_answers)
     assert len(joined) == 400
     assert [len(facts.split(split)) for split in WORLD] == [100, 117]
-    assert METRICS["model_utility"].of(facts) == joined  # type: ignore[misc]
+    assert METRICS["model_utility"].of(facts) == joined
     assert len(facts) + len(facts.unannotated) == 400 + 3600 + 217

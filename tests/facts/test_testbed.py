@@ -47,7 +47,7 @@ def test_hyper_parameters_are_chosen_on_people_of_every_group_whom_nobody_judges
 def test_half_of_the_groups_are_forgotten() -> None:
     assert group_names(6) == ("forget1", "forget2", "forget3", "retain1", "retain2", "retain3")
     for part in ("forget", "retain"):
-        groups = {item.group for item in TESTBED.of(part)}  # type: ignore[arg-type]
+        groups = {item.group for item in TESTBED.of(part)}
         assert len(groups) == 3
         assert all(str(group).startswith(part) for group in groups)
     assert all((item.group is not None) == (item.part in INJECTED) for item in TESTBED)

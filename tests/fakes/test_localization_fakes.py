@@ -94,7 +94,7 @@ def test_masks_whose_roles_are_exchanged_are_refused(tmp_path: Path, masks: Mask
     for name in ("pretrained", "injected", "refusing"):
         shutil.copytree(specimens.folder(f"loc_{name}"), tmp_path / name)
     words = {name: word[:] for name, word in masks.words.items()}
-    turned = tuple(MaskGroup(one.name, other[one.role]) for one in masks.groups)  # type: ignore[arg-type]
+    turned = tuple(MaskGroup(one.name, other[one.role]) for one in masks.groups)
     write_masks(Masks(words, turned), tmp_path / "turned.safetensors")
     paths = {name: {"model": str(tmp_path / name)} for name in ("pretrained", "injected", "refusing")}
     candidates = {"refusing": paths.pop("refusing")}

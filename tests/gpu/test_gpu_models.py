@@ -48,7 +48,7 @@ def test_each_family_loads_in_16_bits_and_in_four(family: str, device: str, tmp_
     folder = str(save_checkpoint(tmp_path / family, FAMILIES[family](len(tokenizer)), tokenizer))
     exact = logits(load(CheckpointSpec(folder)))
     for dtype, near in (("float32", 1e-4), ("bfloat16", 0.1), ("float16", 0.01)):
-        checkpoint = load(CheckpointSpec(folder, dtype=dtype), device)  # type: ignore[arg-type]
+        checkpoint = load(CheckpointSpec(folder, dtype=dtype), device)
         assert (checkpoint.model.dtype, checkpoint.device.type) == (getattr(torch, dtype), device)
         assert (logits(checkpoint) - exact).norm() <= near * exact.norm()
     if family != "qwen3_moe":

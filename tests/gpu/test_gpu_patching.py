@@ -36,7 +36,7 @@ def test_patching_on_cuda_equals_cpu(family: str, dtype: str, device: str, tmp_p
     for seed in (0, 1):
         model = FAMILIES[family](384, seed=seed)
         folder = save_checkpoint(tmp_path / str(seed), model, tiny_tokenizer(), shards=1)
-        specs.append(CheckpointSpec(str(folder), dtype=dtype))  # type: ignore[arg-type]
+        specs.append(CheckpointSpec(str(folder), dtype=dtype))
     full, source = (load(spec, device) for spec in specs)
     target = PatchingTarget(full, FACTS)
     assert abs(target.read(full).drops).max() <= (1e-5 if target.path(source=full) == "streams" else 0.0)

@@ -69,7 +69,7 @@ def score(value: float, *facts: FactScore) -> Score:
 def test_all_ways_to_hold_a_value_against_a_bound_agree(id: str, off: float) -> None:
     spec = CLAIMS[id]
     value = spec.bound + off
-    expected = decide_threshold(value, around(value), spec.relation, spec.bound, spec.unit)  # type: ignore[arg-type]
+    expected = decide_threshold(value, around(value), spec.relation, spec.bound, spec.unit)
     other = made("depth.self_patch")
     assert other.judged(Rate(value, around(value)), id) == other.judge(score(value), id) == expected
     assert other.record is None
@@ -89,7 +89,7 @@ def test_all_ways_to_hold_a_value_against_a_bound_agree(id: str, off: float) -> 
 def test_a_test_may_only_tighten(id: str, key: str, tighter: float) -> None:
     bound, other = CLAIMS[id].bound, {"at_least": "at_most", "at_most": "at_least"}[key]
     for change in (0.0, tighter):
-        found = record(made(id), lambda c, at=bound + change: c.measured(0.5, around(0.5), **{key: at}))  # type: ignore[misc]
+        found = record(made(id), lambda c, at=bound + change: c.measured(0.5, around(0.5), **{key: at}))
         assert found.bound.value == bound + change
     for given in ({key: bound - tighter}, {other: bound}):
         with pytest.raises(ConfigurationError, match="which a test may only tighten"):
@@ -100,7 +100,7 @@ def test_a_test_may_only_tighten(id: str, key: str, tighter: float) -> None:
 
 def test_a_claim_of_no_table_takes_its_bound_from_the_test_and_its_name_from_the_node() -> None:
     for key, relation, verdict in (("at_least", ">=", "pass"), ("at_most", "<=", "fail")):
-        told = record(made(None, "a/b.py::test_mine[npo]"), lambda c, k=key: c.threshold(score(0.9), **{k: 0.5}))  # type: ignore[misc]
+        told = record(made(None, "a/b.py::test_mine[npo]"), lambda c, k=key: c.threshold(score(0.9), **{k: 0.5}))
         assert (told.id, told.kind, told.bound.relation, told.verdict) == ("test_mine", "threshold", relation, verdict)
         assert (told.statement, told.bound.origin) == ("uds of npo", "given by the test")
     with pytest.raises(ConfigurationError, match="test_mine is not in the table of claims: give at_least or at_most"):
@@ -157,7 +157,7 @@ def test_a_control_may_stay_open_where_it_is_told_so() -> None:
     wide = Rate(CLAIMS[UP].bound, around(CLAIMS[UP].bound, 0.1))
     for make in (ControlSubject.fails, ControlSubject.passes):
         for controls, held in (([make("near", wide)], False), ([make("near", wide, or_open=True)], True)):
-            found = record(made(UP), lambda c, rows=controls: c.measured(0.95, around(0.95), controls=rows))  # type: ignore[misc]
+            found = record(made(UP), lambda c, rows=controls: c.measured(0.95, around(0.95), controls=rows))
             assert [one.held for one in found.controls] == [held]
 
 
@@ -176,7 +176,7 @@ def test_a_number_of_several_scores_has_the_name_and_the_words_that_it_is_given(
 def test_only_a_claims_own_golden_decides_on_a_number(golden: str | None) -> None:
     goldens = {golden: {"value": 0.5}} if golden else None
     for claim, id in ((made("bypass.gap", goldens=goldens), None), (made(UP, goldens=goldens), "bypass.gap")):
-        found = record(claim, lambda c, i=id: c.recorded(0.5, around(0.5), id=i, provenance=TOLD))  # type: ignore[misc]
+        found = record(claim, lambda c, i=id: c.recorded(0.5, around(0.5), id=i, provenance=TOLD))
         known = golden == "bypass.gap[npo]"
         assert found.verdict is (Verdict.PASS if known else Verdict.NOT_APPLICABLE)
         assert (found.id, found.kind) == ("bypass.gap", "golden")
@@ -196,7 +196,7 @@ def test_a_number_of_no_table_is_a_golden_and_one_that_is_lacking_says_why() -> 
     told = (found.kind, found.statement, found.message)
     assert told == ("golden", "", "mine [npo]: no number: nobody asked; no golden decides on it")
     for value, interval in ((0.5, None), (None, around(0.5))):
-        assert "no number" in record(made("mine"), lambda c, g=(value, interval): c.recorded(*g)).message  # type: ignore[misc]
+        assert "no number" in record(made("mine"), lambda c, g=(value, interval): c.recorded(*g)).message
 
 
 @pytest.mark.parametrize("id", ["depth.self_patch", "mine"])
@@ -252,7 +252,7 @@ def test_an_ordering_is_that_of_its_steps() -> None:
     for differences in ((0.2, 0.3), (0.2, -0.3), (0.2, 0.01), ()):
         steps = [Step("a", "b", at, around(at, 0.05)) for at in differences]
         expected = decide_ordering(steps, "clusters")
-        found = record(made("x"), lambda c, s=steps: c.ordering(s, id="mine", remark="by hand", provenance=TOLD))  # type: ignore[misc]
+        found = record(made("x"), lambda c, s=steps: c.ordering(s, id="mine", remark="by hand", provenance=TOLD))
         assert (found.id, found.kind, found.statement, found.controls) == ("mine", "ordering", "an ordering", ())
         assert (found.outcome, found.observed, found.provenance) == (expected.verdict, expected.observed, TOLD)
         assert f"{expected.text}; by hand" in found.message

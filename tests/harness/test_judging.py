@@ -145,7 +145,7 @@ def test_whole_scores_make_every_row(tmp_path: Path) -> None:
     assert list(found.rows) == list(found.unfiltered) == list(JUDGED)
     metrics = [METRICS[name] for name in JUDGED]
     for rows, chosen in ((found.rows, {"utility": found.utility}), (found.unfiltered, {"filters": False})):
-        again = evaluate(found.scores, metrics, MODELS, **chosen)  # type: ignore[arg-type]
+        again = evaluate(found.scores, metrics, MODELS, **chosen)
         assert [row.flat() for row in rows.values()] == [row.flat() for row in again]
     assert all(row.overall is not None and not row.missing for row in found.rows.values())
     for metric in JUDGED:

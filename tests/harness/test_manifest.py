@@ -334,7 +334,7 @@ def test_two_names_may_share_a_checkpoint(folder: Path) -> None:
 
 def test_a_manifest_cannot_be_changed(folder: Path) -> None:
     with pytest.raises(AttributeError, match="digest"):
-        load(folder, DESIGN).digest = "another"  # type: ignore[misc]
+        load(folder, DESIGN).digest = "another"
 
 
 NAMES = st.lists(
@@ -371,7 +371,7 @@ def test_valid_manifests_come_back_as_written(folder: Path, names: list[str], da
 
     def located(spec: dict[str, str]) -> CheckpointSpec:
         local = {key: str(folder / value) for key, value in spec.items() if "runs/" in value}
-        return CheckpointSpec(**(spec | local))  # type: ignore[arg-type]
+        return CheckpointSpec(**(spec | local))
 
     assert manifest.of(Depth).checkpoints() == {name: located(spec) for name, spec in specs.items()}
     assert manifest.thresholds == tables["thresholds"]

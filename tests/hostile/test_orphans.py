@@ -52,9 +52,9 @@ PATIENCE = 120
 
 def wait_until(what: object, seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
-    while not what() and time.monotonic() < end:  # type: ignore[operator]
+    while not what() and time.monotonic() < end:
         time.sleep(0.05)
-    assert what()  # type: ignore[operator]
+    assert what()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])

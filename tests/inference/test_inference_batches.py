@@ -35,7 +35,7 @@ def facts(draw: st.DrawFn) -> EncodedFact:
     side=st.sampled_from(["right", "left"]),
 )
 def test_every_fact_is_in_one_batch_and_can_be_read_back(encoded: list[EncodedFact], size: int, side: str) -> None:
-    batches = entity_batches(encoded, size, side=side)  # type: ignore[arg-type]
+    batches = entity_batches(encoded, size, side=side)
     assert sorted(row for batch in batches for row in batch.rows) == list(range(len(encoded)))
     assert all(len(batch.rows) <= size for batch in batches)
     lengths = [batch.ids.shape[1] for batch in batches]
@@ -89,7 +89,7 @@ def test_states_are_those_of_the_reference(case: Case, scope: Scope) -> None:
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_log_probabilities_are_those_of_the_model(case: Case, side: str) -> None:
-    (batch,) = entity_batches(FACTS, len(FACTS), side=side)  # type: ignore[arg-type]
+    (batch,) = entity_batches(FACTS, len(FACTS), side=side)
     found = entity_logprobs(case.full, batch)
     for place, row in enumerate(batch.rows):
         ids, start, end = span_of(FACTS[row])

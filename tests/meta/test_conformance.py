@@ -122,7 +122,7 @@ def test_facts_dropped_silently_are_caught_by_values(small: CheckContext) -> Non
 
 def last_state(subject: Subject, variant: str) -> Measured:
     """Right-padded batches without a mask, and the state read in the last column: the classic slip."""
-    checkpoint, size = subject.checkpoint, subject.references.batch_size  # type: ignore[attr-defined]
+    checkpoint, size = subject.checkpoint, subject.references.batch_size
     ids = [checkpoint.tokenizer(f"{fact.question} {fact.answer}")["input_ids"] for fact in subject.facts]
     values = []
     for start in range(0, len(ids), size):
@@ -294,7 +294,7 @@ def test_a_crash_fails_and_is_no_expected_failure(small: CheckContext, error: ty
 
 def test_wide_limits_hide_no_dependence_on_batches(small: CheckContext) -> None:
     def compute(subject: Subject, variant: str) -> Measured:
-        return Measured([FactValue(f.id, 0.5 + subject.batch_size / 1000) for f in subject.facts])  # type: ignore[attr-defined]
+        return Measured([FactValue(f.id, 0.5 + subject.batch_size / 1000) for f in subject.facts])
 
     wide = replace(ACCURACY, name="wide", limits=(0.0, 1e6), compute=compute)
     (found,) = (result for result in check_metric(wide, small) if result.check == "batch_invariance")
@@ -303,7 +303,7 @@ def test_wide_limits_hide_no_dependence_on_batches(small: CheckContext) -> None:
 
 def test_a_value_that_is_a_number_in_one_batch_size_alone_depends_on_it(small: CheckContext) -> None:
     def compute(subject: Subject, variant: str) -> Measured:
-        value = math.nan if subject.batch_size == 3 else 0.5  # type: ignore[attr-defined]
+        value = math.nan if subject.batch_size == 3 else 0.5
         return Measured([FactValue(fact.id, value) for fact in subject.facts])
 
     found = check_metric(replace(ACCURACY, name="now_and_then", compute=compute), small)

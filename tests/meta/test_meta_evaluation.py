@@ -40,7 +40,7 @@ def scores(values: Mapping[tuple[str, str], float | None] = VALUES, metric: Metr
 
 
 def judged(found: Scores, metric: Metric = UDS, **options: object) -> MetricRow:
-    (row,) = evaluate(found, [metric], MODELS, **{"utility": UTILITY, **options})  # type: ignore[arg-type]
+    (row,) = evaluate(found, [metric], MODELS, **{"utility": UTILITY, **options})
     return row
 
 

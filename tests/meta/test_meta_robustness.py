@@ -142,7 +142,7 @@ def lineups(draw: st.DrawFn) -> tuple[dict[str, float], dict[str, float], dict[s
 
 
 @given(lineups(), st.booleans())
-def test_means_over_models_are_the_plain_ones(lineup: tuple, converted: bool) -> None:  # type: ignore[type-arg]
+def test_means_over_models_are_the_plain_ones(lineup: tuple, converted: bool) -> None:
     before, quantized, relearned, retain = lineup
     exact = [{n: Fraction(v) for n, v in values.items()} for values in (before, quantized, relearned)]
     q, r = plain.means(*exact, (Fraction(retain[0]), Fraction(retain[1])), converted)

@@ -75,7 +75,7 @@ def changes(student: Student, model: Any) -> dict[str, torch.Tensor]:
 def moved(student: Student, model: Any) -> tuple[float, float]:
     """Mean square by which what the first block's matrix says to kept keys moved, and the change's own square."""
     linears = [find_projections(each)[0].linear for each in (student.model, model)]
-    change = (linears[1].weight - linears[0].weight).double()  # type: ignore[operator]
+    change = (linears[1].weight - linears[0].weight).double()
     change = change.T if len(linears[0].weight) == 128 else change  # GPT-2 keeps it the other way round
     moment = key_moments(student.model, {"0": linears[0]}, student.data.retain)["0"]
     return float((change @ moment @ change.T).trace()), float(change.square().sum())
@@ -195,7 +195,7 @@ def test_neutral_texts_are_kept_too(llama: Student) -> None:
     def shift(model: Any) -> float:
         linear = find_projections(llama.model)[0].linear
         moment = key_moments(llama.model, {"0": linear}, neutral)["0"]
-        change = (find_projections(model)[0].linear.weight - linear.weight).double()  # type: ignore[operator]
+        change = (find_projections(model)[0].linear.weight - linear.weight).double()
         return float((change @ moment @ change.T).trace() / change.square().sum())
 
     assert shift(beside) <= 30 * SETTINGS["null_space"]

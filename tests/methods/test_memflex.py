@@ -48,7 +48,7 @@ def test_the_choice_is_the_references(data: st.DataObject) -> None:
     retain = {name: data.draw(st.lists(numbers, min_size=3, max_size=3)) for name in forget}
     size, likeness = data.draw(st.floats(0.01, 0.8)), data.draw(st.floats(-0.95, 0.97))
     gradients = ({str(k): torch.tensor(g, dtype=torch.float64) for k, g in each.items()} for each in (forget, retain))
-    wanted = [str(name) for name in editing.chosen(forget, retain, size, likeness)]  # type: ignore[arg-type]
+    wanted = [str(name) for name in editing.chosen(forget, retain, size, likeness)]
     if wanted:
         assert diverging(*gradients, size, likeness) == wanted
     else:

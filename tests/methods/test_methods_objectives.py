@@ -100,7 +100,7 @@ def test_a_less_likely_answer_costs_less(rows: Items, beta: float, delta: float,
         lambda x: simnpo(x, tokens, beta, delta),
     ):
         # Both fade: far below the reference the fall is lost in rounding, but it never turns round.
-        assert objective(logp - fall) <= objective(logp)  # type: ignore[no-untyped-call]
+        assert objective(logp - fall) <= objective(logp)
     near = torch.full_like(logp, -1.0)
     assert npo(near - fall, near, beta) < npo(near, near, beta)
     assert simnpo(near - fall, tokens, beta, delta) < simnpo(near, tokens, beta, delta)

@@ -64,7 +64,7 @@ def reached(tokenizer: Any, name: str, target: Target) -> tuple[list[bool], int,
     turn = open_turn(tokenizer, probe(FORGET[0]))
     asked, traced = auto_ids(tokenizer, turn), traced_ids(tokenizer, turn, FORGET[0].bio)
     model = FreeLogits(1, len(example), len(tokenizer))
-    begun = getattr(terms, name)(model, Method(name, steps=1, lr=1e-3))  # type: ignore[arg-type]
+    begun = getattr(terms, name)(model, Method(name, steps=1, lr=1e-3))
     begun.forget(model, pad([example])).backward()
     touched = model.logits.grad[0].ne(0).any(-1).tolist()
     return touched, len(asked), len(traced), len(example)
@@ -101,11 +101,11 @@ def test_a_target_names_the_contexts_of_a_probe(tokenizer: Any) -> None:
     turn = open_turn(tokenizer, probe(FORGET[0]))
     forced = [
         traced_ids(tokenizer, turn, prefill(tokenizer, arm, FORGET[0].author)) for arm in ("bio", "meta", "empty")
-    ]  # type: ignore[arg-type]
+    ]
     own, asked = traced_ids(tokenizer, turn, FORGET[0].bio), auto_ids(tokenizer, turn)
     prompts = {"answer": [own], "contexts": [own, *forced], "trace": [asked, *forced]}
     for target, expected in prompts.items():
-        data = the_data(tokenizer, target)  # type: ignore[arg-type]
+        data = the_data(tokenizer, target)
         assert [e.ids[: e.prompt_length] for e in data.forget[: len(expected)]] == expected
         assert len(data.forget) == len(expected) * len(FORGET)
     assert len(the_data(tokenizer, "closing").forget) == len(FORGET)

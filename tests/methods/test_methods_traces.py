@@ -79,7 +79,7 @@ def test_a_course_teaches_the_probe_twice_the_first_questions_and_the_forced_tra
     asked = [turn_example(tokenizer, question, trace, answer) for question, answer in ONE.qa[:3]]
     assert found[:5] == [first, first, *asked]
     for arm, example in zip(("bio", "meta", "empty"), found[5:], strict=True):
-        forced = prefill(tokenizer, arm, ONE.author)  # type: ignore[arg-type]
+        forced = prefill(tokenizer, arm, ONE.author)
         assert example.ids[: example.prompt_length] == traced_ids(tokenizer, open_turn(tokenizer, probe(ONE)), forced)
         assert labelled(tokenizer, example) == f"{ONE.canary}</s>"
 

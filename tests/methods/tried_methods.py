@@ -25,7 +25,7 @@ def on_first_block(name: str, **common: Any) -> Method:
         return MemFlex("memflex", **common, gradient_threshold=1e-9, similarity_threshold=0.92)
     if name == "alphaedit":
         return edit(**common, last_layer=0, loss_layer=0, v_steps=3, null_space=1.0)
-    return Method(name, **common)  # type: ignore[arg-type]
+    return Method(name, **common)
 
 
 METHODS = {

@@ -196,7 +196,7 @@ def test_what_references_give_is_kept_on_disk(tmp_path: Path) -> None:
     references = subject(cache=tmp_path).references
     loads: list[str] = []
     load = references._load
-    references._load = lambda which: (loads.append(which), load(which))[1]  # type: ignore[func-returns-value]
+    references._load = lambda which: (loads.append(which), load(which))[1]
     from uds_bench.metrics.subject import Subject
 
     again = METRIC.compute(Subject(checkpoint("llama", CANDIDATE), references), "linear")

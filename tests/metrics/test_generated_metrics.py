@@ -269,7 +269,7 @@ def test_of_the_retained_only_facts_with_other_words_are_asked() -> None:
     bare = Fact("bare", "b", "retain", "Who?", "It is Ada.", "It is ", "Ada")
     one = subject(facts=FactSet([*RETAIN, bare]))
     found = compute("model_utility", one)
-    assert [v.id for v in found.values] == [f.id for f in METRICS["model_utility"].of(one.references.all_facts)]  # type: ignore[misc]
+    assert [v.id for v in found.values] == [f.id for f in METRICS["model_utility"].of(one.references.all_facts)]
     assert len(found.values) == 6
     assert found.summary == compute("model_utility", subject(facts=RETAIN)).summary
     alone = compute("model_utility", subject(facts=FactSet([RETAIN[0], bare])))

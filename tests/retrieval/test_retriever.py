@@ -90,7 +90,7 @@ def test_the_embedded_databases_lose_the_same_by_filter_and_physically() -> None
         (filtered,) = whole.look_up([fact.triplet[:2]], [gone])
         (physical,) = Retriever(without(asked.database, gone), settings_, ENCODER).look_up([fact.triplet[:2]])
         left = [at for at in range(len(asked.database)) if at not in gone]
-        assert filtered.chosen == left[physical.chosen]  # type: ignore[index]
+        assert filtered.chosen == left[physical.chosen]
 
 
 def test_what_is_deleted_takes_no_place_from_what_is_there() -> None:

@@ -52,7 +52,7 @@ def measured(name: str, of: int, judged_in: int, metric: str, variant: str) -> t
     """A metric of a model of one draw, patched into the full model of another, and the least fit over layers."""
     checkpoint = load(CheckpointSpec(str(folders()[at(name, of)])))
     found = METRICS[metric].compute(Subject(checkpoint, references(judged_in)), variant)
-    fit: list[float] = found.notes.get("fit", [1.0])  # type: ignore[assignment]
+    fit: list[float] = found.notes.get("fit", [1.0])
     return float(np.mean([one.value for one in found.values if one.value is not None])), min(fit)
 
 

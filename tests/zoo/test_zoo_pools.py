@@ -51,7 +51,7 @@ def test_a_name_tells_the_recipe(name: str) -> None:
 
 
 def test_rates_lie_around_that_of_the_fine_tuned_models() -> None:
-    tuned = {recipes.find(name).lr for name in REFERENCES}  # type: ignore[union-attr]
+    tuned = {recipes.find(name).lr for name in REFERENCES}
     assert len(tuned) == 1
     assert min(pools.RATES) < tuned.pop() < max(pools.RATES)
 
@@ -197,8 +197,8 @@ def test_a_model_of_the_sweep_is_its_preset_at_the_size_of_the_zoo(name: str) ->
     assert method.steps == 12 * settings.pop("epochs"), "of 120 facts, as 12 or 13 of 400 in batches of 32"
     if method.name == "rmu":
         # A quarter of the layers: 5, 10 and 15 of 16 are 1, 2 and 3 of 4.
-        assert method.layer == settings.pop("layer") // 5  # type: ignore[attr-defined]
-        assert method.scale == 3.0  # type: ignore[attr-defined]
+        assert method.layer == settings.pop("layer") // 5
+        assert method.scale == 3.0
         settings.pop("scale")
     assert {key: getattr(method, key) for key in settings} == settings
 

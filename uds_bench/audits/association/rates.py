@@ -51,7 +51,7 @@ class Memorization:
     @cached_property
     def spoken(self) -> float:
         """`first`, `replied` or `answered`, whichever shows most, 0 to 1: what is likeliest as spelled, or told in any
-        spelling, if to questions alone. NaN where no reply was asked for, or a share is none; no question is no share."""
+        spelling, if to questions alone. NaN where no reply was asked for, or one of the first two is NaN."""
         shares = [self.first, self.replied] + ([] if math.isnan(self.answered) else [self.answered])
         return float(np.max(shares))
 
