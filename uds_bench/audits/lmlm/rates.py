@@ -87,7 +87,7 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
     """
     judged = list(judged)
     asked = [one for one in judged if not one.given]
-    if len(asked) < (1 - GIVEN_SHARE) * len(judged):
+    if len(judged) - len(asked) > GIVEN_SHARE * len(judged):
         asked = []
     if way == "exact":
         return rate(asked, lambda one: one.marks[state].exact)
