@@ -302,7 +302,7 @@ def test_replies_that_were_cut_under_any_seed_are_advised_on() -> None:
 
 
 def is_nothing(found: Rate) -> bool:
-    return all(map(math.isnan, (found.value, found.interval.low, found.interval.high))) and not found.interval.units
+    return all(map(math.isnan, (found.value, found.interval.low, found.interval.high))) and found.interval.units == 0
 
 
 def moved(**by_arm: Rate) -> Finding:
@@ -322,5 +322,7 @@ def test_the_contrast_of_any_seed_that_reaches_furthest_is_found() -> None:
 def test_seeds_that_agree_say_how_many_they_are() -> None:
     one, other = judge(SILENT), judge(LEAKING)
     assert over_seeds([one]) == (NO_BYPASS, one.why)
-    assert over_seeds([one, one, one]) == (NO_BYPASS, f"{one.why} (all 3 seeds agree; this is the first)")
+    for seeds in (2, 3):
+        agreed = f"{one.why} (all {seeds} seeds agree; this is the first)"
+        assert over_seeds([one] * seeds) == (NO_BYPASS, agreed)
     assert over_seeds([one, other, one]) == (OPEN, "the seeds disagree: no bypass, identifying, no bypass")
