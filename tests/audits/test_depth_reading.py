@@ -137,6 +137,8 @@ def test_a_copy_differs_by_less_than_a_hundredth_of_both_sizes(size: float, shar
     assert not any(reading.act_alike(one, unlike) for unlike in (bare, longer, others))
     nothing = score("nothing", [0.0, 0.0], drops=[[math.nan, math.nan]] * 2)
     assert not reading.act_alike(nothing, nothing)
+    own_states = score("full", [0.0, 0.0], drops=[[0.0, 0.0]] * 2)
+    assert reading.act_alike(own_states, own_states), "two of which nothing drops are both the full model"
     part = score("part", [0.0, 0.0], drops=[[-2 * size, math.nan], [math.nan, 0.0]])
     assert reading.act_alike(one, part), "by the layers that both have"
 

@@ -113,7 +113,7 @@ def test_nobody_is_no_number_and_people_are_the_units() -> None:
     silent = rates.silent(PEOPLE)
     found = rates.extraction(twice, silent)
     assert (found.interval.units, found.interval.high) == (8, pytest.approx(zero_rate_bound(8)))
-    assert {form for said in silent.values() for form in said} == {FORMS[0]}
+    assert silent == {one.id: {FORMS[0]: ItemShares(0, 0, 0, 0, 0)} for one in PEOPLE}
     assert [rates.extraction(PEOPLE, silent, form).value for form in ("plain", None)] == [0, 0]
     everything = told([(1.0, 1.0, 0.0)] * 8)
     assert rates.extraction(PEOPLE, everything).interval.high == 1
