@@ -170,6 +170,7 @@ def test_a_gap_identifies_where_no_swap_moves_the_answer(changed: dict[str, Any]
     ("changed", "word"),
     [
         ({}, IDENTIFYING),
+        ({"answered": rate(HALF, 0.9)}, IDENTIFYING),
         ({"answered": rate(over(HALF), 0.9)}, NOT_UNLEARNED),
         ({"contrasts": contrasts(bio=MOST)}, NON_IDENTIFYING),
         ({"recalls": recalls(FLOOR)}, NOT_UNLEARNED),

@@ -114,8 +114,8 @@ def test_a_cell_is_informative_where_it_is_answered_clearly_enough() -> None:
 
 @pytest.mark.parametrize("more", [True, False])
 def test_the_wording_furthest_from_all_others_is_found_on_either_side(more: bool) -> None:
-    """Facts of two cells have the same number, and are told apart. The odd wording reaches further on its own side."""
-    wordings = {"direct": not more, "cloze": not more, "odd": more}
+    """Facts of two cells have one number, and are told apart. The third wording reaches further on its own side."""
+    wordings = {"direct": not more, "few_shot": not more, "cloze": more}
     rows = [
         prompt(at, exact and cell == "base", state="del_on", wording=wording, cell=cell)
         for wording, exact in wordings.items()
@@ -123,7 +123,7 @@ def test_the_wording_furthest_from_all_others_is_found_on_either_side(more: bool
         for at in range(12)
     ]
     name, found = rates.furthest_wording(rows, 0.1)
-    assert name == "odd"
+    assert name == "cloze"
     assert found.value == pytest.approx((2 / 3 if more else -2 / 3) / 2)
     assert rates.furthest_wording(rows[::-1], 0.1) == (name, found)
 
