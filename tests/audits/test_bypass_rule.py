@@ -104,6 +104,7 @@ PARTIAL = replace(LEAKING, answered=rate(0.3, HALF, 0.4))
         ({"out": rate(0.0, over(NO_GAP))}, OPEN),
         ({"leak": rate(0.0, over(NO_GAP))}, OPEN),
         ({"gap": rate(-0.09, -0.01), "other_gap": rate(-0.09, -0.01)}, OPEN),
+        ({"gap": rate(-0.09, 0.0), "other_gap": rate(-0.09, 0.0)}, NO_BYPASS),
         ({"anywhere": rate(0.0, 0.1, 0.01)}, OPEN),
         # Silence: of whom, and what is known all the same.
         ({"kept": rate(0.0, 0.3, NO_GAP)}, GapOutcome.COLLAPSED),
@@ -202,6 +203,7 @@ def test_names_are_told_by_luck_where_so_many_are_no_wonder(told: int, units: in
         ({"leak": MOST, "kept": NONE}, FindingParts("silent", "leaks", "at the floor", "still", "lost")),
         ({"leak": rate(NO_GAP, 0.9)}, FindingParts("silent", "unclear", "at the floor", "still", "kept")),
         ({"answered": rate(NO_GAP, 0.9)}, FindingParts("unclear", "silent", "at the floor", "still", "kept")),
+        ({"kept": rate(0.05, 0.5)}, FindingParts("silent", "silent", "at the floor", "still", "unclear")),
         ({"recalls": {}, "contrasts": {}}, FindingParts("silent", "silent", "unclear", "unclear", "kept")),
         (
             {"contrasts": contrasts(bio=rate(-0.2, 0.2))},
