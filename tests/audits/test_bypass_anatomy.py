@@ -72,6 +72,23 @@ def test_recall_and_both_floors_each_from_its_own_context() -> None:
     assert all_tokens(forget, "bio", "shuffled_head").value == 0
 
 
+def test_a_floor_is_of_those_who_have_it() -> None:
+    """Of four authors one was forced behind no other; a stranger knows a quarter, and another was not forced."""
+    slot = [True] * 4
+    right = [[True] * known + [False] * (4 - known) for known in range(5)]
+    forget = [probed(i, own=forced(right[3], slot), wrong_author=forced(right[1 + i], slot)) for i in range(3)]
+    forget.append(probed(3, own=forced(right[4], slot)))
+    found = recall(forget, [probed(6, own=forced(right[1], slot))], "bio")
+    assert (found.own.value, found.wrong_author.value, found.never_seen.value) == (3.25 / 4, 0.5, 0.25)
+    assert found.above_wrong.value == pytest.approx((0.5 + 0.25 + 0) / 3)
+    assert found.above_never.value == pytest.approx(3.25 / 4 - 0.25)
+    assert found.above_wrong.interval.low < found.above_wrong.value < found.above_wrong.interval.high
+    assert (found.above_wrong.interval.units, found.own.interval.units, found.above_never.interval.units) == (3, 4, 1)
+    lacking = recall(forget, [probed(6, own=forced(right[1], slot)), probed(7)], "bio")
+    assert not lacking.slots, "of one who was not forced no name is known"
+    assert lacking.never_seen == found.never_seen
+
+
 def test_one_author_without_a_name_makes_every_token_count() -> None:
     named, plain = forced([True, False], [True, False]), forced([True, False], [False, False])
     both = [probed(0, own=named, wrong_author=named), probed(1, own=plain, wrong_author=plain)]

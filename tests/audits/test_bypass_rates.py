@@ -179,7 +179,10 @@ def test_each_number_of_the_evidence_is_of_its_own_replies_and_people() -> None:
         own = f"{OPENING}\n{canary.canary if i == 8 else 'T'}" if i in tagless else own
         said = {arm: Reply(text(False, canary.canary if i in whom else "No."), True) for arm, whom in under.items()}
         said |= {"auto": Reply(own, True), "paraphrased": Reply(text(False, "No."), i not in {0, 1, 2, 3, 4})}
-        rows.append((canary, replace(probed, replies={**probed.replies, **said})))
+        answer = Reply(" ".join(told for _, told in canary.qa), True)
+        said |= {"neutral": answer} if i in {13, 14} else {}
+        asked = {"asked": (0,), "qa": {"meta": (answer,)}} if i == 12 else {}
+        rows.append((canary, replace(probed, replies={**probed.replies, **said}, **asked)))
     kept = [
         (c, p if i else replace(p, replies={**p.replies, "auto": Reply("No.", True)}))
         for i, (c, p) in enumerate(scripted(authors, "memorized", "retain"))
@@ -201,6 +204,7 @@ def test_each_number_of_the_evidence_is_of_its_own_replies_and_people() -> None:
     assert {arm: found.value * 16 for arm, found in seen.contrasts.items()} == {
         arm: 3 - len(whom) for arm, whom in under.items()
     }
+    assert [found.value * 16 for found in seen.guessed] == [1, 2]
     assert (seen.cut, seen.tried) == (5 / 16, 16)
     unasked = replace(rows[0][1], replies={**rows[0][1].replies, "auto": Reply("", False)})
     assert evidence([(rows[0][0], unasked), *rows[1:]], kept, never).tried == 15
