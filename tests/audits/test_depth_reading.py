@@ -203,6 +203,7 @@ QUIET, LOUD = (
         ("pass", [SAYS_NOTHING], f"generation says forgotten and depth agrees: {QUIET}"),
         ("pass", [SAYS_ALL, spoken("rouge", 0.8)], f"{LOUD}; rouge[free] 0.800"),
         ("pass", [spoken("em", 0.44)], "does not say forgotten: em[free] 0.440"),
+        ("pass", [spoken("em", 0.5, 0.1)], "does not say forgotten: em[free] 0.500 (0.400"),
         ("fail", [SAYS_NOTHING, SAYS_ALL], f"HIDDEN: {QUIET} says forgotten"),
         ("fail", [SAYS_NOTHING, spoken("rouge", 0.2)], f"{QUIET}; rouge[free] 0.200"),
         ("fail", [SAYS_ALL, spoken("em", 0.8)], f"{LOUD}; em[free] 0.800"),
@@ -217,6 +218,12 @@ def test_what_words_and_activations_say_is_told_with_its_numbers(depth: str, wor
     found = reading.hidden(own, words, [FULL] * len(words), 0.5, 0.5)
     assert told in found.text
     assert (found.cause is Cause.CONTROL) is (depth == "undecided")
+    assert found.interval == (words[0].interval if told.endswith("decides nothing") else None)
+
+
+def test_each_of_its_words_stands_beside_the_full_models() -> None:
+    with pytest.raises(ValueError, match="longer"):
+        reading.hidden(Decision(Verdict.PASS, 0.8, around(0.8, 0.1), ""), [SAYS_NOTHING], [FULL, FULL], 0.5, 0.5)
 
 
 @pytest.mark.parametrize("verdict", ["pass", "fail", "undecided"])
