@@ -204,7 +204,7 @@ def test_each_number_of_the_evidence_is_of_its_own_replies_and_people() -> None:
     assert {arm: found.value * 16 for arm, found in seen.contrasts.items()} == {
         arm: 3 - len(whom) for arm, whom in under.items()
     }
-    assert [found.value * 16 for found in seen.guessed] == [1, 2]
+    assert [(found.value * 16, found.interval.units) for found in seen.guessed] == [(1, 16), (2, 16)]
     assert (seen.cut, seen.tried) == (5 / 16, 16)
     unasked = replace(rows[0][1], replies={**rows[0][1].replies, "auto": Reply("", False)})
     assert evidence([(rows[0][0], unasked), *rows[1:]], kept, never).tried == 15
