@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -27,6 +28,8 @@ SHARE = 0.25
 """Of the machine's memory that the models of all processes may take, four of the full model's size each."""
 FULL_MODELS_A_PROCESS = 4
 SCORING = "scoring checkpoints and attacks"
+WAIT = 0.5
+"""Seconds between two looks at what only other processes are scoring."""
 
 Groups = Sequence[Sequence[Any]]
 
@@ -36,8 +39,8 @@ class Scorer(Protocol):
 
     loads: Counter[str]
 
-    def compute_group(self, group: Sequence[Any]) -> None:
-        """Score what needs the same loaded checkpoint."""
+    def compute_group(self, group: Sequence[Any]) -> bool:
+        """Score what needs the same loaded checkpoint; False, and nothing is done, where another process does so."""
 
     def failed(self) -> Mapping[str, UdsError]:
         """Why checkpoints could not be scored, by name."""
@@ -48,10 +51,12 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True)
 class ProcessReport:
-    """What a process did beside storing scores: what failed, by request or place, and what it loaded."""
+    """What a process did beside storing scores: what failed, by request or place, what it loaded, and which groups it
+    left to others that were scoring them."""
 
     failed: Mapping[str, UdsError]
     loads: Counter[str]
+    held: Groups = ()
 
 
 @dataclass(frozen=True)
@@ -97,12 +102,9 @@ class WorkerPool:
             self._foreseen = []
             self._spread(works, count)
             return
-        for group in work.first:
-            work.scorer.compute_group(group)
+        complete(work.scorer, work.first)
         with self.watch(SCORING, len(work.groups)) as advance:
-            for group in work.groups:
-                work.scorer.compute_group(group)
-                advance(1)
+            complete(work.scorer, work.groups, advance)
 
     def _spread(self, works: Sequence[Work], count: int) -> None:
         """In this process and in `count` - 1 others; what they have not begun is done here, from the end."""
@@ -118,13 +120,16 @@ class WorkerPool:
             makes.flush()
             tasks: dict[Future[ProcessReport], tuple[int, Groups]] = {}
             waiting = {at: work.groups for at, work in enumerate(works) if work.first}
+            held: list[tuple[int, Groups]] = []
 
             def submit(at: int, each: Iterable[Groups]) -> None:
-                tasks.update({pool.submit(_score, at, groups): (at, groups) for groups in each})
+                tasks.update({pool.submit(_score, at, groups, at in waiting): (at, groups) for groups in each})
 
-            def finish(at: int) -> None:
+            def finish(at: int, left: Groups) -> None:
                 if at in waiting:
                     submit(at, [[group] for group in waiting.pop(at)])
+                elif left:
+                    held.append((at, left))
                 else:
                     advance(1)
 
@@ -136,13 +141,13 @@ class WorkerPool:
                     own = next((task for task in reversed(tasks) if task.cancel()), None)
                     if own is not None:
                         at, groups = tasks.pop(own)
-                        for group in groups:
-                            works[at].scorer.compute_group(group)
-                        finish(at)
+                        finish(at, _compute(works[at].scorer, groups, at in waiting))
                     for done in wait(tasks, 0 if own else None, FIRST_COMPLETED).done:
                         at, _ = tasks.pop(done)
-                        works[at].scorer.take(done.result())
-                        finish(at)
+                        works[at].scorer.take(report := done.result())
+                        finish(at, report.held)
+                for at, left in held:
+                    complete(works[at].scorer, left, advance)
             except BrokenProcessPool as error:
                 raise UdsError(
                     "a process was killed while it scored: see that memory is enough and run again; what is finished "
@@ -151,6 +156,24 @@ class WorkerPool:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+
+def complete(scorer: Scorer, groups: Groups, advance: Callable[[int], None] = lambda count: None) -> None:
+    """Score every group; what another process is scoring is waited for at the end, and scored here if it did not."""
+    while groups:
+        left = [group for group in groups if not scorer.compute_group(group)]
+        advance(len(groups) - len(left))
+        if len(left) == len(groups):
+            time.sleep(WAIT)
+        groups = left
+
+
+def _compute(scorer: Scorer, groups: Groups, wait: bool) -> Groups:
+    """The groups that are left to other processes; none where it waits."""
+    if not wait:
+        return [group for group in groups if not scorer.compute_group(group)]
+    complete(scorer, groups)
+    return ()
 
 
 @contextmanager
@@ -170,13 +193,15 @@ def _limited(threads: int) -> Iterator[None]:
 
 def processes(works: Sequence[Work], device: str) -> int:
     """How many processes to score in; 1 means here."""
-    cores, groups = os.cpu_count() or 1, sum(len(work.groups) for work in works)
+    # Processes of one pytest-xdist run score side by side: each has its share of the machine.
+    runs = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    cores, groups = (os.cpu_count() or 1) // runs, sum(len(work.groups) for work in works)
     largest = [work.largest for work in works if work.largest is not None]
     if device != "cpu" or groups < WORTH_A_PROCESS or cores < 2 or len(largest) < len(works):
         return 1
     size = max(sum(file.stat().st_size for file in Path(resolve(s).model).glob("*.safetensors")) for s in largest)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    fitting = int(SHARE * memory / max(FULL_MODELS_A_PROCESS * size, 1))
+    fitting = int(SHARE * memory / runs / max(FULL_MODELS_A_PROCESS * size, 1))
     return max(1, min(cores, groups, fitting))
 
 
@@ -199,11 +224,10 @@ def _start(threads: int, makes: str) -> None:
     gc.freeze()  # what is imported lives on: it is not looked through for what can be freed
 
 
-def _score(at: int, groups: Groups) -> ProcessReport:
+def _score(at: int, groups: Groups, wait: bool) -> ProcessReport:
     if at not in _scorers:
         _scorers[at] = _makes[at]()
     scorer = _scorers[at]
     before = Counter(scorer.loads)
-    for group in groups:
-        scorer.compute_group(group)
-    return ProcessReport(scorer.failed(), scorer.loads - before)
+    held = _compute(scorer, groups, wait)
+    return ProcessReport(scorer.failed(), scorer.loads - before, held)
