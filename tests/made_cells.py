@@ -22,8 +22,9 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scoring.engine import Engine
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
+from uds_bench.scoring.spread import Work
 from uds_bench.scoring.store import Store
-from uds_bench.scoring.workers import Work, WorkerPool
+from uds_bench.scoring.workers import WorkerPool
 
 WRONG, DEADLY, FATAL = "wrong", "deadly", "fatal"
 """How names begin of what cannot be scored, and of what kills the first process that scores it, or each."""

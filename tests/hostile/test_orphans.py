@@ -21,6 +21,7 @@ import sys, time
 from functools import partial
 from pathlib import Path
 from uds_bench.scoring import workers
+from uds_bench.scoring.spread import Work
 
 class Slow:
     loads = {}
@@ -37,7 +38,7 @@ class Slow:
 if __name__ == "__main__":
     workers.processes = lambda *_: 3
     folder = sys.argv[1]
-    work = workers.Work(Slow(folder), partial(Slow, folder), [[at] for at in range(9)], None)
+    work = Work(Slow(folder), partial(Slow, folder), [[at] for at in range(9)], None)
     workers.WorkerPool().score(work)
 """
 RENDER = """

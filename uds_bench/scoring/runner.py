@@ -22,8 +22,9 @@ from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
 from uds_bench.scoring.engine import ProcessReport
 from uds_bench.scoring.evaluator import Evaluator
+from uds_bench.scoring.spread import Work
 from uds_bench.scoring.store import Failures, ScoreKey, Store, provenance
-from uds_bench.scoring.workers import Work, WorkerPool
+from uds_bench.scoring.workers import WorkerPool
 from uds_bench.statistics import SEED
 from uds_bench.storage import content_key
 

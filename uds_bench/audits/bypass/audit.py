@@ -24,7 +24,7 @@ from uds_bench.facts.reasoning import require_apart
 from uds_bench.manifest.locate import matches
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
-from uds_bench.scoring.workers import Work
+from uds_bench.scoring.spread import Work
 
 NAME = "bypass"
 RANDOM = random_weights()
