@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,18 @@ from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.statistics import Rate
 
 NAME = "localization"
+
+
+class LeakRunner(ScoreRunner):
+    """Before resurfacing only the people to forget are asked: nobody is held against the others there."""
+
+    def _evaluator(self, request: ScoreRequest) -> LeakEvaluator:
+        found: LeakEvaluator = self.evaluator
+        return replace(found, beside=request.attack != NONE)
+
+    @property
+    def _like(self) -> Any:
+        return partial(LeakRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
 
 
 @dataclass(frozen=True)
@@ -134,7 +146,7 @@ class LocalizationAudit(AuditRun):
         return [self._leaking(model, attack, unheard=True) for attack in self.attacks(model)]
 
     def leaks_before(self, model: str) -> Mapping[str, bool]:
-        """The same without resurfacing."""
+        """The same of the people to forget, without resurfacing."""
         return self._leaking(model, NONE)
 
     def _leaking(self, model: str, attack: str, unheard: bool = False) -> dict[str, bool]:
@@ -309,7 +321,7 @@ def open(session: Session) -> LocalizationAudit:
         session.device,
         crew=session.crew,
     )
-    leaking = ScoreRunner(
+    leaking = LeakRunner(
         specs, LeakEvaluator(experiment, section.attempts), store, session.device, attacks, crew=session.crew
     )
     asking = ScoreRunner(
