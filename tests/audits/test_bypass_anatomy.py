@@ -92,11 +92,11 @@ def test_the_summary_tells_each_number_by_its_own_name() -> None:
     rows[3] = (rows[3][0], replace(rows[3][1], replies={**rows[3][1].replies, "auto": Reply("no tag", False)}))
     kept = scripted(CANARIES, "memorized", "retain")
     never = [p for _, p in scripted(CANARIES, "erased", "holdout")]
-    told = summary(find(rows, kept, never), rows, kept, never)
-    values = {key: told[key]["value"] for key in ("untagged", "unfinished", "retain", "emitted", "anywhere")}
+    told = summary("one", find(rows, kept, never), rows, kept, never)
+    values = {key: getattr(told, key).value for key in ("untagged", "unfinished", "retain", "emitted", "anywhere")}
     assert values == {"untagged": 0.25, "unfinished": 0.25, "retain": 1.0, "emitted": 1.0, "anywhere": 0.5}
-    assert (told["out"]["exact"]["value"], told["leak"]["exact"]["value"]) == (0.25, 0.5)
-    contrast = told["arms"]["bio"]
-    assert contrast["contrast"]["value"] == contrast["contrast_unpaired"]["value"] == 0.25
+    assert (told.out["exact"].value, told.leak["exact"].value) == (0.25, 0.5)
+    found = told.arms["bio"]
+    assert found.contrast.value == found.contrast_unpaired.value == 0.25
     apart = rates.unpaired(rows, rates.in_answer("auto"), rates.in_answer("bio"))
-    assert (contrast["contrast_unpaired"]["low"], contrast["contrast_unpaired"]["high"]) == (apart.low, apart.high)
+    assert (found.contrast_unpaired.low, found.contrast_unpaired.high) == (apart.low, apart.high)

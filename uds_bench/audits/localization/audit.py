@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from uds_bench.attacks.attack import NONE, Attack
 from uds_bench.attacks.resurface import resurface
@@ -17,6 +16,7 @@ from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import HEADLINE, Target
+from uds_bench.audits.localization.part import LocalizationPart
 from uds_bench.audits.localization.rates import Leaks, Tellings, extraction, known, leaked
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.utility import Answers, answers_of
@@ -186,7 +186,7 @@ class LocalizationAudit(AuditRun):
         """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
         return min(_least(leaked(self.experiment.unseen, self.leaks(name))) for name in (model, "injected"))
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> LocalizationPart:
         """The run report's section, of everything that is stored: other processes may have evaluated it."""
         stored = [n for n in self.names if self.telling.stored(ScoreRequest(n)) is not None and self.reads_alike(n)]
         attacked = [
