@@ -156,7 +156,8 @@ def test_residual_anyway(uds_claim: Claim, uds_subject: str, topology: str, uds_
     is made by rule."""
 
     def other() -> list[JudgedPrompt]:
-        return controls.another_row(uds_audit.asked_perfectly(fallback="top1_anyway"), "del_on")
+        asked = uds_audit.asked_perfectly(fallback="top1_anyway")
+        return controls.another_row([one for one in asked if one.topology == topology], "del_on")
 
     surviving(uds_claim, uds_subject, topology, uds_audit, "top1_anyway", ("another row", other))
 

@@ -25,6 +25,10 @@ STAGES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 """New tokens after which the answers that have ended leave their batch: few go on and on, and would hold all up."""
 
 
+POOLED = 4
+"""Where at most one row in so many is left of a batch, it waits for what is left of the others."""
+
+
 @dataclass(frozen=True)
 class Continuation:
     """What a model went on with: token ids without the one that ends them, and that one; None at the limit."""
@@ -72,15 +76,26 @@ def continue_greedily(
     of like length stand together, and batch size changes no text but where two tokens are equally likely within
     rounding. `processing` makes what changes the logits before the next token is chosen.
     """
-    order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
     found: dict[int, Continuation] = {}
+    begun: dict[int, tuple[int, ...]] = dict.fromkeys(range(len(prompts)), ())
 
     def go_on(size: int) -> None:
-        while len(found) < len(order):
-            rows = order[len(found) : len(found) + size]
-            found.update(
-                _go_on(model, rows, *_padded([prompts[i] for i in rows], model.device), limit, stops, processing)
-            )
+        while begun:
+            order = sorted(begun, key=lambda i: (-len(prompts[i]) - len(begun[i]), i))
+            groups = [order[start : start + size] for start in range(0, len(order), size)]
+            for rows in groups:
+                length = max(limit - len(begun[i]) for i in rows)
+                texts = [(*prompts[i], *begun[i]) for i in rows]
+                new = _go_on(
+                    model, rows, *_padded(texts, model.device), length, stops, processing, pooled=len(groups) > 1
+                )
+                for i, said in new.items():
+                    ids = begun[i] + said.ids
+                    if said.ended or len(ids) >= limit:
+                        found[i] = Continuation(ids[:limit], said.stop if len(ids) < limit else None)
+                        del begun[i]
+                    else:
+                        begun[i] = ids
 
     halving(go_on, at_a_time(batch_size), "prompts")
     return [found[i] for i in range(len(prompts))]
@@ -104,8 +119,14 @@ def _go_on(
     limit: int,
     stops: Sequence[int],
     processing: Processing | None,
+    pooled: bool,
 ) -> dict[int, Continuation]:
-    """Continuations of a batch by the prompts' numbers, which `going` has row by row."""
+    """Continuations of a batch by the prompts' numbers, which `going` has row by row.
+
+    `pooled`: there are other batches, and where few rows are left these are given back as they stand, to go on
+    together with what is left of the others.
+    """
+    few = len(going) // POOLED if pooled else 0
     ends = {*stops, model.tokenizer.eos_token_id} - {None}
     padding = model.tokenizer.pad_token_id
     length, cache = ids.shape[1], preallocated_cache(model.model)
@@ -127,7 +148,7 @@ def _go_on(
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
         said |= {i: _until(ends, row[length:].tolist()) for i, row in zip(going, ids, strict=True)}
         left = [row for row, i in enumerate(going) if not said[i].ended]
-        if not left or until == limit or cache is None:
+        if len(left) <= few or until == limit or cache is None:
             break
         going = [going[row] for row in left]
         chosen = torch.tensor(left, device=model.device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from uds_bench.facts.triplets import TripletDatabase, lookup_text
 from uds_bench.retrieval.blocks import DECIMALS, Hits, Ranked, places_of
@@ -15,8 +16,7 @@ Query = tuple[str, str]
 """Subject and relation, as a model wrote them."""
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A row of the database, by its place in it, and its score."""
 
     row: int
