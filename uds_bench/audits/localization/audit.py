@@ -17,6 +17,7 @@ from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import HEADLINE, Target
+from uds_bench.audits.localization.part import LocalizationPart
 from uds_bench.audits.localization.rates import Leaks, Tellings, extraction, known, leaked
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.utility import Answers, answers_of
@@ -198,7 +199,7 @@ class LocalizationAudit(AuditRun):
         """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
         return min(_least(leaked(self.experiment.unseen, self.leaks(name))) for name in (model, "injected"))
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> LocalizationPart:
         """The run report's section, of everything that is stored: other processes may have evaluated it."""
         stored = [n for n in self.names if self.telling.stored(ScoreRequest(n)) is not None and self.reads_alike(n)]
         attacked = [
