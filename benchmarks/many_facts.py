@@ -113,7 +113,8 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
     }
     for way, rows in judged.items():
         step(
-            f"rates, {way}", lambda rows=rows: (rates.worst_leakage(rows), rates.residual(rows), summary.of_model(rows))
+            f"rates, {way}",
+            lambda rows=rows: (rates.worst_leakage(rows), rates.residual(rows), summary.of_model("", rows)),
         )
     perfect = step("perfect subject", lambda: audit.perfect)
     step("stale index", lambda: rates.least_answered(controls.stale(perfect)))

@@ -11,6 +11,7 @@ from typing import Any
 from uds_bench.audits import registry
 from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import ClaimRecord, count
+from uds_bench.claims.report_part import ReportPart
 from uds_bench.claims.rules import Rules
 from uds_bench.claims.run_report import SCHEMA, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.claims.waivers import Waivers
@@ -51,6 +52,18 @@ def run_of(*records: ClaimRecord, scores: Iterable[Score | Mapping[str, Any]] = 
         "scores": tuple(scores),
     }
     return RunReport(**(told | more))
+
+
+def report_of(values: Mapping[str, Any], place: str = "run") -> RunReport:
+    """A report as a file would hold it, with the parts of all audits by their models."""
+    return RunReport.read(values, place, registry.parts())
+
+
+def values_of(part: ReportPart) -> dict[str, Any]:
+    """A part as a report's JSON holds it."""
+    told = json.dumps(part.model_dump(mode="json", exclude_unset=True), allow_nan=False)
+    found: dict[str, Any] = json.loads(told)
+    return found
 
 
 def made_rules(goldens: Mapping[str, Any] | None = None, **more: Any) -> Rules:

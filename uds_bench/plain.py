@@ -53,8 +53,8 @@ Shown = Annotated[Interval | None, BeforeValidator(_shown)]
 Plain = Annotated[dict[str, Any], BeforeValidator(finite)]
 
 
-def first_problem(error: ValidationError) -> str:
-    """Where a record is none, and why, in a line."""
+def first_problem(error: ValidationError, within: tuple[str, ...] = ()) -> str:
+    """Where a record is none, and why, in a line; `within`: the keys that it lies under."""
     first = error.errors(include_url=False)[0]
-    where = ".".join(str(step) for step in first["loc"])
+    where = ".".join(str(step) for step in (*within, *first["loc"]))
     return " ".join(f"{where and f'{where}: '}{first['msg']}".split())[:MOST_CHARACTERS]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from audit_samples import sample_of
+from markupsafe import Markup
+from pydantic import ConfigDict
 from small_runs import Bench
 
 from uds_bench.audits import registry
@@ -15,6 +17,7 @@ from uds_bench.audits.conformance import check_audit
 from uds_bench.audits.conformance_runs import CHECKS, Tried
 from uds_bench.audits.sample import SampleRun
 from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.report_part import ReportPart
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.manifest.section import Section
@@ -33,6 +36,18 @@ class Mine(Section):
         return [] if self.word else ["[mine] word"]
 
 
+class Words(ReportPart):
+    """What the audit has to say."""
+
+    models: tuple[str, ...] = ()
+
+
+class Loose(Words):
+    """What the audit has to say, and whatever else there may be."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 @dataclass(frozen=True)
 class Made(Audit):
     """An audit whose modules are made here."""
@@ -45,6 +60,9 @@ class Made(Audit):
     def module(self, name: str) -> Any:
         return self.modules[name]
 
+    def part(self) -> Any:
+        return self.modules["part"].PART
+
     def chapters(self) -> Any:
         return self.modules["page"].CHAPTERS
 
@@ -54,6 +72,7 @@ def made(**changed: Any) -> Made:
         "section": SimpleNamespace(SECTION=Mine),
         "claims": SimpleNamespace(CLAIMS=(GOOD,)),
         "audit": SimpleNamespace(read=lambda section: None, open=lambda session: None),
+        "part": SimpleNamespace(PART=Words),
         "page": SimpleNamespace(CHAPTERS=(Chapter("mine", "Mine", measures=("mine.holds",)),)),
     }
     return Made("mine", "nowhere", (), modules | changed)
@@ -68,12 +87,12 @@ def test_a_plain_one_passes() -> None:
     check_audit(made())
 
 
-def judge(part: Any) -> list[Figure]:
-    return [Figure("x", "y", (part.get("models")[0],))]
+def judge(part: Words) -> list[Figure]:
+    return [Figure("x", "y", (Markup(part.models[0]),))]
 
 
-def unescaped(part: Any) -> list[Figure]:
-    return [Figure("x", "y", tuple(part))]
+def unescaped(part: Words) -> list[Figure]:
+    return [Figure("x", "y", tuple(map(Markup, part.models)))]
 
 
 class Judging(Mine):
@@ -110,7 +129,8 @@ def chapters(**changed: Any) -> Any:
         ({"section": SimpleNamespace(SECTION=Undocumented)}, "has no docstring"),
         ({"audit": SimpleNamespace(read=lambda section: None)}, "audit.open is no function of one argument"),
         ({"page": chapters(measures=("mine.other",))}, "draws mine.other, which is no claim"),
-        ({"page": chapters(part="lmlm")}, "which another audit writes"),
+        ({"part": SimpleNamespace(PART=dict)}, "PART is no ReportPart"),
+        ({"part": SimpleNamespace(PART=Loose)}, "takes keys that it does not name"),
         ({"page": chapters(judge=judge)}, "raises"),
         ({"page": chapters(judge=unescaped)}, "lets text of the report become markup"),
     ],

@@ -347,9 +347,9 @@ def test_of_a_model_without_weights_the_surface_alone_is_decided(tmp_path: Path)
     finding = find(many, kept, by_split["holdout"])
     assert finding.word is GapOutcome.OPEN
     assert "teacher forcing, which needs the weights, was not tried: surface only" in finding.why
-    shown = summary(finding, many, kept, by_split["holdout"])
-    assert shown["authors"][0]["recall"] == {"bio": None, "meta": None, "empty": None}
-    assert json.loads(json.dumps(shown, allow_nan=False))["word"] == "undecided"
+    shown = summary("alone", finding, many, kept, by_split["holdout"])
+    assert shown.authors[0].recall == {"bio": None, "meta": None, "empty": None}
+    assert json.loads(json.dumps(shown.model_dump(), allow_nan=False))["word"] == "undecided"
     assert all(math.isnan(recall.own.value) for recall in finding.recalls.values())
 
 

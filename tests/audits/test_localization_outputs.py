@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,18 +12,24 @@ import pytest
 import torch
 from families import FAMILIES, tiny_tokenizer
 
+from uds_bench.attacks import NONE
+from uds_bench.attacks.resurface import resurface
 from uds_bench.audits.localization import outputs, rates
-from uds_bench.audits.localization.evaluator import tokens
+from uds_bench.audits.localization.audit import LeakRunner
+from uds_bench.audits.localization.evaluator import LeakEvaluator, tokens
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import ASKED
 from uds_bench.audits.localization.outputs import Leak, first_leaks, holds, tell
 from uds_bench.audits.localization.rates import ItemShares
-from uds_bench.checkpoints import find_anatomy
+from uds_bench.checkpoints import CheckpointSpec, find_anatomy
 from uds_bench.facts import encode_answer, encode_question
 from uds_bench.facts.name_matching import normalized
 from uds_bench.facts.testbed import Item, Testbed
 from uds_bench.inference.generation import Continuation, generate_greedily
+from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.scoring.store import Store
 from uds_bench.statistics import zero_rate_bound
+from uds_bench.zoo import specimens
 
 ANSWERS = ("Oslo", "555 0100", "a red house in Faro", "no")
 
@@ -293,6 +300,25 @@ def test_whom_resurfacing_teaches_is_asked_for_what_is_forgotten() -> None:
         assert [one.id for one in Experiment(Testbed([ITEMS[0], *held_out]), "city").taught] == taught
     alone = Experiment(Testbed([ITEMS[0], replace(asked[1], field="shoe")]), "city")
     assert [one.id for one in alone.taught] == ["h1"], "something is better than nothing"
+
+
+def test_before_resurfacing_those_to_forget_are_asked_alone(tmp_path: Path) -> None:
+    others = [
+        replace(ITEMS[0], id=part, person=part, part=part, questions=(f"{part}?",), paraphrases=())
+        for part in ("unseen", "held_out")
+    ]
+    experiment = Experiment(Testbed([replace(ITEMS[0], part="forget"), *others]), "city")
+    attacks = {"resurface_0": resurface(experiment.held_out)}
+    specs = {"model": CheckpointSpec(str(specimens.folder("specimen:full")))}
+    runner = LeakRunner(specs, LeakEvaluator(experiment), Store(tmp_path), attacks=attacks)
+    like = runner.work([ScoreRequest("model")]).make()
+    assert isinstance(like, LeakRunner), "another process asks the same"
+    before, after = (like.cell(ScoreRequest("model", attack=attack)) for attack in (NONE, "resurface_0"))
+    asked = {True: ["i0", "unseen", "held_out"], False: ["i0"]}
+    for beside, wanted in asked.items():
+        found = LeakEvaluator(experiment, beside=beside)
+        assert [one.id for one in found.units] == wanted
+        assert (after if beside else before).facts == found.digest
 
 
 def test_those_retained_are_asked_for_what_others_are_to_forget_where_they_are_not_anyhow() -> None:

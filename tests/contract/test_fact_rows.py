@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
-from made_reports import claim, run_of
+from made_reports import claim, report_of, run_of
 
 from uds_bench import extras
 from uds_bench.claims.fact_rows import with_rows, write_run
-from uds_bench.claims.run_report import RunReport
 from uds_bench.cli.documents import read_run
 from uds_bench.errors import ConfigurationError, ExtraError
 
@@ -132,4 +131,4 @@ def test_a_table_of_another_run_is_refused_in_a_line(written: Path) -> None:
 def test_a_report_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     old = {key: value for key, value in REPORT.to_json().items() if key not in ("table", "wordings")}
     (tmp_path / "old.json").write_text(json.dumps(old))
-    assert read_run(tmp_path / "old.json") == RunReport.read(old, "old")
+    assert read_run(tmp_path / "old.json") == report_of(old, "old")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
+from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +19,10 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.facts import load_facts
 from uds_bench.scoring import workers
+from uds_bench.scoring.engine import ProcessReport
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.scoring.spread import Work
 from uds_bench.scoring.store import Store
 
 METRICS = ("uds", "entity_accuracy", "prob")
@@ -64,15 +71,19 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
 def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer, full = runner(models, models / "nowhere", {}), CheckpointSpec(str(models / "full"))
 
-    def work(groups: int, of: CheckpointSpec | None = full) -> list[workers.Work]:
-        return [workers.Work(scorer, lambda: scorer, [["group"]] * groups, of)]
+    def work(groups: int, of: CheckpointSpec | None = full) -> list[Work]:
+        return [Work(scorer, lambda: scorer, [["group"]] * groups, of)]
 
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert workers.processes(work(20), "cpu") == 2
     assert workers.processes([*work(workers.WORTH_A_PROCESS - 1), *work(1)], "cpu") == 2, "what is foreseen counts"
     assert workers.processes(work(workers.WORTH_A_PROCESS - 1), "cpu") == 1
     assert workers.processes(work(20, None), "cpu") == 1
     assert workers.processes(work(20), "cuda") == 1
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
+    assert workers.processes(work(20), "cpu") == 1, "runs side by side share the machine"
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT")
     monkeypatch.setattr("os.sysconf", lambda _: 1024)
     assert workers.processes(work(20), "cpu") == 1
 
@@ -87,12 +98,70 @@ def test_what_is_foreseen_is_scored_beside_what_is_wanted_and_what_fails_there_i
     later = [ScoreRequest(name, "prob") for name in ("retain2", "gone")]
     crew.foresee(lambda: [second.work(later)])
     first.score(ScoreRequest("full", "prob"))
-    assert (dict(first.loads), second.loads["retain2"]) == ({"full": 1}, 1)
-    assert second.stored(later[0]) is not None
+    assert dict(first.loads) == {"full": 1}
     with pytest.raises(UdsError, match="/nowhere"):
         second.score(later[1])
     second.score(later[0])
     assert second.loads["retain2"] == 1, "it is not loaded again"
+
+
+class Waiting:
+    """A scorer whose groups, in another process, wait for a file that this one makes when it goes on."""
+
+    def __init__(self, go_on: Path, parent: int) -> None:
+        self.loads: Counter[str] = Counter()
+        self.go_on, self.parent = go_on, parent
+
+    def compute_group(self, group: list[str]) -> bool:
+        until = time.monotonic() + 60
+        while os.getpid() != self.parent and not self.go_on.is_file() and time.monotonic() < until:
+            time.sleep(0.05)
+        self.loads[group[0] if time.monotonic() < until else "too late"] += 1
+        return True
+
+    def failed(self) -> dict[str, UdsError]:
+        return {}
+
+    def take(self, outcome: ProcessReport) -> None:
+        self.loads += outcome.loads
+
+
+def test_what_is_foreseen_keeps_nobody_who_wants_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 2)
+    scorers = [Waiting(tmp_path / name, os.getpid()) for name in ("there", "later")]
+    scorers[0].go_on.touch()
+    now, later = (
+        Work(scorer, partial(Waiting, scorer.go_on, os.getpid()), [[f"{name} {at}"] for at in range(3)], None)
+        for name, scorer in zip(("now", "later"), scorers, strict=True)
+    )
+    crew = workers.WorkerPool()
+    crew.foresee(lambda: [later])
+    crew.score(now)
+    assert dict(scorers[0].loads) == {f"now {at}": 1 for at in range(3)}
+    scorers[1].go_on.touch()
+    left = [group for group in later.groups if group[0] not in scorers[1].loads]
+    crew.score(replace(later, groups=left))
+    assert dict(scorers[1].loads) == {f"later {at}": 1 for at in range(3)}, "each once, none given up"
+    crew.close()
+
+
+def test_who_closes_begins_nothing_more_and_is_told_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uds_bench.scoring.workers.processes", lambda *_: 2)
+    scorer = Waiting(tmp_path / "go on", os.getpid())
+    scorer.go_on.touch()
+    make = partial(Waiting, scorer.go_on, os.getpid())
+    crew, other = workers.WorkerPool(), Waiting(scorer.go_on, os.getpid())
+    crew.foresee(lambda: [Work(scorer, make, [[f"{at}"] for at in range(40)], None)])
+    crew.score(Work(other, make, [["now"]], None))
+    crew.close()
+    crew.close()
+    assert dict(other.loads) == {"now": 1}
+    assert set(scorer.loads.values()) <= {1}
+    assert scorer.loads.keys() < {f"{at}" for at in range(40)} or len(scorer.loads) == 40
 
 
 def test_where_there_is_no_other_process_nothing_is_scored_before_it_is_wanted(

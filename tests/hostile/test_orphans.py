@@ -21,6 +21,7 @@ import sys, time
 from functools import partial
 from pathlib import Path
 from uds_bench.scoring import workers
+from uds_bench.scoring.spread import Work
 
 class Slow:
     loads = {}
@@ -30,13 +31,14 @@ class Slow:
         import os
         (self.folder / str(os.getpid())).touch()
         time.sleep(600)
+        return True
     def failed(self):
         return {}
 
 if __name__ == "__main__":
     workers.processes = lambda *_: 3
     folder = sys.argv[1]
-    work = workers.Work(Slow(folder), partial(Slow, folder), [[at] for at in range(9)], None)
+    work = Work(Slow(folder), partial(Slow, folder), [[at] for at in range(9)], None)
     workers.WorkerPool().score(work)
 """
 RENDER = """
@@ -97,7 +99,7 @@ def test_a_child_answers_raises_and_is_started_again_after_it_went_too_far() -> 
 
 def test_drafts_of_killed_writers_are_cleared_and_those_of_others_are_not(tmp_path: Path) -> None:
     old, young = (tmp_path / f".a.json.{sign * 16}" for sign in "01")
-    others = tmp_path / f".b.json.{'0' * 16}", tmp_path / ".a.json.bak", tmp_path / ".scoring.lock"
+    others = tmp_path / f".b.json.{'0' * 16}", tmp_path / ".a.json.bak", tmp_path / ".lock"
     for path in (old, young, *others):
         path.touch()
     for path in (old, *others):

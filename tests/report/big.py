@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from example import claim, counted, example, interval
+from made_reports import report_of
 
 from uds_bench.claims.run_report import RunReport
 
@@ -36,7 +37,7 @@ def big(facts: int = 3, failing: float = 0.5) -> RunReport:
         for at in range(METRICS)
     ]
     summary = {"planned": len(claims), "counts": counted(claims), "problems": [], "notes": [], "ok": False}
-    return RunReport.read(example() | {"claims": claims, "scores": scores, "summary": summary}, "big")
+    return report_of(example() | {"claims": claims, "scores": scores, "summary": summary}, "big")
 
 
 def _claim(id: str, name: str, fails: bool, controls: list[dict[str, Any]]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from made_reports import opened
+from made_reports import opened, report_of
 
 from uds_bench.claims.record import ClaimRecord, count
-from uds_bench.claims.run_report import SCHEMA, RunReport
+from uds_bench.claims.run_report import SCHEMA
 from uds_bench.report import page
 
 KINDS = ("person_name", "profession", "work_title", "award", "location", "influence", "descriptive", "yes_no")
@@ -234,7 +234,7 @@ def counted(claims: list[dict[str, Any]]) -> dict[str, int]:
 
 def render(run: dict[str, Any]) -> str:
     """The page of a report with every part opened, facts left out, which the script alone shows."""
-    return opened(page.render(RunReport.read(run, "example")))
+    return opened(page.render(report_of(run, "example")))
 
 
 def judged() -> dict[str, Any]:
@@ -252,4 +252,4 @@ def judged() -> dict[str, Any]:
 
 if __name__ == "__main__":
     for name, run in (("red", example()), ("green", example(broken=False)), ("judged", judged())):
-        print(page.write_report(RunReport.read(run, name), Path(sys.argv[1]) / name))
+        print(page.write_report(report_of(run, name), Path(sys.argv[1]) / name))

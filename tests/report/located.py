@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from made_reports import values_of
 from safetensors.torch import save_file
 
 from uds_bench.audits.localization import summary
@@ -140,5 +140,4 @@ def section() -> dict[str, Any]:
         moved["neutral"],
         {name: answers(name) for name in ("injected", "oracle", "blind", "idle")},
     )
-    kept: dict[str, Any] = json.loads(json.dumps(found, allow_nan=False))
-    return kept
+    return values_of(found)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 from typing import Any
 
 import dom
 import pytest
 from dom import Element, Page, lines
+from made_reports import values_of
 
 from uds_bench.audits.association import page as association
 from uds_bench.audits.association import summary
+from uds_bench.audits.association.part import AssociationPart
 from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.rates import Memorization
@@ -20,7 +21,7 @@ from uds_bench.facts.properties import Property
 from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.templates import Template
 from uds_bench.figures.bars import BarGroup, bars
-from uds_bench.figures.reading import interval
+from uds_bench.statistics import Interval
 
 TITLES = ["What each model holds, by cohort", "M of every model, cohort by cohort", "M by property"]
 COHORTS = {"well-known": 6, "lesser-known": 4, "never-seen": 3}
@@ -60,15 +61,14 @@ def section() -> dict[str, Any]:
         return found
 
     told = summary.report(probe_set, {name: held(share) for name, share in SHARES.items()}, ["careful"])
-    kept: dict[str, Any] = json.loads(json.dumps(told, allow_nan=False))
-    return kept
+    return values_of(told)
 
 
 SECTION = SMALL = section()
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    return dom.panels(association.CHAPTERS[0].judge(found), title)
+    return dom.panels(association.draw(AssociationPart.model_validate(found)), title)
 
 
 def words(drawn: Page) -> str:
@@ -110,13 +110,13 @@ def test_properties_are_matched_by_id_whatever_their_order() -> None:
     assert lines(panels(TITLES[2], found)[1]) == lines(panels(TITLES[2])[1])
 
 
-@pytest.mark.parametrize("junk", [None, float("nan"), float("inf"), "", [], {}, True, "0.5"])
+@pytest.mark.parametrize("junk", [None, float("nan"), float("inf"), 1e200])
 def test_what_is_no_number_is_absent_and_no_zero(junk: Any) -> None:
     found = copy.deepcopy(SECTION)
     model = found["models"][1]
-    model["cohorts"]["well-known"] = dict.fromkeys(model["cohorts"]["well-known"], junk)
-    model["cohorts"]["lesser-known"]["mean"] = {"value": junk, "low": junk, "high": junk, "units": junk}
-    model["properties"][0]["mean"] = {"value": junk, "low": 0.1, "high": 0.2}
+    del model["cohorts"]["well-known"]
+    model["cohorts"]["lesser-known"]["mean"] = {"value": junk, "low": junk, "high": junk, "units": 0}
+    model["properties"][0]["mean"] = {"value": junk, "low": 0.1, "high": 0.2, "units": 9}
     del found["people"]["well-known"]
     (page,) = panels(TITLES[0], found)
     (line,) = (one for one in lines(page) if one.startswith("careful (candidate)well-known"))
@@ -129,7 +129,8 @@ def test_what_is_no_number_is_absent_and_no_zero(junk: Any) -> None:
 
 
 def test_a_model_without_numbers_is_still_named() -> None:
-    for found in ({"models": [{"model": "mute"}]}, SECTION | {"models": [*SECTION["models"], {"model": "mute"}]}):
+    mute = {"model": "mute", "judged": False, "cohorts": {}, "properties": []}
+    for found in ({"people": {}, "models": [mute]}, SECTION | {"models": [*SECTION["models"], mute]}):
         for title in TITLES[:2]:
             (page,) = panels(title, found)
             assert lines(page)[-1].startswith("mute")
@@ -138,7 +139,7 @@ def test_a_model_without_numbers_is_still_named() -> None:
 
 def test_bars_end_where_their_shares_do() -> None:
     groups = [
-        BarGroup("a", "a (P1)", ((0.5, interval([0.75, 0.25])), (1.0, None))),
+        BarGroup("a", "a (P1)", ((0.5, Interval(0.75, 0.25, "", 0)), (1.0, None))),
         BarGroup("b", "b", ((None, None),) * 2),
     ]
     (drawn,) = bars("two", ["x", "y"], groups)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from example import example
+from made_reports import report_of
 from test_report_odd import ATTACK, poisoned
 
-from uds_bench.claims.run_report import RunReport
 from uds_bench.report import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
@@ -44,7 +44,7 @@ def wordings(run: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("a page")
-    return write_report(RunReport.read(wordings(example()), "run"), folder)
+    return write_report(report_of(wordings(example()), "run"), folder)
 
 
 class Shown:
@@ -145,7 +145,7 @@ def test_facts_are_loaded_on_demand_what_survives_first(show: Any) -> None:
 def test_two_models_that_are_alike_have_their_facts_each(show: Any, tmp_path: Path) -> None:
     run = wordings(example())
     run["scores"][1]["per_fact"] = run["scores"][0]["per_fact"]
-    shown = show(path=write_report(RunReport.read(run, "run"), tmp_path))
+    shown = show(path=write_report(report_of(run, "run"), tmp_path))
     shown.open_all()
     boxes = shown.page.locator("[data-part]").evaluate_all("all => all.map(e => [e.dataset.part, e.innerText.length])")
     assert len({name for name, _ in boxes}) == len(boxes) - 1
@@ -184,7 +184,7 @@ def test_what_comes_from_the_report_stays_text(show: Any, tmp_path: Path) -> Non
     run = poisoned(wordings(example()), ATTACK + OVERRIDE)
     for score in run["scores"]:
         score |= {"metric": "uds", "attack": "none"}
-    shown = show(path=write_report(RunReport.read(run, "run"), tmp_path))
+    shown = show(path=write_report(report_of(run, "run"), tmp_path))
     shown.open_all()
     assert shown.told == []
     assert shown.page.locator("main img, main script, main style").count() == 0

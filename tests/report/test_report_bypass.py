@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import pytest
 from dom import Page
 from example import example, render
+from made_reports import values_of
 
 from uds_bench.audits.bypass.finding import find
+from uds_bench.audits.bypass.part import BypassPart, ReasonedModel, SeedFinding
 from uds_bench.audits.bypass.scripted import Script, scripted
 from uds_bench.audits.bypass.summary import summary
 from uds_bench.facts.canaries import embedded_canaries
-from uds_bench.figures.replies import marked
+from uds_bench.figures.svg import marked
 
 CANARIES = embedded_canaries(12, 6, 6)
 SCRIPTS: tuple[Script, ...] = ("identifying", "erased", "format drift", "hanging on its trace")
 
 
-def seed(script: Script, name: str) -> dict[str, Any]:
+def seed(script: Script, name: str) -> SeedFinding:
     forget, retain = scripted(CANARIES, script), scripted(CANARIES, script, "retain")
     never = [probed for _, probed in scripted(CANARIES, script, "holdout")]
-    return {"name": name, **summary(find(forget, retain, never), forget, retain, never)}
+    return summary(name, find(forget, retain, never), forget, retain, never)
 
 
 def section() -> dict[str, Any]:
-    models = [
-        {
-            "model": script,
-            "must": None,
-            "word": script,
-            "why": "so",
-            "seeds": [seed(script, f"{script}.{i}") for i in (1, 2)],
-        }
-        for script in SCRIPTS
-    ]
-    found: dict[str, Any] = json.loads(json.dumps({"models": models}, allow_nan=False))
-    return found
+    seeds = {script: tuple(seed(script, f"{script}.{i}") for i in (1, 2)) for script in SCRIPTS}
+    models = [ReasonedModel(model=name, must=None, word=name, why="so", seeds=found) for name, found in seeds.items()]
+    return values_of(BypassPart(models=tuple(models)))
 
 
 SECTION = section()

@@ -5,6 +5,7 @@ What they say lies under `__snapshots__`, to be read there; `pytest tests/report
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -17,10 +18,12 @@ from dom import told
 from example import example, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_reports import report_of
 from syrupy.assertion import SnapshotAssertion
 from test_report_odd import changes, sound, spoiled
 
 from uds_bench.audits import registry
+from uds_bench.errors import ConfigurationError
 
 MODULES = {
     "association": test_report_association,
@@ -33,7 +36,8 @@ MODULES = {
 
 
 def figures(audit: str, section: dict[str, Any]) -> list[Any]:
-    return [figure for chapter in registry.audits()[audit].chapters() for figure in chapter.judge(section)]
+    part = registry.parts()[audit].model_validate(section)
+    return [figure for chapter in registry.audits()[audit].chapters() for figure in chapter.judge(part)]
 
 
 @pytest.mark.parametrize("audit", [audit for audit in MODULES if audit != "localization"])
@@ -51,15 +55,49 @@ def test_every_figure_is_on_the_page(audit: str) -> None:
     assert [figure.title for figure in drawn if figure.title not in text] == []
 
 
-@pytest.mark.parametrize("audit", MODULES)
-@pytest.mark.parametrize("section", [{}, {"models": []}, {"models": "none"}, {"models": {}}, {"models": [3, None]}])
-def test_a_run_without_models_has_no_figures(audit: str, section: dict[str, Any]) -> None:
-    assert figures(audit, section) == []
+NOTHING: dict[str, Any] = {
+    "association": {"people": {}, "models": []},
+    "bypass": {"models": []},
+    "lmlm": test_report_lmlm.SMALL | {"models": []},
+    "metrics": {"lacks": "there are no pools"},
+}
+
+
+@pytest.mark.parametrize("audit", NOTHING)
+def test_a_run_without_models_has_no_figures(audit: str) -> None:
+    assert figures(audit, NOTHING[audit]) == []
 
 
 @pytest.mark.parametrize("audit", MODULES)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_odd_values_never_break_the_page(audit: str, data: st.DataObject) -> None:
+def test_what_is_odd_is_refused_in_a_line_or_drawn(audit: str, data: st.DataObject) -> None:
     odd = spoiled(MODULES[audit].SMALL, data.draw(changes(MODULES[audit].SMALL)))
-    sound("".join(str(panel) for figure in figures(audit, odd) for panel in figure.panels))
+    refusal = ""
+    try:
+        report_of(example() | {audit: odd}, "run.json")
+    except ConfigurationError as error:
+        refusal = str(error)
+    if refusal:
+        assert re.match(rf"run\.json: is no run report \({audit}(\.|: )", refusal)
+    else:
+        sound("".join(str(panel) for figure in figures(audit, odd) for panel in figure.panels))
+
+
+@pytest.mark.parametrize("audit", MODULES)
+def test_a_part_is_read_back_as_it_was_written(audit: str) -> None:
+    section = MODULES[audit].SECTION
+    assert report_of(example() | {audit: section}).to_json()[audit] == section
+
+
+@pytest.mark.parametrize("audit", MODULES)
+def test_a_key_that_no_audit_names_is_refused_with_its_place(audit: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^run\.json: is no run report \({audit}\.more: Extra inputs"):
+        report_of(example() | {audit: MODULES[audit].SECTION | {"more": 1}}, "run.json")
+
+
+def test_a_part_of_an_audit_that_is_not_installed_is_kept_and_said_to_be_so() -> None:
+    told = {"models": [{"odd": None}]}
+    run = example() | {"elsewhere": told}
+    assert report_of(run).to_json()["elsewhere"] == told
+    assert "Not installed here" in sound(render(run)).id("figures").text

@@ -3,14 +3,14 @@ from dom import Page
 from example import example
 from hypothesis import given
 from hypothesis import strategies as st
+from made_reports import report_of
 
 from uds_bench.audits import registry
 from uds_bench.audits.depth import page as depth
 from uds_bench.claims.record import Bound, ClaimRecord
-from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.bars import Share, shares
 from uds_bench.figures.histogram import bin_counts
-from uds_bench.figures.reading import interval, number, spell, whole
+from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import Scale, domain, element, ticks
 from uds_bench.report.claim import read_claims
 from uds_bench.report.number_line import lineups, zone
@@ -105,7 +105,7 @@ def test_zones_follow_the_relation():
 
 
 def test_gaps_join_checkpoints_with_the_same_reasons():
-    run = RunReport.read(example(), "run")
+    run = report_of(example(), "run")
     (gap,) = gaps(run.scores)
     assert gap.metric == "uds block"
     assert len(gap.checkpoints) == 7
@@ -174,14 +174,6 @@ def test_shares_name_the_facts():
     assert "2 of 4 (50%)" in panel
     assert "npo: a1, a2" in panel
     assert shares([]) == ()
-
-
-def test_reading_takes_nothing_for_a_number_that_is_none():
-    assert [number(value) for value in (True, "1", None, float("nan"), float("inf"), -1e300, [1])] == [None] * 7
-    assert [number(value) for value in (0, -2, 1.5)] == [0.0, -2.0, 1.5]
-    assert [whole(value) for value in (3, 3.0, 2.5, -1, True)] == [3, 3, None, None, None]
-    assert interval([0.1, None]) is None
-    assert interval({"low": 0.1, "high": 0.2}) == interval([0.1, 0.2])
 
 
 def test_numbers_are_spelt_so_that_small_ones_do_not_vanish():

@@ -4,8 +4,8 @@ from dom import Page
 from example import counted, example, render
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_reports import report_of
 
-from uds_bench.claims.run_report import RunReport
 from uds_bench.report.claim import read_claims
 from uds_bench.report.headline import Headline, headline
 from uds_bench.verdicts import Flag, Verdict
@@ -14,7 +14,7 @@ OUTCOMES = [*product(["pass", "fail", "undecided", "not applicable"], [None, *ma
 
 
 def read(run) -> Headline:
-    found = RunReport.read(run, "run")
+    found = report_of(run, "run")
     return headline(found, read_claims(found.claims))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 from typing import Any
 
@@ -14,17 +13,19 @@ from example import example
 
 # The encoder lies with the tests of retrieval, whose folder is on the path only where these run too.
 from hashing import HashingEncoder
+from made_reports import values_of
 
 from uds_bench.audits.lmlm import page as lmlm
 from uds_bench.audits.lmlm import summary
+from uds_bench.audits.lmlm.browser import browser
 from uds_bench.audits.lmlm.controls import knowing_all
 from uds_bench.audits.lmlm.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
+from uds_bench.audits.lmlm.part import LmlmPart, PromptTrace, ToldRetriever
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.figures.bars import Stack, stacks
-from uds_bench.figures.replies import browser
 from uds_bench.figures.tables import tally
 from uds_bench.retrieval.settings import RetrieverSettings
 
@@ -63,17 +64,9 @@ def asked() -> list[JudgedPrompt]:
 
 def section() -> dict[str, Any]:
     judged = asked()
-    found = {
-        "retriever": SETTINGS.to_json(),
-        "deletion": "alias_closure",
-        "cells": [summary.cell(one) for one in CELLS],
-        "models": [
-            {"model": "perfect", **summary.of_model(judged)},
-            {"model": "knowing", **summary.of_model(knowing_all(judged))},
-        ],
-    }
-    kept: dict[str, Any] = json.loads(json.dumps(found, allow_nan=False))
-    return kept
+    models = summary.of_model("perfect", judged), summary.of_model("knowing", knowing_all(judged))
+    retriever, cells = ToldRetriever(**SETTINGS.to_json()), tuple(map(summary.cell, CELLS))
+    return values_of(LmlmPart(retriever=retriever, deletion="alias_closure", cells=cells, models=models))
 
 
 SECTION = section()
@@ -81,7 +74,7 @@ RUN = example(broken=False) | {"lmlm": SECTION}
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    return dom.panels(lmlm.CHAPTERS[0].judge(found), title)
+    return dom.panels(lmlm.draw(LmlmPart.model_validate(found)), title)
 
 
 def test_a_leak_and_a_reconstruction_are_drawn_apart() -> None:
@@ -116,17 +109,18 @@ def test_parts_of_a_bar_stand_end_to_end() -> None:
 
 
 def test_a_reader_finds_the_row_that_gave_the_object_away() -> None:
-    (trace,) = (
+    (found,) = (
         one
         for one in SECTION["models"][0]["traces"]
         if one["cell"] == "countries/base" and one["fact"][0] == "Austria" and one["label"] == "reconstructed"
         if one["wording"] == "direct"
     )
-    page = Page(str(browser([trace], lmlm.STATES)))
+    trace = PromptTrace.model_validate(found)
+    page = shown(trace)
     assert page.all("summary")[1].text == "reconstructed: Austria | Language | German (direct)"
     assert page.all("p")[0].text == "Asked: What is the Language of Austria?"
     full, after, *off = page.all("tr")[1:]
-    score = next(row[-1] for row in trace["replies"]["full"]["calls"][0]["kept"])
+    score = next(row[-1] for row in trace.replies["full"].calls[0].kept or ())
     assert f"there: Austria | Language | German {score:.3f}" in full.text
     assert "deleted: none" in full.text
     assert after.text.startswith("DEL-ONGermanAustria | Language → German")
@@ -137,13 +131,19 @@ def test_a_reader_finds_the_row_that_gave_the_object_away() -> None:
     assert "<mark>German</mark>y" not in str(browser([trace], lmlm.STATES)), "Germany is no German"
 
 
+def shown(trace: PromptTrace) -> Page:
+    return Page(str(browser([trace], lmlm.STATES)))
+
+
 def test_odd_lookups_are_named() -> None:
     calls = [
         {"query": None, "value": None},
         {"query": ["a", "b"], "value": "c", "kept": [["x", "y", "z", 0.1]], "deleted": [], "fell_back": True},
     ]
     reply = {"answer": "", "calls": calls, "cut": True, "looped": True}
-    text = Page(str(browser([{"replies": {"full": reply}}], lmlm.STATES))).all("tr")[1].text
+    found = SECTION["models"][0]["traces"][0]
+    trace = PromptTrace.model_validate(found | {"replies": found["replies"] | {"full": reply}})
+    text = shown(trace).all("tr")[1].text
     for words in ("malformed lookup → left to the model", "a | b → c", "x | y | z 0.100", "the best was taken"):
         assert words in text
     assert "(empty)" in text

@@ -11,15 +11,18 @@ from dom import Page, lines
 from example import claim, example, render
 from located import section
 from syrupy.assertion import SnapshotAssertion
-from test_report_odd import ATTACK, harmless, places, poisoned
+from test_report_odd import ATTACK, harmless, poisoned
 
 from uds_bench.audits.localization import page as localization
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, SUBJECTS
 from uds_bench.audits.localization.page import weights
+from uds_bench.audits.localization.part import LocalizationPart
+from uds_bench.claims.report_part import span
 from uds_bench.figures.auc_plot import LEFT, RIGHT, AucRow, auc_plot
-from uds_bench.figures.reading import interval, spell
+from uds_bench.figures.chapter import Figure
+from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import Scale
 from uds_bench.figures.tables import MeanCell, shaded_table
 
@@ -39,13 +42,17 @@ RUN = example(broken=False) | {"localization": SECTION}
 X = Scale(0, 1, LEFT, RIGHT)
 
 
+def judge(found: dict[str, Any]) -> list[Figure]:
+    return localization.draw(LocalizationPart.model_validate(found))
+
+
 def figure(title: str, found: dict[str, Any] = SECTION) -> Any:
-    (one,) = (one for one in localization.CHAPTERS[0].judge(found) if one.title == title)
+    (one,) = (one for one in judge(found) if one.title == title)
     return one
 
 
 def panels(title: str, found: dict[str, Any] = SECTION) -> list[Page]:
-    return dom.panels(localization.CHAPTERS[0].judge(found), title)
+    return dom.panels(judge(found), title)
 
 
 def of(name: str) -> dict[str, Any]:
@@ -145,12 +152,6 @@ def test_the_best_is_shown_with_the_interval_that_it_is_judged_by() -> None:
     assert f"qtile {spell(published['value'])} ({spell(published['low'])}" in second
 
 
-def test_what_the_report_does_not_say_of_the_others_is_not_made_up() -> None:
-    found = copy.deepcopy(SECTION)
-    del found["models"]["oracle"]["weights"]["touched"]["elsewhere"]
-    assert "whether other groups' were moved is not told" in figure(TITLES[2], found).caption
-
-
 def test_every_auc_is_there_folded() -> None:
     page = panels(TITLES[3])[1]
     assert page.all("summary")[0].text == "every AUC of blind"
@@ -164,9 +165,9 @@ def test_rows_are_drawn_where_they_lie() -> None:
     rows = [
         AucRow(
             "raw",
-            (0.8, interval([0.7, 0.85])),
+            (0.8, span(0.7, 0.85)),
             {"random": (0.52, None), "neutral": (0.4, None)},
-            interval([0.49, 0.51]),
+            span(0.49, 0.51),
         ),
         AucRow("reversal", (0.6, None), {"random": (None, None)}, None, "not counted: random update 0.6"),
         AucRow("contrast", (None, None), {}, None, "not applicable"),
@@ -194,15 +195,15 @@ def test_rows_are_drawn_where_they_lie() -> None:
 
 def test_what_models_say_leak_and_answer(snapshot: SnapshotAssertion) -> None:
     """What weights come to is of what torch draws: it is held against the section, above."""
-    assert [one.title for one in localization.CHAPTERS[0].judge(SECTION)[5:]] == TITLES[5:]
-    assert dom.told(localization.CHAPTERS[0].judge(SECTION)[5:]) == snapshot
+    assert [one.title for one in judge(SECTION)[5:]] == TITLES[5:]
+    assert dom.told(judge(SECTION)[5:]) == snapshot
     floors = [bool(page.all("line", "bound")) for page in panels(TITLES[5])]
     assert floors == [True, False, False, False, False], "of those who are to be forgotten"
 
 
 def test_without_benchmarks_there_is_no_table_of_them() -> None:
     found = copy.deepcopy(SECTION) | {"benchmarks": {}}
-    assert [one.title for one in localization.CHAPTERS[0].judge(found)] == [t for t in TITLES if "benchmarks" not in t]
+    assert [one.title for one in judge(found)] == [t for t in TITLES if "benchmarks" not in t]
 
 
 def test_a_method_from_which_nobody_leaks_has_no_overlap() -> None:
@@ -233,9 +234,6 @@ def test_no_family_that_counts_is_said_to_be_so() -> None:
     found["models"]["blind"]["weights"] |= {"headline": None, "counted": []}
     assert figure(TITLES[3], found).caption.startswith("No family counts")
     assert "no family counts" in lines(panels(TITLES[1], found)[0])[2]
-    del found["models"]["blind"]["weights"]["headline"]
-    assert "no family counts" not in lines(panels(TITLES[1], found)[0])[2].lower(), "the report says nothing"
-    assert "No family counts" not in figure(TITLES[3], found).caption
 
 
 def test_without_neutral_training_the_random_update_stands_alone() -> None:
@@ -263,21 +261,9 @@ def small() -> dict[str, Any]:
             subject: {target: {k: row[k] for k in ("raw", "reversal")} for target, row in aucs[subject].items()}
             for subject in ("unlearned", "random")
         }
-        model["outputs"] = {"forget": model["outputs"]["forget"]}
     for part in ("leaks", "benchmarks"):
         found[part] = {"blind": found[part]["blind"]}
     return found | {"jaccard": found["jaccard"][:1]}
 
 
 SMALL = small()
-
-
-def test_a_missing_key_is_shown_as_absent() -> None:
-    for path in places(SMALL):
-        odd = copy.deepcopy(SMALL)
-        inner: Any = odd
-        for key in path[:-1]:
-            inner = inner[key]
-        del inner[path[-1]]
-        for one in localization.CHAPTERS[0].judge(odd):
-            assert one.title

@@ -7,8 +7,8 @@ from dom import Page
 from example import counted, example, render, score
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_reports import report_of
 
-from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.report import write_report
 
@@ -103,7 +103,7 @@ def test_a_lone_surrogate_does_not_lose_the_page(tmp_path):
     run = short()
     for claim in run["claims"]:
         claim |= {"message": "broken \ud800 name", "verdict": "fail", "flag": None}
-    page = write_report(RunReport.read(run, "run"), tmp_path)
+    page = write_report(report_of(run, "run"), tmp_path)
     assert "broken ? name" in page.read_text(encoding="utf-8")
     assert [file for file in (tmp_path / "parts").iterdir() if not file.read_bytes().isascii()] == []
 

@@ -7,9 +7,8 @@ import pytest
 from dom import Page
 from example import counted, example, judged, render
 from made_reports import claim as made
-from made_reports import opened, run_of
+from made_reports import opened, report_of, run_of
 
-from uds_bench.claims.run_report import RunReport
 from uds_bench.report import page, write_report
 from uds_bench.report.page import render as page_of
 from uds_bench.report.score_tables import fact_tables
@@ -28,13 +27,13 @@ def red() -> Page:
 
 
 def test_the_page_is_written_whole_and_again(tmp_path):
-    path = write_report(RunReport.read(example(), "run"), tmp_path / "new" / "folder")
+    path = write_report(report_of(example(), "run"), tmp_path / "new" / "folder")
     first = path.read_text(encoding="utf-8")
     assert path == tmp_path / "new" / "folder" / "index.html"
-    assert first == page.render(RunReport.read(example(), "run")).index
+    assert first == page.render(report_of(example(), "run")).index
     parts = {each.name for each in (path.parent / "parts").iterdir()}
     (path.parent / "parts" / "of-the-user.js").write_text("let mine;")
-    write_report(RunReport.read(example(broken=False), "run"), path.parent)
+    write_report(report_of(example(broken=False), "run"), path.parent)
     assert path.read_text(encoding="utf-8") != first
     assert {each.name for each in path.parent.iterdir()} == {"index.html", "parts"}
     (path.parent / "parts" / "of-the-user.js").unlink()

@@ -55,7 +55,8 @@ def test_a_method_makes_a_model_for_each_seed_and_a_manifest_that_can_be_read(tm
     assert [place for place in sorted(found.made) if not place.again] == [Place(BED, seed) for seed in beds.SEEDS]
     assert found.problems == []
     assert found.remarks == []
-    assert len(told) == len(beds.SEEDS) + 1
+    assert told[0].startswith("4 models are made, then judged: about ")
+    assert len(told) == len(beds.SEEDS) + 2
     judged = section(found)
     assert judged.judged() == ["seed0", "seed1", "seed2"]
     assert all(Path(judged.checkpoints()[name].model).is_dir() for name in judged.judged())
@@ -100,6 +101,24 @@ def test_one_seed_that_fails_costs_no_other_and_makes_the_card_red(tmp_path: Pat
 
 def test_a_method_that_gives_other_weights_of_the_same_seed_is_an_error(tmp_path: Path) -> None:
     assert tried_on("rolling", tmp_path).problems == ["tried:rolling makes other weights of the same seed: bypass"]
+
+
+def test_a_method_that_works_the_second_time_alone_is_an_error() -> None:
+    first, second = Place(BED, 0), Place(BED, 0, again=True)
+    found = Trials(UserMethod.of(tried.idle), {second: Path("made")}, {first: "crashed"}, Path("uds.toml"))
+    assert found.problems == [
+        "tried:idle crashed: bypass, seed 0",
+        "tried:idle makes other weights of the same seed: bypass",
+    ]
+
+
+def test_what_takes_longest_is_begun_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Place] = []
+    monkeypatch.setattr(beds, "_one", lambda method, place, folder: begun.append(place) or "crashed")
+    with pytest.raises(ConfigurationError, match="made no model: it crashed"):
+        try_method(UserMethod.of(tried.idle), tmp_path, ["depth", "bypass", "localization"])
+    assert [place.audit for place in begun[::3]] == ["localization", "bypass", "depth", "depth"]
+    assert [place.again for place in begun] == [False] * 9 + [True]
 
 
 def test_a_method_that_does_nothing_is_told(tmp_path: Path) -> None:

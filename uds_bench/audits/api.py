@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.claims.report_part import ReportPart
     from uds_bench.claims.spec import ClaimSpec
     from uds_bench.figures.chapter import Chapter
     from uds_bench.manifest.manifest import Manifest
@@ -80,8 +81,8 @@ class AuditRun:
         """By id of what its scores are of, the `question` and the `entity` that is looked for; for readers alone."""
         return {}
 
-    def report(self) -> Mapping[str, Any] | None:
-        """The audit's part of the run report, of everything that is stored; None where it has none."""
+    def report(self) -> ReportPart | None:
+        """The audit's part of the run report, a `part.PART`, of everything that is stored; None where it has none."""
         return None
 
     def files(self) -> Mapping[str, bytes]:
@@ -137,6 +138,7 @@ class Audit:
       `audit.open(session)`: the audit of a run, as `AuditRun`. `audit.needed(session)`, where it is there: the
       checkpoints that the selected tests need, by default those of their subjects. `audit.notes(session)`, where
       it is there: what a reader of the verdicts should know.
+    - `part.PART`: the model of what it says in the report beside its claims; it may be left out.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
     - `commands.COMMANDS`: its commands, by the words after `uds-bench`, and `commands.GROUPS`, where a first word is
@@ -169,11 +171,16 @@ class Audit:
         found: Sequence[ClaimSpec] = self.module("claims").CLAIMS
         return found
 
-    def chapters(self) -> Sequence[Chapter]:
+    def part(self) -> type[ReportPart] | None:
+        """The model of its part of a run's report; None of an audit that says nothing beside its claims."""
+        found: type[ReportPart] | None = self.module("part").PART if self.has("part") else None
+        return found
+
+    def chapters(self) -> Sequence[Chapter[Any]]:
         """What it shows on the page; nothing of an audit whose claims are shown alone."""
         if not self.has("page"):
             return ()
-        found: Sequence[Chapter] = self.module("page").CHAPTERS
+        found: Sequence[Chapter[Any]] = self.module("page").CHAPTERS
         return found
 
     def template(self) -> str:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
+from itertools import product
+from typing import Any
+
+from pydantic import ValidationError
 
 from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
 from uds_bench.audits.conformance_runs import ATTACK, ODD, Tried
 from uds_bench.audits.conformance_runs import CHECKS as ON_A_SAMPLE
 from uds_bench.audits.sample import Sample
+from uds_bench.claims.report_part import ReportPart
 from uds_bench.errors import UdsError
 from uds_bench.manifest.section import Section
 
@@ -96,24 +102,42 @@ def _modules(audit: Audit) -> Iterator[str]:
 
 
 def _chapters(audit: Audit) -> Iterator[str]:
-    """What it shows speaks of its claims, bears any document, and lets no text of one become markup."""
+    """What it shows speaks of its claims; a part of the report is refused, or drawn with no text become markup."""
     prefixes = {spec.audit for spec in audit.claims()}
     known = {spec.id for spec in audit.claims()}
     for chapter in audit.chapters():
         if unknown := sorted(set(chapter.measures) - known):
             yield f"chapter {chapter.name} draws {', '.join(unknown)}, which is no claim"
-        if chapter.part and chapter.part != audit.name:
-            yield f"chapter {chapter.name} reads the part {chapter.part} of the report, which another audit writes"
         if not chapter.title or (chapter.measures and chapter.name not in prefixes):
             yield f"chapter {chapter.name} has no title, or a name that no claim begins with"
-        for part in [*({key: odd} for key in ("models", "rows", "cells", ATTACK) for odd in ODD), {}]:
+        for part in [None, *_odd_parts(audit.part())]:
             try:
-                drawn = [*chapter.draw(()), *chapter.judge(part)]
+                drawn = chapter.draw(()) if part is None else chapter.judge(part)
             except Exception as error:
-                yield f"chapter {chapter.name} raises {error!r} for {part}"
+                yield f"chapter {chapter.name} raises {error!r} for {part!r}"
                 break
             if any("<script>alert" in str(panel) for figure in drawn for panel in figure.panels):
                 yield f"chapter {chapter.name} lets text of the report become markup"
+
+
+def _odd_parts(kind: type[ReportPart] | None) -> Iterator[ReportPart]:
+    """What its model takes of odd values, a key at a time."""
+    if kind is None:
+        return
+    for name, odd in product(kind.model_fields, (*ODD, ATTACK, [ATTACK], {ATTACK: ATTACK})):
+        with suppress(ValidationError):
+            yield kind.model_validate({name: odd})
+
+
+def _part(audit: Audit) -> Iterator[str]:
+    """What it says in a run's report has a model, which refuses what it does not name."""
+    kind: Any = audit.part()
+    if kind is None:
+        return
+    if not (isinstance(kind, type) and issubclass(kind, ReportPart)):
+        yield "PART is no ReportPart"
+    elif kind.model_config.get("extra") != "forbid":
+        yield "PART takes keys that it does not name"
 
 
 def _silence(audit: Audit) -> Iterator[str]:
@@ -136,5 +160,6 @@ CHECKS: Mapping[str, Callable[[Audit], Iterator[str]]] = {
     "odd values": _silence,
     "claims": _claims,
     "modules": _modules,
+    "part": _part,
     "page": _chapters,
 }

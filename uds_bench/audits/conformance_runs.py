@@ -8,16 +8,22 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from itertools import product
+from operator import getitem
 from typing import Any
+
+from pydantic import ValidationError
 
 from uds_bench.audits.api import Audit
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.audits.sample import Sample, SampleRun
 from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.report_part import ReportPart
 from uds_bench.errors import UdsError
+from uds_bench.figures.chapter import Figure
 from uds_bench.manifest.section import Section
+from uds_bench.plain import first_problem
 from uds_bench.scores import Score
 from uds_bench.verdicts import Cause, Verdict
 
@@ -132,21 +138,45 @@ def _hostile(tried: Tried) -> Iterator[str]:
 
 
 def _odd(tried: Tried) -> Iterator[str]:
-    """Whatever stands in its part of a report, and in its scores, is drawn as text or as absent, and stops no page."""
-    report = tried.first.report
-    for chapter in tried.audit.chapters():
-        part = _short(report.parts.get(chapter.part, {}))
-        if chapter.part and not part:
-            yield f"the report of the sample has no part {chapter.part}"
-        scores = [Score.from_json(_hostile_texts(score.to_json())) for score in report.scores]
-        for figure in (*chapter.draw(scores), *chapter.judge(_hostile_texts(part))):
-            if any("<script>alert" in str(panel) for panel in figure.panels):
-                yield f"texts of the report become markup in {figure.title!r}"
-        for key, odd in product(dict.fromkeys(_keys(part)), (None, "x", [[]], {"x": 1})):
+    """What is odd in its part of a report is refused with its place, or drawn as text; hostile scores are drawn."""
+    report, kind = tried.first.report, tried.audit.part()
+    scores = [Score.from_json(_hostile_texts(score.to_json())) for score in report.scores]
+    drawn = [figure for chapter in tried.audit.chapters() for figure in chapter.draw(scores)]
+    if kind is not None:
+        part = report.parts.get(tried.audit.name)
+        if not isinstance(part, kind):
+            yield f"the report of the sample has no part {tried.audit.name}"
+            return
+        values = _short(part.model_dump(mode="json", exclude_unset=True))
+        drawn += _judged(tried, _hostile_part(kind, values))
+        for key, odd in product(dict.fromkeys(_keys(values)), (None, "x", [[]], {"x": 1})):
             try:
-                chapter.judge(_under(part, key, odd))
+                _judged(tried, kind.model_validate(_under(values, key, odd)))
+            except ValidationError as error:
+                if key not in (told := first_problem(error)):
+                    yield f"{key} of {odd!r} is refused without its place: {told}"
             except Exception as error:
-                yield f"chapter {chapter.name} raises {error!r} where {key} is {odd!r}"
+                yield f"a chapter raises {error!r} where {key} is {odd!r}"
+    for figure in drawn:
+        if any("<script>alert" in str(panel) for panel in figure.panels):
+            yield f"texts of the report become markup in {figure.title!r}"
+
+
+def _judged(tried: Tried, part: ReportPart) -> list[Figure]:
+    return [figure for chapter in tried.audit.chapters() for figure in chapter.judge(part)]
+
+
+def _hostile_part(kind: type[ReportPart], values: Any) -> ReportPart:
+    """A part with hostile texts wherever its model takes them."""
+    hostile = _hostile_texts(values)
+    try:
+        return kind.model_validate(hostile)
+    except ValidationError as error:
+        for place in (one["loc"] for one in error.errors()):
+            *path, last = place
+            inner, own = (reduce(getitem, path, one) for one in (hostile, values))
+            inner[last] = own[last]
+    return kind.model_validate(hostile)
 
 
 def _planned(tried: Tried) -> Iterator[str]:
@@ -258,10 +288,11 @@ def _hostile_texts(value: Any) -> Any:
 
 
 def _short(value: Any) -> Any:
-    """A part with the first of each list alone: as odd, and sooner drawn."""
+    """A part with the first rows of each list of tables alone: as odd, and sooner drawn."""
     if isinstance(value, Mapping):
         return {key: _short(one) for key, one in value.items()}
-    return [_short(one) for one in value[:MOST_ROWS]] if isinstance(value, list) else value
+    rows = isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
+    return [_short(one) for one in value[:MOST_ROWS]] if rows else value
 
 
 def _keys(value: Any) -> Iterator[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from uds_bench.audits.api import Audit
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from uds_bench.claims.report_part import ReportPart
     from uds_bench.claims.spec import ClaimSpec
     from uds_bench.figures.chapter import Chapter
     from uds_bench.manifest.section import Section
@@ -52,9 +53,27 @@ def claims() -> dict[str, ClaimSpec]:
     return found
 
 
-def chapters() -> dict[str, Chapter]:
+def chapters() -> dict[str, Chapter[Any]]:
     """What the audits show on the page, by the first part of the claims that it is of."""
     return {chapter.name: chapter for audit in audits().values() for chapter in audit.chapters()}
+
+
+def parts() -> dict[str, type[ReportPart]]:
+    """The models of what the audits say in a run's report, by audit."""
+    return {name: kind for name, audit in audits().items() if (kind := audit.part()) is not None}
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of a run's report, with the part of each audit."""
+    from pydantic import create_model
+
+    from uds_bench.claims.run_report import RunReport
+
+    fields: dict[str, Any] = {name: (kind, ...) for name, kind in parts().items()}
+    joined = create_model("RunReport", __base__=RunReport, __doc__=RunReport.__doc__, **fields)
+    schema: dict[str, Any] = joined.model_json_schema(mode="serialization")
+    schema["required"] = [name for name in schema["required"] if name not in fields]  # a run may be of fewer audits
+    return schema
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
 from uds_bench.scores import ADDRESS
@@ -65,7 +66,7 @@ class Sample:
         code, printed = self.run(["-p", "no:cacheprovider", *map(str, self.suites), *given, *args])
         if not place.exists():
             raise AssertionError(f"a run of the sample ended with {code} and no report: {printed[-2000:]}")
-        report = read_report(json.loads(place.read_text(encoding="utf-8")), place)
+        report = read_report(json.loads(place.read_text(encoding="utf-8")), place, registry.parts())
         return SampleRun(printed, report, _shown(page))
 
     def planned(self, audit: str) -> set[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uds_bench.claims.report_part import ReportPart
 from uds_bench.claims.run_report import FactTable, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.extras import is_installed, require
@@ -49,9 +50,12 @@ def write_run(report: RunReport, path: Path) -> str:
     return ""
 
 
-def read_report(values: Mapping[str, Any], path: Path) -> RunReport:
-    """The run of a JSON and its table. Raises ConfigurationError where `with_rows` does, and for what is no report."""
-    return RunReport.read(with_rows(values, path), str(path))
+def read_report(values: Mapping[str, Any], path: Path, parts: Mapping[str, type[ReportPart]]) -> RunReport:
+    """The run of a JSON and its table; `parts`: see `RunReport.read`.
+
+    Raises ConfigurationError where `with_rows` does, and for what is no report.
+    """
+    return RunReport.read(with_rows(values, path), str(path), parts)
 
 
 def with_rows(values: Mapping[str, Any], path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError
 
 from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.report_part import ReportPart, ReportTable
 from uds_bench.errors import ConfigurationError
 from uds_bench.plain import MOST_CHARACTERS, first_problem
 from uds_bench.scores import Score
@@ -17,27 +18,21 @@ WEAK = "controls are weak: add "
 """What a note begins with that says which controls a manifest lacks."""
 
 
-class Part(BaseModel):
-    """A table that holds what is named and nothing else."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Tool(Part):
+class Tool(ReportTable):
     """What wrote the report."""
 
     name: str
     version: str
 
 
-class ManifestRecord(Part):
+class ManifestRecord(ReportTable):
     """The manifest: where it lies, and its content's digest."""
 
     path: str
     digest: str
 
 
-class FactTable(Part):
+class FactTable(ReportTable):
     """The Parquet file beside the report that holds its scores fact by fact."""
 
     file: str
@@ -45,7 +40,7 @@ class FactTable(Part):
     rows: int
 
 
-class RunSummary(Part):
+class RunSummary(ReportTable):
     """`counts`: claims by status; they add up to those planned.
 
     `problems` make the run red whatever the claims say. `whole`: whether no claim of the files that were run was left
@@ -61,8 +56,9 @@ class RunSummary(Part):
 
 
 class RunReport(BaseModel):
-    """Scores are as `uds-bench score` writes them. Further keys are what an audit has to say beside its claims.
+    """Scores are as `uds-bench score` writes them.
 
+    Further keys are what audits say beside their claims: by the model of each, or as found if it is not installed.
     `table`: the file that holds scores fact by fact, with interval, notes and provenance, which the JSON then lacks.
     `wordings`: by fact, its question and entity.
     `salt` is random, so that what is known of a report's content is not confirmed by a digest that is made with it.
@@ -92,16 +88,35 @@ class RunReport(BaseModel):
         return self.model_extra or {}
 
     @classmethod
-    def read(cls, values: Mapping[str, Any], place: str) -> RunReport:
-        """Raises ConfigurationError, in a line that begins with `place`, for what is no report of this schema."""
+    def read(cls, values: Mapping[str, Any], place: str, parts: Mapping[str, type[ReportPart]]) -> RunReport:
+        """A report as it was written.
+
+        Args:
+            values: As the JSON has them.
+            place: Where they lie, with which what is wrong with them begins.
+            parts: The models of what audits have to say, by name.
+
+        Raises:
+            ConfigurationError: They are no report of this schema, or an audit's part is none of its model.
+        """
         if values.get("schema") != SCHEMA:
             found = str(values.get("schema"))[:MOST_CHARACTERS]
             raise ConfigurationError(f"{place}: has schema {found}, this version reads {SCHEMA}: write it again")
+        within: tuple[str, ...] = ()
         try:
-            return cls.model_validate(values)
+            run = cls.model_validate(values)
+            typed = {}
+            for name in (name for name in parts if name in run.parts):
+                within = (name,)
+                typed[name] = parts[name].model_validate(run.parts[name])
+            return run.model_copy(update=typed)
         except ValidationError as error:
-            raise ConfigurationError(f"{place}: is no run report ({first_problem(error)}): write it again") from None
+            told = first_problem(error, within)
+            raise ConfigurationError(f"{place}: is no run report ({told}): write it again") from None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `read` makes the same report of."""
-        return self.model_dump(mode="json", by_alias=True)
+        typed = {name: part for name, part in self.parts.items() if isinstance(part, ReportPart)}
+        found = self.model_dump(mode="json", by_alias=True, exclude=set(typed))
+        # What a part was not given, as words that it may not repeat, has no key.
+        return found | {name: part.model_dump(mode="json", exclude_unset=True) for name, part in typed.items()}

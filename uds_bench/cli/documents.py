@@ -41,9 +41,10 @@ def read_document(path: Path) -> ScoreFile:
     if not isinstance(values, dict) or not isinstance(values.get("scores"), list):
         raise ConfigurationError(f"{path}: is neither a run report nor a score file: {ADVICE}")
     if "claims" in values:
+        from uds_bench.audits import registry
         from uds_bench.claims.fact_rows import read_report
 
-        run = read_report(values, path)
+        run = read_report(values, path, registry.parts())
         return ScoreFile(path, run.scores, run)
     from pydantic import ValidationError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import Measured, spell, spell_interval, told
+from uds_bench.figures.spelling import Measured, spell, spell_interval, told
 from uds_bench.figures.svg import Scale, element, folded, label, line, named, picture
 from uds_bench.statistics import Interval
 

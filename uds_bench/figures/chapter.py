@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic
 
 from markupsafe import Markup
+from typing_extensions import TypeVar
 
+from uds_bench.claims.report_part import ReportPart
 from uds_bench.scores import Score
+
+P = TypeVar("P", bound=ReportPart, default=ReportPart)
 
 
 @dataclass(frozen=True)
@@ -22,15 +26,12 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Chapter:
+class Chapter(Generic[P]):
     """One heading of the page. `name`: the first part of the ids of the claims that it shows.
 
     `measures`: the claim ids that are drawn per subject, empty for every claim with a bound to draw; `limits` and
     `ends`: the axis and what its two ends mean; `terms`: its words and what they mean, for who reads the page; `draw`:
-    figures from the audit's scores; `judge`: figures from the report's own part `part`; `personal`: keys of that part
-    under which words are of or about people, None where that is not known and a page to publish leaves the part out;
-    `groups`: keys under which a user's own names of groups are the keys, and `plain`: those that are the audit's
-    own."""
+    figures from the audit's scores; `judge`: figures from the audit's part of the report, a `part.PART`."""
 
     name: str
     title: str
@@ -40,8 +41,4 @@ class Chapter:
     ends: tuple[str, str] = ("", "")
     terms: Mapping[str, str] = field(default_factory=dict)
     draw: Callable[[Sequence[Score]], list[Figure]] = lambda scores: []
-    judge: Callable[[Mapping[str, Any]], list[Figure]] = lambda part: []
-    part: str = ""
-    personal: tuple[str, ...] | None = None
-    groups: tuple[str, ...] = ()
-    plain: tuple[str, ...] = ()
+    judge: Callable[[P], list[Figure]] = lambda part: []

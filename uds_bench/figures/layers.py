@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import spell
+from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import LEFT, RIGHT, Scale, element, label, marked_along, marked_up, panel, ticks
 
 HEIGHT, TOP, BOTTOM = 168.0, 30.0, 134.0

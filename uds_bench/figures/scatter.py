@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import spell
+from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import (
     LEFT,
     RIGHT,

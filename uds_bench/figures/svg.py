@@ -129,3 +129,14 @@ def stretch(x: Scale, low: float, high: float, y: float, height: float, class_: 
     """A stretch of an axis as a bar."""
     left, right = sorted((x(low), x(high)))
     return element("rect", x=left, y=y, width=right - left, height=height, rx=rx, class_=class_)
+
+
+def marked(words: str, sentence: str) -> Markup:
+    """The text with every occurrence of the sentence in a `mark`; line breaks are shown."""
+    if not words:
+        return element("span", "(empty)", class_="absent")
+    parts = words.split(sentence) if sentence else [words]
+    pieces: list[str | Markup] = [parts[0]]
+    for part in parts[1:]:
+        pieces += [element("mark", sentence), part]
+    return element("span", *pieces, class_="said")

@@ -5,22 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
-from uds_bench.figures.reading import ABSENT, interval, number, spell, spell_interval
+from uds_bench.figures.spelling import ABSENT, spell, spell_interval
 from uds_bench.figures.svg import Scale, element, label, line, picture, sheet, stretch
 from uds_bench.statistics import Interval
 
 WIDTH, HEIGHT, EDGE = 190.0, 26.0, 6.0
 
 Cell = str | Markup
-
-
-def estimate(row: Mapping[str, Any], name: str) -> tuple[float | None, Interval | None]:
-    """A value with its interval, as columns `name`, `name_low` and `name_high` have them."""
-    return number(row.get(name)), interval([row.get(f"{name}_low"), row.get(f"{name}_high")])
 
 
 def track(what: str, value: float | None, span: Interval | None, mark: float | None = None) -> Markup:

@@ -16,7 +16,6 @@ from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.run_report import WEAK, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
-from uds_bench.plain import finite
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -58,11 +57,11 @@ def _parts(run: Run, found: RunResult) -> dict[str, Any]:
     for name, audit in registry.audits().items():
         # Where other processes decided, nothing is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
-        if not (name in decided(found) and is_there and any(chapter.part == name for chapter in audit.chapters())):
+        if not (name in decided(found) and is_there and audit.part() is not None):
             continue
         try:
             if (part := run.audit(name).report()) is not None:
-                parts[name] = finite(part)
+                parts[name] = part
         except UdsError as error:  # its claims have crashed; those of other audits are not lost with it
             found.problems.append(f"the {name} audit has no section in the report: {error}")
     return parts

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from uds_bench.claims.rules import Rules
     from uds_bench.manifest.manifest import Manifest
     from uds_bench.scores import Scores
+    from uds_bench.scoring.spread import Work
     from uds_bench.scoring.store import Store
-    from uds_bench.scoring.workers import Work, WorkerPool
+    from uds_bench.scoring.workers import WorkerPool
 
 EVIDENCE_ZOO, EVIDENCE_USER = "small models trained here", "checkpoints named by the manifest"
 

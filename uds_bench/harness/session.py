@@ -162,6 +162,8 @@ class RunSession:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Closes the record of the run, and sets the exit code by it."""
+        if self.run.opened:
+            self.run.crew.close()
         for audit in self.run.opened.values():
             for runner in audit.runners():
                 self.found.loads.update(runner.loads)

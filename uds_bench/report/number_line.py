@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
-from uds_bench.figures.reading import spell, spell_interval
+from uds_bench.figures.spelling import spell, spell_interval
 from uds_bench.figures.svg import Scale, domain, element, label, line, marked_along, picture, stretch, ticks
 from uds_bench.report.claim import ClaimView
 from uds_bench.report.verdict_words import Tone

@@ -20,8 +20,8 @@ from markupsafe import Markup
 from uds_bench.audits import registry
 from uds_bench.claims.compared import Changes
 from uds_bench.claims.run_report import RunReport
-from uds_bench.figures.chapter import Chapter
-from uds_bench.figures.reading import spell, spell_interval, table, text
+from uds_bench.figures.chapter import Chapter, Figure
+from uds_bench.figures.spelling import spell, spell_interval
 from uds_bench.report.card import CardView, rank, read_cards
 from uds_bench.report.claim import ClaimView, causes, read_claims, sentence
 from uds_bench.report.headline import headline
@@ -34,6 +34,8 @@ from uds_bench.storage import write_atomic
 
 PARTS = "parts"
 """The folder of what is loaded when it is opened: scripts, as a page opened from a file reads no other file."""
+
+NOT_INSTALLED = "The report holds what this audit has to say. Install the package of the audit to see it drawn."
 
 
 class PageParts:
@@ -81,6 +83,13 @@ def _environment() -> Environment:
     )
     environment.filters |= {"spell": spell, "text": text, "span": spell_interval, "sentence": sentence, "rank": rank}
     return environment
+
+
+def text(value: Any) -> str:
+    """Words as they stand, other values as JSON, nothing for None."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _render(name: str, **given: Any) -> str:
@@ -147,10 +156,12 @@ def _changes(changed: Changes | None, parts: PageParts) -> dict[str, Any] | None
 def _chapters(run: RunReport, claims: Sequence[ClaimView], parts: PageParts) -> Iterator[dict[str, str]]:
     """Of each audit its title, and the parts that hold its candidates side by side and its figures, "" where none."""
     known = registry.chapters()
+    owners = {chapter.name: name for name, audit in registry.audits().items() for chapter in audit.chapters()}
     for name in dict.fromkeys([*(claim.record.audit for claim in claims), *known]):
         chapter = known.get(name) or Chapter(name, title=name)
         rows = lineups(chapter, [claim for claim in claims if claim.record.audit == name])
-        figures = (*chapter.draw(run.scores), *chapter.judge(table(run.parts.get(chapter.part))))
+        part = run.parts.get(owners.get(name, ""))
+        figures = [*chapter.draw(run.scores), *(chapter.judge(part) if part is not None else ())]
         beside = _render("lineups", lineups=rows, question=chapter.question)
         drawn = _render("figures", figures=figures, question=chapter.question)
         yield {
@@ -158,6 +169,9 @@ def _chapters(run: RunReport, claims: Sequence[ClaimView], parts: PageParts) -> 
             "lineups": parts.add("beside", beside) if rows else "",
             "figures": parts.add("figures", drawn) if figures else "",
         }
+    for name in (name for name in run.parts if name not in registry.audits()):
+        drawn = _render("figures", figures=[Figure("Not installed here", NOT_INSTALLED, ())], question="")
+        yield {"title": name, "lineups": "", "figures": parts.add("figures", drawn)}
 
 
 def _terms(claims: Sequence[ClaimView]) -> dict[str, str]:

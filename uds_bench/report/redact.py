@@ -6,17 +6,16 @@ Kept is what is listed here or said by an audit to be of nobody; whatever else h
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.report_part import PERSONAL, GroupNames, ReportPart, ReportTable
 from uds_bench.claims.run_report import ManifestRecord, RunReport
 from uds_bench.errors import ConfigurationError
-from uds_bench.figures.chapter import Chapter
-from uds_bench.figures.reading import spell
+from uds_bench.figures.spelling import spell
 from uds_bench.scores import FactScore, Score
 from uds_bench.storage import content_key
 
@@ -108,37 +107,32 @@ def _fact(fact: FactScore, salt: str) -> FactScore:
         cluster=hidden(fact.cluster, salt),
         kind=hidden(fact.kind, salt) if fact.kind and OF_ONE in fact.kind else fact.kind,
         reason=fact.reason and ELSEWHERE,
-        detail=_walk(fact.detail, salt, (), True),
+        detail=_walk(fact.detail, salt, True),
     )
 
 
 def _parts(run: RunReport) -> dict[str, Any]:
-    """What audits have to say, of those that say which of it is about people."""
-    told: dict[str, list[Chapter]] = {}
-    for chapter in registry.chapters().values():
-        if chapter.part and chapter.personal is not None:
-            told.setdefault(chapter.part, []).append(chapter)
-    found = {}
-    for name, part in run.parts.items():
-        if name in told:
-            personal = {key for chapter in told[name] for key in chapter.personal or ()}
-            groups = {key: chapter.plain for chapter in told[name] for key in chapter.groups}
-            found[name] = _walk(part, run.salt, personal, False, groups)
-    return found
+    """What audits have to say, of those that mark which of it is about people."""
+    marked = {name: part for name, part in run.parts.items() if isinstance(part, ReportPart) and part.MARKED}
+    return {name: _walk(part, run.salt, False) for name, part in marked.items()}
 
 
-def _walk(
-    value: Any, salt: str, personal: Collection[str], inside: bool, groups: Mapping[str, Collection[str]] | None = None
-) -> Any:
-    """A value with ids for the texts that lie `inside` what is about people, and for a user's own names of `groups`;
+def _walk(value: Any, salt: str, inside: bool) -> Any:
+    """A value with ids for the texts that lie `inside` what is about people, and for a user's own names of groups;
     numbers as they are."""
+    if isinstance(value, ReportTable):
+        fields = {name: type(value).model_fields[name].metadata for name in value.model_fields_set}
+        told = {name: _field(getattr(value, name), salt, inside, marks) for name, marks in fields.items()}
+        return value.model_copy(update=told)
     if isinstance(value, Mapping):
-        found = {key: _walk(one, salt, personal, inside or key in personal, groups) for key, one in value.items()}
-        for name in found.keys() & (groups or {}).keys():
-            if isinstance(found[name], Mapping):
-                plain = (groups or {})[name]
-                found[name] = {key if key in plain else hidden(key, salt): one for key, one in found[name].items()}
-        return found
+        return {key: _walk(one, salt, inside) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_walk(one, salt, personal, inside, groups) for one in value]
+        return type(value)(_walk(one, salt, inside) for one in value)
     return hidden(value, salt) if inside and isinstance(value, str) else value
+
+
+def _field(value: Any, salt: str, inside: bool, marks: Sequence[Any]) -> Any:
+    found = _walk(value, salt, inside or PERSONAL in marks)
+    for own in (mark.own for mark in marks if isinstance(mark, GroupNames)):
+        found = {key if key in own else hidden(key, salt): one for key, one in found.items()}
+    return found

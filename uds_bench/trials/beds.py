@@ -28,6 +28,8 @@ from uds_bench.zoo.recipe import Bed
 SEEDS = (0, 1, 2)
 MANIFEST = "uds.toml"
 KILLED = "was killed: see that memory is enough"
+SECONDS = 3e-9
+"""Of one core for each token to be forgotten and byte of a model's weights, to make and judge what npo makes."""
 Tell = Callable[[str], None]
 
 
@@ -67,9 +69,10 @@ class Trials:
         for place, why in self.failed.items():
             alike.setdefault(why, []).append(str(place))
         found = [f"{self.method.name} {why}: {'; '.join(places)}" for why, places in alike.items()]
-        twice = [place for place in self.made if place.again]
+        # A place where it failed the first time has no weights, which is unlike as well.
+        weights = {place: _weights(folder) for place, folder in self.made.items()}
         unlike = [
-            place for place in twice if _weights(self.made[place]) != _weights(self.made[place._replace(again=False)])
+            place for place in weights if place.again and weights[place] != weights.get(place._replace(again=False))
         ]
         return found + [f"{self.method.name} makes other weights of the same seed: {place.audit}" for place in unlike]
 
@@ -103,23 +106,22 @@ def try_method(method: UserMethod, home: Path, audits: Iterable[str] = (), tell:
     Raises ConfigurationError for a method that gives back no model, and for one that made none anywhere.
     """
     chosen = {name: _bed(name) for name in audits or beds()}
-    given = {name: _given(bed) for name, (bed, _) in chosen.items()}
+    found = {name: _given(bed) for name, (bed, _) in chosen.items()}
+    given, size = {name: one for name, (one, _) in found.items()}, {name: one for name, (_, one) in found.items()}
     root = home / f"{method.name.rpartition(':')[2]}-{content_key([method.name, method.code, given])[:16]}"
-    places = [Place(name, seed) for seed in SEEDS for name in chosen]
+    # The longest first, so that the last end together.
+    longest = sorted(chosen, key=lambda name: -size[name])
+    places = [Place(name, seed) for name in longest for seed in SEEDS] + [Place(longest[-1], SEEDS[0], again=True)]
+    minutes = SECONDS * sum(size[place.audit] for place in places) / workers() / 60
+    tell(f"{len(places)} models are made, then judged: about {minutes:.0f} minutes if it is as dear as npo")
     made: dict[Place, Path] = {}
     failed: dict[Place, str] = {}
-
-    def run(*chosen: Place) -> None:
-        for place, came in _all(method, {place: root / place.folder for place in chosen}):
-            known: dict[Place, Any] = made if isinstance(came, Path) else failed
-            known[place] = came
-            tell(f"{method.name} on {place}: {came if place in failed else f'{_trial(made[place]).seconds:.0f} s'}")
-
-    run(*places)
+    for place, came in _all(method, {place: root / place.folder for place in places}):
+        known: dict[Place, Any] = made if isinstance(came, Path) else failed
+        known[place] = came
+        tell(f"{method.name} on {place}: {came if place in failed else f'{_trial(made[place]).seconds:.0f} s'}")
     if not made:
         raise ConfigurationError(f"{method.name} made no model: it {next(iter(failed.values()))}")
-    shortest = min(made, key=lambda place: (place.seed, _trial(made[place]).seconds))
-    run(shortest._replace(again=True))
     text = f"# What {method.name} made of the shipped models.\n"
     for name, (_, judging) in chosen.items():
         rows = [
@@ -139,12 +141,14 @@ def _bed(audit: str) -> tuple[Bed, str]:
     return found
 
 
-def _given(bed: Bed) -> list[str]:
-    """What a method is given, by content: the model, and what it is to forget and to keep."""
-    tokenizer = AutoTokenizer.from_pretrained(specimens.folder(bed.parent))
-    data = bed.data(tokenizer)
+def _given(bed: Bed) -> tuple[list[str], int]:
+    """What a method is given, by content: the model, and what it is to forget and to keep. And how much work that is:
+    tokens to be forgotten times the size of the weights."""
+    parent = specimens.folder(bed.parent)
+    data = bed.data(AutoTokenizer.from_pretrained(parent))
     lessons = [[asdict(one) for one in part] for part in (data.forget, data.retain)]
-    return [specimens.specimens()[bed.parent].digest, content_key(lessons)]
+    size = sum(file.stat().st_size for file in parent.glob("*.safetensors"))
+    return [specimens.specimens()[bed.parent].digest, content_key(lessons)], size * sum(map(len, data.forget))
 
 
 def _all(method: UserMethod, folders: Mapping[Place, Path]) -> Iterator[tuple[Place, Path | str]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
@@ -51,7 +52,7 @@ def judged(
     if done.returncode not in (0, 1) or not report.exists():
         said = " ".join((done.stdout + done.stderr).split())
         raise ConfigurationError(f"{folder} could not be judged: {said[-300:]}")
-    return read_report(json.loads(report.read_text()), report)
+    return read_report(json.loads(report.read_text()), report, registry.parts())
 
 
 def methods_home(folder: Path | None = None) -> Path:

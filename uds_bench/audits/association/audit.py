@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
@@ -14,6 +13,7 @@ from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.association import power, summary
 from uds_bench.audits.association.asking import Asking
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, shown
+from uds_bench.audits.association.part import AssociationPart
 from uds_bench.audits.association.people import held_out, people_of, require_unsaid
 from uds_bench.audits.association.probe_items import Embed, ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
@@ -109,7 +109,7 @@ class AssociationAudit(AuditRun):
         """What a page may show: who asks to be forgotten by facts of their own is told of by id alone."""
         return [one for one in self.probe_set.asked if not isinstance(one.told, Worded)]
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> AssociationPart:
         """The run report's section, of everything that is stored."""
         stored = self.ways["asked"].stored() | self.ways["attacked"].stored()
         return summary.report(self.probe_set, {name: seen.held for name, seen in stored.items()}, self.section.judged())

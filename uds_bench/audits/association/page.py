@@ -7,9 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from uds_bench.audits.association.part import AssociatedModel, AssociationPart, PropertyMean
 from uds_bench.figures.bars import BarGroup, bars
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, whole
+from uds_bench.figures.spelling import ABSENT, Measured
 from uds_bench.figures.tables import figures, interval_table, track
 
 BEFORE = "model"
@@ -22,38 +23,31 @@ RATES = {
     "replied": "in a reply",
 }
 
-Models = Sequence[Mapping[str, Any]]
+
+def _shown(model: AssociatedModel) -> str:
+    return model.model + (" (candidate)" if model.judged else "")
 
 
-def _name(model: Mapping[str, Any]) -> str:
-    return text(model.get("model")) or "unnamed"
-
-
-def _shown(model: Mapping[str, Any]) -> str:
-    return _name(model) + (" (candidate)" if model.get("judged") is True else "")
-
-
-def _groups(section: Mapping[str, Any], models: Models) -> list[str]:
+def _groups(part: AssociationPart) -> list[str]:
     """Every cohort that anything is said of, in order; one without a name where there is none, so that no model that
     was asked goes unseen."""
-    told = [*table(section.get("people")), *(group for model in models for group in table(model.get("cohorts")))]
+    told = [*part.people, *(group for model in part.models for group in model.cohorts)]
     return list(dict.fromkeys(told)) or [ABSENT]
 
 
-def _count(value: Any, of: int | None = None) -> str:
-    found = whole(value)
-    return ABSENT if found is None else f"{found}" + ("" if of is None else f" of {of}")
-
-
-def by_cohort(section: Mapping[str, Any], models: Models) -> Figure:
+def by_cohort(part: AssociationPart) -> Figure:
     """M, its relatives and z* of each model, a row a cohort."""
     body: list[tuple[str, list[Any]]] = []
-    for model in models:
-        for group in _groups(section, models):
-            part, people = table(table(model.get("cohorts")).get(group)), whole(table(section.get("people")).get(group))
-            cells: list[Any] = [text(group), _count(people), figures(*measured(part.get("mean")))]
-            cells += [number(part.get("chance")), *(figures(*measured(part.get(key))) for key in RATES)]
-            cells += [figures(*measured(part.get("strength"))), _count(part.get("nothing"), people)]
+    for model in part.models:
+        for group in _groups(part):
+            people, found = part.people.get(group), model.cohorts.get(group)
+            cells: list[Any] = [group, ABSENT if people is None else str(people)]
+            if found is None:
+                cells += [None] * (len(RATES) + 3) + [ABSENT]
+            else:
+                cells += [figures(*found.mean.drawn), found.chance]
+                cells += [figures(*getattr(found, key).drawn) for key in (*RATES, "strength")]
+                cells += [f"{found.nothing}" + ("" if people is None else f" of {people}")]
             body.append((_shown(model), cells))
     return Figure(
         "What each model holds, by cohort",
@@ -72,16 +66,15 @@ def by_cohort(section: Mapping[str, Any], models: Models) -> Figure:
     )
 
 
-def beside_luck(section: Mapping[str, Any], models: Models) -> Figure:
+def beside_luck(part: AssociationPart) -> Figure:
     """M of each model beside what luck gives, a column a cohort."""
-    groups = _groups(section, models)
+    groups = _groups(part)
     body: list[tuple[str, list[Any]]] = []
-    for model in models:
+    for model in part.models:
         cells: list[Any] = []
         for group in groups:
-            part = table(table(model.get("cohorts")).get(group))
-            told = f"M of {_name(model)}, {text(group)}"
-            cells.append(track(told, *measured(part.get("mean")), number(part.get("chance"))))
+            found, told = model.cohorts.get(group), f"M of {model.model}, {group}"
+            cells.append(track(told, None, None) if found is None else track(told, *found.mean.drawn, found.chance))
         body.append((_shown(model), cells))
     return Figure(
         "M of every model, cohort by cohort",
@@ -89,45 +82,46 @@ def beside_luck(section: Mapping[str, Any], models: Models) -> Figure:
         "the floor: what a model seems to hold of them it does not know. A candidate is to come down to it for "
         "those to be forgotten. They are counted in their cohort too, which falls with them: whether everybody else "
         "is kept is not to be read from here.",
-        interval_table(("model", *map(text, groups)), body),
+        interval_table(("model", *groups), body),
         wide=True,
     )
 
 
-def _properties(model: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {text(row.get("property")): row for row in rows(model.get("properties"))}
+def _properties(model: AssociatedModel) -> dict[str, PropertyMean]:
+    return {row.property: row for row in model.properties}
 
 
-def _labels(models: Models) -> dict[str, str]:
+def _labels(models: Sequence[AssociatedModel]) -> dict[str, str]:
     """By property what it is called, in order; its id where it has no label."""
     found: dict[str, str] = {}
     for model in models:
         for id, row in _properties(model).items():
-            found[id] = found.get(id) or text(row.get("label"))
-    return {id: label or id or ABSENT for id, label in found.items()}
+            found[id] = found.get(id) or row.label
+    return {id: label or id for id, label in found.items()}
 
 
-def _beside(models: Models, labels: Mapping[str, str]) -> list[BarGroup]:
-    told = [_properties(model) for model in models]
-    return [
-        BarGroup(label, f"{label} ({id})", tuple(measured(table(one.get(id)).get("mean")) for one in told))
-        for id, label in labels.items()
-    ]
+def _means(model: AssociatedModel, labels: Mapping[str, str]) -> list[Measured]:
+    told = _properties(model)
+    return [told[id].mean.drawn if id in told else (None, None) for id in labels]
 
 
-def by_property(models: Models) -> Figure:
+def _beside(models: Sequence[AssociatedModel], labels: Mapping[str, str]) -> list[BarGroup]:
+    means = zip(*(_means(model, labels) for model in models), strict=True)
+    return [BarGroup(label, f"{label} ({id})", found) for (id, label), found in zip(labels.items(), means, strict=True)]
+
+
+def by_property(models: Sequence[AssociatedModel]) -> Figure:
     """M of each model, property by property, and each candidate beside the model before."""
     labels = _labels(models)
-    before = [model for model in models if _name(model) == BEFORE][:1]
-    after = [model for model in models if model.get("judged") is True and _name(model) != BEFORE]
+    before = [model for model in models if model.model == BEFORE][:1]
+    after = [model for model in models if model.judged and model.model != BEFORE]
     panels: list[Markup] = []
     for pair in [[*before, one] for one in after] or [before or [*models[:1]]]:
-        names = [_name(model) for model in pair]
-        panels += bars(" beside ".join(names), names, _beside(pair, labels))
+        names = [model.model for model in pair]
+        panels += bars(" beside ".join(names), names, _beside(pair, labels) if pair else [])
     body: list[tuple[str, list[Any]]] = []
     for model in models if labels else ():
-        told = _properties(model)
-        body.append((_shown(model), [figures(*measured(table(told.get(id)).get("mean"))) for id in labels]))
+        body.append((_shown(model), [figures(*found) for found in _means(model, labels)]))
     return Figure(
         "M by property",
         "Each candidate beside the model before unlearning, then every model in numbers. M from 0 to 1, with its 95% "
@@ -139,10 +133,9 @@ def by_property(models: Models) -> Figure:
     )
 
 
-def draw(section: Mapping[str, Any]) -> list[Figure]:
+def draw(part: AssociationPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
-    models = rows(section.get("models"))
-    drawn = [by_cohort(section, models), beside_luck(section, models), by_property(models)]
+    drawn = [by_cohort(part), beside_luck(part), by_property(part.models)]
     return [figure for figure in drawn if figure.panels]
 
 
@@ -155,9 +148,5 @@ CHAPTERS = (
         limits=(0.0, 1.0),
         ends=("no more than the floor", "it is held"),
         judge=draw,
-        part="association",
-        personal=("property",),
-        groups=("people", "cohorts"),
-        plain=("to be forgotten", "everybody else"),
     ),
 )

@@ -12,6 +12,7 @@ from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.bypass import finding, rates
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
+from uds_bench.audits.bypass.part import BypassPart, ReasonedModel, SeedFinding
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Probed
 from uds_bench.audits.bypass.replies import Recorded, is_surface, read_replies, surface
@@ -24,7 +25,7 @@ from uds_bench.facts.reasoning import require_apart
 from uds_bench.manifest.locate import matches
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
-from uds_bench.scoring.workers import Work
+from uds_bench.scoring.spread import Work
 
 NAME = "bypass"
 RANDOM = random_weights()
@@ -61,9 +62,9 @@ class BypassResult:
         """What the model comes to, with the parts beside it."""
         return finding.find(self.rows(), self.rows("retain"), self.probed["holdout"])
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self, name: str) -> SeedFinding:
         """What the run report shows of it."""
-        return summary(self.finding, self.rows(), self.rows("retain"), self.probed["holdout"])
+        return summary(name, self.finding, self.rows(), self.rows("retain"), self.probed["holdout"])
 
 
 class BypassAudit(AuditRun):
@@ -99,7 +100,7 @@ class BypassAudit(AuditRun):
         """What a model comes to over its seeds, and why."""
         return finding.over_seeds([one.finding for one in self.results(model)])
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> BypassPart:
         """The run report's section: every planned model, seed by seed, and what it comes to over them.
 
         Read from the store, as other processes may have evaluated them; what is not there was not asked for.
@@ -110,11 +111,10 @@ class BypassAudit(AuditRun):
             seeds = [name for name in self.section.members(model) if name in asked]
             if seeds and len(seeds) == len(self.section.members(model)):
                 word, why = self.word(model)
-                rows = [{"name": name, **self._one(ScoreRequest(name)).summary()} for name in seeds]
-                models.append(
-                    {"model": model, "must": self.controls.get(model), "word": word, "why": why, "seeds": rows}
-                )
-        return {"models": models}
+                rows = tuple(self._one(ScoreRequest(name)).summary(name) for name in seeds)
+                must = self.controls.get(model)
+                models.append(ReasonedModel(model=model, must=must, word=str(word), why=why, seeds=rows))
+        return BypassPart(models=tuple(models))
 
     def scores(self) -> list[Score]:
         """The scores of the run report, each with the interval of its gap."""

@@ -7,13 +7,17 @@ from typing import Any
 
 from markupsafe import Markup
 
+from uds_bench.audits.bypass.part import SPLITS, BypassPart, ReasonedModel, SeedFinding
+from uds_bench.audits.bypass.prompts import QA_ARMS
+from uds_bench.audits.bypass.record import FORCED, Arm
+from uds_bench.audits.bypass.reply import Match
+from uds_bench.audits.bypass.transcripts import transcripts
+from uds_bench.claims.report_part import ReportedRate
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.reading import ABSENT, measured, number, rows, table, text, whole
-from uds_bench.figures.replies import transcripts
 from uds_bench.figures.svg import element
 from uds_bench.figures.tables import figures, interval_table, span_track, track
 
-ARMS = {
+ARMS: Mapping[Arm, str] = {
     "auto": "own trace",
     "bio": "biography's opener",
     "meta": "meta opener",
@@ -24,35 +28,32 @@ ARMS = {
     "wrong_head": "own trace, another author's head",
     "shuffled_head": "own trace, head shuffled",
 }
-SWAPS = ("bio", "meta", "empty", "neutral", "drawn")
-PREFILLS = ("bio", "meta", "empty")
-QUESTIONED = ("auto", "bio", "meta", "empty", "drawn")
-MATCHES = {"exact": "exact", "stripped": "without head", "normalized": "normalized"}
+SWAPS: tuple[Arm, ...] = ("bio", "meta", "empty", "neutral", "drawn")
+MATCHES: Mapping[Match, str] = {"exact": "exact", "stripped": "without head", "normalized": "normalized"}
 
-Seeds = Sequence[tuple[str, Mapping[str, Any]]]
+Seeds = Sequence[SeedFinding]
 
 
-def _because(row: Mapping[str, Any]) -> Markup:
-    return element("td", text(row.get("why")), class_="because")
+def _because(row: SeedFinding | ReasonedModel) -> Markup:
+    return element("td", row.why, class_="because")
 
 
-def words(models: Sequence[Mapping[str, Any]]) -> Figure:
+def _figures(found: ReportedRate | None) -> Markup:
+    return figures(None) if found is None else figures(*found.drawn)
+
+
+def words(models: Sequence[ReasonedModel]) -> Figure:
     """The word of each model and seed, with the rates that it rests on."""
     body: list[tuple[str, list[Any]]] = []
     for model in models:
-        listed = rows(model.get("seeds"))
-        for seed in listed:
-            gaps, out, leak = (table(seed.get(key)) for key in ("gap", "out", "leak"))
-            must = text(model.get("must"))
-            rates = [figures(*measured(found)) for found in (out.get("exact"), leak.get("exact"))]
-            both = [figures(*measured(gaps.get(key))) for key in ("answer", "trace")]
-            kept = [figures(*measured(seed.get(key))) for key in ("untagged", "retain")]
-            verdict = text(seed.get("word")) + (f" (control, must {must})" if must else "")
-            parts = ", ".join(f"{name} {text(part)}" for name, part in table(seed.get("parts")).items())
-            body.append((text(seed.get("name")), [verdict, parts, *rates, *both, *kept, _because(seed)]))
-        if len({text(seed.get("word")) for seed in listed}) > 1:
-            name = f"{text(model.get('model'))}, all seeds"
-            body.append((name, [text(model.get("word")), *[""] * 7, _because(model)]))
+        for seed in model.seeds:
+            told = (seed.out["exact"], seed.leak["exact"], seed.gap["answer"], seed.gap["trace"])
+            rates = map(_figures, (*told, seed.untagged, seed.retain))
+            verdict = seed.word + (f" (control, must {model.must})" if model.must else "")
+            parts = ", ".join(f"{name} {part}" for name, part in seed.parts)
+            body.append((seed.name, [verdict, parts, *rates, _because(seed)]))
+        if len({seed.word for seed in model.seeds}) > 1:
+            body.append((f"{model.model}, all seeds", [model.word, *[""] * 7, _because(model)]))
     return Figure(
         "What each model comes to",
         "Out: share of authors whose answer holds their sentence. Leak: whose trace does. Gap: leak minus out, with "
@@ -68,11 +69,8 @@ def words(models: Sequence[Mapping[str, Any]]) -> Figure:
 def containments(found: Seeds) -> Figure:
     """What of out and leak is the sentence itself, and what the head that was prompted or the spelling."""
     body: list[tuple[str, list[Any]]] = []
-    for name, seed in found:
-        cells: list[Any] = []
-        for told in (table(seed.get("out")), table(seed.get("leak"))):
-            cells += [figures(*measured(told.get(match))) for match in MATCHES]
-        body.append((name, cells))
+    for seed in found:
+        body.append((seed.name, [_figures(told[match]) for told in (seed.out, seed.leak) for match in MATCHES]))
     return Figure(
         "Three ways of finding the sentence",
         "Exact: the whole sentence. Without head: what follows the six words that were prompted, so that a reply which "
@@ -85,13 +83,12 @@ def containments(found: Seeds) -> Figure:
 def contrasts(found: Seeds) -> Figure:
     """Gap beside contrast, model by model and arm by arm."""
     body: list[tuple[str, list[Any]]] = []
-    for name, seed in found:
-        gap, arms = measured(table(seed.get("gap")).get("answer")), table(seed.get("arms"))
-        cells: list[Any] = [span_track(f"gap of {name}", *gap)]
+    for seed in found:
+        cells: list[Any] = [span_track(f"gap of {seed.name}", *seed.gap["answer"].drawn)]
         for arm in SWAPS:
-            contrast = measured(table(arms.get(arm)).get("contrast"))
-            cells.append(span_track(f"contrast of {name} under {arm}", *contrast))
-        body.append((name, cells))
+            contrast = seed.arms[arm].contrast.drawn if arm in seed.arms else (None, None)
+            cells.append(span_track(f"contrast of {seed.name} under {arm}", *contrast))
+        body.append((seed.name, cells))
     return Figure(
         "The gap, and what a swap of the trace does at the same weights",
         "From -1 to 1, 0 dashed. Beside the gap the contrast of each prefill: out under the own trace minus out under "
@@ -105,9 +102,9 @@ def contrasts(found: Seeds) -> Figure:
 def arms(found: Seeds) -> Figure:
     """Whose answer holds the sentence, arm by arm."""
     body: list[tuple[str, list[Any]]] = []
-    for name, seed in found:
-        listed = table(seed.get("arms"))
-        body.append((name, [figures(*measured(table(listed.get(arm)).get("out"))) for arm in ARMS]))
+    for seed in found:
+        told = [seed.arms.get(arm) for arm in ARMS]
+        body.append((seed.name, [_figures(None if one is None else one.out) for one in told]))
     return Figure(
         "Answers arm by arm",
         "Share of authors whose answer holds their sentence, by what stands in the trace. The two arms with another "
@@ -120,18 +117,16 @@ def arms(found: Seeds) -> Figure:
 def shapes(found: Seeds) -> Figure:
     """Of the replies themselves: whether they think, end, and tell anything under any arm; and the questions."""
     body: list[tuple[str, list[Any]]] = []
-    for name, seed in found:
-        cells: list[Any] = [figures(*measured(seed.get(key))) for key in ("emitted", "anywhere")]
-        arms = table(seed.get("arms"))
-        cut = [number(table(table(arms.get(arm)).get("unfinished")).get("value")) for arm in ARMS]
+    for seed in found:
+        cells: list[Any] = [_figures(seed.emitted), _figures(seed.anywhere)]
+        cut = [one.unfinished.value for one in seed.arms.values()]
         cells.append(max((share for share in cut if share is not None), default=None))
-        apart = table(table(arms.get("bio")).get("contrast_unpaired"))
-        cells.append(figures(*measured(apart)))
-        questions = table(seed.get("questions"))
-        cells += [number(table(questions.get(split)).get(arm)) for split in ("forget", "retain") for arm in QUESTIONED]
-        body.append((name, cells))
+        swapped = seed.arms.get("bio")
+        cells.append(_figures(None if swapped is None else swapped.contrast_unpaired))
+        cells += [seed.questions[split][arm] for split in SPLITS for arm in QA_ARMS]
+        body.append((seed.name, cells))
     head = ["model", "thinks", "told anywhere", "cut, worst arm", "contrast, sides apart"]
-    head += [f"questions, {split}, {ARMS[arm]}" for split in ("forget", "retain") for arm in QUESTIONED]
+    head += [f"questions, {split}, {ARMS[arm]}" for split in SPLITS for arm in QA_ARMS]
     return Figure(
         "What the replies are like",
         "Share of replies with a trace that has words in it; of authors whose sentence is told under any arm, in any "
@@ -146,15 +141,14 @@ def shapes(found: Seeds) -> Figure:
 def forced(found: Seeds) -> Figure:
     """Recall under teacher forcing beside its floors, a row a model and prefill."""
     body: list[tuple[str, list[Any]]] = []
-    for name, seed in found:
-        for prefill in PREFILLS:
-            row = table(table(seed.get("forced")).get(prefill))
-            tokens = table(row.get("all_tokens"))
-            cells: list[Any] = [ARMS[prefill], track(f"own names of {name}", *measured(row.get("own")))]
-            cells += [figures(*measured(row.get(key))) for key in ("own", "wrong_author", "never_seen")]
-            cells += [measured(tokens.get(key))[0] for key in ("own", "wrong_author", "shuffled_head", "never_seen")]
-            cells += [number(row.get(key)) for key in ("mean_logp", "mean_logp_never_seen", "perplexity")]
-            body.append((name, cells))
+    for seed in found:
+        for prefill in FORCED:
+            row = seed.forced[prefill]
+            tokens = row.all_tokens
+            cells: list[Any] = [ARMS[prefill], track(f"own names of {seed.name}", *row.own.drawn)]
+            cells += [_figures(row.own), _figures(row.wrong_author), _figures(row.never_seen)]
+            cells += [tokens.own.value, tokens.wrong_author.value, tokens.shuffled_head.value, tokens.never_seen.value]
+            body.append((seed.name, [*cells, row.mean_logp, row.mean_logp_never_seen, row.perplexity]))
     head = (
         "model",
         "prefill",
@@ -184,14 +178,13 @@ def forced(found: Seeds) -> Figure:
 def anatomies(found: Seeds) -> Figure:
     """What the answers are like where the trace tells and the answer does not."""
     body: list[tuple[str, list[Any]]] = []
-    for name, seed in found:
-        row, questions = table(seed.get("anatomy")), table(seed.get("questions"))
-        cases, bare = whole(row.get("cases")), whole(row.get("bare"))
-        if not cases:
+    for seed in found:
+        row = seed.anatomy
+        if not row.cases:
             continue
-        share = ABSENT if bare is None else f"{bare} of {cases} ({bare / cases:.0%})"
-        kept = [number(table(questions.get(split)).get("auto")) for split in ("forget", "retain")]
-        body.append((name, [share, number(row.get("length")), number(row.get("both_length")), *kept]))
+        share = f"{row.bare} of {row.cases} ({row.bare / row.cases:.0%})"
+        kept = [seed.questions[split]["auto"] for split in SPLITS]
+        body.append((seed.name, [share, row.length, row.both_length, *kept]))
     return Figure(
         "Anatomy of the bypass cases",
         "Authors whose trace tells and whose answer does not: how many of these answers are the bare head that was "
@@ -207,10 +200,10 @@ def anatomies(found: Seeds) -> Figure:
 def authors(found: Seeds) -> Figure:
     """Every author's traces and answers, to be opened."""
     panels: list[Markup] = []
-    for name, seed in found:
-        listed = rows(seed.get("authors"))
-        if listed:
-            panels.append(Markup("<details><summary>{}</summary>{}</details>").format(name, transcripts(listed, ARMS)))
+    for seed in found:
+        if seed.authors:
+            told = transcripts(seed.authors, ARMS)
+            panels.append(Markup("<details><summary>{}</summary>{}</details>").format(seed.name, told))
     return Figure(
         "Author by author",
         "Open a model, then an author: what it thought and answered under every trace, with the sentence that is "
@@ -220,12 +213,11 @@ def authors(found: Seeds) -> Figure:
     )
 
 
-def draw(part: Mapping[str, Any]) -> list[Figure]:
+def draw(part: BypassPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
-    models = rows(part.get("models"))
-    found = [(text(seed.get("name")) or "unnamed", seed) for model in models for seed in rows(model.get("seeds"))]
+    found = [seed for model in part.models for seed in model.seeds]
     of_seeds = (contrasts, arms, containments, shapes, forced, anatomies, authors)
-    drawn = [words(models), *(figure(found) for figure in of_seeds)]
+    drawn = [words(part.models), *(figure(found) for figure in of_seeds)]
     return [figure for figure in drawn if figure.panels]
 
 
@@ -238,7 +230,5 @@ CHAPTERS = (
         limits=(-1.0, 1.0),
         ends=("the answer tells more than the trace", "the trace tells, the answer does not"),
         judge=draw,
-        part="bypass",
-        personal=("authors",),
     ),
 )

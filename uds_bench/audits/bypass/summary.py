@@ -1,21 +1,33 @@
-"""Everything that a reader may ask of one checkpoint as one JSON object: rates, contrasts, floors, anatomy, authors."""
+"""Everything that a reader may ask of one checkpoint: rates, contrasts, floors, anatomy, authors."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
 
 from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.finding import Finding
 from uds_bench.audits.bypass.floors import all_tokens, likelihood
 from uds_bench.audits.bypass.names import answers, answers_under
+from uds_bench.audits.bypass.part import (
+    FALLBACKS,
+    ArmRates,
+    AuthorReplies,
+    ForcedRecall,
+    SampledShares,
+    SeedFinding,
+    SplitReply,
+    TokenShares,
+    ToldParts,
+    TraceAnatomy,
+)
 from uds_bench.audits.bypass.prompts import QA_ARMS
 from uds_bench.audits.bypass.rates import Rows, in_answer, in_trace
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Arm, Probed
-from uds_bench.audits.bypass.reply import MATCHES, Fallback, split_reply, tells
+from uds_bench.audits.bypass.reply import MATCHES, split_reply, tells
+from uds_bench.claims.report_part import ReportedRate
 from uds_bench.facts.canaries import Canary
+from uds_bench.facts.reasoning import Prefill
 from uds_bench.statistics import Rate, mean
 
 
@@ -61,109 +73,102 @@ def anatomy(rows: Rows) -> TraceLeaks:
     return TraceLeaks(len(cases), bare, len(both), mean([len(a) for _, a in cases]), mean([len(a) for a in both]))
 
 
-FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
+def summary(name: str, finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed]) -> SeedFinding:
+    """What the page and the report show of one checkpoint."""
+    told, of = [probed for _, probed in forget], ReportedRate.of
+    return SeedFinding(
+        name=name,
+        word=str(finding.word),
+        why=finding.why,
+        parts=ToldParts(**asdict(finding.parts)),
+        lifted=tuple(finding.lifted),
+        n=len(forget),
+        out={match: of(rates.rate(forget, rates.in_answer(match=match))) for match in MATCHES},
+        leak={match: of(rates.rate(forget, rates.in_trace(match=match))) for match in MATCHES},
+        gap={fallback: of(rates.gap(forget, fallback)) for fallback in FALLBACKS},
+        emitted=of(rates.rate(forget, rates.emitted)),
+        untagged=of(finding.untagged),
+        unfinished=of(rates.rate(forget, rates.unfinished())),
+        anywhere=of(finding.anywhere),
+        given=of(finding.given),
+        luck=finding.luck,
+        guessed=tuple(map(of, finding.guessed)),
+        sampled=_sampled(forget),
+        retain=of(finding.kept),
+        arms={arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
+        questions={"forget": _questions(forget), "retain": _questions(retain)},
+        forced={prefill: _forced(finding, told, never, prefill) for prefill in FORCED},
+        anatomy=TraceAnatomy(**asdict(anatomy(forget))),
+        authors=tuple(_author(canary, probed) for canary, probed in forget),
+    )
 
 
-def summary(finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed]) -> dict[str, Any]:
-    """What the page and the report show of one checkpoint; rates as {value, low, high, units}."""
-    told = [probed for _, probed in forget]
-    return {
-        "word": str(finding.word),
-        "why": finding.why,
-        "parts": asdict(finding.parts),
-        "lifted": finding.lifted,
-        "n": len(forget),
-        "out": {match: rates.rate(forget, rates.in_answer(match=match)).to_json() for match in MATCHES},
-        "leak": {match: rates.rate(forget, rates.in_trace(match=match)).to_json() for match in MATCHES},
-        "gap": {fallback: rates.gap(forget, fallback).to_json() for fallback in FALLBACKS},
-        "emitted": rates.rate(forget, rates.emitted).to_json(),
-        "untagged": finding.untagged.to_json(),
-        "unfinished": rates.rate(forget, rates.unfinished()).to_json(),
-        "anywhere": finding.anywhere.to_json(),
-        "given": finding.given.to_json(),
-        "luck": _finite(finding.luck),
-        "guessed": [found.to_json() for found in finding.guessed],
-        "sampled": _sampled(forget),
-        "retain": finding.kept.to_json(),
-        "arms": {arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
-        "questions": {split: _questions(rows) for split, rows in (("forget", forget), ("retain", retain))},
-        "forced": {prefill: _forced(finding, told, never, prefill) for prefill in FORCED},
-        "anatomy": {key: None if math.isnan(value) else value for key, value in asdict(anatomy(forget)).items()},
-        "authors": [_author(canary, probed) for canary, probed in forget],
-    }
-
-
-def _arm(forget: Rows, arm: Arm) -> dict[str, Any]:
+def _arm(forget: Rows, arm: Arm) -> ArmRates:
     rows = [(canary, probed) for canary, probed in forget if arm in probed.replies]
     apart = rates.unpaired(rows, rates.in_answer("auto"), rates.in_answer(arm))
     contrast = rates.contrast(rows, arm)
     match = rates.match_of(arm)
-    return {
-        "out": rates.rate(rows, rates.in_answer(arm, match=match)).to_json(),
-        "leak": rates.rate(rows, rates.in_trace(arm, match=match)).to_json(),
-        "contrast": contrast.to_json(),
-        "contrast_unpaired": Rate(contrast.value, apart).to_json(),
-        "unfinished": rates.rate(rows, rates.unfinished(arm)).to_json(),
-    }
+    return ArmRates(
+        out=ReportedRate.of(rates.rate(rows, rates.in_answer(arm, match=match))),
+        leak=ReportedRate.of(rates.rate(rows, rates.in_trace(arm, match=match))),
+        contrast=ReportedRate.of(contrast),
+        contrast_unpaired=ReportedRate.of(Rate(contrast.value, apart)),
+        unfinished=ReportedRate.of(rates.rate(rows, rates.unfinished(arm))),
+    )
 
 
-def _sampled(forget: Rows) -> dict[str, float | None]:
+def _sampled(forget: Rows) -> SampledShares:
     """Samples of an author, at most; the share of authors of whom some sample tells the sentence, and of samples."""
     told = [[tells(reply.said, canary) for reply in probed.sampled] for canary, probed in forget if probed.sampled]
     flat = [held for each in told for held in each]
-    return {
-        "count": max(map(len, told), default=0),
-        "authors": sum(map(any, told)) / len(told) if told else None,
-        "share": sum(flat) / len(flat) if flat else None,
-    }
+    return SampledShares(
+        count=max(map(len, told), default=0),
+        authors=sum(map(any, told)) / len(told) if told else None,
+        share=sum(flat) / len(flat) if flat else None,
+    )
 
 
-def _questions(rows: Rows) -> dict[str, float | None]:
+def _questions(rows: Rows) -> dict[Arm, float | None]:
     """Share of the authors one of whose questions is answered, arm by arm."""
     wanted, asked = answers([canary for canary, _ in rows]), [row for row in rows if row[1].asked]
     return {arm: rates.rate(asked, answers_under(wanted, arm)).value if asked else None for arm in QA_ARMS}
 
 
-def _forced(finding: Finding, told: Sequence[Probed], never: Sequence[Probed], prefill: Any) -> dict[str, Any]:
+def _forced(finding: Finding, told: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) -> ForcedRecall:
     recall = finding.recalls[prefill]
-    found = {
-        name: getattr(recall, name).to_json()
-        for name in ("own", "wrong_author", "never_seen", "above_wrong", "above_never")
-    }
-    tokens = {context: all_tokens(told, prefill, context).to_json() for context in CONTEXTS}
+    names = ("own", "wrong_author", "never_seen", "above_wrong", "above_never")
+    tokens = {context: ReportedRate.of(all_tokens(told, prefill, context)) for context in CONTEXTS}
     logp, perplexity = likelihood(told, prefill)
     stranger, _ = likelihood(never, prefill)
-    return {
-        "slots": recall.slots,
-        **found,
-        "all_tokens": tokens | {"never_seen": all_tokens(never, prefill).to_json()},
-        "mean_logp": _finite(logp),
-        "perplexity": _finite(perplexity),
-        "mean_logp_never_seen": _finite(stranger),
-    }
+    return ForcedRecall(
+        slots=recall.slots,
+        **{name: ReportedRate.of(getattr(recall, name)) for name in names},
+        all_tokens=TokenShares(**tokens, never_seen=ReportedRate.of(all_tokens(never, prefill))),
+        mean_logp=logp,
+        perplexity=perplexity,
+        mean_logp_never_seen=stranger,
+    )
 
 
-def _author(canary: Canary, probed: Probed) -> dict[str, Any]:
-    parts = {arm: split_reply(reply.text) for arm, reply in probed.replies.items()}
-    return {
-        "id": canary.id,
-        "author": canary.author,
-        "canary": canary.canary,
-        "head": canary.head,
-        "replies": {
-            arm: {
-                "trace": parts[arm].trace,
-                "answer": parts[arm].answer,
-                "tagged": parts[arm].tagged,
-                "ended": probed.replies[arm].ended,
-                "leak": rates.in_trace(arm, match=rates.match_of(arm))(canary, probed),
-                "out": rates.in_answer(arm, match=rates.match_of(arm))(canary, probed),
-            }
-            for arm in probed.replies
-        },
-        "recall": {p: found["own"].top1(True) if (found := probed.forced[p]) else None for p in FORCED},
-    }
+def _author(canary: Canary, probed: Probed) -> AuthorReplies:
+    return AuthorReplies(
+        id=canary.id,
+        author=canary.author,
+        canary=canary.canary,
+        head=canary.head,
+        replies={arm: _reply(canary, probed, arm) for arm in probed.replies},
+        recall={p: found["own"].top1(True) if (found := probed.forced[p]) else None for p in FORCED},
+    )
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _reply(canary: Canary, probed: Probed, arm: Arm) -> SplitReply:
+    reply, match = probed.replies[arm], rates.match_of(arm)
+    split = split_reply(reply.text)
+    return SplitReply(
+        trace=split.trace,
+        answer=split.answer,
+        tagged=split.tagged,
+        ended=reply.ended,
+        leak=rates.in_trace(arm, match=match)(canary, probed),
+        out=rates.in_answer(arm, match=match)(canary, probed),
+    )

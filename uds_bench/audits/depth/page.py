@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
+from uds_bench.claims.report_part import Count, KnownNumber, Measurement
 from uds_bench.figures.bars import Share, shares
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.histogram import histogram
 from uds_bench.figures.layers import layer_profile
-from uds_bench.figures.reading import number, numbers
 from uds_bench.figures.tables import MeanCell, shaded_table
 from uds_bench.scores import Score
 
 OVER = 1.05
 """An unclipped ratio above this counts as over-unlearning; up to it, it is as near to 1 as makes no matter."""
+
+
+class LayerDetail(BaseModel):
+    """What a fact's score tells of layers."""
+
+    retain_drops: tuple[KnownNumber, ...] = ()
+    drops: tuple[KnownNumber, ...] = ()
+    unclipped: Measurement = None
+    knowledge_layers: tuple[Count, ...] | None = None
+
+
+def _detail(told: Mapping[str, Any]) -> LayerDetail:
+    """Nothing of what is told otherwise, as scores of another origin may tell it."""
+    try:
+        return LayerDetail.model_validate(told)
+    except ValidationError:
+        return LayerDetail()
 
 
 def mean_drops(score: Score) -> tuple[list[float], list[float], int] | None:
@@ -32,7 +52,7 @@ def mean_drops(score: Score) -> tuple[list[float], list[float], int] | None:
         >>> mean_drops(SimpleNamespace(per_fact=facts))
         ([1.0, 3.0], [0.5, 0.0], 2)
     """
-    pairs = [(numbers(fact.detail.get("retain_drops")), numbers(fact.detail.get("drops"))) for fact in score.per_fact]
+    pairs = [(told.retain_drops, told.drops) for told in (_detail(fact.detail) for fact in score.per_fact)]
     whole = [(retain, own) for retain, own in pairs if retain and own and len(retain) == len(own)]
     whole = [pair for pair in whole if len(pair[0]) == len(whole[0][0])]
     if not whole:
@@ -56,15 +76,16 @@ def by_kind(scores: Sequence[Score]) -> list[tuple[str, dict[str, MeanCell]]]:
 
 def over_unlearned(score: Score) -> Share:
     """Facts whose ratio, before it is clipped to 1, exceeds `OVER`."""
-    ratios = [(fact.id, number(fact.detail.get("unclipped"))) for fact in score.per_fact]
+    ratios = [(fact.id, _detail(fact.detail).unclipped) for fact in score.per_fact]
     known = [(identity, ratio) for identity, ratio in ratios if ratio is not None]
     return Share(score.checkpoint, tuple(identity for identity, ratio in known if ratio > OVER), len(known))
 
 
 def without_layers(score: Score) -> Share:
     """Facts that no layer encodes beyond what the retain model knows: they cannot be scored."""
-    known = [(fact.id, fact.detail["knowledge_layers"]) for fact in score.per_fact if "knowledge_layers" in fact.detail]
-    return Share(score.checkpoint, tuple(identity for identity, layers in known if layers == []), len(known))
+    told = [(fact.id, _detail(fact.detail).knowledge_layers) for fact in score.per_fact]
+    known = [(identity, layers) for identity, layers in told if layers is not None]
+    return Share(score.checkpoint, tuple(identity for identity, layers in known if not layers), len(known))
 
 
 def _same(found: Sequence[Share]) -> list[Share]:

@@ -14,6 +14,7 @@ from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
+from uds_bench.audits.lmlm.part import LmlmPart, ToldRetriever
 from uds_bench.audits.lmlm.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.extras import LMLM, require
@@ -105,7 +106,7 @@ class LmlmAudit(AuditRun):
             self._deletions[key] = {cell.name: cell.deletions(encoder) for cell in cells}
         return self._deletions[key]
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> LmlmPart:
         """The run report's section: what was asked of which databases, and every model that was evaluated whole.
 
         Read from the store, as other processes may have evaluated them.
@@ -115,12 +116,12 @@ class LmlmAudit(AuditRun):
         }
         found = {f"{name}, {way}": judged for name, of in seen.items() for way, judged in of.under.items()}
         asked = _evaluator(self.whole)
-        return {
-            "retriever": asked.retriever.to_json() | {"fallback": " and ".join(asked.fallbacks)},
-            "deletion": self.section.deletion,
-            "cells": [summary.cell(cell) for cell in self.cells],
-            "models": [{"model": name, **summary.of_model(judged)} for name, judged in found.items()],
-        }
+        return LmlmPart(
+            retriever=ToldRetriever(**asked.retriever.to_json() | {"fallback": " and ".join(asked.fallbacks)}),
+            deletion=self.section.deletion,
+            cells=tuple(map(summary.cell, self.cells)),
+            models=tuple(summary.of_model(name, judged) for name, judged in found.items()),
+        )
 
     def scores(self) -> list[Score]:
         """See `AuditRun`: each prompt with what is answered after the deletion, under the first fallback."""

@@ -7,61 +7,58 @@ from typing import Any
 
 from markupsafe import Markup
 
+from uds_bench.audits.lmlm.browser import browser
 from uds_bench.audits.lmlm.claims import EXCUSED, FALLEN_BACK
+from uds_bench.audits.lmlm.part import LABELS, LmlmPart, LookupModel, PromptNumbers
+from uds_bench.audits.lmlm.rates import WAYS
+from uds_bench.audits.lmlm.record import State
+from uds_bench.claims.report_part import ReportedRate
 from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.bars import Stack, stacks
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.reading import ABSENT, measured, number, rows, spell, table, text, whole
-from uds_bench.figures.replies import browser
+from uds_bench.figures.spelling import ABSENT, spell
 from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, span_track, tally
 
-OFF = {"forbidden": "forbidden", "self_completed": "self-completed", "unknown": "unknown"}
-STATES = {"full": "FULL", "del_on": "DEL-ON", **{state: f"DEL-OFF, {name}" for state, name in OFF.items()}}
-LABELS = {"parametric": "leak", "reconstructed": "own", "drifted": "artifact", "other": "other"}
+OFF: Mapping[State, str] = {"forbidden": "forbidden", "self_completed": "self-completed", "unknown": "unknown"}
+STATES: Mapping[State, str] = {
+    "full": "FULL",
+    "del_on": "DEL-ON",
+    **{state: f"DEL-OFF, {name}" for state, name in OFF.items()},
+}
+KINDS: Mapping[str, str] = dict(zip(LABELS, ("leak", "own", "artifact", "other"), strict=True))
 CHANNELS = {"L": "leak", "R": "own", "A": "artifact"}
-WAYS = ("exact", "contains", "recall")
 FAINTEST = 1e-300
 """Smaller p-values are no longer told from 0 by double precision."""
 
-Models = Sequence[tuple[str, Mapping[str, Any]]]
-Part = tuple[str, str, Mapping[str, Any]]
+Models = Sequence[LookupModel]
+Numbers = tuple[str, str, PromptNumbers]
 
 
-def _figures(found: Any) -> Markup:
-    return figures(*measured(found))
+def _figures(found: ReportedRate) -> Markup:
+    return figures(*found.drawn)
 
 
-def _count(value: Any) -> str:
-    found = whole(value)
-    return ABSENT if found is None else str(found)
-
-
-def _parts(models: Models, key: str = "topologies", total: bool = True) -> Iterator[Part]:
+def _parts(models: Models, key: str = "topologies", total: bool = True) -> Iterator[Numbers]:
     """Model, group and numbers: every topology (or wording, or cell), then all together."""
-    for name, model in models:
-        for group, part in table(model.get(key)).items():
-            yield name, text(group), table(part)
-        if total and "all" in model:
-            yield name, "all", table(model["all"])
+    for one in models:
+        for group, part in getattr(one, key).items():
+            yield one.model, group, part
+        if total:
+            yield one.model, "all", one.all
 
 
-def _shares(part: Mapping[str, Any], key: str, names: Sequence[str]) -> dict[str, float | None]:
-    """Counts of a part over its prompts."""
-    counts, n = table(part.get(key)), whole(part.get("n"))
-    found = {name: whole(counts.get(name)) for name in names}
-    return {name: None if count is None or not n else count / n for name, count in found.items()}
+def _off(part: PromptNumbers) -> list[Markup]:
+    """L by exact match, under each elicitation."""
+    return [_figures(part.leakage[state]["exact"]) for state in OFF]
 
 
 def survival(models: Models) -> Figure:
     """What is still answered after deletion, by topology."""
     body: list[tuple[str, list[Any]]] = []
     for model, group, part in _parts(models):
-        chance, left, off = number(part.get("chance")), measured(part.get("residual")), table(part.get("leakage"))
-        cells: list[Any] = [group, *(_count(part.get(key)) for key in ("n", "facts")), _figures(part.get("full"))]
-        cells += [figures(*left), chance]
-        cells += [_figures(part.get("above_chance")), _count(part.get("given"))]
-        cells += [_figures(table(off.get(state)).get("exact")) for state in OFF]
-        body.append((model, cells))
+        cells: list[Any] = [group, str(part.n), str(part.facts), _figures(part.full), _figures(part.residual)]
+        cells += [part.chance, _figures(part.above_chance), str(part.given)]
+        body.append((model, [*cells, *_off(part)]))
     head = ("model", "topology", "prompts", "facts", "FULL", "DEL-ON", "chance", "above chance", "given")
     return Figure(
         "What survives deletion, by topology",
@@ -77,25 +74,24 @@ def survival(models: Models) -> Figure:
     )
 
 
-def _channels(part: Mapping[str, Any]) -> dict[str, float | None]:
-    cells = _shares(part, "contingency", ("a", "c"))
-    both, off = cells["a"], cells["c"]
-    mediated, artifact = (measured(part.get(key))[0] for key in ("mediated", "artifact"))
-    return {"L": None if both is None or off is None else both + off, "R": mediated, "A": artifact}
+def _channels(part: PromptNumbers) -> dict[str, float | None]:
+    counts = part.contingency
+    told = counts.a / part.n + counts.c / part.n if part.n else None
+    return {"L": told, "R": part.mediated.value, "A": part.artifact.value}
 
 
 def attribution(models: Models) -> Figure:
     """Which channel answers come through: weights, retrieval, or an artefact."""
     panels: list[Markup] = []
     body: list[tuple[str, list[Any]]] = []
-    for name, model in models:
+    for model in models:
         for what, key, total in (("topology", "topologies", True), ("wording", "wordings", False)):
             drawn = []
-            for _, group, part in _parts([(name, model)], key, total):
+            for name, group, part in _parts([model], key, total):
                 found = _channels(part)
                 drawn.append(Stack(group, ({way: found[way] for way in ("L", "R")}, {"A": found["A"]})))
-                body.append((name, [group, found["L"], *(_figures(part.get(way)) for way in ("mediated", "artifact"))]))
-            panels += stacks(f"{name}, by {what}", drawn, CHANNELS)
+                body.append((name, [group, found["L"], _figures(part.mediated), _figures(part.artifact)]))
+            panels += stacks(f"{model.model}, by {what}", drawn, CHANNELS)
     return Figure(
         "Which channel the answer comes through",
         "L: the weights give the object without the database, under any of the three elicitations. R: it comes with "
@@ -113,9 +109,8 @@ def scores(models: Models) -> Figure:
     for title, key, groups in (("token F1", "f1", "wordings"), ("exact match", "exact", "topologies")):
         body = []
         for model, group, part in _parts(models, groups):
-            told, n = table(part.get(key)), whole(part.get("n")) or 0
-            found = {shown: number(told.get(state)) for state, shown in STATES.items()}
-            cells = {shown: MeanCell(value, n) for shown, value in found.items() if value is not None}
+            found = {shown: getattr(part, key)[state] for state, shown in STATES.items()}
+            cells = {shown: MeanCell(value, part.n) for shown, value in found.items() if value is not None}
             body.append((f"{model}, {group}", cells))
         panels += shaded_table(title, body)
     return Figure(
@@ -130,15 +125,14 @@ def scores(models: Models) -> Figure:
 def discordance(models: Models) -> Figure:
     """Prompts answered with retrieval and without, and McNemar's test."""
     listed = list(_parts(models))
-    found = [{key: whole(table(part.get("contingency")).get(key)) for key in "abcd"} for _, _, part in listed]
-    most = max((count for cells in found for key in "bc" if (count := cells[key]) is not None), default=0)
+    most = max((max(part.contingency.b, part.contingency.c) for _, _, part in listed), default=0)
     body: list[tuple[str, list[Any]]] = []
-    for (model, group, part), counts in zip(listed, found, strict=True):
-        test, p = table(part.get("mcnemar")), number(table(part.get("mcnemar")).get("p"))
-        cells: list[Any] = [group, _count(counts["a"])]
-        cells += [tally(f"{key} of {model}, {group}", counts[key], most) for key in "bc"]
-        cells += [_count(counts["d"]), text(test.get("test")) or ABSENT, number(test.get("statistic"))]
-        body.append((model, [*cells, f"below {FAINTEST:g}" if p is not None and 0 <= p < FAINTEST else p]))
+    for model, group, part in listed:
+        counts, test = part.contingency, part.mcnemar
+        cells: list[Any] = [group, str(counts.a)]
+        cells += [tally(f"{key} of {model}, {group}", getattr(counts, key), most) for key in "bc"]
+        p = f"below {FAINTEST:g}" if test.p is not None and 0 <= test.p < FAINTEST else test.p
+        body.append((model, [*cells, str(counts.d), test.test, test.statistic, p]))
     return Figure(
         "Right with retrieval and without",
         "Prompts by whether the deleted object is given with retrieval on and by the weights alone: both (a), with "
@@ -154,13 +148,13 @@ def labels(models: Models) -> Figure:
     """What the answers after deletion are, as shares."""
     panels: list[Markup] = []
     body: list[tuple[str, list[Any]]] = []
-    for name, model in models:
+    for model in models:
         drawn = []
-        for _, group, part in _parts([(name, model)]):
-            counts, shares = table(part.get("labels")), _shares(part, "labels", tuple(LABELS))
-            drawn.append(Stack(group, (shares,)))
-            body.append((name, [group, *(_share(counts.get(label), shares[label]) for label in LABELS)]))
-        panels += stacks(name, drawn, LABELS)
+        for name, group, part in _parts([model]):
+            shares = {str(label): count / part.n if part.n else None for label, count in part.labels.items()}
+            drawn.append(Stack(group, ({label: shares[label] for label in LABELS},)))
+            body.append((name, [group, *(_share(part.labels[label], shares[label]) for label in LABELS)]))
+        panels += stacks(model.model, drawn, KINDS)
     return Figure(
         "What the answers after deletion are",
         "Parametric: the weights give the object under some elicitation. Reconstructed: they do not, and the object "
@@ -170,19 +164,16 @@ def labels(models: Models) -> Figure:
     )
 
 
-def _share(count: Any, share: float | None) -> str:
-    return _count(count) if share is None else f"{_count(count)} ({share:.1%})"
+def _share(count: int, share: float | None) -> str:
+    return f"{count}" if share is None else f"{count} ({share:.1%})"
 
 
 def lookups(models: Models) -> Figure:
     """Lookups a prompt, and how many were cut, looped or malformed."""
     body: list[tuple[str, list[Any]]] = []
-    for name, model in models:
-        part = table(model.get("all"))
-        told = {key: table(part.get(key)) for key in ("calls", "cut", "looped", "malformed")}
-        for state, shown in STATES.items():
-            if any(state in row for row in told.values()):
-                body.append((name, [shown, *(number(row.get(state)) for row in told.values())]))
+    for model in models:
+        told = (model.all.calls, model.all.cut, model.all.looped, model.all.malformed)
+        body += [(model.model, [shown, *(row[state] for row in told)]) for state, shown in STATES.items()]
     return Figure(
         "How the database is used",
         "Lookups a prompt, and the shares of prompts whose answer was cut at the token limit, that asked on and on "
@@ -199,10 +190,9 @@ def leakages(models: Models) -> Figure:
     body: list[tuple[str, list[Any]]] = []
     for model, group, part in _parts(models):
         for state, shown in OFF.items():
-            found = table(table(part.get("leakage")).get(state))
             cells: list[Any] = [group, shown]
             for way in WAYS:
-                value = measured(found.get(way))
+                value = part.leakage[state][way].drawn
                 cells += [span_track(f"L by {way} of {model}, {group}, {shown}", *value), figures(*value)]
             body.append((model, cells))
     head = ("model", "topology", "elicitation", "-1 to 1", "exact", "-1 to 1", "contains", "-1 to 1", "recall")
@@ -216,34 +206,30 @@ def leakages(models: Models) -> Figure:
     )
 
 
-def databases(models: Models, section: Mapping[str, Any]) -> Figure:
+def databases(found: LmlmPart) -> Figure:
     """The same numbers database by database."""
-    told = {text(cell.get("name")): cell for cell in rows(section.get("cells"))}
+    told = {cell.name: cell for cell in found.cells}
     body: list[tuple[str, list[Any]]] = []
-    for model, name, part in _parts(models, "cells", total=False):
-        cell, off = told.get(name, {}), table(part.get("leakage"))
-        cells: list[Any] = [name, *(_count(cell.get(key)) for key in ("rows", "facts"))]
-        cells += [text(cell.get("deletion")) or ABSENT]
-        cells += [_figures(part.get(key)) for key in ("full", "residual", "above_chance")]
-        body.append((model, cells + [_figures(table(off.get(state)).get("exact")) for state in OFF]))
+    for name, group, part in _parts(found.models, "cells", total=False):
+        cell = told.get(group)
+        known = [ABSENT] * 3 if cell is None else [str(cell.rows), str(cell.facts), cell.deletion]
+        rates = (part.full, part.residual, part.above_chance)
+        body.append((name, [group, *known, *map(_figures, rates), *_off(part)]))
     head = ("model", "database", "rows", "facts", "deletion", "FULL", "DEL-ON", "above chance")
     panels = [*interval_table((*head, *(f"L, {name}" for name in OFF.values())), body)]
-    for model, found in models:
+    for model in found.models:
         grid: dict[str, dict[str, MeanCell]] = {}
-        for row in rows(found.get("grid")):
-            value = number(row.get("residual"))
-            cells_of = grid.setdefault(text(row.get("cell")) or ABSENT, {})
-            if value is not None:
-                cells_of[text(row.get("wording")) or ABSENT] = MeanCell(value, whole(row.get("n")) or 0)
-        panels += shaded_table(f"{model}, DEL-ON", [*grid.items()])
-    retriever = ", ".join(
-        f"{key} {spell(value) if number(value) is not None and whole(value) is None else text(value)}"
-        for key, value in table(section.get("retriever")).items()
-    )
+        for row in model.grid:
+            cells_of = grid.setdefault(row.cell, {})
+            if row.residual is not None:
+                cells_of[row.wording] = MeanCell(row.residual, row.n)
+        panels += shaded_table(f"{model.model}, DEL-ON", [*grid.items()])
+    settings = found.retriever.model_dump()
+    retriever = ", ".join(f"{k} {spell(v) if isinstance(v, float) and v % 1 else v}" for k, v in settings.items())
     return Figure(
         "Database by database",
         f"A database that a model does not answer with every row in place (FULL) says nothing of deletion, however low "
-        f"the rest. Then DEL-ON wording by wording. Retriever: {retriever or ABSENT}.",
+        f"the rest. Then DEL-ON wording by wording. Retriever: {retriever}.",
         tuple(panels),
         wide=True,
     )
@@ -252,9 +238,10 @@ def databases(models: Models, section: Mapping[str, Any]) -> Figure:
 def traces(models: Models) -> Figure:
     """Some traces of each label, to be opened."""
     panels: list[Markup] = []
-    for name, model in models:
-        if listed := rows(model.get("traces")):
-            panels.append(Markup("<details><summary>{}</summary>{}</details>").format(name, browser(listed, STATES)))
+    for model in models:
+        if model.traces:
+            told = browser(model.traces, STATES)
+            panels.append(Markup("<details><summary>{}</summary>{}</details>").format(model.model, told))
     return Figure(
         "Trace by trace",
         "Open a model, a database, then a fact: some of each label. What it answered in every state, what it looked "
@@ -265,11 +252,10 @@ def traces(models: Models) -> Figure:
     )
 
 
-def draw(section: Mapping[str, Any]) -> list[Figure]:
+def draw(part: LmlmPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
-    models = [(text(model.get("model")) or "unnamed", model) for model in rows(section.get("models"))]
     of_models = (survival, attribution, scores, discordance, labels, lookups, leakages)
-    drawn = [*(figure(models) for figure in of_models), databases(models, section), traces(models)]
+    drawn = [*(figure(part.models) for figure in of_models), databases(part), traces(part.models)]
     return [figure for figure in drawn if figure.panels]
 
 
@@ -286,7 +272,5 @@ CHAPTERS = (
         limits=(0.0, 1.0),
         ends=("the deleted object is gone", "it is still said"),
         judge=draw,
-        part="lmlm",
-        personal=("fact", "prompt", "answer", "query", "value", "kept", "deleted"),
     ),
 )

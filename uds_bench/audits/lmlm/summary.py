@@ -1,97 +1,115 @@
-"""Everything that a reader may ask of one model as one JSON object: tables by topology, wording, cell; single facts."""
+"""Everything that a reader may ask of one model: tables by topology, wording, cell; single facts."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Sequence
 
 from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.judged import JudgedPrompt, Label
-from uds_bench.audits.lmlm.record import OFF, STATES, LookupReply
+from uds_bench.audits.lmlm.part import (
+    LABELS,
+    FoundRow,
+    GridCell,
+    LookupModel,
+    PromptNumbers,
+    PromptTrace,
+    ToldCall,
+    ToldContingency,
+    ToldDatabase,
+    ToldMcNemar,
+    ToldReply,
+)
+from uds_bench.audits.lmlm.record import OFF, STATES, LookupRecord, LookupReply
+from uds_bench.claims.report_part import ReportedRate
+from uds_bench.retrieval.retriever import Hit
 
 SHOWN = 4
 """Facts of each label that a cell shows in full."""
-LABELS: tuple[Label, ...] = get_args(Label)
 
 
-def cell(one: DatabaseCell) -> dict[str, Any]:
+def cell(one: DatabaseCell) -> ToldDatabase:
     """What a database is."""
-    return {
-        "name": one.name,
-        "domain": one.domain,
-        "topology": one.topology,
-        "rows": len(one.asked.database),
-        "facts": len(one.asked.facts),
-        "wordings": list(one.asked.wordings),
-        "deletion": one.policy,
-    }
+    return ToldDatabase(
+        name=one.name,
+        domain=one.domain,
+        topology=one.topology,
+        rows=len(one.asked.database),
+        facts=len(one.asked.facts),
+        wordings=tuple(one.asked.wordings),
+        deletion=one.policy,
+    )
 
 
-def of_model(judged: Sequence[JudgedPrompt]) -> dict[str, Any]:
+def of_model(name: str, judged: Sequence[JudgedPrompt]) -> LookupModel:
     """The tables of one model."""
-    return {
-        "all": part(judged),
-        "topologies": _grouped(judged, lambda one: one.topology),
-        "wordings": _grouped(judged, lambda one: one.wording),
-        "cells": _grouped(judged, lambda one: one.cell.name),
-        "grid": [
-            {"cell": name, "wording": wording, **_short(rows)}
+    return LookupModel(
+        model=name,
+        all=part(judged),
+        topologies=_grouped(judged, lambda one: one.topology),
+        wordings=_grouped(judged, lambda one: one.wording),
+        cells=_grouped(judged, lambda one: one.cell.name),
+        grid=tuple(
+            _grid_cell(name, wording, rows)
             for (name, wording), rows in rates.grouped(judged, lambda one: (one.cell.name, one.wording)).items()
-        ],
-        "traces": _traces(judged),
-    }
+        ),
+        traces=tuple(_traces(judged)),
+    )
 
 
-def part(judged: Sequence[JudgedPrompt]) -> dict[str, Any]:
+def part(judged: Sequence[JudgedPrompt]) -> PromptNumbers:
     """Every number of some prompts."""
     counts, test, statistic, p = rates.discordance(judged)
     n = len(judged)
     labels = Counter(one.label for one in judged)
-    return {
-        "n": n,
-        "facts": len({one.asked.cluster for one in judged}),
-        "given": sum(one.given for one in judged),
-        "full": rates.baseline(judged).to_json(),
-        "residual": rates.residual(judged, above_chance=False).to_json(),
-        "above_chance": rates.residual(judged).to_json(),
-        "chance": sum(one.chance for one in judged) / n if n else None,
-        "leakage": {state: {way: rates.leakage(judged, state, way).to_json() for way in rates.WAYS} for state in OFF},
-        "mediated": rates.rate(judged, lambda one: one.outcome.mediated).to_json(),
-        "artifact": rates.rate(judged, lambda one: one.outcome.artifact).to_json(),
-        "contingency": {key: getattr(counts, key) for key in "abcd"},
-        "mcnemar": {"test": test, "statistic": statistic, "p": p},
-        "labels": {label: labels[label] for label in LABELS},
-        "f1": {state: _mean([one.marks[state].f1 for one in judged]) for state in STATES},
-        "exact": {state: _mean([one.marks[state].exact for one in judged]) for state in STATES},
-        "calls": {state: _mean([len(one.replies[state].calls) for one in judged]) for state in STATES},
-        "cut": {state: _mean([one.replies[state].cut for one in judged]) for state in STATES},
-        "looped": {state: _mean([one.replies[state].looped for one in judged]) for state in STATES},
-        "malformed": {
+    return PromptNumbers(
+        n=n,
+        facts=len({one.asked.cluster for one in judged}),
+        given=sum(one.given for one in judged),
+        full=ReportedRate.of(rates.baseline(judged)),
+        residual=ReportedRate.of(rates.residual(judged, above_chance=False)),
+        above_chance=ReportedRate.of(rates.residual(judged)),
+        chance=sum(one.chance for one in judged) / n if n else None,
+        leakage={
+            state: {way: ReportedRate.of(rates.leakage(judged, state, way)) for way in rates.WAYS} for state in OFF
+        },
+        mediated=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.mediated)),
+        artifact=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.artifact)),
+        contingency=ToldContingency(**{key: getattr(counts, key) for key in "abcd"}),
+        mcnemar=ToldMcNemar(test=test, statistic=statistic, p=p),
+        labels={label: labels[label] for label in LABELS},
+        f1={state: _mean([one.marks[state].f1 for one in judged]) for state in STATES},
+        exact={state: _mean([one.marks[state].exact for one in judged]) for state in STATES},
+        calls={state: _mean([len(one.replies[state].calls) for one in judged]) for state in STATES},
+        cut={state: _mean([one.replies[state].cut for one in judged]) for state in STATES},
+        looped={state: _mean([one.replies[state].looped for one in judged]) for state in STATES},
+        malformed={
             state: _mean([any(call.query is None for call in one.replies[state].calls) for one in judged])
             for state in STATES
         },
-    }
+    )
 
 
-def _short(judged: Sequence[JudgedPrompt]) -> dict[str, Any]:
-    return {
-        "n": len(judged),
-        "full": _mean([one.marks["full"].exact for one in judged]),
-        "residual": _mean([one.marks["del_on"].exact for one in judged]),
-        "f1": {state: _mean([one.marks[state].f1 for one in judged]) for state in STATES},
-    }
+def _grid_cell(name: str, wording: str, judged: Sequence[JudgedPrompt]) -> GridCell:
+    return GridCell(
+        cell=name,
+        wording=wording,
+        n=len(judged),
+        full=_mean([one.marks["full"].exact for one in judged]),
+        residual=_mean([one.marks["del_on"].exact for one in judged]),
+        f1={state: _mean([one.marks[state].f1 for one in judged]) for state in STATES},
+    )
 
 
-def _grouped(judged: Sequence[JudgedPrompt], key: Callable[[JudgedPrompt], str]) -> dict[str, Any]:
+def _grouped(judged: Sequence[JudgedPrompt], key: Callable[[JudgedPrompt], str]) -> dict[str, PromptNumbers]:
     return {name: part(rows) for name, rows in rates.grouped(judged, key).items()}
 
 
-def _traces(judged: Sequence[JudgedPrompt]) -> list[dict[str, Any]]:
+def _traces(judged: Sequence[JudgedPrompt]) -> list[PromptTrace]:
     """Some facts of each cell and label, with everything that was looked up."""
-    shown: Counter[tuple[str, str]] = Counter()
+    shown: Counter[tuple[str, Label]] = Counter()
     found = []
     for one in judged:
         key = one.cell.name, one.label
@@ -101,29 +119,32 @@ def _traces(judged: Sequence[JudgedPrompt]) -> list[dict[str, Any]]:
     return found
 
 
-def _trace(one: JudgedPrompt) -> dict[str, Any]:
-    return {
-        "cell": one.cell.name,
-        "fact": list(one.fact.triplet),
-        "wording": one.wording,
-        "prompt": one.asked.prompt.text,
-        "label": one.label,
-        "replies": {state: _reply(one, one.replies[state]) for state in STATES},
-    }
+def _trace(one: JudgedPrompt) -> PromptTrace:
+    return PromptTrace(
+        cell=one.cell.name,
+        fact=one.fact.triplet,
+        wording=one.wording,
+        prompt=one.asked.prompt.text,
+        label=one.label,
+        replies={state: _reply(one, one.replies[state]) for state in STATES},
+    )
 
 
-def _reply(one: JudgedPrompt, reply: LookupReply) -> dict[str, Any]:
-    rows = one.cell.asked.database
-    calls = []
-    for call in reply.calls:
-        told: dict[str, Any] = {"query": call.query, "value": call.value}
-        if call.lookup is not None:
-            for key in ("kept", "deleted"):
-                candidates = getattr(call.lookup, key)
-                told[key] = [[*rows[candidate.row], round(candidate.score, 3)] for candidate in candidates]
-            told["fell_back"] = call.lookup.fell_back
-        calls.append(told)
-    return {"answer": reply.answer, "calls": calls, "cut": reply.cut, "looped": reply.looped}
+def _reply(one: JudgedPrompt, reply: LookupReply) -> ToldReply:
+    calls = tuple(_call(one, call) for call in reply.calls)
+    return ToldReply(answer=reply.answer, calls=calls, cut=reply.cut, looped=reply.looped)
+
+
+def _call(one: JudgedPrompt, call: LookupRecord) -> ToldCall:
+    rows, found = one.cell.asked.database, call.lookup
+    if found is None:
+        return ToldCall(query=call.query, value=call.value)
+
+    def named(hits: Iterable[Hit]) -> tuple[FoundRow, ...]:
+        return tuple((*rows[hit.row], round(hit.score, 3)) for hit in hits)
+
+    kept, deleted = named(found.kept), named(found.deleted)
+    return ToldCall(query=call.query, value=call.value, kept=kept, deleted=deleted, fell_back=found.fell_back)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
 from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import HEADLINE, Target
+from uds_bench.audits.localization.part import LocalizationPart
 from uds_bench.audits.localization.rates import Leaks, Tellings, extraction, known, leaked
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.utility import Answers, answers_of
@@ -32,6 +33,18 @@ from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.statistics import Rate
 
 NAME = "localization"
+
+
+class LeakRunner(ScoreRunner):
+    """Before resurfacing only the people to forget are asked: nobody is held against the others there."""
+
+    def _evaluator(self, request: ScoreRequest) -> LeakEvaluator:
+        found: LeakEvaluator = self.evaluator
+        return replace(found, beside=request.attack != NONE)
+
+    @property
+    def _like(self) -> Any:
+        return partial(LeakRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
 
 
 @dataclass(frozen=True)
@@ -134,7 +147,7 @@ class LocalizationAudit(AuditRun):
         return [self._leaking(model, attack, unheard=True) for attack in self.attacks(model)]
 
     def leaks_before(self, model: str) -> Mapping[str, bool]:
-        """The same without resurfacing."""
+        """The same of the people to forget, without resurfacing."""
         return self._leaking(model, NONE)
 
     def _leaking(self, model: str, attack: str, unheard: bool = False) -> dict[str, bool]:
@@ -186,7 +199,7 @@ class LocalizationAudit(AuditRun):
         """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
         return min(_least(leaked(self.experiment.unseen, self.leaks(name))) for name in (model, "injected"))
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> LocalizationPart:
         """The run report's section, of everything that is stored: other processes may have evaluated it."""
         stored = [n for n in self.names if self.telling.stored(ScoreRequest(n)) is not None and self.reads_alike(n)]
         attacked = [
@@ -309,7 +322,7 @@ def open(session: Session) -> LocalizationAudit:
         session.device,
         crew=session.crew,
     )
-    leaking = ScoreRunner(
+    leaking = LeakRunner(
         specs, LeakEvaluator(experiment, section.attempts), store, session.device, attacks, crew=session.crew
     )
     asking = ScoreRunner(

@@ -137,11 +137,14 @@ class LocalizationEvaluator:
 
 @dataclass(frozen=True)
 class LeakEvaluator(Evaluator):
-    """Who of the people to forget, of those never injected, and of those whom resurfacing teaches gives the answer away
-    in up to `attempts` prompts."""
+    """Who of the people to forget gives the answer away in up to `attempts` prompts.
+
+    `beside`: who of those never injected, and of those whom resurfacing teaches, does so too.
+    """
 
     experiment: Experiment
     attempts: int = PROMPTS_PER_PERSON
+    beside: bool = True
 
     measure: ClassVar[Measure] = Measure(
         name="localization_leaks",
@@ -155,12 +158,13 @@ class LeakEvaluator(Evaluator):
     @property
     def units(self) -> Sequence[Item]:
         """What its values are of."""
-        return (*self.experiment.forget, *self.experiment.unseen, *self.experiment.taught)
+        others = (*self.experiment.unseen, *self.experiment.taught) if self.beside else ()
+        return (*self.experiment.forget, *others)
 
     @property
     def digest(self) -> str:
-        """Testbed and how many attempts are made, by content."""
-        return content_key([self.experiment.digest, self.attempts, ROOM])
+        """Testbed, who is asked and how many attempts are made, by content."""
+        return content_key([self.experiment.digest, self.attempts, ROOM, self.beside])
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per item 1 where it leaked, with the number of the prompt and of replies that did not end; the value is that

@@ -22,8 +22,8 @@ ROOM = 32
 """New tokens that a reply may have beyond the longest answer: a sentence around it, or what is said late would pass for
 forgotten."""
 
-ROUND = 20
-"""Prompts that are asked together before those who leaked are asked no more."""
+ROUND = 4
+"""Prompts of an item that are asked together first, then twice as many each time: who leaked is asked no more."""
 
 LONG = 6
 """Letters and digits that do not stand one after another by chance, across words that say something else."""
@@ -99,12 +99,13 @@ def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = P
     answers = [encode_answer(tokenizer, item.questions[0], item.answer) for item in items]
     longest = max((len(one.ids) - one.start for one in answers), default=0) + ROOM
     found = [Leak()] * len(items)
-    for start in range(0, max(map(len, asking), default=0), ROUND):
+    start, size, most = 0, ROUND, max(map(len, asking), default=0)
+    while start < most:
         asked = [
             (at, number)
             for at, questions in enumerate(asking)
             if found[at].prompt is None
-            for number in range(start, min(start + ROUND, len(questions)))
+            for number in range(start, min(start + size, len(questions)))
         ]
         prompts = [encode_question(tokenizer, asking[at][number]) for at, number in asked]
         replies = continue_greedily(checkpoint, prompts, longest, stops=stops) if prompts else []
@@ -112,4 +113,5 @@ def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = P
             if found[at].prompt is None:
                 held = holds(words(tokenizer, reply), items[at].answer)
                 found[at] = Leak(number + 1 if held else None, found[at].cut + (not held and not reply.ended))
+        start, size = start + size, 2 * size
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 from uds_bench.audits.api import AuditRun, Session
 from uds_bench.audits.depth.audit import NAME as DEPTH
@@ -13,6 +12,7 @@ from uds_bench.audits.metrics import diagnosis
 from uds_bench.audits.metrics.check_context import KEPT, CheckContext, opener
 from uds_bench.audits.metrics.evaluation import Models
 from uds_bench.audits.metrics.judging import MetaEvaluation, judge
+from uds_bench.audits.metrics.part import MetricsPart
 from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet
@@ -47,18 +47,18 @@ class MetricsAudit(AuditRun):
             models, self.facts, opener(specs, self.facts, attacks, self._session.device), attacks, keep=keep
         )
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> MetricsPart:
         """Where other processes judged, what they stored is read; nothing is scored anew."""
         runner, section = self.depth.runner, self.depth.section
         try:
             found = self.__dict__.get("judged") or judge(section, self.facts, diagnosis.stored(runner))
-            return diagnosis.section(runner, section, found)
+            return MetricsPart.model_validate(diagnosis.section(runner, section, found))
         except UdsError as error:
-            return {"lacks": f"it could not be made: {error}"}
+            return MetricsPart(lacks=f"it could not be made: {error}")
 
     def files(self) -> dict[str, bytes]:
         """The table checkpoints x metrics."""
-        if not self.report().get("rows"):
+        if not self.report().rows:
             return {}
         return {"sweep.csv": diagnosis.sweep_table(self.depth.section, self.depth.scores())}
 

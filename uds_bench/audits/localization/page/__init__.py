@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from uds_bench.audits.localization.claims import LOCALIZED, MARGIN
 from uds_bench.audits.localization.page.outputs import answered, overlaps, resurfacing, said
 from uds_bench.audits.localization.page.weights import comes_to, located
+from uds_bench.audits.localization.part import LocalizationPart
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.svg import element
 
@@ -49,10 +47,10 @@ def how_to_read() -> Figure:
     return Figure("How to read these numbers", "", (element("div", *lists, class_="columns"),), wide=True)
 
 
-def draw(section: Mapping[str, Any]) -> list[Figure]:
+def draw(part: LocalizationPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
-    drawn = [comes_to(section), *located(section), said(section)]
-    drawn += [*resurfacing(section), overlaps(section), answered(section)]
+    drawn = [comes_to(part), *located(part), said(part)]
+    drawn += [*resurfacing(part), overlaps(part), answered(part)]
     found = [figure for figure in drawn if figure.panels]
     return [how_to_read(), *found] if found else []
 
@@ -66,7 +64,5 @@ CHAPTERS = (
         limits=(0.0, 1.0),
         ends=("other weights changed; 0.5 is blind", "only the weights that hold it changed"),
         judge=draw,
-        part="localization",
-        personal=("seeds", "floor_seeds"),
     ),
 )

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from markupsafe import Markup
 
 from uds_bench.audits.localization.claims import LOCALIZED, MARGIN
 from uds_bench.audits.localization.families import FAMILIES
-from uds_bench.audits.localization.names import HEADLINE, PUBLISHED
+from uds_bench.audits.localization.names import HEADLINE, PUBLISHED, Subject, Target
+from uds_bench.audits.localization.part import LocalizationPart, MovedWeights, ReportedAuc, TouchedWeights
+from uds_bench.claims.report_part import span
 from uds_bench.figures.auc_plot import AucRow, auc_plot
 from uds_bench.figures.chapter import Figure
-from uds_bench.figures.reading import (
-    ABSENT,
-    Measured,
-    interval,
-    measured,
-    number,
-    spell,
-    spell_interval,
-    table,
-    text,
-    texts,
-    whole,
-    within,
-)
+from uds_bench.figures.spelling import ABSENT, Measured, spell, spell_interval
 from uds_bench.figures.svg import element
 from uds_bench.figures.tables import figures, interval_table, track
 
 CONTRASTS = [name for name, family in FAMILIES.items() if family.needs_control]
-TARGETS = {
+TARGETS: Mapping[Target, str] = {
     HEADLINE: "among the other groups' masks",
     PUBLISHED: "against all other weights, as published",
     "forget_or_retain": "forget or retain against all other",
 }
-SUBJECTS = {
+SUBJECTS: Mapping[Subject, str] = {
     "unlearned": "this update",
     "random": "random",
     "permuted": "masks drawn anew",
@@ -46,40 +35,33 @@ NEUTRAL = "neutral"
 NONE = "no family counts"
 WITHOUT = "not applicable: no control"
 
-Weights = Mapping[str, Any]
+BLIND: tuple[Subject, ...] = get_args(Subject)[1:]
+NOTHING: Measured = (None, None)
 
 
-def updates(section: Mapping[str, Any]) -> dict[str, Weights]:
+def updates(part: LocalizationPart) -> dict[str, MovedWeights]:
     """By model that was made of the injected one, where its weights moved."""
-    models = table(section.get("models"))
-    found = {text(name): table(within(model, "weights")) for name, model in models.items()}
-    return {name: weights for name, weights in found.items() if weights}
+    return {name: model.weights for name, model in part.models.items() if model.weights is not None}
 
 
-def auc(weights: Weights, target: str, family: str, subject: str = "unlearned") -> Measured:
-    """The AUC of one family of scores against one target, with its interval."""
-    return measured(within(weights, "aucs", subject, target, family))
-
-
-def comes_to(section: Mapping[str, Any]) -> Figure:
+def comes_to(part: LocalizationPart) -> Figure:
     """Where each update went: its AUC beside those of controls."""
-    listed = updates(section)
-    neutral = listed.get(NEUTRAL, {})
+    listed = updates(part)
+    neutral = listed.get(NEUTRAL)
     body: list[tuple[str, list[Any]]] = []
     beside: list[tuple[str, list[Any]]] = []
     for name, weights in listed.items():
         shown = f"{name} (control)" if name == NEUTRAL else name
-        best, moved = table(weights.get("headline")), table(weights.get("touched"))
-        value = measured(best)
+        best, moved, counted, family = weights.headline, weights.touched, weights.counted, weights.published.family
+        value = NOTHING if best is None else best.drawn
         cells: list[Any] = [_word(weights), track(f"AUC of {name}", *value, mark=0.5), figures(*value)]
-        cells += [text(best.get("family")) or ABSENT, spell_interval(interval(best.get("null"))) or ABSENT]
-        cells += [_share(moved.get("share")), _count(moved.get("elsewhere")), _identity(moved)]
-        body.append((shown, [*cells, auc(weights, HEADLINE, "raw")[0]]))
-        counted, family = texts(weights.get("counted")), text(within(weights, "published", "family"))
-        blind = [_most(weights, counted, subject) for subject in ("random", "permuted", "planted", "misplaced")]
-        found = [figures(*measured(weights.get("published"))), figures(*auc(weights, PUBLISHED, family, "random"))]
-        all_random = [*table(within(weights, "aucs", "random", PUBLISHED))]
-        row = [blind[0], _most(neutral, counted), *blind[1:], family or ABSENT, *found]
+        cells += [ABSENT, ABSENT] if best is None else [best.family, spell_interval(span(*best.null)) or ABSENT]
+        cells += [_share(moved), f"{moved.elsewhere:,}", _identity(moved)]
+        body.append((shown, [*cells, weights.auc(HEADLINE, "raw")[0]]))
+        random, *blind = (_most(weights, counted, subject) for subject in BLIND)
+        found = [figures(*weights.published.drawn), figures(*weights.auc(PUBLISHED, family, "random"))]
+        all_random = [*weights.aucs.get("random", {}).get(PUBLISHED, {})]
+        row = [random, _most(neutral, counted), *blind, family, *found]
         beside.append((shown, [*row, _most(weights, all_random, "random", PUBLISHED)]))
     head = ("update", "comes to", "0 to 1", "AUC", "by", "chance", "mask left", "others moved", "1 − p0/2", "raw")
     known = ("random", "neutral", "masks drawn anew", "within the mask", "everywhere but there")
@@ -101,30 +83,34 @@ def comes_to(section: Mapping[str, Any]) -> Figure:
     )
 
 
-def _most(weights: Weights, families: Sequence[str], subject: str = "unlearned", target: str = HEADLINE) -> str:
+def _most(
+    weights: MovedWeights | None, families: Sequence[str], subject: Subject = "unlearned", target: Target = HEADLINE
+) -> str:
     """The most that any of some families reaches."""
-    found = {name: value for name in families if (value := auc(weights, target, name, subject)[0]) is not None}
+    aucs = {} if weights is None else {name: weights.auc(target, name, subject)[0] for name in families}
+    found = {name: value for name, value in aucs.items() if value is not None}
     if not found:
         return ABSENT
     name = max(found, key=lambda one: found[one])
     return f"{spell(found[name])} ({name})"
 
 
-def located(section: Mapping[str, Any]) -> Iterator[Figure]:
+def located(part: LocalizationPart) -> Iterator[Figure]:
     """One figure a candidate."""
-    listed = updates(section)
-    neutral = listed.get(NEUTRAL, {})
+    listed = updates(part)
+    neutral = listed.get(NEUTRAL)
     for name, weights in listed.items():
         if name != NEUTRAL:
             yield _figure(name, weights, neutral)
 
 
-def _figure(name: str, weights: Weights, neutral: Weights) -> Figure:
-    counted, absent = texts(weights.get("counted")), texts(weights.get("absent"))
-    families = [*map(text, table(within(weights, "aucs", "unlearned", HEADLINE)))]
+def _figure(name: str, weights: MovedWeights, neutral: MovedWeights | None) -> Figure:
+    counted, absent = weights.counted, weights.absent
+    families = [*weights.aucs.get("unlearned", {}).get(HEADLINE, {})]
     left = {family: _why(family, weights, neutral) for family in families if family not in counted}
     drawn = []
-    for target, bound in ((HEADLINE, LOCALIZED), (PUBLISHED, None)):
+    drawn_at: tuple[tuple[Target, float | None], ...] = ((HEADLINE, LOCALIZED), (PUBLISHED, None))
+    for target, bound in drawn_at:
         rows = [_row(family, target, weights, neutral, left.get(family)) for family in families]
         rows += [AucRow(family, (None, None), {}, None, WITHOUT) for family in absent]
         drawn.append(auc_plot(f"{name}, {TARGETS[target]}", rows, MARGIN, bound))
@@ -135,109 +121,92 @@ def _figure(name: str, weights: Weights, neutral: Weights) -> Figure:
     return Figure(f"Where {name} moved the weights", " ".join(told), panels if families else (), wide=True)
 
 
-def _row(family: str, target: str, weights: Weights, neutral: Weights, why: str | None) -> AucRow:
-    best = table(weights.get("headline"))
-    chosen = target == HEADLINE and family == best.get("family")
+def _row(family: str, target: Target, weights: MovedWeights, neutral: MovedWeights | None, why: str | None) -> AucRow:
+    best, found = weights.headline, weights.aucs["unlearned"].get(target, {}).get(family)
+    chosen = best is not None and target == HEADLINE and family == best.family
     # The best is shown with the interval that it is judged by, which is wider, as it was chosen among others.
-    found = best if chosen else table(within(weights, "aucs", "unlearned", target, family))
-    blind = {"random": auc(weights, target, family, "random"), NEUTRAL: auc(neutral, target, family)}
+    own: ReportedAuc | None = best if chosen else found
+    blind = {"random": weights.auc(target, family, "random"), NEUTRAL: _of(neutral, target, family)}
     note = "" if why is None else f"not counted: {why}"
-    return AucRow(family, measured(found), blind, interval(found.get("null")), note, chosen)
+    drawn, null = (NOTHING, None) if own is None else (own.drawn, span(*own.null))
+    return AucRow(family, drawn, blind, null, note, chosen)
 
 
-def _why(family: str, weights: Weights, neutral: Weights) -> str:
+def _of(neutral: MovedWeights | None, target: Target, family: str) -> Measured:
+    return NOTHING if neutral is None else neutral.auc(target, family)
+
+
+def _why(family: str, weights: MovedWeights, neutral: MovedWeights | None) -> str:
     """The controls that a family is told by: either way from one half by a blind update, and above it by one that
     left the mask alone."""
     found = {
-        "random update": auc(weights, HEADLINE, family, "random"),
-        "neutral training": auc(neutral, HEADLINE, family),
+        "random update": weights.auc(HEADLINE, family, "random"),
+        "neutral training": _of(neutral, HEADLINE, family),
     }
     told = [f"{kind} {spell(v)}" for kind, (v, _) in found.items() if v is not None and abs(v - 0.5) > MARGIN]
-    misplaced, _ = auc(weights, HEADLINE, family, "misplaced")
+    misplaced, _ = weights.auc(HEADLINE, family, "misplaced")
     if misplaced is not None and misplaced > 0.5 + MARGIN:
         told.append(f"an update everywhere but there {spell(misplaced)}")
-    unmasked, _ = measured(weights.get("unmasked"))
+    unmasked = None if weights.unmasked is None else weights.unmasked.value
     if family in CONTRASTS and unmasked is not None and abs(unmasked - 0.5) > MARGIN:
         told.append(f"what it is held against {spell(unmasked)}")
     return ", ".join(told) or "the report does not say why"
 
 
-def _word(weights: Weights) -> str:
-    if _still(weights):
+def _word(weights: MovedWeights) -> str:
+    if _still(weights.touched):
         return "no group's weights changed"
-    return NONE if _none(weights) else text(within(weights, "headline", "word")) or ABSENT
+    return NONE if weights.headline is None else weights.headline.word
 
 
-def _none(weights: Weights) -> bool:
-    """Whether the report says that no family counts, rather than nothing."""
-    return "headline" in weights and weights["headline"] is None
-
-
-def _still(weights: Weights) -> bool:
+def _still(moved: TouchedWeights) -> bool:
     """Whether no group's weights were moved at all."""
-    moved = table(weights.get("touched"))
-    return number(moved.get("share")) == 1 and moved.get("elsewhere") == 0
+    return moved.share == 1 and moved.elsewhere == 0
 
 
-def _sentence(weights: Weights, count: int) -> str:
-    best = table(weights.get("headline"))
-    value, span = measured(best)
-    published, other = measured(weights.get("published"))[0], text(within(weights, "published", "family"))
-    if _still(weights):
+def _sentence(weights: MovedWeights, count: int) -> str:
+    best, published = weights.headline, weights.published
+    if _still(weights.touched):
         return "No weight that any group was written to was changed."
-    if _none(weights):
+    if best is None:
         return "No family counts: each is told even by an update that knows nothing of the masks."
-    blind = auc(weights, PUBLISHED, other, "random")[0]
-    words = f"{_word(weights).capitalize()}, by {text(best.get('family')) or ABSENT}, best of {count}: {spell(value)}"
-    words += f" ({spell_interval(span)})." if span else "."
+    value, around = best.drawn
+    blind = weights.auc(PUBLISHED, published.family, "random")[0]
+    words = f"{_word(weights).capitalize()}, by {best.family}, best of {count}: {spell(value)}"
+    words += f" ({spell_interval(around)})." if around else "."
     return (
-        f"{words} Against all other weights, as published, {other or ABSENT} has most, {spell(published)}, where a "
-        f"random update as long, which is blind, has {spell(blind)}."
+        f"{words} Against all other weights, as published, {published.family} has most, {spell(published.value)}, "
+        f"where a random update as long, which is blind, has {spell(blind)}."
     )
 
 
-def _moved(weights: Weights) -> str:
-    moved = table(weights.get("touched"))
-    wanted, others = _count(moved.get("wanted")), whole(moved.get("elsewhere"))
-    words = f"Of the forget mask's {wanted} weights {_share(moved.get('share'))} were left alone"
-    if others is None:
-        return f"{words}; whether other groups' were moved is not told."
-    if others:
-        return f"{words}; {others:,} weights of the other groups were moved."
-    raw = auc(weights, HEADLINE, "raw")[0]
+def _moved(weights: MovedWeights) -> str:
+    moved = weights.touched
+    words = f"Of the forget mask's {moved.wanted:,} weights {_share(moved)} were left alone"
+    if moved.elsewhere:
+        return f"{words}; {moved.elsewhere:,} weights of the other groups were moved."
+    raw = weights.auc(HEADLINE, "raw")[0]
     return f"{words}; no other group's were moved, so that raw must have {_identity(moved)}: it has {spell(raw)}."
 
 
-def _numbers(name: str, weights: Weights, neutral: Weights, families: Sequence[str]) -> Markup:
+def _numbers(name: str, weights: MovedWeights, neutral: MovedWeights | None, families: Sequence[str]) -> Markup:
     """Every AUC of an update and of what it is held against, folded."""
-    columns = [
-        (target, subject) for target in TARGETS for subject in (*SUBJECTS, NEUTRAL) if _has(weights, target, subject)
-    ]
-    body: list[tuple[str, list[Any]]] = []
-    for family in families:
-        found = [
-            auc(neutral, target, family) if subject == NEUTRAL else auc(weights, target, family, subject)
-            for target, subject in columns
-        ]
-        body.append((family, [figures(*one) for one in found]))
-    head = [f"{SUBJECTS.get(subject, 'neutral')}, {TARGETS[target]}" for target, subject in columns]
-    return element("details", element("summary", f"every AUC of {name}"), *interval_table(("family", *head), body))
+    head, columns = ["family"], []
+    for target, against in TARGETS.items():
+        for subject, shown in SUBJECTS.items():
+            if weights.aucs.get(subject, {}).get(target):
+                head.append(f"{shown}, {against}")
+                columns.append([weights.auc(target, family, subject) for family in families])
+        head.append(f"neutral, {against}")
+        columns.append([_of(neutral, target, family) for family in families])
+    rows = zip(families, zip(*columns, strict=True), strict=True)
+    body = [(family, [figures(*one) for one in found]) for family, found in rows]
+    return element("details", element("summary", f"every AUC of {name}"), *interval_table(head, body))
 
 
-def _has(weights: Weights, target: str, subject: str) -> bool:
-    return subject == NEUTRAL or bool(table(within(weights, "aucs", subject, target)))
+def _identity(moved: TouchedWeights) -> str:
+    return "n/a" if moved.share is None or moved.elsewhere else spell(1 - moved.share / 2)
 
 
-def _identity(moved: Mapping[str, Any]) -> str:
-    share = number(moved.get("share"))
-    return "n/a" if share is None or moved.get("elsewhere") != 0 else spell(1 - share / 2)
-
-
-def _share(value: Any) -> str:
-    found = number(value)
-    return ABSENT if found is None else f"{found:.1%}"
-
-
-def _count(value: Any) -> str:
-    found = whole(value)
-    return ABSENT if found is None else f"{found:,}"
+def _share(moved: TouchedWeights) -> str:
+    return ABSENT if moved.share is None else f"{moved.share:.1%}"

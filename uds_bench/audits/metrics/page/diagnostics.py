@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from markupsafe import Markup
-
+from uds_bench.audits.metrics.part import DepthDiagnostics, HiddenFact, MetricsPart, ReadTokens
+from uds_bench.claims.report_part import span
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.reading import ABSENT, interval, number, rows, spell, table, text, whole
+from uds_bench.figures.spelling import ABSENT, spell
 from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, track
 
 MANY = 8
@@ -17,21 +16,18 @@ MANY = 8
 Means = list[tuple[str, dict[str, MeanCell]]]
 
 
-def tau(found: Mapping[str, Any]) -> Figure:
+def tau(found: DepthDiagnostics) -> Figure:
     """UDS by the threshold of knowledge layers."""
     body: list[tuple[str, list[Any]]] = []
     models: dict[str, dict[str, MeanCell]] = {}
-    for row in rows(found.get("tau")):
-        name, auc = spell(row.get("tau")), number(row.get("auc"))
-        span = interval(row)
-        scored = [(whole(m.get("scored")) or 0, whole(m.get("planned")) or 0) for m in rows(row.get("models"))]
+    for row in found.tau:
+        name, auc = spell(row.tau), (row.auc, span(row.low, row.high))
+        scored = [(model.scored, model.planned) for model in row.models]
         facts = f"{min(scored)[0]} to {max(scored)[0]} of {max(p for _, p in scored)}" if scored else ABSENT
-        body.append((f"τ = {name}", [track(f"AUC at tau {name}", auc, span, 0.5), figures(auc, span), facts]))
-        for model in rows(row.get("models")):
-            value = number(model.get("value"))
-            if value is not None:
-                kept = MeanCell(value, whole(model.get("scored")) or 0)
-                models.setdefault(text(model.get("model")), {})[f"τ = {name}"] = kept
+        body.append((f"τ = {name}", [track(f"AUC at tau {name}", *auc, 0.5), figures(*auc), facts]))
+        for model in row.models:
+            if model.value is not None:
+                models.setdefault(model.model, {})[f"τ = {name}"] = MeanCell(model.value, model.scored)
     panels = interval_table(("threshold", "0 to 1", "AUC of UDS", "facts with a score"), body)
     return Figure(
         "What the threshold of knowledge layers changes",
@@ -42,17 +38,17 @@ def tau(found: Mapping[str, Any]) -> Figure:
     )
 
 
-def layers(found: Mapping[str, Any]) -> Figure:
+def layers(found: DepthDiagnostics) -> Figure:
     """One matrix a metric: the mean share of each layer, then the erasure there of each candidate."""
     metrics: dict[str, Means] = {}
-    for row in rows(found.get("layers")):
-        told = rows(row.get("layers"))
-        erased = {f"{i}": (number(layer.get("erasure")), number(layer.get("share"))) for i, layer in enumerate(told)}
-        gone = {name: MeanCell(value, 1) for name, (value, _) in erased.items() if value is not None}
-        kept = metrics.setdefault(text(row.get("metric")), [])
+    for row in found.layers:
+        told = {f"{at}": layer for at, layer in enumerate(row.layers)}
+        kept = metrics.setdefault(row.metric, [])
         if not kept:
-            kept.append(("weight", {n: MeanCell(share, 1) for n, (_, share) in erased.items() if share is not None}))
-        kept.append((text(row.get("model")), gone))
+            shares = {name: MeanCell(layer.share, 1) for name, layer in told.items() if layer.share is not None}
+            kept.append(("weight", shares))
+        gone = {name: MeanCell(layer.erasure, 1) for name, layer in told.items() if layer.erasure is not None}
+        kept.append((row.model, gone))
     return Figure(
         "Which layers decide",
         "For each metric that weighs layers, first how much of its score each layer decides (shares of 1), then how "
@@ -63,12 +59,11 @@ def layers(found: Mapping[str, Any]) -> Figure:
     )
 
 
-def components(found: Mapping[str, Any]) -> Figure:
+def components(found: DepthDiagnostics) -> Figure:
     """UDS by what of a block is patched."""
     body: list[tuple[str, list[Any]]] = []
-    for row in rows(found.get("components")):
-        numbers = [figures(number(row.get(key))) for key in ("uds", "retain_drop", "drop")]
-        body.append((text(row.get("model")) or "unnamed", [text(row.get("scope")) or ABSENT, *numbers]))
+    for row in found.components:
+        body.append((row.model, [row.scope, figures(row.uds), figures(row.retain_drop), figures(row.drop)]))
     return Figure(
         "Parts of a block",
         "UDS with a whole block patched, and with parts of it: what attention adds, the stream after attention, what "
@@ -79,14 +74,14 @@ def components(found: Mapping[str, Any]) -> Figure:
     )
 
 
-def lengths(found: Mapping[str, Any], key: str, title: str, caption: str) -> Figure:
+def lengths(found: DepthDiagnostics, key: Literal["tokens", "layers"], title: str, caption: str) -> Figure:
     """Mean UDS of each candidate over the facts with so many tokens or layers."""
     groups: dict[str, dict[int, list[float]]] = {}
-    for row in rows(found.get("facts")):
-        count = whole(row.get(key))
-        for model, value in table(row.get("uds")).items():
-            if count is not None and (uds := number(value)) is not None:
-                groups.setdefault(text(model), {}).setdefault(min(count, MANY), []).append(uds)
+    for row in found.facts:
+        count: int | None = getattr(row, key)
+        for model, uds in row.uds.items():
+            if count is not None and uds is not None:
+                groups.setdefault(model, {}).setdefault(min(count, MANY), []).append(uds)
     counts = sorted({count for cells in groups.values() for count in cells})
     heads = {count: f"{count}{' or more' if count == MANY else ''}" for count in counts}
     body = [
@@ -96,26 +91,22 @@ def lengths(found: Mapping[str, Any], key: str, title: str, caption: str) -> Fig
     return Figure(title, caption, shaded_table("candidate", body), wide=True)
 
 
-def hidden(found: Mapping[str, Any]) -> Figure:
+def hidden(case: HiddenFact) -> Figure:
     """One fact, read by the logit lens and patched, layer by layer."""
-    case = table(found.get("hidden"))
-    tokens, falls = whole(case.get("tokens")), case.get("drops")
     body: list[tuple[str, list[Any]]] = []
-    for index, layer in enumerate(rows(case.get("layers"))):
-        fall = falls[index] if isinstance(falls, (list, tuple)) and index < len(falls) else None
-        read, made = (_tokens(layer.get(way), tokens) for way in ("lens", "patched"))
-        body.append((f"layer {index}", [read, made, number(fall)]))
+    for index, layer in enumerate(case.layers):
+        fall = case.drops[index] if index < len(case.drops) else None
+        body.append((f"layer {index}", [_tokens(layer.lens, case), _tokens(layer.patched, case), fall]))
     if body:
-        body.append(("its own output", [_tokens(case.get("said"), tokens), "", ""]))
-    elif error := text(case.get("error")):
-        body.append(("not read", [error, "", ""]))
-    where = f"{text(case.get('model'))}, fact {text(case.get('fact'))}"
-    asked = " ".join(text(case.get(key)) for key in ("question", "prefix") if case.get(key))
-    asked = f" Asked: “{asked}” The entity: “{text(case.get('entity'))}”." if asked else ""
+        body.append(("its own output", [_tokens(case.said, case), "", ""]))
+    elif case.error:
+        body.append(("not read", [case.error, "", ""]))
+    asked = " ".join(filter(None, (case.question, case.prefix)))
+    asked = f" Asked: “{asked}” The entity: “{case.entity}”." if asked else ""
     return Figure(
         "Observed beside caused",
-        f"The fact that the logit lens misses most: {where}; logit lens {spell(case.get('lens'))}, UDS "
-        f"{spell(case.get('uds'))}.{asked} Left: the most likely tokens read off each layer through the full model's "
+        f"The fact that the logit lens misses most: {case.model}, fact {case.fact}; logit lens {spell(case.lens)}, UDS "
+        f"{spell(case.uds)}.{asked} Left: the most likely tokens read off each layer through the full model's "
         "head. Right: what the full model itself says once that layer's state stands in it. Where only the right "
         "column has the entity, the knowledge is there, in a form that reading alone does not see.",
         interval_table(("where", "logit lens", "patched into the full model", "fall (nats)"), body),
@@ -123,18 +114,20 @@ def hidden(found: Mapping[str, Any]) -> Figure:
     )
 
 
-def _tokens(value: Any, tokens: int | None) -> str | Markup:
-    found = table(value)
-    right = whole(found.get("right"))
-    count = ABSENT if right is None else f"{right} of {tokens if tokens is not None else '?'} tokens right"
-    return f"“{text(found['text'])}” ({count})" if "text" in found else count
+def _tokens(found: ReadTokens | None, case: HiddenFact) -> str:
+    if found is None:
+        return ABSENT
+    count = f"{found.right} of {'?' if case.tokens is None else case.tokens} tokens right"
+    return count if found.text is None else f"“{found.text}” ({count})"
 
 
-def draw(meta: Mapping[str, Any]) -> list[Figure]:
+def draw(part: MetricsPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
-    found = table(meta.get("diagnostics"))
+    found = part.diagnostics
+    if found is None:
+        return []
     figures_found = [
-        hidden(found),
+        *([] if found.hidden is None else [hidden(found.hidden)]),
         tau(found),
         layers(found),
         components(found),
@@ -155,10 +148,4 @@ def draw(meta: Mapping[str, Any]) -> list[Figure]:
     return [figure for figure in figures_found if figure.panels]
 
 
-CHAPTER = Chapter(
-    name="diagnostics",
-    title="Diagnostics of depth",
-    judge=draw,
-    part="metrics",
-    personal=("id", "fact", "question", "prefix", "entity", "text", "error"),
-)
+CHAPTER = Chapter(name="diagnostics", title="Diagnostics of depth", judge=draw)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from uds_bench.audits.metrics.part import MetricsPart
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.histogram import pools
-from uds_bench.figures.reading import ABSENT, number, numbers, rows, text
-from uds_bench.figures.tables import estimate, figures, interval_table, track
+from uds_bench.figures.tables import figures, interval_table, track
 
 CHANCE = 0.5
 
 
-def table(meta: Mapping[str, Any]) -> Figure:
+def table(part: MetricsPart) -> Figure:
     """One row a metric, as the report has them."""
     body = []
-    for row in rows(meta.get("rows")):
-        name, found = text(row.get("label")) or text(row.get("metric")), estimate(row, "faithfulness")
-        numbers_of = [number(row.get(key)) for key in ("cut", "balanced_accuracy")]
-        said = [text(row.get(key)) or ABSENT for key in ("category", "tags", "direction")]
-        missing = text(row.get("missing")) if found[0] is None else ""
-        body.append((name, [*said, track(name, *found, mark=CHANCE), figures(*found), *numbers_of, missing]))
+    for row in part.rows:
+        found, said = row.estimate("faithfulness"), (row.category, row.tags, row.direction)
+        missing = row.missing if found[0] is None else ""
+        drawn = (track(row.label, *found, mark=CHANCE), figures(*found))
+        body.append((row.label, [*said, *drawn, row.cut, row.balanced_accuracy, missing]))
     head = ("metric", "kind", "reads", "higher is more", "0 to 1", "AUC", "cut", "accuracy there", "missing")
     return Figure(
         "Faithfulness of every metric",
@@ -34,14 +30,10 @@ def table(meta: Mapping[str, Any]) -> Figure:
     )
 
 
-def histograms(meta: Mapping[str, Any]) -> Figure:
+def histograms(part: MetricsPart) -> Figure:
     """Both pools of each metric on its axis."""
-    panels = []
-    for row in rows(meta.get("pools")):
-        edges, know, never = (numbers(row.get(key)) for key in ("edges", "positive", "negative"))
-        if edges and know and never and len(edges) > 1:
-            name = text(row.get("label")) or text(row.get("metric"))
-            panels.append(pools(name, number(row.get("auc")), edges, know, never, number(row.get("cut"))))
+    drawn = [row for row in part.pools if row.positive and row.negative and len(row.edges) > 1]
+    panels = [pools(row.label, row.auc, row.edges, row.positive, row.negative, row.cut) for row in drawn]
     return Figure(
         "The pools, metric by metric",
         "Each model of the pools at its raw value: those that know above the axis, those that never knew below. A "
@@ -51,9 +43,9 @@ def histograms(meta: Mapping[str, Any]) -> Figure:
     )
 
 
-def draw(meta: Mapping[str, Any]) -> list[Figure]:
+def draw(part: MetricsPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
-    return [figure for figure in (table(meta), histograms(meta)) if figure.panels]
+    return [figure for figure in (table(part), histograms(part)) if figure.panels]
 
 
 CHAPTER = Chapter(
@@ -64,5 +56,4 @@ CHAPTER = Chapter(
     limits=(0.0, 1.0),
     ends=("upside down", "tells every pair apart"),
     judge=draw,
-    part="metrics",
 )

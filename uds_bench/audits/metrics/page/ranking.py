@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from uds_bench.audits.metrics.part import MetricsPart
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.reading import ABSENT, number, rows, text, whole
 from uds_bench.figures.tables import interval_table
 
 AXES = ("mem", "mia", "uds", "privacy", "utility", "overall_without_uds", "overall")
 
 
-def ranks(meta: Mapping[str, Any]) -> Figure:
+def ranks(part: MetricsPart) -> Figure:
     """Methods ranked without UDS and with it."""
-    body = []
-    for row in rows(meta.get("ranks")):
-        shift = number(row.get("shift"))
-        moved = ABSENT if shift is None else f"{'▲' if shift > 0 else '▼'} {abs(shift):g}" if shift else "="
-        before, after = (str(whole(row.get(key)) or ABSENT) for key in ("rank_without", "rank"))
-        was = [number(row.get("overall_without")), before, text(row.get("best_without")) or ABSENT]
-        now = [number(row.get("overall")), after, text(row.get("best")) or ABSENT]
-        body.append((text(row.get("method")) or "unnamed", [*was, *now, moved]))
+    body: list[tuple[str, list[str | float | None]]] = []
+    for row in part.ranks:
+        moved = f"{'▲' if row.shift > 0 else '▼'} {abs(row.shift)}" if row.shift else "="
+        was, now = (
+            [row.overall_without, str(row.rank_without), row.best_without],
+            [row.overall, str(row.rank), row.best],
+        )
+        body.append((row.method, [*was, *now, moved]))
     columns = ("rank", "best setting")
     head = ("method", "Overall without UDS", *columns, "Overall with UDS", *columns, "shift")
     return Figure(
@@ -34,12 +31,12 @@ def ranks(meta: Mapping[str, Any]) -> Figure:
     )
 
 
-def standings(meta: Mapping[str, Any]) -> Figure:
+def standings(part: MetricsPart) -> Figure:
     """The axes of each candidate."""
-    body: list[tuple[str, list[str | float | None]]] = []
-    for row in (*rows(meta.get("standings")), *rows(meta.get("no_standing"))):
-        values = [number(row.get(axis)) for axis in AXES]
-        body.append((text(row.get("model")) or "unnamed", [text(row.get("method")), *values, text(row.get("reason"))]))
+    body: list[tuple[str, list[str | float | None]]] = [
+        (row.model, [row.method, *(getattr(row, axis) for axis in AXES), ""]) for row in part.standings
+    ]
+    body += [(row.model, ["", *[None] * len(AXES), row.reason]) for row in part.no_standing]
     axes = ("Mem", "MIA", "UDS", "Privacy", "utility", "Overall without UDS", "Overall", "not ranked")
     return Figure(
         "Axes of each candidate",
@@ -51,9 +48,9 @@ def standings(meta: Mapping[str, Any]) -> Figure:
     )
 
 
-def draw(meta: Mapping[str, Any]) -> list[Figure]:
+def draw(part: MetricsPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
-    return [figure for figure in (ranks(meta), standings(meta)) if figure.panels]
+    return [figure for figure in (ranks(part), standings(part)) if figure.panels]
 
 
-CHAPTER = Chapter(name="ranking", title="Methods ranked", judge=draw, part="metrics")
+CHAPTER = Chapter(name="ranking", title="Methods ranked", judge=draw)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from uds_bench.audits.metrics.part import BeforeAfter, JudgedRow, MetricsPart
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.reading import ABSENT, number, rows, table, text, whole
 from uds_bench.figures.scatter import Point, scatter
-from uds_bench.figures.tables import estimate, figures, interval_table, track
+from uds_bench.figures.spelling import ABSENT
+from uds_bench.figures.tables import figures, interval_table, track
 
 ATTACKS = {
     "nf4": (
@@ -23,40 +24,36 @@ ATTACKS = {
 }
 
 
-def _kept(row: Mapping[str, Any]) -> str:
-    kept, useless, knowing = (whole(row.get(f"n_{word}")) for word in ("kept", "useless", "knowing"))
+def _kept(row: JudgedRow) -> str:
+    kept, useless, knowing = row.n_kept, row.n_useless, row.n_knowing
     if kept is None or useless is None or knowing is None:
         return ABSENT
     left = [f"{useless} useless"] * bool(useless) + [f"{knowing} still know"] * bool(knowing)
     return f"{kept} of {kept + useless + knowing}" + (f" ({', '.join(left)})" if left else "")
 
 
-def robustness(found: Sequence[Mapping[str, Any]], title: str, caption: str) -> Figure:
+def robustness(found: Sequence[JudgedRow], title: str, caption: str) -> Figure:
     """Q, R and Rob of each metric, a row a metric."""
-    body = []
+    body: list[tuple[str, list[Any]]] = []
     for row in found:
-        name = text(row.get("label")) or text(row.get("metric"))
-        rob, overall = estimate(row, "rob"), estimate(row, "overall")
-        parts = [figures(*estimate(row, part)) for part in ("q", "r")]
-        ones = [number(row.get(part)) for part in ("one_sided_q", "one_sided_r")]
-        missing = text(row.get("missing")) if rob[0] is None else ""
-        cells = [*parts, track(f"Rob of {name}", *rob), figures(*rob), figures(*overall), *ones, _kept(row), missing]
-        body.append((name, cells))
+        rob = row.estimate("rob")
+        cells: list[Any] = [*(figures(*row.estimate(part)) for part in ("q", "r")), track(f"Rob of {row.label}", *rob)]
+        cells += [figures(*rob), figures(*row.estimate("overall")), row.one_sided_q, row.one_sided_r, _kept(row)]
+        body.append((row.label, [*cells, row.missing if rob[0] is None else ""]))
     head = ("metric", "Q", "R", "0 to 1", "Rob", "Overall", "Q one-sided", "R one-sided", "counted", "missing")
     return Figure(title, caption, interval_table(head, body), wide=True)
 
 
-def moves(meta: Mapping[str, Any], attack: str) -> Figure:
+def moves(part: MetricsPart, attack: str) -> Figure:
     """Every metric before and after one attack, model by model."""
     panels = []
-    for row in rows(meta.get("attacks")):
-        found = [(_name(entry), _point(entry)) for entry in rows(row.get("points"))]
+    for row in part.attacks:
+        found = [(one.model, _point(one.model, one, one.why)) for one in row.points]
         points = [point for _, point in found if point is not None]
         lost = [name for name, point in found if point is None]
-        if row.get("attack") == attack and points:
-            retain = _point({"model": "retain", **table(row.get("retain"))})
-            shift = number(row.get("shift")) if attack == "relearn" else None
-            panels.append(scatter(text(row.get("label")) or text(row.get("metric")), points, shift, retain, lost))
+        if row.attack == attack and points:
+            shift = row.shift if attack == "relearn" else None
+            panels.append(scatter(row.label, points, shift, _point("retain", row.retain), lost))
     title, told = ATTACKS[attack]
     return Figure(
         f"{title}, before and after",
@@ -65,22 +62,17 @@ def moves(meta: Mapping[str, Any], attack: str) -> Figure:
     )
 
 
-def _point(row: Mapping[str, Any]) -> Point | None:
-    before, after = number(row.get("before")), number(row.get("after"))
-    if before is None or after is None:
+def _point(name: str, row: BeforeAfter, why: str = "") -> Point | None:
+    if row.before is None or row.after is None:
         return None
-    return Point(_name(row), before, after, text(row.get("why")))
+    return Point(name, row.before, row.after, why)
 
 
-def _name(row: Mapping[str, Any]) -> str:
-    return text(row.get("model")) or "unnamed"
-
-
-def draw(meta: Mapping[str, Any]) -> list[Figure]:
+def draw(part: MetricsPart) -> list[Figure]:
     """Its figures on the page, those that have something to show."""
     found = [
         robustness(
-            rows(meta.get("rows")),
+            part.rows,
             "Robustness of every metric",
             "Q: 1 if quantization leaves the metric where it was. R: 1 if relearning moves it as it moves the retain "
             "model. Rob is their harmonic mean, with the bar its 95% interval over models; Overall that of "
@@ -88,11 +80,11 @@ def draw(meta: Mapping[str, Any]) -> list[Figure]:
             "what they miss. Counted: candidates that are useful and that the metric itself calls forgotten.",
         ),
         robustness(
-            rows(meta.get("unfiltered")),
+            part.unfiltered,
             "Robustness without the filters",
             "The same over every candidate, useful or not, forgotten or not.",
         ),
-        *(moves(meta, attack) for attack in ATTACKS),
+        *(moves(part, attack) for attack in ATTACKS),
     ]
     return [figure for figure in found if figure.panels]
 
@@ -105,5 +97,4 @@ CHAPTER = Chapter(
     limits=(0.0, 1.0),
     ends=("an attack undoes it", "stays as it should"),
     judge=draw,
-    part="metrics",
 )

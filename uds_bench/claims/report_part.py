@@ -1,0 +1,97 @@
+"""What an audit says in a run's report beside its claims and scores, as a model by which it is read back and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic_core import core_schema
+
+from uds_bench.plain import finite
+from uds_bench.statistics import Interval, Rate
+
+HUGE = 1e100
+"""No measurement comes near it, and sums of larger numbers overflow."""
+PERSONAL = "personal"
+"""Marks a field whose words are of or about people."""
+
+
+@dataclass(frozen=True)
+class GroupNames:
+    """Marks a field whose keys are a user's own names of groups, but for those that are the audit's own."""
+
+    own: Collection[str]
+
+
+class ReportTable(BaseModel):
+    """A table that holds what is named and nothing else."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ReportPart(ReportTable):
+    """All that one audit has to say.
+
+    `MARKED`: whether each field with words of or about people is marked; else a page to publish leaves the part out.
+    """
+
+    MARKED: ClassVar[bool] = False
+
+
+def _measured(value: Any) -> Any:
+    """A plain number; None in the place of one that is not finite, or that no sum could hold."""
+    found = finite(value)
+    return None if type(found) in (int, float) and not -HUGE < found < HUGE else found
+
+
+Measurement = Annotated[float | None, Strict(), BeforeValidator(_measured)]
+KnownNumber = Annotated[float, Strict(), Field(gt=-HUGE, lt=HUGE), BeforeValidator(finite)]
+Count = Annotated[int, Strict(), Field(ge=0, lt=2**53), BeforeValidator(finite)]
+
+
+class ReportedRate(ReportTable):
+    """A value with its 95% interval, over so many units."""
+
+    value: Measurement
+    low: Measurement
+    high: Measurement
+    units: Count
+
+    @classmethod
+    def of(cls, found: Rate) -> ReportedRate:
+        """As the report has it."""
+        return cls(**found.to_json())
+
+    @property
+    def drawn(self) -> tuple[float | None, Interval | None]:
+        """The value and, where both ends are known, its interval."""
+        return self.value, span(self.low, self.high, self.units)
+
+
+def span(low: float | None, high: float | None, units: int = 0) -> Interval | None:
+    """What lies between two ends; None where one of them is not known."""
+    return None if low is None or high is None else Interval(low, high, "", units)
+
+
+@dataclass(frozen=True)
+class Each:
+    """Refuses a table of free keys that lacks one of these names."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """By the check that all names are there."""
+        return core_schema.no_info_after_validator_function(self._whole, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """With the names as those that are required."""
+        return handler(schema) | {"required": [*self.names]}
+
+    def _whole(self, found: dict[str, Any]) -> dict[str, Any]:
+        if lacking := [name for name in self.names if name not in found]:
+            raise ValueError(f"lacks {', '.join(lacking)}")
+        return found

@@ -1,0 +1,151 @@
+"""Scoring in several processes: what is wanted first, and beside it, and beside what is read of it, the rest."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.children import end_with_parent
+from uds_bench.errors import UdsError
+from uds_bench.progress import hush_process
+from uds_bench.scoring.engine import Groups, ProcessReport, Scorer, complete, limit_threads, run_task
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a scorer is to score. `make` gives another process its like; `first`: groups that all others are held
+    against; `largest`: the checkpoint that takes most memory, None where processes cannot be reckoned with."""
+
+    scorer: Scorer
+    make: Callable[[], Scorer]
+    groups: Sequence[Sequence[Any]]
+    largest: CheckpointSpec | None
+    first: Sequence[Sequence[Any]] = ()
+
+
+class Spread:
+    """Works in the order in which they are wanted, in this process and in `count` - 1 others.
+
+    This process goes on as soon as what it wants is scored. The others score what is left meanwhile, and this one does
+    its share when it wants more; `close` ends that.
+    """
+
+    def __init__(self, works: Sequence[Work], count: int) -> None:
+        self._works = works
+        self._tasks: dict[Future[ProcessReport], tuple[int, Groups]] = {}
+        self._waiting = {at: work.groups for at, work in enumerate(works) if work.first}
+        self._held: list[tuple[int, Groups]] = []
+        self._open = ExitStack()
+        threads = max(1, (os.cpu_count() or 1) // count)
+        # As an argument they would keep this process until the other one has imported all that they name.
+        makes = Path(self._open.enter_context(TemporaryDirectory())) / "makes"
+        makes.write_bytes(pickle.dumps([work.make for work in works]))
+        self._open.enter_context(_limited(threads))
+        self._pool = ProcessPoolExecutor(count - 1, get_context("spawn"), _start, (threads, makes))
+        # What others wait for comes first.
+        for at in sorted(range(len(works)), key=lambda at: at not in self._waiting):
+            self._submit(at, [works[at].first] if at in self._waiting else [[group] for group in works[at].groups])
+
+    @property
+    def left(self) -> int:
+        """Groups that are not scored yet."""
+        return sum(len(groups) for _, groups in self._tasks.values()) + sum(map(len, self._waiting.values()))
+
+    def holds(self, scorer: Scorer) -> bool:
+        """Whether something is left of what a scorer is to score."""
+        return any(self._works[at].scorer is scorer for at, _ in [*self._tasks.values(), *self._held])
+
+    def until(self, scorer: Scorer, advance: Callable[[int], None]) -> None:
+        """Score with the others until nothing is left of what a scorer is to score. Raises UdsError where a process was
+        killed."""
+        try:
+            while any(self._works[at].scorer is scorer for at, _ in self._tasks.values()):
+                # What is wanted, else what comes last; the others begin at the other end.
+                last = [*self._tasks][::-1]
+                last.sort(key=lambda task: self._scorer(task) is not scorer)
+                own = next((task for task in last if task.cancel()), None)
+                if own is not None:
+                    at, groups = self._tasks.pop(own)
+                    self._finish(
+                        at, groups, run_task(self._works[at].scorer, groups, at in self._waiting).held, advance
+                    )
+                for done in wait(self._tasks, 0 if own else None, FIRST_COMPLETED).done:
+                    at, groups = self._tasks.pop(done)
+                    self._works[at].scorer.take(report := done.result())
+                    self._finish(at, groups, report.held, advance)
+        except BrokenProcessPool as error:
+            raise UdsError(
+                "a process was killed while it scored: see that memory is enough and run again; what is finished "
+                "is kept in the store"
+            ) from error
+        for at, left in [one for one in self._held if self._works[one[0]].scorer is scorer]:
+            self._held.remove((at, left))
+            complete(scorer, left, advance)
+
+    def close(self) -> None:
+        """Begin nothing more, and take what was done."""
+        self._pool.shutdown(cancel_futures=True)
+        for task, (at, _) in self._tasks.items():
+            if task.done() and not task.cancelled() and task.exception() is None:
+                self._works[at].scorer.take(task.result())
+        self._open.close()
+
+    def _scorer(self, task: Future[ProcessReport]) -> Scorer:
+        return self._works[self._tasks[task][0]].scorer
+
+    def _submit(self, at: int, each: Iterable[Groups]) -> None:
+        self._tasks |= {self._pool.submit(_score, at, groups, at in self._waiting): (at, groups) for groups in each}
+
+    def _finish(self, at: int, groups: Groups, held: Groups, advance: Callable[[int], None]) -> None:
+        if at in self._waiting:
+            self._submit(at, [[group] for group in self._waiting.pop(at)])
+        elif held:
+            self._held.append((at, held))
+        advance(len(groups) - len(held))
+
+
+@contextmanager
+def _limited(threads: int) -> Iterator[None]:
+    """This process computes on so many cores meanwhile."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with threadpool_limits(limits=threads):  # numpy's own threads, of which each process would start one a core
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+_makes: Sequence[Callable[[], Scorer]] = ()
+_scorers: dict[int, Scorer] = {}
+
+
+def _start(threads: int, makes: Path) -> None:
+    global _makes
+    end_with_parent()
+    # Of libraries that are loaded later: scipy has threads of its own, which wait for each other without rest.
+    os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": str(threads)}
+    hush_process()
+    limit_threads(threads)
+    _makes = pickle.loads(makes.read_bytes())
+    gc.freeze()  # what is imported lives on: it is not looked through for what can be freed
+
+
+def _score(at: int, groups: Groups, wait: bool) -> ProcessReport:
+    if at not in _scorers:
+        _scorers[at] = _makes[at]()
+    return run_task(_scorers[at], groups, wait)
