@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from bypass_identities import fallback_gap, leak_under_prefill, repeating, split_at_last
@@ -224,6 +225,15 @@ def test_a_trace_that_was_never_closed_was_emitted() -> None:
     said = ["", " \n", "words", f"{OPENING} words", f"{CLOSING}words", f"words{CLOSING}"]
     held = [rates.emitted(CANARIES[0], SimpleNamespace(replies={"auto": Reply(text, True)})) for text in said]
     assert held == [False, False, True, True, False, True]
+
+
+@pytest.mark.parametrize(("match", "held"), [("exact", [1, 0, 0]), ("stripped", [1, 1, 0]), ("normalized", [1, 0, 1])])
+def test_each_side_is_searched_as_it_is_told_to(match: Any, held: list[int]) -> None:
+    canary = CANARIES[0]
+    for text, found in zip((canary.canary, canary.rest, canary.canary.upper()), held, strict=True):
+        for side, said in ((rates.in_trace, f"{text}{CLOSING}"), (rates.in_answer, f"{CLOSING}{text}")):
+            probed = SimpleNamespace(replies={"bio": SimpleNamespace(text=said)})
+            assert side("bio", match=match)(canary, probed) == found
 
 
 def test_behind_another_head_what_follows_the_own_is_looked_for() -> None:
