@@ -225,6 +225,15 @@ def test_a_part_that_cannot_be_scored_is_said(
     assert [row["what"] for row in found.meta["failed"]] == ["base: uds[mlp]"]
 
 
+def test_of_a_share_nothing_is_judged(bench: Bench, command: Command, judged_store: Path) -> None:
+    bench.judged()
+    words = ("--manifest", bench.folder / "uds.toml", "--store", judged_store, "--device", "cpu")
+    said = command("meta", *words, "--out", out := bench.folder / "new", "--shard", "1/3").stdout
+    assert said.startswith("share 1/3: ")
+    assert said.endswith(" 0 could not be computed; nothing is judged\n")
+    assert not list(out.iterdir())
+
+
 def test_words_of_a_file_of_ones_own_are_written_only_where_asked(bench: Bench, judge: Callable[..., Judged]) -> None:
     bench.judged(more="")
     plain = judge()

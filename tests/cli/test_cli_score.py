@@ -119,6 +119,8 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
         (("--metrics", ","), "--metrics: ',' holds no name"),
         (("--checkpoints", "nopo"), "--checkpoints: there is no 'nopo': did you mean 'npo'?"),
         (("--device", "tpu"), "--device: 'tpu' is not a device: choose auto, cpu or cuda"),
+        (("--engine", "slurn"), "--engine: there is no 'slurn': did you mean 'slurm'"),
+        (("--shard", "3/2"), "--shard: '3/2' is no share: write it as 2/8, from 1/8 to 8/8"),
         (("--out", "."), "--out: . is a folder: name a file"),
         (("--store", "/dev/null/store"), "/dev/null/store is not writable"),
     ],
@@ -129,3 +131,17 @@ def test_an_option_that_cannot_be_used_is_told_before_anything_is_computed(
     out = tmp_path / "out" / "scores.json"
     assert said in refused("score", "--manifest", saved_release / "uds.toml", "--out", out, *words)
     assert not out.exists()
+
+
+def test_shares_are_scored_apart_and_read_together(command: Command, saved_release: Path, tmp_path: Path) -> None:
+    words = ("--manifest", saved_release / "uds.toml", "--store", tmp_path / "store", "--metrics", "prob,uds")
+    names = []
+    for share in ("1/2", "2/2"):
+        command("score", *words, "--out", out := tmp_path / "share.json", "--shard", share)
+        names.append({(row["checkpoint"], row["metric"]) for row in _strict(out.read_text())["scores"]})
+    assert not names[0] & names[1]
+    assert names[0] | names[1] == {(name, metric) for name in ("full", "retain", "npo") for metric in ("prob", "uds")}
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "store" / "cells").rglob("*.json")}
+    command("score", *words, "--out", tmp_path / "all.json")
+    assert len(_strict((tmp_path / "all.json").read_text())["scores"]) == len(before) == 6
+    assert before == {path: path.stat().st_mtime_ns for path in before}

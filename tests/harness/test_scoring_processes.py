@@ -67,12 +67,16 @@ def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypa
     def work(groups: int, of: CheckpointSpec | None = full) -> list[workers.Work]:
         return [workers.Work(scorer, lambda: scorer, [["group"]] * groups, of)]
 
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert workers.processes(work(20), "cpu") == 2
     assert workers.processes([*work(workers.WORTH_A_PROCESS - 1), *work(1)], "cpu") == 2, "what is foreseen counts"
     assert workers.processes(work(workers.WORTH_A_PROCESS - 1), "cpu") == 1
     assert workers.processes(work(20, None), "cpu") == 1
     assert workers.processes(work(20), "cuda") == 1
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
+    assert workers.processes(work(20), "cpu") == 1, "runs side by side share the machine"
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT")
     monkeypatch.setattr("os.sysconf", lambda _: 1024)
     assert workers.processes(work(20), "cpu") == 1
 

@@ -30,6 +30,7 @@ class Slow:
         import os
         (self.folder / str(os.getpid())).touch()
         time.sleep(600)
+        return True
     def failed(self):
         return {}
 
@@ -97,7 +98,7 @@ def test_a_child_answers_raises_and_is_started_again_after_it_went_too_far() -> 
 
 def test_drafts_of_killed_writers_are_cleared_and_those_of_others_are_not(tmp_path: Path) -> None:
     old, young = (tmp_path / f".a.json.{sign * 16}" for sign in "01")
-    others = tmp_path / f".b.json.{'0' * 16}", tmp_path / ".a.json.bak", tmp_path / ".scoring.lock"
+    others = tmp_path / f".b.json.{'0' * 16}", tmp_path / ".a.json.bak", tmp_path / ".lock"
     for path in (old, young, *others):
         path.touch()
     for path in (old, *others):

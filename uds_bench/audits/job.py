@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from uds_bench.attacks import Attack
     from uds_bench.checkpoints import CheckpointSpec
+    from uds_bench.engines.shard import Shard
     from uds_bench.facts import FactSet
     from uds_bench.scores import Score
+    from uds_bench.scoring.engine import Engine
     from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
 
@@ -49,7 +51,9 @@ class Job:
         """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
         return resolve_zoo(self.specs, self.needed, default_cache(), console)
 
-    def runner(self, specs: Mapping[str, CheckpointSpec], console: Console | None = None) -> MetricRunner:
+    def runner(
+        self, specs: Mapping[str, CheckpointSpec], console: Console | None = None, engine: Engine | None = None
+    ) -> MetricRunner:
         """The runner that pytest would use: the same scores at the same place. `console` shows how far it is."""
         from uds_bench.progress import hush
         from uds_bench.scoring.metric_runner import MetricRunner
@@ -57,20 +61,23 @@ class Job:
         from uds_bench.scoring.workers import WorkerPool
 
         hush()
-        crew = WorkerPool(self.device, None if console is None else lambda: nullcontext(console))
+        crew = WorkerPool(self.device, None if console is None else lambda: nullcontext(console), engine)
         return MetricRunner(specs, self.facts, Store(self.store), self.device, attacks=self.attacks, crew=crew)
 
     def address(self, request: ScoreRequest) -> dict[str, str]:
         """A score's checkpoint, attack, metric and variant."""
         return {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
 
-    def compute(self, runner: MetricRunner) -> tuple[list[Score], dict[ScoreRequest, str]]:
-        """Every score; one that could not be computed has no value, and is listed with the reason as well."""
+    def compute(self, runner: MetricRunner, share: Shard | None = None) -> tuple[list[Score], dict[ScoreRequest, str]]:
+        """Every score, or those of one share; one that could not be computed has no value, and is listed with the
+        reason as well."""
         from uds_bench.scores import unscored
 
         scores: list[Score] = []
         failed: dict[ScoreRequest, str] = {}
         plan = [request for requests in self.requests.values() for request in requests]
+        if share is not None:
+            plan = share.share(runner, plan)
         for request in plan:
             try:
                 # The first asked for computes all that is missing, each checkpoint while it is loaded.

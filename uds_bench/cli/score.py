@@ -15,14 +15,18 @@ from uds_bench.console.options import (
     BatchSizeOption,
     CheckpointsOption,
     DeviceOption,
+    EngineOption,
     ManifestOption,
     MetricsOption,
+    ShardOption,
     StoreOption,
     VariantsOption,
     require_file,
     tell_left_out,
 )
 from uds_bench.device import batches
+from uds_bench.engines import LOCAL, find_engine
+from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.storage import write_atomic, write_json
 from uds_bench.zoo.ready import require_folders
@@ -30,7 +34,9 @@ from uds_bench.zoo.ready import require_folders
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from uds_bench.engines.shard import Shard
     from uds_bench.scores import Score, Scores
+    from uds_bench.scoring.engine import Engine
 
 FORMATS = (".json", CSV := ".csv")
 EXAMPLE = "uds-bench score --manifest uds.toml --metrics uds,entity_accuracy --out scores.json"
@@ -47,10 +53,13 @@ def score(
     store: StoreOption = None,
     device: DeviceOption = "auto",
     batch_size: BatchSizeOption = "",
+    engine: EngineOption = LOCAL,
+    shard: ShardOption = "",
 ) -> None:
     """Compute scores and write them to one file.
 
-    What is in the store already is read; `pytest suites/` then finds all of it there. Exits 1 if a checkpoint
+    What is in the store already is read; `pytest suites/` then finds all of it there. Of one share, only its scores
+    are written: run it without `--shard` when all shares are stored, to write all. Exits 1 if a checkpoint
     could not be scored: the others are written all the same, and the file lists it under "errors".
     """
     from rich.console import Console
@@ -60,6 +69,7 @@ def score(
     require_file(out, "--out")
     if out.suffix.lower() not in FORMATS:
         raise ConfigurationError(f"--out {out}: {out.suffix or 'no ending'} is no format: let it end in .json or .csv")
+    share, where = read_shard(shard), find_engine(engine)
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
     require_folders(scope.store, dict(scope.manifest.checkpoints()), "--store")
     console = Console(stderr=True)
@@ -68,9 +78,9 @@ def score(
     with batches(batch_size, "--batch-size"):
         if (job := scope.job) is not None:
             tell_left_out(job.left_out)
-            found, failed = job.compute(job.runner(job.trained_specs(console), console))
+            found, failed = job.compute(job.runner(job.trained_specs(console), console, where), share)
             errors = [{**job.address(request), "message": message} for request, message in failed.items()]
-        more, lost = compute_audits(scope, console)
+        more, lost = compute_audits(scope, console, where, share)
     scores, known = Scores([*found, *more]), len(found) - len(errors) + len(more)
     errors += lost
     write_scores(out, scores, errors)
@@ -81,13 +91,15 @@ def score(
     raise typer.Exit(1 if errors else 0)
 
 
-def compute_audits(scope: CommandScope, console: Console) -> tuple[list[Score], list[dict[str, str]]]:
-    """The scores of the audits of models of their own, and what could not be had of them."""
+def compute_audits(
+    scope: CommandScope, console: Console, engine: Engine | None = None, share: Shard | None = None
+) -> tuple[list[Score], list[dict[str, str]]]:
+    """The scores of the audits of models of their own, or one share of them, and what could not be had."""
     from uds_bench.audits.api import plain
     from uds_bench.progress import hush
 
     hush()
-    session = CommandSession(scope.manifest, scope.store, scope.device, console)
+    session = CommandSession(scope.manifest, scope.store, scope.device, console, engine)
     scores: list[Score] = []
     errors: list[dict[str, str]] = []
 
@@ -100,7 +112,8 @@ def compute_audits(scope: CommandScope, console: Console) -> tuple[list[Score], 
         except UdsError as error:
             lost(error, audit)
             continue
-        for runner, requests in planned:
+        for runner, every in planned:
+            requests = every if share is None else share.share(runner, every)
             for request in requests:
                 try:
                     scores.append(plain(runner.score(request, requests)))

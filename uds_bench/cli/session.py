@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from uds_bench.audits.job import Job
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.manifest.manifest import Manifest
+    from uds_bench.scoring.engine import Engine
     from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
     from uds_bench.scoring.store import Store
     from uds_bench.scoring.workers import WorkerPool
@@ -33,8 +34,16 @@ class CommandSession:
     `console` shows how far it is; without one nothing is computed, so that embedded models are not trained.
     """
 
-    def __init__(self, manifest: Manifest, store: Path, device: str, console: Console | None = None) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        store: Path,
+        device: str,
+        console: Console | None = None,
+        engine: Engine | None = None,
+    ) -> None:
         self.manifest, self.device, self._place, self._console = manifest, device, store, console
+        self._engine = engine
         self._data: dict[str, Any] = {}
         self._opened: dict[str, Any] = {}
 
@@ -44,7 +53,7 @@ class CommandSession:
         from uds_bench.scoring.workers import WorkerPool
 
         console = self._console
-        return WorkerPool(self.device, None if console is None else lambda: nullcontext(console))
+        return WorkerPool(self.device, None if console is None else lambda: nullcontext(console), self._engine)
 
     def subjects(self, audit: str) -> list[str]:
         """All judged models of an audit."""

@@ -38,6 +38,18 @@ AuditsOption = Annotated[
     str,
     typer.Option("--audits", metavar="A,B", help="Audits by name (default: all that the manifest says something to)."),
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="local|ray|slurm[:N]",
+        help="Where models are scored: processes of this machine, a Ray cluster (RAY_ADDRESS), N jobs of Slurm.",
+    ),
+]
+ShardOption = Annotated[
+    str,
+    typer.Option("--shard", metavar="I/N", help="Share I of N alone: each model under an attack is in one of them."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 
 

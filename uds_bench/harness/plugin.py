@@ -14,6 +14,7 @@ import pytest
 
 from uds_bench.device import batches
 from uds_bench.errors import UdsError
+from uds_bench.extras import is_installed
 from uds_bench.harness.fixtures import LACKS, RUN, uds_attack, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
 from uds_bench.harness.items import ATTACK, SUBJECT, UNATTACKED, audit_of, decides_claim
 from uds_bench.harness.options import Settings, add_options, read_settings
@@ -31,7 +32,7 @@ MARKERS = (
     'claim(name, audit=...): the claim that this test decides, such as "depth.score"; audit: of a claim of your own',
     'scores(metric, ..., of=("full", "retain", "nested", "pools", "candidates"), under=("none",)): what this test will '
     "read, of which checkpoints and under which attacks, so that it is computed while the models are loaded",
-    'needs(what): what the machine must have, such as "gpu"; elsewhere the test is skipped as not applicable',
+    'needs(what): "gpu", or a package as it is imported; elsewhere the test is skipped as not applicable',
     "laboratory: about metrics, methods, settings or papers, and no candidate: not in the default run",
     "slow: takes minutes; run with -m slow",
 )
@@ -143,8 +144,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips what needs a GPU where there is none."""
-    for marker in item.iter_markers("needs"):
-        if "gpu" in marker.args and item.config.stash[RUN].device != "cuda":
+    """Skips what needs a GPU, or a package, where there is none."""
+    for what in (what for marker in item.iter_markers("needs") for what in marker.args):
+        if what == "gpu" and item.config.stash[RUN].device != "cuda":
             item.stash[LACKS] = "needs a CUDA device"
-            pytest.skip(f"not applicable: {item.stash[LACKS]}")
+        elif what != "gpu" and not is_installed(what):
+            item.stash[LACKS] = f"needs the package {what}"
+        else:
+            continue
+        pytest.skip(f"not applicable: {item.stash[LACKS]}")

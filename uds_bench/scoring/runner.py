@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 import transformers
-from filelock import FileLock
 
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
@@ -21,10 +20,12 @@ from uds_bench.extras import require
 from uds_bench.facts import FactSet
 from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
+from uds_bench.scoring.engine import ProcessReport
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.scoring.store import Failures, ScoreKey, Store, provenance
-from uds_bench.scoring.workers import ProcessReport, Work, WorkerPool
+from uds_bench.scoring.workers import Work, WorkerPool
 from uds_bench.statistics import SEED
+from uds_bench.storage import content_key
 
 BATCH_SIZE = 16
 DEVICES = ("cpu", "cuda")
@@ -92,10 +93,9 @@ class ScoreRunner:
             self._require_extras(request)
             self._raise_if(request)
             self.store.require_room(request)
-            with FileLock(self.store.lock):
-                self._crew.score(self.work([request, *plan]))
-                # Where another checkpoint of its content was scored in its place, and failed, it fails by its own name.
-                self._crew.score(self.work([request]))
+            self._crew.score(self.work([request, *plan]))
+            # Where another checkpoint of its content was scored in its place, and failed, it fails by its own name.
+            self._crew.score(self.work([request]))
             found = self.stored(request)
         if found is None:
             self._raise_if(request)
@@ -198,15 +198,31 @@ class ScoreRunner:
         for what, error in outcome.failed.items():
             self._failures.add(what, error)
 
-    def compute_group(self, group: Sequence[ScoreRequest]) -> None:
-        """Load what the requests of one checkpoint and attack are about, and store every score that can be computed."""
+    def group_key(self, request: ScoreRequest) -> str:
+        """What names a checkpoint under an attack by content, and what this runner measures."""
+        attack = NONE if request.attack == NONE else self._attack_key(request.attack)
+        measured = "" if self.evaluator is None else self.evaluator.measure.name
+        return content_key([self.digest(request.checkpoint), attack, measured])
+
+    def compute_group(self, group: Sequence[ScoreRequest]) -> bool:
+        """Load what the requests of one checkpoint and attack are about, and store every score that can be computed.
+
+        False, and nothing is done, where another process, or machine, is at it.
+        """
         place = group[0].place
         try:
             self._failures.raise_if(place)
-            subject = self._subject(group[0])
+            with self.store.lease(self.group_key(group[0])) as is_ours:
+                # What another one stored since it was found missing is not computed again.
+                if is_ours and (missing := [request for request in group if self.stored(request) is None]):
+                    self._compute(missing)
         except Exception as error:  # whatever its files made a library say: the others go on
             self._failures.add(place, told(place, error))
-            return
+            return True
+        return is_ours
+
+    def _compute(self, group: Sequence[ScoreRequest]) -> None:
+        subject = self._subject(group[0])
         for request in group:
             try:
                 self._measure(request, subject)

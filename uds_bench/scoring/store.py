@@ -7,9 +7,13 @@ import os
 import shutil
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, UdsWarning
 from uds_bench.inference import target
@@ -67,10 +71,20 @@ class Store:
         """The folder of what may be computed again."""
         return self.folder / "cache"
 
-    @property
-    def lock(self) -> Path:
-        """The file that one scoring process at a time holds."""
-        return self.folder / ".scoring.lock"
+    @contextmanager
+    def lease(self, key: str) -> Iterator[bool]:
+        """Whether this process alone scores what `key` names while the block lasts; False where another one does.
+
+        The system frees what a killed process held. On a network folder it holds between machines where the mount
+        passes `flock` on; elsewhere two of them may compute the same, and either writes it whole.
+        """
+        lock = FileLock(self.folder / "leases" / f"{key}.lock")
+        with suppress(Timeout):
+            lock.acquire(blocking=False)
+        try:
+            yield lock.is_locked
+        finally:
+            lock.release()
 
     def require_room(self, wanted: object) -> None:
         """Raises ConfigurationError where what is wanted and not here could not be written either."""

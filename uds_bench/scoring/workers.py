@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
@@ -14,44 +13,30 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Protocol
+from typing import Any
 
-from uds_bench.checkpoints import CheckpointSpec, resolve
+from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.children import end_with_parent
 from uds_bench.errors import UdsError
 from uds_bench.progress import OpenConsole, hush_process, watched
+from uds_bench.scoring.engine import (
+    FULL_MODELS_A_PROCESS,
+    Engine,
+    Groups,
+    ProcessReport,
+    Scorer,
+    complete,
+    limit_threads,
+    needs,
+    run_task,
+    weights_size,
+)
 
 WORTH_A_PROCESS = 8
 """Groups from which on a second process pays for its start, which takes seconds."""
 SHARE = 0.25
 """Of the machine's memory that the models of all processes may take, four of the full model's size each."""
-FULL_MODELS_A_PROCESS = 4
 SCORING = "scoring checkpoints and attacks"
-
-Groups = Sequence[Sequence[Any]]
-
-
-class Scorer(Protocol):
-    """What scores in a process: a group at a time, storing what it can; it tells what failed and what it loaded."""
-
-    loads: Counter[str]
-
-    def compute_group(self, group: Sequence[Any]) -> None:
-        """Score what needs the same loaded checkpoint."""
-
-    def failed(self) -> Mapping[str, UdsError]:
-        """Why checkpoints could not be scored, by name."""
-
-    def take(self, outcome: ProcessReport) -> None:
-        """What another process did in this one's place."""
-
-
-@dataclass(frozen=True)
-class ProcessReport:
-    """What a process did beside storing scores: what failed, by request or place, and what it loaded."""
-
-    failed: Mapping[str, UdsError]
-    loads: Counter[str]
 
 
 @dataclass(frozen=True)
@@ -68,10 +53,13 @@ class Work:
 
 class WorkerPool:
     """The processes of a run. What will be wanted later is scored in them beside what is wanted first, so that none
-    waits for another, and all start once; where there is no other process, nothing is scored before it is wanted."""
+    waits for another, and all start once; where there is no other process, nothing is scored before it is wanted. With
+    an engine they are elsewhere."""
 
-    def __init__(self, device: str = "cpu", open_console: OpenConsole | None = None) -> None:
-        self.device = device
+    def __init__(
+        self, device: str = "cpu", open_console: OpenConsole | None = None, engine: Engine | None = None
+    ) -> None:
+        self.device, self._engine = device, engine
         self._open_console = open_console
         self._foreseen: list[Callable[[], Iterable[Work]]] = []
 
@@ -88,6 +76,9 @@ class WorkerPool:
         is kept."""
         if not (work.groups or work.first):
             return
+        if self._engine is not None:
+            self._send(work, self._engine)
+            return
         works = [work]
         if self.device == "cpu":
             later = [one for foreseen in self._foreseen for one in foreseen() if one.scorer is not work.scorer]
@@ -97,12 +88,26 @@ class WorkerPool:
             self._foreseen = []
             self._spread(works, count)
             return
-        for group in work.first:
-            work.scorer.compute_group(group)
+        complete(work.scorer, work.first)
         with self.watch(SCORING, len(work.groups)) as advance:
-            for group in work.groups:
-                work.scorer.compute_group(group)
-                advance(1)
+            complete(work.scorer, work.groups, advance)
+
+    def _send(self, work: Work, engine: Engine) -> None:
+        """To the engine; what others are scoring is looked at again when all else is done."""
+        takes = needs(work.largest, self.device)
+        with self.watch(SCORING, len(work.groups)) as advance:
+
+            def run(tasks: Sequence[Groups], wait: bool, advance: Callable[[int], None]) -> list[Sequence[Any]]:
+                held: list[Sequence[Any]] = []
+                for groups, report in engine.run(work.make, tasks, wait, takes):
+                    work.scorer.take(report)
+                    held += report.held
+                    advance(len(groups) - len(report.held))
+                return held
+
+            run([work.first] if work.first else [], True, lambda count: None)
+            held = run([[group] for group in work.groups], False, advance)
+            run([[group] for group in held], True, advance)
 
     def _spread(self, works: Sequence[Work], count: int) -> None:
         """In this process and in `count` - 1 others; what they have not begun is done here, from the end."""
@@ -118,13 +123,16 @@ class WorkerPool:
             makes.flush()
             tasks: dict[Future[ProcessReport], tuple[int, Groups]] = {}
             waiting = {at: work.groups for at, work in enumerate(works) if work.first}
+            held: list[tuple[int, Groups]] = []
 
             def submit(at: int, each: Iterable[Groups]) -> None:
-                tasks.update({pool.submit(_score, at, groups): (at, groups) for groups in each})
+                tasks.update({pool.submit(_score, at, groups, at in waiting): (at, groups) for groups in each})
 
-            def finish(at: int) -> None:
+            def finish(at: int, left: Groups) -> None:
                 if at in waiting:
                     submit(at, [[group] for group in waiting.pop(at)])
+                elif left:
+                    held.append((at, left))
                 else:
                     advance(1)
 
@@ -136,13 +144,13 @@ class WorkerPool:
                     own = next((task for task in reversed(tasks) if task.cancel()), None)
                     if own is not None:
                         at, groups = tasks.pop(own)
-                        for group in groups:
-                            works[at].scorer.compute_group(group)
-                        finish(at)
+                        finish(at, run_task(works[at].scorer, groups, at in waiting).held)
                     for done in wait(tasks, 0 if own else None, FIRST_COMPLETED).done:
                         at, _ = tasks.pop(done)
-                        works[at].scorer.take(done.result())
-                        finish(at)
+                        works[at].scorer.take(report := done.result())
+                        finish(at, report.held)
+                for at, left in held:
+                    complete(works[at].scorer, left, advance)
             except BrokenProcessPool as error:
                 raise UdsError(
                     "a process was killed while it scored: see that memory is enough and run again; what is finished "
@@ -170,13 +178,15 @@ def _limited(threads: int) -> Iterator[None]:
 
 def processes(works: Sequence[Work], device: str) -> int:
     """How many processes to score in; 1 means here."""
-    cores, groups = os.cpu_count() or 1, sum(len(work.groups) for work in works)
+    # Processes of one pytest-xdist run score side by side: each has its share of the machine.
+    runs = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    cores, groups = (os.cpu_count() or 1) // runs, sum(len(work.groups) for work in works)
     largest = [work.largest for work in works if work.largest is not None]
     if device != "cpu" or groups < WORTH_A_PROCESS or cores < 2 or len(largest) < len(works):
         return 1
-    size = max(sum(file.stat().st_size for file in Path(resolve(s).model).glob("*.safetensors")) for s in largest)
+    size = max(map(weights_size, largest))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    fitting = int(SHARE * memory / max(FULL_MODELS_A_PROCESS * size, 1))
+    fitting = int(SHARE * memory / runs / max(FULL_MODELS_A_PROCESS * size, 1))
     return max(1, min(cores, groups, fitting))
 
 
@@ -190,20 +200,12 @@ def _start(threads: int, makes: str) -> None:
     # Of libraries that are loaded later: scipy has threads of its own, which wait for each other without rest.
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": str(threads)}
     hush_process()
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(threads)
-    threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
+    limit_threads(threads)
     _makes = pickle.loads(Path(makes).read_bytes())
     gc.freeze()  # what is imported lives on: it is not looked through for what can be freed
 
 
-def _score(at: int, groups: Groups) -> ProcessReport:
+def _score(at: int, groups: Groups, wait: bool) -> ProcessReport:
     if at not in _scorers:
         _scorers[at] = _makes[at]()
-    scorer = _scorers[at]
-    before = Counter(scorer.loads)
-    for group in groups:
-        scorer.compute_group(group)
-    return ProcessReport(scorer.failed(), scorer.loads - before)
+    return run_task(_scorers[at], groups, wait)

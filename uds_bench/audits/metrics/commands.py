@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.console.app import ABSENT, ends, show_interval, show_number, show_table
-from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption
+from uds_bench.console.options import DeviceOption, EngineOption, ManifestOption, ShardOption, StoreOption
 from uds_bench.device import resolve_device
+from uds_bench.engines import LOCAL, find_engine
+from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import default_cache, require_writable, write_atomic, write_json
 
@@ -41,23 +43,31 @@ def meta(
     words: Annotated[
         bool, typer.Option("--words", help="Write the words of one hidden fact into meta.json, whosever they are.")
     ] = False,
+    engine: EngineOption = LOCAL,
+    shard: ShardOption = "",
 ) -> None:
     """Judge every metric: faithfulness, robustness under both attacks, and what UDS changes in the ranks.
 
-    Scores that are stored are read, as `pytest suites/` left them; the others are computed and stored. Exits 1 if a
-    score could not be computed: its metric then has no value where that score is needed, and says so.
+    Scores that are stored are read, as `pytest suites/` left them; the others are computed and stored. Of one share
+    they are computed alone, and nothing is judged. Exits 1 if a score could not be computed: its metric then has no
+    value where that score is needed, and says so.
     """
     from rich.console import Console
 
     from uds_bench.audits.metrics.diagnosis import section, sweep_table
     from uds_bench.audits.metrics.evaluation import to_frame
 
+    share, where = read_shard(shard), find_engine(engine)
     judging, job = read_meta_job(manifest, profile, store, device, components)
     require_writable(out, "--out")
     require_writable(job.store, "--store")
     console = Console(stderr=True)
-    runner = job.runner(job.trained_specs(console), console)
-    _, failed = job.compute(runner)
+    runner = job.runner(job.trained_specs(console), console, where)
+    scores, failed = job.compute(runner, share)
+    if share is not None:
+        known = len(scores) - len(failed)
+        typer.echo(f"share {share}: {known} scores stored, {len(failed)} could not be computed; nothing is judged")
+        raise typer.Exit(1 if failed else 0)
     found = judged(judging, runner, failed)
     assert found.models is not None
     document = section(runner, judging, found, words)

@@ -1,0 +1,120 @@
+"""Engines, for real: a Ray cluster of two workers, jobs of Slurm as processes of this machine. Scores are those of
+this process, what is wrong is told, who is killed is begun anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import made_cells as made
+import psutil
+import pytest
+from made_cells import started, wait_until
+
+from uds_bench import engines, extras
+from uds_bench.engines import find_engine
+from uds_bench.engines.shard import read_shard
+from uds_bench.errors import ConfigurationError, ExtraError
+from uds_bench.scoring.engine import RETRIES
+
+ENGINES = [
+    pytest.param("ray", marks=pytest.mark.needs("ray")),
+    pytest.param("slurm", marks=pytest.mark.needs("submitit")),
+]
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an engine starts finds the made cells."""
+    own = str(Path(made.__file__).parent)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([own, *filter(None, [os.environ.get("PYTHONPATH")])]))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_scores_are_those_of_this_process_what_is_wrong_is_told_once_and_who_is_killed_is_begun_anew(
+    name: str, tmp_path: Path, one_thread: None
+) -> None:
+    names = [*made.names_of(12), made.WRONG, made.DEADLY]
+    here = made.score_all(made.made_runner(tmp_path / "here", names[:12]))
+    runner = made.made_runner(tmp_path / name, names, made.engine_of(name, tmp_path / name))
+    found = made.score_all(runner)
+    assert {key: found[key] for key in here} == here, "to the last bit"
+    assert found[made.WRONG] == f"{made.WRONG}: scoring failed with ValueError: such input is wrong"
+    assert isinstance(found[made.DEADLY], float)
+    assert made.times(tmp_path / name) == {**dict.fromkeys(names, 1), made.DEADLY: 2}
+    assert {path.name.split(".")[1] for path in (tmp_path / name / "log").iterdir()} != {str(os.getpid())}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_kills_every_process_is_told_and_the_others_are_scored(name: str, tmp_path: Path) -> None:
+    names = ["c0", "c1", made.FATAL]
+    found = made.score_all(made.made_runner(tmp_path, names, made.engine_of(name, tmp_path)))
+    assert isinstance(found["c0"], float)
+    assert isinstance(found["c1"], float)
+    assert f"was lost {1 + RETRIES} times" in str(found[made.FATAL])
+    assert made.times(tmp_path)[made.FATAL] == 1 + RETRIES
+
+
+@pytest.mark.needs("ray")
+@pytest.mark.parametrize("signal", ["terminate", pytest.param("kill", marks=pytest.mark.slow)])
+def test_a_cluster_ends_with_the_run_that_started_it(signal: str, tmp_path: Path) -> None:
+    driver = started(tmp_path, 9, "ray", seconds=600)
+    wait_until(lambda: made.times(tmp_path))
+    below = psutil.Process(driver.pid).children(recursive=True)
+    assert len(below) > 2
+    getattr(driver, signal)()
+    driver.wait()
+    # Two agents of Ray, which score nothing, see a killed run's end after a minute.
+    _, alive = psutil.wait_procs(below, timeout=180)
+    for process in alive:
+        process.kill()
+    assert not alive
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_killed_driver_is_taken_up(name: str, tmp_path: Path, killed: Callable[..., None]) -> None:
+    killed(tmp_path, name, 5)
+
+
+def test_an_engine_is_named_by_its_word() -> None:
+    assert find_engine("local") is None
+    for text, said in {
+        "": "there is no ''",
+        "rays": "did you mean 'ray'",
+        "ray:4": "did you mean 'ray'",
+        "slurm:0": "'0' is no number of jobs: give 1 or more",
+        "slurm:": "'' is no number of jobs",
+        "slurm:x": "'x' is no number of jobs",
+    }.items():
+        with pytest.raises(ConfigurationError, match=said):
+            find_engine(text)
+
+
+@pytest.mark.parametrize(("name", "package"), engines.PACKAGES.items())
+def test_a_missing_extra_is_one_line_with_the_command(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "is_installed", lambda _: False)
+    with pytest.raises(ExtraError) as raised:
+        find_engine(name)
+    assert str(raised.value) == (
+        f"--engine {name} needs {package}, which is missing: pip install 'uds-bench[{extras.EXTRAS[package]}]'"
+    )
+
+
+def test_a_group_is_in_one_share_whatever_it_is_called(tmp_path: Path) -> None:
+    runner = made.made_runner(tmp_path, made.names_of(100))
+    runner.specs["copy"] = runner.specs["c00007"]
+    every = [made.ScoreRequest(name) for name in runner.specs]
+    shares = [read_shard(f"{at}/4").share(runner, every) for at in (1, 2, 3, 4)]
+    assert sorted(map(str, every)) == sorted(str(request) for share in shares for request in share)
+    assert all(10 < len(share) < 40 for share in shares)
+    (both,) = [share for share in shares if made.ScoreRequest("copy") in share]
+    assert made.ScoreRequest("c00007") in both
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/0", "a/b", "1/2/3", " 1/2", "1.0/2", "١/٢", "1/1000000"])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^--shard: .* is no share: write it as 2/8"):
+        read_shard(text)

@@ -1,0 +1,89 @@
+"""Two drivers on one store, and drivers that are killed: every score is there, and none is computed twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import made_cells as made
+import pytest
+from made_cells import started, stored, wait_until
+
+from uds_bench.scoring.store import Store
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from uds_bench.scoring.store import Store
+with Store(Path(sys.argv[1])).lease(sys.argv[2]) as is_held:
+    print(is_held, flush=True)
+    time.sleep(600)
+"""
+
+
+def holder(store: Store, key: str) -> subprocess.Popen[bytes]:
+    """A process that scores what a key names."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(store.folder), key], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"True\n"
+    return process
+
+
+def test_a_lease_is_one_processs_until_it_ends_or_is_killed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.lease("a") as first, store.lease("a") as second, store.lease("b") as other:
+        assert (first, second, other) == (True, False, True)
+    with store.lease("a") as again:
+        assert again
+    process = holder(store, "a")
+    with store.lease("a") as theirs:
+        assert not theirs
+    process.kill()
+    process.wait()
+    with store.lease("a") as freed:
+        assert freed
+
+
+def test_what_another_one_scores_is_passed_over_and_scored_here_if_it_dies(tmp_path: Path) -> None:
+    runner = made.made_runner(tmp_path, made.names_of(5))
+    process = holder(runner.store, runner.group_key(made.ScoreRequest("c00001")))
+    found: dict[str, float | str | None] = {}
+    scoring = threading.Thread(target=lambda: found.update(made.score_all(runner)))
+    scoring.start()
+    wait_until(lambda: stored(tmp_path) == 4)
+    time.sleep(0.2)
+    assert "c00001" not in made.times(tmp_path), "it is waited for"
+    process.kill()
+    scoring.join(60)
+    assert all(isinstance(value, float) for value in found.values())
+    assert made.times(tmp_path) == dict.fromkeys(made.names_of(5), 1)
+
+
+def test_what_another_one_stored_meanwhile_is_read(tmp_path: Path) -> None:
+    runner, other = (made.made_runner(tmp_path, made.names_of(2)) for _ in range(2))
+    work = runner.work([made.ScoreRequest(name) for name in runner.specs])
+    made.score_all(other)
+    assert len(work.groups) == 2
+    assert all(map(runner.compute_group, work.groups))
+    assert made.times(tmp_path) == {"c00000": 1, "c00001": 1}
+
+
+def test_two_drivers_share_a_store(tmp_path: Path) -> None:
+    drivers = [started(tmp_path, 60, engine, 0.02) for engine in ("here", "local")]
+    assert [driver.wait() for driver in drivers] == [0, 0]
+    assert made.times(tmp_path) == dict.fromkeys(made.names_of(60), 1)
+    assert stored(tmp_path) == 60
+    assert len({path.name.split(".")[1] for path in (tmp_path / "log").iterdir()}) > 1, "both took part"
+
+
+def test_a_driver_killed_at_five_points_is_taken_up(tmp_path: Path, killed: Callable[..., None]) -> None:
+    killed(tmp_path, "local", 5)
+
+
+@pytest.mark.slow
+def test_a_driver_killed_at_twenty_points_is_taken_up(tmp_path: Path, killed: Callable[..., None]) -> None:
+    killed(tmp_path, "local", 20)

@@ -1,0 +1,162 @@
+"""Cells whose scores cost nothing: names in the place of checkpoints; runner, store and processes are real."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import uds_bench
+from uds_bench.attacks import Attack
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.metrics.metric import FactValue, Measure, Measured
+from uds_bench.scoring.engine import Engine
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
+from uds_bench.scoring.store import Store
+from uds_bench.scoring.workers import Work, WorkerPool
+
+WRONG, DEADLY, FATAL = "wrong", "deadly", "fatal"
+"""How names begin of what cannot be scored, and of what kills the first process that scores it, or each."""
+SMALL = CheckpointSpec(str(Path(uds_bench.__file__).parent / "zoo" / "shipped" / "full"))
+"""What tells how much memory a process takes."""
+
+
+@dataclass(frozen=True)
+class MadeUnit:
+    id: str
+    cluster: str
+    kind: None = None
+
+
+@dataclass(frozen=True)
+class MadeEvaluator:
+    """`log`: a folder of empty files, one for each time that something is scored, named by it and the process."""
+
+    log: Path
+    seconds: float = 0.0
+    measure = Measure("made", "knowledge", "made here")
+    variant = "default"
+    units: Sequence[MadeUnit] = tuple(MadeUnit(f"{at}", f"{at // 2}") for at in range(4))
+    digest = "0" * 64
+
+    def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
+        return ()
+
+    def evaluate(self, subject: Any, /) -> Measured:
+        import torch
+
+        name = subject.spec.model
+        place = self.log / f"{name}.{os.getpid()}.{time.time_ns()}"
+        if name.startswith(FATAL) or (name.startswith(DEADLY) and not list(self.log.glob(f"{name}.*"))):
+            place.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        place.touch()
+        time.sleep(self.seconds)
+        if name.startswith(WRONG):
+            raise ValueError("such input is wrong")
+        draw = torch.Generator().manual_seed(int(hashlib.sha256(name.encode()).hexdigest()[:8], 16))
+        numbers = torch.randn(len(self.units), 50_000, generator=draw).exp().sum(1).log()
+        return Measured([FactValue(unit.id, float(x)) for unit, x in zip(self.units, numbers, strict=True)])
+
+
+class MadeRunner(ScoreRunner):
+    """See `ScoreRunner`: a checkpoint's name is its content, and nothing is loaded."""
+
+    def digest(self, name: str, device: str | None = None) -> str:
+        return hashlib.sha256(self.spec(name).model.encode()).hexdigest()
+
+    def work(self, requests: Iterable[ScoreRequest]) -> Work:
+        return replace(super().work(requests), largest=SMALL)
+
+    def _whole(self, name: str) -> Any:
+        spec = self.spec(name)
+        return SimpleNamespace(model=SimpleNamespace(dtype="torch.float32"), spec=spec)
+
+    @property
+    def _like(self) -> Any:
+        return partial(MadeRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
+
+
+def made_runner(
+    folder: Path, names: Sequence[str], engine: Engine | None = None, seconds: float = 0.0, store: str = "store"
+) -> MadeRunner:
+    """A runner of names, whose store and log are in `folder`."""
+    log = folder / "log"
+    log.mkdir(parents=True, exist_ok=True)
+    attacks: dict[str, Attack] = {}
+    crew = WorkerPool("cpu", None, engine)
+    specs = {name: CheckpointSpec(name) for name in names}
+    return MadeRunner(specs, MadeEvaluator(log, seconds), Store(folder / store), "cpu", attacks, crew)
+
+
+def names_of(count: int) -> list[str]:
+    return [f"c{at:05}" for at in range(count)]
+
+
+def score_all(runner: MadeRunner) -> dict[str, float | str | None]:
+    """The value of each name, or what went wrong."""
+    from uds_bench.errors import UdsError
+
+    plan = [ScoreRequest(name) for name in runner.specs]
+    found: dict[str, float | str | None] = {}
+    for request in plan:
+        try:
+            found[request.checkpoint] = runner.score(request, plan).value
+        except UdsError as error:
+            found[request.checkpoint] = str(error)
+    return found
+
+
+def drive(folder: str, count: int, engine: str, seconds: float) -> None:
+    """A run in a process of its own, which may be killed. Its local processes are two."""
+    from uds_bench.scoring import workers
+
+    if engine == "local":
+        workers.processes = lambda *_: 2
+    score_all(made_runner(Path(folder), names_of(count), engine_of(engine, Path(folder)), seconds))
+
+
+def engine_of(name: str, folder: Path) -> Engine | None:
+    """An engine of this machine, with two processes."""
+    if name == "ray":
+        from uds_bench.engines.on_ray import RayEngine
+
+        return RayEngine(num_cpus=2, object_store_memory=100 << 20)
+    if name == "slurm":
+        from uds_bench.engines.on_slurm import SlurmEngine
+
+        return SlurmEngine(2, "local", folder / "jobs")
+    return None
+
+
+def started(folder: Path, count: int, engine: str, seconds: float) -> subprocess.Popen[bytes]:
+    """A run in a process of its own."""
+    code = f"import made_cells; made_cells.drive({str(folder)!r}, {count}, {engine!r}, {seconds})"
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path})
+
+
+def wait_until(what: Callable[[], object], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not what() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert what()
+
+
+def stored(folder: Path) -> int:
+    return sum(1 for _ in (folder / "store" / "cells").rglob("*.json"))
+
+
+def times(folder: Path) -> Counter[str]:
+    """How often each name was scored."""
+    return Counter(path.name.split(".")[0] for path in (folder / "log").glob("*"))

@@ -1,0 +1,119 @@
+"""A scorer is given groups, one by one, in a process; an engine gives it groups in processes elsewhere."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from uds_bench.checkpoints import CheckpointSpec, resolve
+from uds_bench.errors import UdsError, one_line
+
+Groups = Sequence[Sequence[Any]]
+WAIT = 0.5
+"""Seconds between two looks at what only other processes are scoring."""
+RETRIES = 3
+"""How often a task is begun anew whose process was lost. What is wrong with its input is told, and tried once."""
+FULL_MODELS_A_PROCESS = 4
+"""Of the full model's size, what a process takes that scores."""
+BASE = 2 << 30
+"""Bytes that it takes beside: Python, torch, facts."""
+
+
+class Scorer(Protocol):
+    """What scores in a process: a group at a time, storing what it can; it tells what failed and what it loaded."""
+
+    loads: Counter[str]
+
+    def compute_group(self, group: Sequence[Any]) -> bool:
+        """Score what needs the same loaded checkpoint; False, and nothing is done, where another process does so."""
+
+    def failed(self) -> Mapping[str, UdsError]:
+        """Why checkpoints could not be scored, by name."""
+
+    def take(self, outcome: ProcessReport) -> None:
+        """What another process did in this one's place."""
+
+
+@dataclass(frozen=True)
+class ProcessReport:
+    """What a process did beside storing scores: what failed, by request or place, what it loaded, and which groups it
+    left to others that were scoring them."""
+
+    failed: Mapping[str, UdsError]
+    loads: Counter[str]
+    held: Groups = ()
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a task takes: cores, bytes of memory, GPUs."""
+
+    cpus: int
+    memory: int
+    gpus: int
+
+
+class Engine(Protocol):
+    """Something that scores on machines which share the store, and the folders of checkpoints, with this one."""
+
+    def run(
+        self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
+    ) -> Iterator[tuple[Groups, ProcessReport]]:
+        """Give each task's groups to a scorer that `make` gives there; what became of groups, as they are done.
+
+        `wait`: what others are scoring is waited for. A task whose process was lost is begun anew `RETRIES` times; then
+        its groups have failed. An error is told, and nothing is begun anew for it.
+        """
+
+
+def needs(largest: CheckpointSpec | None, device: str) -> Needs:
+    """What a task takes that scores models like `largest`. Cores are as many as OMP_NUM_THREADS, else one."""
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    size = 0 if largest is None else weights_size(largest)
+    return Needs(int(threads) if threads.isdigit() else 1, BASE + FULL_MODELS_A_PROCESS * size, int(device != "cpu"))
+
+
+def weights_size(spec: CheckpointSpec) -> int:
+    """Bytes of a checkpoint's weights on disk."""
+    return sum(file.stat().st_size for file in Path(resolve(spec).model).glob("*.safetensors"))
+
+
+def failure(groups: Groups, why: object = "") -> ProcessReport:
+    """That groups could not be scored: why, or as their process was killed again and again."""
+    said = one_line(why) if why else f"the process that scored it was lost {1 + RETRIES} times: see its memory and log"
+    return ProcessReport({group[0].place: UdsError(f"{group[0].place}: {said}") for group in groups}, Counter())
+
+
+def run_task(scorer: Scorer, groups: Groups, wait: bool) -> ProcessReport:
+    """Score groups in this process. Those that another one is scoring are left to it, unless they are waited for."""
+    before = Counter(scorer.loads)
+    if wait:
+        complete(scorer, groups)
+        held: Groups = ()
+    else:
+        held = [group for group in groups if not scorer.compute_group(group)]
+    return ProcessReport(scorer.failed(), Counter(scorer.loads) - before, held)
+
+
+def complete(scorer: Scorer, groups: Groups, advance: Callable[[int], None] = lambda count: None) -> None:
+    """Score every group; what another process is scoring is waited for at the end, and scored here if it did not."""
+    while groups:
+        left = [group for group in groups if not scorer.compute_group(group)]
+        advance(len(groups) - len(left))
+        if len(left) == len(groups):
+            time.sleep(WAIT)
+        groups = left
+
+
+def limit_threads(threads: int) -> None:
+    """This process computes on so many cores from here on."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(threads)
+    threadpool_limits(limits=threads)  # numpy's own threads, of which each process would start one a core
