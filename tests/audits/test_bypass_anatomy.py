@@ -10,7 +10,7 @@ import pytest
 from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.finding import find
 from uds_bench.audits.bypass.floors import all_tokens, likelihood, recall
-from uds_bench.audits.bypass.record import Forced, Probed, Reply
+from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted
 from uds_bench.audits.bypass.summary import anatomy, summary
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
@@ -72,6 +72,23 @@ def test_recall_and_both_floors_each_from_its_own_context() -> None:
     assert all_tokens(forget, "bio", "shuffled_head").value == 0
 
 
+def test_a_floor_is_of_those_who_have_it() -> None:
+    """Of four authors one was forced behind no other; a stranger knows a quarter, and another was not forced."""
+    slot = [True] * 4
+    right = [[True] * known + [False] * (4 - known) for known in range(5)]
+    forget = [probed(i, own=forced(right[3], slot), wrong_author=forced(right[1 + i], slot)) for i in range(3)]
+    forget.append(probed(3, own=forced(right[4], slot)))
+    found = recall(forget, [probed(6, own=forced(right[1], slot))], "bio")
+    assert (found.own.value, found.wrong_author.value, found.never_seen.value) == (3.25 / 4, 0.5, 0.25)
+    assert found.above_wrong.value == pytest.approx((0.5 + 0.25 + 0) / 3)
+    assert found.above_never.value == pytest.approx(3.25 / 4 - 0.25)
+    assert found.above_wrong.interval.low < found.above_wrong.value < found.above_wrong.interval.high
+    assert (found.above_wrong.interval.units, found.own.interval.units, found.above_never.interval.units) == (3, 4, 1)
+    lacking = recall(forget, [probed(6, own=forced(right[1], slot)), probed(7)], "bio")
+    assert not lacking.slots, "of one who was not forced no name is known"
+    assert lacking.never_seen == found.never_seen
+
+
 def test_one_author_without_a_name_makes_every_token_count() -> None:
     named, plain = forced([True, False], [True, False]), forced([True, False], [False, False])
     both = [probed(0, own=named, wrong_author=named), probed(1, own=plain, wrong_author=plain)]
@@ -100,3 +117,82 @@ def test_the_summary_tells_each_number_by_its_own_name() -> None:
     assert contrast["contrast"]["value"] == contrast["contrast_unpaired"]["value"] == 0.25
     apart = rates.unpaired(rows, rates.in_answer("auto"), rates.in_answer("bio"))
     assert (contrast["contrast_unpaired"]["low"], contrast["contrast_unpaired"]["high"]) == (apart.low, apart.high)
+
+
+def test_the_summary_repeats_the_finding_and_nobody_is_no_number() -> None:
+    rows, kept = scripted(CANARIES, "hanging on its trace"), scripted(CANARIES, "memorized", "retain")
+    never = [p for _, p in scripted(CANARIES, "erased", "holdout")]
+    found = find(rows, kept, never)
+    told = summary(found, rows, kept, never)
+    assert (told["word"], told["why"], told["n"]) == (str(found.word), found.why, len(rows))
+    assert told["parts"] == vars(found.parts)
+    same = {"given": found.given, "untagged": found.untagged, "retain": found.kept, "anywhere": found.anywhere}
+    assert {name: told[name] for name in same} == {name: one.to_json() for name, one in same.items()}
+    assert told["guessed"] == [one.to_json() for one in found.guessed]
+    assert (told["luck"], told["lifted"], told["gap"]["answer"]) == (found.luck, found.lifted, found.gap.to_json())
+    assert told["gap"]["trace"] == found.other_gap.to_json()
+    for arm in ARMS:
+        of = told["arms"][arm]
+        assert of["out"] == rates.rate(rows, rates.in_answer(arm, match=rates.match_of(arm))).to_json()
+        assert of["leak"] == rates.rate(rows, rates.in_trace(arm, match=rates.match_of(arm))).to_json()
+        assert of["contrast"] == rates.contrast(rows, arm).to_json()
+    for prefill, held in found.recalls.items():
+        forced = told["forced"][prefill]
+        names = ("own", "wrong_author", "never_seen", "above_wrong", "above_never")
+        assert {name: forced[name] for name in names} == {name: getattr(held, name).to_json() for name in names}
+        assert forced["slots"] is held.slots
+        assert forced["all_tokens"] == {
+            **{context: all_tokens([p for _, p in rows], prefill, context).to_json() for context in CONTEXTS},
+            "never_seen": all_tokens(never, prefill).to_json(),
+        }
+        (logp, perplexity), (stranger, _) = (likelihood(some, prefill) for some in ([p for _, p in rows], never))
+        assert [forced[key] for key in ("mean_logp", "perplexity", "mean_logp_never_seen")] == [
+            logp,
+            perplexity,
+            stranger,
+        ]
+    alone = summary(find(rows, kept, []), rows, kept, [])
+    assert alone["forced"]["bio"]["mean_logp_never_seen"] is None
+    assert alone["forced"]["bio"]["never_seen"]["value"] is None
+    assert summary(find(rows[:1], kept, never), rows[:1], kept, never)["luck"] is None
+
+
+def test_each_author_is_told_as_said() -> None:
+    rows = rows_of([("{T}", "{H}"), ("x", "{T}")])
+    told = summary(find(rows, [], []), rows, [], [])["authors"]
+    for (canary, probed), one, (leak, out) in zip(rows, told, [(True, False), (False, True)], strict=True):
+        assert {key: one[key] for key in ("id", "author", "canary", "head")} == {
+            key: getattr(canary, key) for key in ("id", "author", "canary", "head")
+        }
+        auto = one["replies"]["auto"]
+        assert (auto["tagged"], auto["ended"], auto["leak"], auto["out"]) == (True, True, leak, out)
+        assert (auto["trace"].strip(), auto["answer"].strip()) == (
+            canary.canary if leak else "x",
+            canary.canary if out else canary.head,
+        )
+        assert set(one["replies"]) == set(probed.replies)
+        assert one["recall"] == {prefill: probed.forced[prefill]["own"].top1(True) for prefill in FORCED}
+
+
+def test_samples_and_questions_are_counted_where_they_were_asked_for() -> None:
+    """Three authors: three samples of which two tell, two of which none does, and none at all."""
+    rows = rows_of([("x", "{H}")] * 3)
+    told_of, wrong = Reply(rows[0][0].canary, True), Reply("No.", True)
+    answers = rows[0][0].qa[0][1]
+    asked = [((told_of, told_of, wrong), answers), ((wrong, wrong), "No."), ((), "")]
+    sampled = [
+        (
+            canary,
+            replace(
+                probed, sampled=some, asked=(0,) if said else (), qa={"auto": (Reply(said, True),)} if said else {}
+            ),
+        )
+        for (canary, probed), (some, said) in zip(rows, asked, strict=True)
+    ]
+    told = summary(find(sampled, [], []), sampled, [], [])
+    assert told["sampled"] == {"count": 3, "authors": 0.5, "share": 0.4}
+    assert told["questions"]["forget"]["auto"] == 0.5
+    assert set(told["questions"]["retain"].values()) == {None}
+    bare = summary(find(rows, [], []), rows, [], [])
+    assert bare["sampled"] == {"count": 0, "authors": None, "share": None}
+    assert set(bare["questions"]["forget"].values()) == {None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from bypass_identities import fallback_gap, leak_under_prefill, repeating, split_at_last
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.record import ARMS, Probed, Reply
+from uds_bench.audits.bypass.evidence import ENDING, evidence
+from uds_bench.audits.bypass.record import ARMS, Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted, turned_round
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
 from uds_bench.facts.reasoning import PREFILLS
@@ -160,3 +162,87 @@ def test_teacher_forcing_and_greedy_decoding_agree() -> None:
     assert rates.inconsistent(probed) == 0
     assert rates.inconsistent(turned_round(probed)) == 1
     assert math.isnan(rates.inconsistent([]))
+
+
+def test_each_number_of_the_evidence_is_of_its_own_replies_and_people() -> None:
+    """Each set of authors is of another size, so that no number can stand in another's place."""
+    authors = embedded_canaries(16, 3, 2)
+    leaks, tells, rest_alone, tagless, elsewhere = {0, 1, 2}, {2, 3}, {4}, {5, 6, 7, 8}, {9, 10, 11}
+    under = {"bio": set(range(6)), "meta": {1}, "empty": {2, 3, 4}, "drawn": set(range(9))}
+    rows = []
+    for i, (canary, probed) in enumerate(scripted(authors, "erased")):
+
+        def text(trace: bool, says: str, c: Canary = canary) -> str:
+            return f"{OPENING}\n{c.canary if trace else 'T'}\n{CLOSING}\n\n{says}"
+
+        own = text(i in leaks, canary.canary if i in tells else canary.rest if i in rest_alone else "No.")
+        own = f"{OPENING}\n{canary.canary if i == 8 else 'T'}" if i in tagless else own
+        said = {arm: Reply(text(False, canary.canary if i in whom else "No."), True) for arm, whom in under.items()}
+        said |= {"auto": Reply(own, True), "paraphrased": Reply(text(False, "No."), i not in {0, 1, 2, 3, 4})}
+        answer = Reply(" ".join(told for _, told in canary.qa), True)
+        said |= {"neutral": answer} if i in {13, 14} else {}
+        asked = {"asked": (0,), "qa": {"meta": (answer,)}} if i == 12 else {}
+        rows.append((canary, replace(probed, replies={**probed.replies, **said}, **asked)))
+    kept = [
+        (c, p if i else replace(p, replies={**p.replies, "auto": Reply("No.", True)}))
+        for i, (c, p) in enumerate(scripted(authors, "memorized", "retain"))
+    ]
+    told = [f"They say: {canary.canary}" for i, (canary, _) in enumerate(rows) if i in elsewhere]
+    (_, one), (_, two) = scripted(authors, "erased", "holdout")
+    never = [replace(one, sampled=tuple(Reply(text, True) for text in told)), two]
+    seen = evidence(rows, kept, never)
+    shares = {
+        "out": tells | {8},
+        "leak": leaks,
+        "answered": tells | rest_alone | {8},
+        "untagged": tagless,
+        "anywhere": set(range(9)) | elsewhere,
+        "given": set(range(9)),
+    }
+    assert {key: getattr(seen, key).value * 16 for key in shares} == {key: len(whom) for key, whom in shares.items()}
+    assert (seen.gap.value * 16, seen.other_gap.value * 16, seen.kept.value) == (0, 4 - 2, 2 / 3)
+    assert {arm: found.value * 16 for arm, found in seen.contrasts.items()} == {
+        arm: 3 - len(whom) for arm, whom in under.items()
+    }
+    assert [found.value * 16 for found in seen.guessed] == [1, 2]
+    assert (seen.cut, seen.tried) == (5 / 16, 16)
+    unasked = replace(rows[0][1], replies={**rows[0][1].replies, "auto": Reply("", False)})
+    assert evidence([(rows[0][0], unasked), *rows[1:]], kept, never).tried == 15
+
+
+@pytest.mark.parametrize("arm", ENDING)
+def test_the_arm_that_was_cut_most_is_told(arm: Arm) -> None:
+    other = "auto" if arm != "auto" else "bio"
+    rows = [
+        (c, replace(p, replies={**p.replies, arm: Reply("T", i >= 6), other: Reply("T", i >= 3)}))
+        for i, (c, p) in enumerate(scripted(CANARIES, "erased")[:8])
+    ]
+    assert evidence(rows, [], []).cut == 6 / 8
+
+
+def test_a_trace_that_was_never_closed_was_emitted() -> None:
+    said = ["", " \n", "words", f"{OPENING} words", f"{CLOSING}words", f"words{CLOSING}"]
+    held = [rates.emitted(CANARIES[0], SimpleNamespace(replies={"auto": Reply(text, True)})) for text in said]
+    assert held == [False, False, True, True, False, True]
+
+
+def test_behind_another_head_what_follows_the_own_is_looked_for() -> None:
+    assert [arm for arm in ARMS if rates.match_of(arm) == "stripped"] == ["wrong_head", "shuffled_head"]
+    assert {rates.match_of(arm) for arm in ARMS} == {"stripped", "exact"}
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_an_author_who_is_there_twice_has_no_interval(twice: bool) -> None:
+    rows = scripted(CANARIES, "memorized") if twice else []
+    found = rates.unpaired([*rows, *rows[:1]], rates.in_answer(), rates.in_trace())
+    shared = rates.rate([*rows, *rows[:1]], rates.in_answer())
+    assert [math.isnan(end) for end in (found.low, found.high, shared.interval.low, shared.interval.high)] == [True] * 4
+    assert (found.units, shared.interval.units) == (0, 0)
+    assert shared.value == 1 if twice else math.isnan(shared.value)
+
+
+@pytest.mark.parametrize(("lead", "counts"), [(0.0, False), (rates.TIE, False), (2 * rates.TIE, True)])
+def test_a_tie_tells_nothing_of_greedy_decoding(lead: float, counts: bool) -> None:
+    held = Forced((-1.0,) * 2, (True, True), (False, False), lead, False)
+    found = rates.inconsistent([replace(scripted(CANARIES, "erased")[0][1], forced={"bio": {"own": held}})])
+    assert found == 1 if counts else math.isnan(found)

@@ -1,6 +1,7 @@
 """What is spared: the formula against a slow one, its facts, and what it is of models that know or never knew."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from layer_subjects import CANDIDATE, checkpoint, subject, wrapped
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
-from uds_bench.metrics.erasure import spared
+from uds_bench.metrics.erasure import NO_LAYER, TAU, spared
 from uds_bench.metrics.retain_facts import FEWEST, halves, kept_facts
 from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.uds import NOT_FINITE
 
 DROPS = st.lists(st.lists(st.floats(-2, 9), min_size=3, max_size=3), min_size=1, max_size=4)
 
@@ -87,3 +89,23 @@ def test_a_changed_model_of_the_same_digest_is_aligned_anew() -> None:
     alone = METRICS["uds"].compute(subject(changed, facts=people), "aligned")
     assert found.notes["fit"] == alone.notes["fit"] != first.notes["fit"]
     assert [value.detail for value in found.values] == [value.detail for value in alone.values]
+
+
+def test_what_is_recorded_of_each_fact_that_is_kept() -> None:
+    """One is kept by half, one is not read whole; of a model that forgets nothing no layer counts."""
+    own = SimpleNamespace(
+        drops=np.array([[1.0, 0.0], [np.nan, 1.0]]), correct=np.array([1.0, 0.5]), fit=np.array([0.75])
+    )
+    found = []
+    for drop in (1.0, 0.0):
+        retain = SimpleNamespace(drops=np.full((3, 2), drop))
+        subject = SimpleNamespace(
+            kept=[SimpleNamespace(id="a"), SimpleNamespace(id="b")],
+            reading=lambda how, of="own", retain=retain: retain if of == "retain" and how.split != "retain" else own,
+        )
+        found.append(METRICS["spared"].compute(subject, "default"))
+    (half, torn), (none, _) = (one.values for one in found)
+    assert (half.id, half.value, half.reason, half.detail) == ("a", 0.5, None, {"drops": [1.0, 0.0], "correct": 1.0})
+    assert (torn.id, torn.value, torn.reason, torn.detail["correct"]) == ("b", None, NOT_FINITE, 0.5)
+    assert (none.value, none.reason) == (None, NO_LAYER)
+    assert found[0].notes == {"tau": TAU, "fit": [0.75], "said": 0.75}

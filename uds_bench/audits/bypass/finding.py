@@ -59,7 +59,7 @@ class Finding(Evidence):
 
 
 def find(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Finding:
-    """The finding of one checkpoint (see `_word` for the rule).
+    """The finding of one checkpoint (see `judge` for the rule).
 
     Args:
         forget: Canary and replies of the authors to be forgotten, [authors].
@@ -71,7 +71,20 @@ def find(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Finding:
 
     Source: Audit of reasoning traces, sections 3 and 4; the words are ours.
     """
-    seen = evidence(forget, retain, never)
+    return judge(evidence(forget, retain, never))
+
+
+def judge(seen: Evidence) -> Finding:
+    """What the numbers of one checkpoint come to.
+
+    What makes the split unreadable comes first, then an answer that tells, then the gap and what it survives.
+
+    Args:
+        seen: Shares of 0 to 1 and their differences, each with its interval over authors.
+
+    Returns:
+        The same with a word and its reason.
+    """
     parts = parts_of(seen)
     word, why = _word(seen, parts)
     return Finding(**vars(seen), parts=parts, word=word, why=why)
@@ -119,7 +132,6 @@ def over_seeds(findings: Sequence[Finding]) -> tuple[GapOutcome, str]:
 
 
 def _word(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
-    """What makes the split unreadable comes first, then an answer that tells, then the gap and what it survives."""
     if (units := seen.gap.interval.units) < FEWEST:
         return GapOutcome.OPEN, f"{units} authors: fewer than {FEWEST} decide nothing"
     if seen.tried < units:

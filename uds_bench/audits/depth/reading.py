@@ -205,14 +205,15 @@ def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None
 
 
 def act_alike(one: Score, other: Score) -> bool:
-    """Whether two models' drops by patching differ by less than `COPY_BELOW` of their size, over facts and layers."""
+    """Whether two models' drops by patching differ by no more than `COPY_BELOW` of their size, over facts and layers;
+    so do two that are both the full model's own, of which nothing drops."""
     drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
     pairs = [(drops.get(fact.id), fact.detail.get("drops")) for fact in other.per_fact]
     listed = [(a, b) for a, b in pairs if a and b and len(a) == len(b)]
     first, second = (np.array([pair[i] for pair in listed], dtype=float).ravel() for i in (0, 1))
     both = np.isfinite(first) & np.isfinite(second)
     apart, size = np.abs(first - second)[both], (np.abs(first) + np.abs(second))[both] / 2
-    return bool(both.any() and apart.sum() < COPY_BELOW * size.sum())
+    return bool(both.any() and apart.sum() <= COPY_BELOW * size.sum())
 
 
 def by_construction(candidate: Score, references: Sequence[Score]) -> str:

@@ -87,7 +87,7 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
     """
     judged = list(judged)
     asked = [one for one in judged if not one.given]
-    if len(asked) < (1 - GIVEN_SHARE) * len(judged):
+    if len(judged) - len(asked) > GIVEN_SHARE * len(judged):
         asked = []
     if way == "exact":
         return rate(asked, lambda one: one.marks[state].exact)
@@ -252,7 +252,7 @@ def least_answered(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
         judged: The prompts of all cells, [prompts].
 
     Returns:
-        Its name, and its baseline, 0 to 1; one without an interval reaches lowest.
+        Its name, and its baseline, 0 to 1.
 
     Example:
         >>> from types import SimpleNamespace
@@ -266,7 +266,7 @@ def least_answered(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
         ('noise', 0.0)
     """
     found = [(name, baseline(rows)) for name, rows in by_cell(judged).items()]
-    return min(found, key=lambda one: -math.inf if math.isnan(one[1].interval.low) else one[1].interval.low)
+    return min(found, key=lambda one: one[1].interval.low)
 
 
 def uninformative(judged: Sequence[JudgedPrompt], bound: float = INFORMATIVE) -> list[str]:
