@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from uds_bench.audits.association import controls, power
+from uds_bench.audits.association.ranking import Ranked
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.statistics import ROUNDING_ERROR
 
@@ -148,6 +149,14 @@ def test_what_cannot_be_is_counted(ranks: list[Any], mean_of: float, truths: int
     two = person("q", "P106", *VALUES[:truths])
     both = {one.id: rows, two.id: rows}, {one.id: found[one.id], two.id: found[one.id]}
     assert controls.out_of_bounds([one, two], *both) == 2 * wrong
+
+
+def test_a_firmer_ranking_is_the_same_but_for_its_strength() -> None:
+    first, last = Ranked(1, True, True, (2.0,), 1.5, 10), Ranked(3, False, False, (-1.0,), -0.5, 10)
+    assert controls.firmer({"a": [first, last], "b": []}, 4.0) == {
+        "a": [replace(first, strength=6.0), replace(last, strength=-2.0)],
+        "b": [],
+    }
 
 
 @pytest.mark.parametrize("luck", [0.0, 0.1])

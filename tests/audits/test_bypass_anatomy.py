@@ -18,6 +18,7 @@ from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Forced, Probe
 from uds_bench.audits.bypass.scripted import scripted
 from uds_bench.audits.bypass.summary import anatomy, summary
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
+from uds_bench.statistics import zero_rate_bound
 
 CANARIES = embedded_canaries(8, 2, 2)
 
@@ -91,6 +92,23 @@ def test_a_floor_is_of_those_who_have_it() -> None:
     lacking = recall(forget, [probed(6, own=forced(right[1], slot)), probed(7)], "bio")
     assert not lacking.slots, "of one who was not forced no name is known"
     assert lacking.never_seen == found.never_seen
+
+
+def test_recall_has_ends_and_so_has_what_is_above_a_floor() -> None:
+    """All is known of twelve authors and nothing behind another's head, or of strangers: as much as twelve can show."""
+    every, none = forced([True], [True]), forced([False], [True])
+    forget = [replace(probed(0, own=every, wrong_author=none), author=f"a{at}") for at in range(12)]
+    never = [replace(probed(6, own=none), author=f"s{at}") for at in range(12)]
+    found, bound = recall(forget, never, "bio"), pytest.approx(zero_rate_bound(12))
+    assert (1 - found.own.interval.low, found.own.interval.high) == (bound, 1)
+    for floor in (found.wrong_author, found.never_seen):
+        assert (floor.interval.low, floor.interval.high) == (0, bound)
+    assert 1 - found.above_wrong.interval.low == pytest.approx(2 * zero_rate_bound(12)), "-1 to 1 is twice as wide"
+    assert found.above_wrong.interval.high == 1
+    assert 1 - found.above_never.interval.low == pytest.approx(math.hypot(*[zero_rate_bound(12)] * 2))
+    assert found.above_never.interval.high == 1
+    turned = recall(never, forget, "bio").above_never.interval
+    assert (turned.low, turned.high) == pytest.approx((-1, -found.above_never.interval.low))
 
 
 def test_one_author_without_a_name_makes_every_token_count() -> None:

@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from bypass_identities import fallback_gap, leak_under_prefill, repeating, split_at_last
@@ -204,7 +205,7 @@ def test_each_number_of_the_evidence_is_of_its_own_replies_and_people() -> None:
     assert {arm: found.value * 16 for arm, found in seen.contrasts.items()} == {
         arm: 3 - len(whom) for arm, whom in under.items()
     }
-    assert [found.value * 16 for found in seen.guessed] == [1, 2]
+    assert [(found.value * 16, found.interval.units) for found in seen.guessed] == [(1, 16), (2, 16)]
     assert (seen.cut, seen.tried) == (5 / 16, 16)
     unasked = replace(rows[0][1], replies={**rows[0][1].replies, "auto": Reply("", False)})
     assert evidence([(rows[0][0], unasked), *rows[1:]], kept, never).tried == 15
@@ -224,6 +225,15 @@ def test_a_trace_that_was_never_closed_was_emitted() -> None:
     said = ["", " \n", "words", f"{OPENING} words", f"{CLOSING}words", f"words{CLOSING}"]
     held = [rates.emitted(CANARIES[0], SimpleNamespace(replies={"auto": Reply(text, True)})) for text in said]
     assert held == [False, False, True, True, False, True]
+
+
+@pytest.mark.parametrize(("match", "held"), [("exact", [1, 0, 0]), ("stripped", [1, 1, 0]), ("normalized", [1, 0, 1])])
+def test_each_side_is_searched_as_it_is_told_to(match: Any, held: list[int]) -> None:
+    canary = CANARIES[0]
+    for text, found in zip((canary.canary, canary.rest, canary.canary.upper()), held, strict=True):
+        for side, said in ((rates.in_trace, f"{text}{CLOSING}"), (rates.in_answer, f"{CLOSING}{text}")):
+            probed = SimpleNamespace(replies={"bio": SimpleNamespace(text=said)})
+            assert side("bio", match=match)(canary, probed) == found
 
 
 def test_behind_another_head_what_follows_the_own_is_looked_for() -> None:

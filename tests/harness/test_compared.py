@@ -66,6 +66,7 @@ def test_only_facts_that_both_scored_are_paired() -> None:
     found = paired(before, after) or {}
     assert (found["difference"], found["clusters"], found["facts"]) == ((0.25 - 0.5) / 2, 2, 2)
     assert found["unmatched"] == 3, "b, c and e"
+    assert "over clusters" in found["method"]
     low, high = found["ci"]
     assert low <= found["difference"] <= high
     back = paired(after, before) or {}

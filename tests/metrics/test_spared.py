@@ -101,7 +101,9 @@ def test_what_is_recorded_of_each_fact_that_is_kept() -> None:
         retain = SimpleNamespace(drops=np.full((3, 2), drop))
         subject = SimpleNamespace(
             kept=[SimpleNamespace(id="a"), SimpleNamespace(id="b")],
-            reading=lambda how, of="own", retain=retain: retain if of == "retain" and how.split != "retain" else own,
+            reading=lambda how, of="own", retain=retain: {("retain", "forget"): retain, ("own", "retain"): own}[
+                of, how.split
+            ],
         )
         found.append(METRICS["spared"].compute(subject, "default"))
     (half, torn), (none, _) = (one.values for one in found)

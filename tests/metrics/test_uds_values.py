@@ -1,6 +1,7 @@
 """What UDS records of each fact beside its score."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,8 @@ from uds_bench.facts import EncodedFact, Fact
 from uds_bench.inference.target import Reading
 from uds_bench.metrics.erasure import TAU
 from uds_bench.metrics.metric import FactValue
-from uds_bench.metrics.uds import METRIC, NO_LAYER, NOT_FINITE
+from uds_bench.metrics.subject import KEPT
+from uds_bench.metrics.uds import ALIGNED, FORMS, METRIC, NO_LAYER, NOT_FINITE
 
 FROZEN = Path(__file__).parents[2] / "goldens" / "depth" / "frozen.json"
 FACTS = [Fact(name, name, "forget", "?", "x", "", "x") for name in ("a", "b", "c")]
@@ -42,9 +44,35 @@ def test_the_ratio_before_clipping_stands_beside_the_score() -> None:
     assert over.detail["retain_drops"] == [1.0, 1.0]
     assert over.detail["knowledge_layers"] == [0, 1]
     assert over.detail["last_gap"] == 0.25
-    assert (bare.value, bare.reason) == (None, NO_LAYER)
+    assert [one.id for one in (over, bare, broken)] == ["a", "b", "c"]
+    assert (bare.value, bare.reason, bare.detail["drops"]) == (None, NO_LAYER, [1.0, 1.0])
     assert "unclipped" not in bare.detail
     assert (broken.value, broken.reason) == (None, NOT_FINITE)
+
+
+@pytest.mark.parametrize("variant", METRIC.variants)
+def test_each_variant_is_held_against_the_retain_model_in_the_same_form(variant: str) -> None:
+    """A turned candidate beside one that is not turned; in a basis that is fitted, how well it fits is told."""
+    how = FORMS[variant]
+    own, retain = (
+        replace(reading([[drop, 0.0]] * 3), fit=np.array([fit]), open=np.array([2.0, 5.0]))
+        for drop, fit in ((0.5, 0.75), (1.0, 0.875))
+    )
+    read = {(how, None): own, (ALIGNED if variant == "turned" else how, "retain"): retain}
+    made = SimpleNamespace(encoded=ENCODED, path_reason="by hand", rendered="key", path=lambda *asked: asked)
+    subject: Any = SimpleNamespace(
+        checkpoint="candidate",
+        target=lambda form: made if form == how else {KEPT: SimpleNamespace(positions=7)}[form],
+        reading=lambda form, of=None: read[form, of],
+        kept=SimpleNamespace(clusters=["a", "b"]),
+    )
+    found = METRIC.compute(subject, variant)
+    assert [(one.id, one.value, one.detail["entity_tokens"]) for one in found.values] == [
+        (fact.id, 0.5, 1) for fact in FACTS
+    ]
+    told = {"tau": TAU, "patching": (how.scope, "candidate"), "patching_reason": "by hand", "rendered": "key"}
+    fitted = {"fit": [0.75], "retain_fit": [0.875], "open": 5, "people": 2, "positions": 7}
+    assert found.notes == told | (fitted if variant in ("aligned", "turned") else {})
 
 
 @pytest.mark.parametrize("drops", [[2.0, 2.0], [-1.0, -1.0]])
