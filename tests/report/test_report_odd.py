@@ -108,7 +108,12 @@ def test_a_lone_surrogate_does_not_lose_the_page(tmp_path):
     assert [file for file in (tmp_path / "parts").iterdir() if not file.read_bytes().isascii()] == []
 
 
+class Gone:
+    """In the place of a value: its key is taken away."""
+
+
 JUNK = st.one_of(
+    st.just(Gone),
     st.none(),
     st.booleans(),
     st.integers(),
@@ -133,16 +138,23 @@ def changes(document):
     return st.lists(st.tuples(st.sampled_from([*places(document)]), JUNK), min_size=1, max_size=4)
 
 
+def holds(value, key):
+    """Whether there is anything under a key, or at a place."""
+    if isinstance(value, list):
+        return isinstance(key, int) and key < len(value)
+    return isinstance(value, dict) and key in value
+
+
 def spoiled(document, changed):
     """The document with its changes; a place that an earlier one has taken away is passed over."""
     odd = copy.deepcopy(document)
     for (*path, last), junk in changed:
         target = odd
         for key in path:
-            inside = isinstance(target, dict) and key in target
-            listed = isinstance(target, list) and isinstance(key, int) and key < len(target)
-            target = target[key] if inside or listed else None
-        if isinstance(target, dict) or (isinstance(target, list) and isinstance(last, int) and last < len(target)):
+            target = target[key] if holds(target, key) else None
+        if holds(target, last) and junk is Gone:
+            del target[last]
+        elif holds(target, last):
             target[last] = copy.deepcopy(junk)  # one object may be drawn twice, and would hold itself
     return odd
 

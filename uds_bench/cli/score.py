@@ -70,7 +70,7 @@ def score(
     if out.suffix.lower() not in FORMATS:
         raise ConfigurationError(f"--out {out}: {out.suffix or 'no ending'} is no format: let it end in .json or .csv")
     share, where = read_shard(shard), find_engine(engine)
-    scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
+    scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device, where is None)
     require_folders(scope.store, dict(scope.manifest.checkpoints()), "--store")
     console = Console(stderr=True)
     found: list[Score] = []

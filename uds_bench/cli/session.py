@@ -139,10 +139,11 @@ def read_scope(
     audits: str,
     store: Path | None,
     device: str,
+    here: bool = True,
 ) -> CommandScope:
     """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used.
 
-    Who names metrics or checkpoints, and no audit, means scores by metric alone.
+    `here`: models run on this machine. Who names metrics or checkpoints, and no audit, means scores by metric alone.
     """
     from uds_bench.audits.manifests import embedded_manifest, load_manifest
 
@@ -152,7 +153,7 @@ def read_scope(
     # Of a manifest that says nothing to any audit, the message is the job's.
     alone = not spoken or (bool(metrics or checkpoints) and not audits)
     names = [by_metric] if alone else chosen(audits, spoken, "--audits")
-    place, where = store or default_cache() / "store", resolve_device(device, "--device")
+    place, where = store or default_cache() / "store", resolve_device(device, "--device", here)
     job = None
     if by_metric in names:
         read_job = registry.audits()[by_metric].module("job").read_job

@@ -28,7 +28,7 @@ StoreOption = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help="Folder of scores (default: the user cache).")
 ]
 DeviceOption = Annotated[
-    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run; auto: CUDA where present.")
+    str, typer.Option("--device", metavar="auto|cpu|cuda[:N]", help="Where models run; auto: CUDA where present.")
 ]
 BatchSizeOption = Annotated[
     str,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.engines.process import score
-from uds_bench.errors import UdsWarning
+from uds_bench.errors import UdsError, UdsWarning, one_line
 from uds_bench.scoring.engine import RETRIES, Groups, Needs, ProcessReport, Scorer, failure
 
 UNDER_WAY = 1000
@@ -21,6 +21,7 @@ class RayEngine:
 
     def __init__(self, **given: Any) -> None:
         self._given = given
+        self._refused: UdsError | None = None
 
     def run(
         self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
@@ -63,9 +64,17 @@ class RayEngine:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
+        if self._refused is not None:
+            raise self._refused
         if not ray.is_initialized():
             own = {} if "RAY_ADDRESS" in os.environ else {"include_dashboard": False, **self._given}
-            ray.init(log_to_driver=False, logging_level="ERROR", **own)
+            try:
+                ray.init(log_to_driver=False, logging_level="ERROR", **own)
+            except Exception as error:  # Ray's own are of every sort
+                where = os.environ.get("RAY_ADDRESS", "on this machine")
+                said = f"Ray did not start ({where}): {one_line(error)}: see that it runs, and run again"
+                self._refused = UdsError(said)
+                raise self._refused from error
         return ray
 
 

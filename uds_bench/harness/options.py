@@ -24,7 +24,7 @@ OPTIONS: tuple[tuple[str, str, str], ...] = (
         "shipped models, a zoo that is trained here, or the published sweep (default: quick)",
     ),
     ("store", "DIR", "folder of scores, read where they exist and written where not (default: the user cache)"),
-    ("device", "auto|cpu|cuda", "where models run (default: auto, CUDA where present)"),
+    ("device", "auto|cpu|cuda[:N]", "where models run (default: auto, CUDA where present)"),
     ("batch-size", "N", "facts or prompts through a model at a time (default: 16 facts, 128 prompts; halved to fit)"),
     ("json", "FILE", "write the run report as JSON"),
     ("html", "DIR", "write the run report as a page, DIR/index.html; where metrics are judged, DIR/sweep.csv too"),

@@ -10,12 +10,15 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.run_report import WEAK, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
+from uds_bench.plain import first_problem
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -57,13 +60,15 @@ def _parts(run: Run, found: RunResult) -> dict[str, Any]:
     for name, audit in registry.audits().items():
         # Where other processes decided, nothing is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
-        if not (name in decided(found) and is_there and audit.part() is not None):
+        kind = audit.part()
+        if not (name in decided(found) and is_there and kind is not None):
             continue
         try:
             if (part := run.audit(name).report()) is not None:
-                parts[name] = part
-        except UdsError as error:  # its claims have crashed; those of other audits are not lost with it
-            found.problems.append(f"the {name} audit has no section in the report: {error}")
+                parts[name] = kind.model_validate(part)
+        except (UdsError, ValidationError) as error:  # claims of its own and of other audits are not lost with it
+            told = first_problem(error) if isinstance(error, ValidationError) else error
+            found.problems.append(f"the {name} audit has no section in the report: {told}")
     return parts
 
 

@@ -94,20 +94,20 @@ class MetricRunner(ScoreRunner):
 
     def units(self, metric: Metric) -> FactSet:
         """The facts that a metric has values of, with every split that it needs there."""
-        for split in metric.splits:
-            if not self.facts.split(split):
-                raise ConfigurationError(
-                    f"metric {metric.name} needs facts of the split {split}, and the manifest's facts have none: "
-                    f"add some, or leave {metric.name} out"
-                )
+        if metric.splits not in self._units:  # kept, as its digest is part of every score's address
+            for split in metric.splits:
+                if not self.facts.split(split):
+                    raise ConfigurationError(
+                        f"metric {metric.name} needs facts of the split {split}, and the manifest's facts have none: "
+                        f"add some, or leave {metric.name} out"
+                    )
+            self._units[metric.splits] = self.facts.where(lambda fact: fact.split in metric.splits)
         if metric.of is not None:
             if metric.of not in self._own:
                 self._own[metric.of] = metric.of(self.facts)
             if not self._own[metric.of]:
                 raise ConfigurationError(f"metric {metric.name} can score none of the facts: mark their entities")
             return self._own[metric.of]
-        if metric.splits not in self._units:  # kept, as its digest is part of every score's address
-            self._units[metric.splits] = self.facts.where(lambda fact: fact.split in metric.splits)
         return self._units[metric.splits]
 
     def text(self, split: Split) -> str:

@@ -54,12 +54,6 @@ class ScoreRequest:
         return f"{self.place}: {self.metric}{form}" if self.metric else self.place
 
 
-def _code(evaluator: Evaluator) -> str:
-    """Digest of the code of an evaluator, and of a metric that it computes."""
-    metric = getattr(evaluator.measure, "compute", None)
-    return code_digest(type(evaluator).__module__, *([metric.__module__] if metric else []))
-
-
 class ScoreRunner:
     """Scores of named checkpoints by one evaluator, from the store where they are, else computed and stored.
 
@@ -84,6 +78,7 @@ class ScoreRunner:
         self.asked: dict[ScoreRequest, Score] = {}
         self._crew = crew or WorkerPool(device)
         self._failures = Failures(store)
+        self._codes: dict[tuple[str, ...], str] = {}
         self._digests: dict[tuple[str, str], str] = {}
         self._scores: dict[ScoreKey, Score] = {}
 
@@ -136,7 +131,7 @@ class ScoreRunner:
             facts=evaluator.digest,
             device=device or self.device,
             batch_size=self._batch_size,
-            code=_code(evaluator),
+            code=self._code(evaluator),
             seed=SEED,
         )
 
@@ -314,6 +309,14 @@ class ScoreRunner:
             require(f"the attack {request.attack}", *self.attack(request.attack).needs)
         if quantization := self.spec(request.checkpoint).quantization:
             require(f"{request.checkpoint}, in {quantization},", "bitsandbytes")
+
+    def _code(self, evaluator: Evaluator) -> str:
+        """Digest of the code of an evaluator, and of a metric that it computes."""
+        metric = getattr(evaluator.measure, "compute", None)
+        modules = (type(evaluator).__module__, *([metric.__module__] if metric else []))
+        if modules not in self._codes:
+            self._codes[modules] = code_digest(*modules)
+        return self._codes[modules]
 
     def _raise_if(self, request: ScoreRequest) -> None:
         """Raise what was met before: by the request itself, or by loading what it is about."""

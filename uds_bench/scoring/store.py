@@ -57,7 +57,7 @@ class ScoreKey:
     @property
     def key(self) -> str:
         """Its name in the store, by content."""
-        return content_key(asdict(self))
+        return content_key(vars(self))
 
 
 class Store:

@@ -58,7 +58,7 @@ def meta(
     from uds_bench.audits.metrics.evaluation import to_frame
 
     share, where = read_shard(shard), find_engine(engine)
-    judging, job = read_meta_job(manifest, profile, store, device, components)
+    judging, job = read_meta_job(manifest, profile, store, device, components, where is None)
     require_writable(out, "--out")
     require_writable(job.store, "--store")
     console = Console(stderr=True)
@@ -83,7 +83,7 @@ def meta(
 
 
 def read_meta_job(
-    manifest: Path | None, profile: str, store: Path | None, device: str, components: bool
+    manifest: Path | None, profile: str, store: Path | None, device: str, components: bool, here: bool = True
 ) -> tuple[Depth, Job]:
     """The models to judge by, and every score that it takes.
 
@@ -114,7 +114,7 @@ def read_meta_job(
     groups: dict[str, list[ScoreRequest]] = {}
     for request in wanted:
         groups.setdefault(request.checkpoint, []).append(request)
-    place, where = store or default_cache() / "store", resolve_device(device, "--device")
+    place, where = store or default_cache() / "store", resolve_device(device, "--device", here)
     job = Job(section.checkpoints(), section.chosen_attacks(), read_facts(section), groups, place, where)
     return section, job
 

@@ -1,0 +1,86 @@
+"""What a score costs beside its own computing, by processes of this machine and by Ray; and a plan of many scores.
+
+Cells are made (`tests/made_cells.py`): runner, store, leases and processes are real. `python benchmarks/many_cells.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
+
+import made_cells as made  # noqa: E402
+import psutil  # noqa: E402
+
+import uds_bench  # noqa: E402
+
+SIZES = (300, 3_000)
+
+
+def processor() -> float:
+    """Processor-seconds of this process, and of all that it started."""
+    alive = [sum(one.cpu_times()[:2]) for one in psutil.Process().children(recursive=True)]
+    return sum(os.times()[:4]) + sum(alive)
+
+
+def overhead(engine: str, count: int) -> dict[str, Any]:
+    """Milliseconds a cell, by the clock and of the processor, and to read it again; seconds that processes start in."""
+    folder = Path(tempfile.mkdtemp(prefix="many_cells"))
+    try:
+        within = made.engine_of(engine, folder)
+        start = time.perf_counter()
+        made.score_all(made.made_runner(folder / "few", made.names_of(8), within))
+        started = time.perf_counter() - start
+        start, computed = time.perf_counter(), processor()
+        found = made.score_all(made.made_runner(folder, made.names_of(count), within))
+        took, computed = time.perf_counter() - start, processor() - computed
+        assert all(isinstance(value, float) for value in found.values())
+        assert set(made.times(folder).values()) == {1}
+        start = time.perf_counter()
+        made.score_all(made.made_runner(folder, made.names_of(count), within))
+        read = time.perf_counter() - start
+    finally:
+        shutil.rmtree(folder)
+    ms = {"clock": took, "processor": computed, "read again": read}
+    told = {name: round(1e3 * seconds / count, 2) for name, seconds in ms.items()}
+    return {"engine": engine, "cells": count, "ms a cell": told, "start s": round(started, 1)}
+
+
+def plan(checkpoints: int) -> dict[str, Any]:
+    """Seconds that `uds-bench plan` takes with so many copies of a shipped model, first and again."""
+    folder = Path(tempfile.mkdtemp(prefix="many_cells"))
+    shipped = Path(uds_bench.__file__).parent / "zoo" / "shipped"
+    try:
+        for at in range(checkpoints):
+            shutil.copytree(shipped / "npo", folder / "runs" / f"c{at:05}")
+        rows = "\n".join(f'c{at:05} = "runs/c{at:05}"' for at in range(checkpoints))
+        references = "\n".join(f'{name} = "{shipped / name}"' for name in ("full", "retain"))
+        text = f'[facts]\nsource = "authors"\n[references]\n{references}\n[candidates]\n{rows}\n'
+        (folder / "uds.toml").write_text(text)
+        words = ["plan", "--manifest", str(folder / "uds.toml"), "--variants", "--audits", "depth", "--json"]
+        command = [sys.executable, "-c", "from uds_bench.cli import main; main()", *words]
+        times = []
+        for _ in range(2):
+            start = time.perf_counter()
+            done = subprocess.run([*command, "--store", str(folder / "store")], capture_output=True, check=True)
+            times.append(round(time.perf_counter() - start, 1))
+        cells = len(json.loads(done.stdout)["cells"])
+    finally:
+        shutil.rmtree(folder)
+    return {"plan_of": cells, "checkpoints": checkpoints, "first_s": times[0], "again_s": times[1]}
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ["local", "ray", "plan"]:
+        for size in SIZES:
+            print(json.dumps(plan(size // 5) if name == "plan" else overhead(name, size)), flush=True)
