@@ -45,7 +45,8 @@ def test_ends() -> None:
     assert spared(retain, np.zeros((1, 2))).tolist() == [1.0]
     assert spared(retain, np.full((1, 2), 50.0)).tolist() == [0.0]
     assert np.isnan(spared(retain, np.array([[np.nan, 0.0]]))).all()
-    assert np.isnan(spared(np.zeros((2, 2)), np.zeros((3, 2)))).all()
+    for nothing in (0.0, np.nan):
+        assert np.isnan(spared(np.full((2, 2), nothing), np.zeros((3, 2)))).tolist() == [True] * 3
 
 
 def test_a_layer_at_the_threshold_does_not_count_and_facts_do_not_meet() -> None:
