@@ -55,6 +55,13 @@ def test_a_place_is_counted_on_either_side_and_leads_part_ties(seed: int) -> Non
         assert side == ("" if p == 1 else "above" if places[0] < places[1] else "below")
 
 
+@pytest.mark.parametrize(("own", "side"), [(-5.0, "below"), (5.0, "above")])
+def test_of_those_who_stand_as_high_the_lead_decides(own: float, side: str) -> None:
+    lead = np.array([[own, 0.0], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+    of = Shown(np.full((5, 2), 0.25), lead, np.zeros((5, 2)), np.zeros((5, 2)), np.array([0.1, 0.1]))
+    assert rank_test(of) == (0.4, side, 5 if side == "below" else 1)
+
+
 def test_the_luck_of_a_fact_is_the_oftener_of_its_values_and_its_names() -> None:
     of = Shown(
         *[np.full((4, 2), 0.5)] * 3, np.array([[SAID, 0.0], [1.0, 0.4], [0.0, 0.0], [0.0, 0.0]]), np.array([0.1, 0.1])

@@ -48,6 +48,14 @@ def test_ends() -> None:
     assert np.isnan(spared(np.zeros((2, 2)), np.zeros((3, 2)))).all()
 
 
+def test_a_layer_at_the_threshold_does_not_count_and_facts_do_not_meet() -> None:
+    retain = np.array([[0.5, 2.0], [0.5, 4.0]])
+    assert spared(retain, np.array([[0.5, 0.0]]), tau=0.5).tolist() == [1.0]
+    torn, half, whole = spared(retain, np.array([[np.nan, 1.0], [0.0, 1.5], [0.0, 0.0]]), tau=0.5)
+    assert np.isnan(torn)
+    assert (half, whole) == (0.5, 1.0)
+
+
 def test_a_retain_fact_without_a_finite_drop_is_left_out_of_the_yardstick() -> None:
     retain = np.array([[1.0, 2.0], [np.nan, 7.0]])
     assert spared(retain, np.array([[0.5, 1.0]])).tolist() == [0.5]
