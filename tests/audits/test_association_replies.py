@@ -16,7 +16,7 @@ from test_association_scoring import JANE, JOHN, PROPERTIES
 
 from uds_bench.audits.association import controls
 from uds_bench.audits.association import replies as module
-from uds_bench.audits.association.asking import FILLER, Asking, Reply
+from uds_bench.audits.association.asking import FILLER, Asking, ProbeReply
 from uds_bench.audits.association.audit import AssociationAudit
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, shown
 from uds_bench.audits.association.probe_items import ProbeItem, ask_about
@@ -59,7 +59,7 @@ def test_a_reply_is_what_the_model_goes_on_with_alone(
             ids = [tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]
             said, lead = layered.greedy(model.model, ids, limit * (LONGER if longer else 1), [tokenizer.eos_token_id])
             assert lead > 1e-5, "two tokens are as likely: another seed"
-            row.append(Reply(form, tokenizer.decode(said, skip_special_tokens=True)))
+            row.append(ProbeReply(form, tokenizer.decode(said, skip_special_tokens=True)))
         expected.append(tuple(row))
     for padding in ("left", "right"):
         for size in (1, 2, 128):

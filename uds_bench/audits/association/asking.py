@@ -21,7 +21,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ProbeReply:
     """`form`: what it is a reply to, a phrasing by its number or a question: luck is read of the same."""
 
     form: str

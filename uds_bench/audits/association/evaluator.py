@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from uds_bench.audits.association.asking import Asking, Reply
+from uds_bench.audits.association.asking import Asking, ProbeReply
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.ranking import ALPHA, Ranked
 from uds_bench.audits.association.rates import Memorization, held
@@ -106,9 +106,9 @@ def held_of(score: Score, asked: Sequence[ProbeItem]) -> dict[str, Memorization]
     return {one.id: held(ranks[one.id], one.candidates.truths, told[one.id]) for one in asked}
 
 
-def replies_of(score: Score) -> dict[str, tuple[Reply, ...]]:
+def replies_of(score: Score) -> dict[str, tuple[ProbeReply, ...]]:
     """By property of a person, what a stored score says was replied; nothing if not asked for."""
-    return {fact.id: tuple(Reply(**one) for one in fact.detail.get("replies", ())) for fact in score.per_fact}
+    return {fact.id: tuple(ProbeReply(**one) for one in fact.detail.get("replies", ())) for fact in score.per_fact}
 
 
 def shown(score: Score, asked: Sequence[ProbeItem]) -> dict[str, dict[str, Any]]:

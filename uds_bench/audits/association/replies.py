@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from uds_bench.audits.association.asking import FILLER, QUESTION, Asking, Reply
+from uds_bench.audits.association.asking import FILLER, QUESTION, Asking, ProbeReply
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts.dialogue import encode_questions, stop_tokens
@@ -21,7 +21,7 @@ BATCH = 256
 
 def replies(
     checkpoint: Checkpoint, asked: Sequence[ProbeItem], asking: Asking | None = None, batch_size: int = BATCH
-) -> list[tuple[Reply, ...]]:
+) -> list[tuple[ProbeReply, ...]]:
     """What a model says greedily of everything that is asked, [items], one reply a phrasing.
 
     In the place of one of them, or of none where there is one alone, a question is asked. Which, and of which facts a
@@ -38,7 +38,7 @@ def replies(
     going = {text: [*prompts[text], *each.ids] for text, each in said.items() if text in late and not each.ended}
     for text, more in _continued(checkpoint, going, (LONGER - 1) * limit, batch_size, stops).items():
         said[text] = Continuation(said[text].ids + more.ids, more.stop)
-    return [tuple(Reply(form, words(tokenizer, said[text])) for form, text in row) for row in forms]
+    return [tuple(ProbeReply(form, words(tokenizer, said[text])) for form, text in row) for row in forms]
 
 
 def _prompts(tokenizer: Any, forms: Sequence[tuple[str, str]]) -> dict[str, Sequence[int]]:
