@@ -28,8 +28,8 @@ from uds_bench.zoo.recipe import Bed
 SEEDS = (0, 1, 2)
 MANIFEST = "uds.toml"
 KILLED = "was killed: see that memory is enough"
-SECONDS = 3e-9
-"""Of one core for each token to be forgotten and byte of a model's weights, to make and judge what npo makes."""
+SECONDS = 3.6e-9
+"""Of one core for each token to be forgotten and byte of weights: npo, made and judged beside other work."""
 Tell = Callable[[str], None]
 
 
