@@ -229,6 +229,11 @@ CASES: dict[str, tuple[Change, int, str]] = {
         1,
         "too many choices",
     ),
+    "a choice of what does not say that it counts them": (
+        lambda r: [moved(r, "entity_accuracy", 1.0), row(r, "entity_accuracy")["provenance"].pop("counts_choices")],
+        1,
+        "differs: retain3 none entity_accuracy",
+    ),
     "a control that missed": (lambda r: r["claims"][0]["controls"][0].update(held=False), 1, "another controls"),
     "a bound": (lambda r: r["claims"][0]["bound"].update(value=0.1), 1, "another bound"),
     "a bound, by rounding": (

@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 EQUAL = 1e-5
 """How far a continuous score may differ between the kernels of two processors: 2.8e-8 was measured of UDS."""
 TURNED = 0.02
-"""Share of a score's choices that may come out otherwise; none did between SSE4, AVX2 and AVX-512 kernels."""
-CHOICES = frozenset(
-    {
-        *("entity_accuracy", "em", "es", "rouge", "para_rouge", "jailbreak_rouge"),
-        *("bypass_gap", "lmlm_residual", "localization_extraction", "localization_leaks", "association_memorized"),
-    }
-)
-"""Scores made of choices: the likeliest token, the first rank."""
+"""Share of the choices of a score that may come out otherwise; none did between SSE4, AVX2 and AVX-512 kernels."""
 ONE_RUN = ("profile", "draw")
 """What two reports of one run share, beside the manifest."""
 
@@ -62,7 +55,7 @@ def are_same(first: ScoreFile, second: ScoreFile) -> int:
             wrong.append(f"{name}: scored in one alone")
             continue
         wrong += [f"{name}: another {key}" for key in ("checkpoint", "facts") if _of(a, key) != _of(b, key)]
-        if a.metric in CHOICES:
+        if all(one.provenance.get("counts_choices") is True for one in (a, b)):
             if turned := sum(one > EQUAL for one in apart):
                 flips += turned
                 typer.echo(f"{name}: {turned} of {len(apart)} came out otherwise")

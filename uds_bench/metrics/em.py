@@ -37,4 +37,4 @@ def _compute(subject: Subject, variant: str) -> Measured:
     return Measured(fact_values(subject.facts, answers, em), notes)
 
 
-METRIC = Metric("em", "knowledge", "UDS guide, appendix I; Tirumala et al. 2022", compute=_compute)
+METRIC = Metric("em", "knowledge", "UDS guide, appendix I; Tirumala et al. 2022", compute=_compute, counts_choices=True)

@@ -58,4 +58,5 @@ METRIC = Metric(
     version=3,
     needs=frozenset({"full", "generations"}),
     variants=("prefixed", "free"),
+    counts_choices=True,
 )

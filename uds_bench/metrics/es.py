@@ -55,5 +55,10 @@ def _compute(subject: Subject, variant: str) -> Measured:
 
 
 METRIC = Metric(
-    "es", "knowledge", "UDS guide, appendix I; Carlini et al. 2021", compute=_compute, variants=("field", "textbook")
+    "es",
+    "knowledge",
+    "UDS guide, appendix I; Carlini et al. 2021",
+    compute=_compute,
+    variants=("field", "textbook"),
+    counts_choices=True,
 )

@@ -80,7 +80,8 @@ class Measure:
     """`direction`: whether a higher value means more knowledge or more erasure. `version` rises with the formula.
 
     `limits`: the smallest and largest possible value, of a checkpoint and, where that is the mean over facts, of a
-    fact. `source`: paper and section.
+    fact. `source`: paper and section. `counts_choices`: of the likeliest token or the first rank, each of which turns
+    where two are alike within rounding.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Measure:
     source: str
     version: int = 1
     limits: tuple[float, float] = (0.0, 1.0)
+    counts_choices: bool = False
 
     def direction_of(self, variant: str) -> Direction:
         """What a higher value of a variant means."""

@@ -98,6 +98,7 @@ def _metric(name: str, form: Form, opening: str) -> Metric:
         compute=compute,
         needs=frozenset({"generations"}),
         variants=("recall",),
+        counts_choices=True,
     )
 
 

@@ -287,6 +287,7 @@ class ScoreRunner:
             transformers=transformers.__version__,
             source=evaluator.measure.source,
             direction=evaluator.measure.direction_of(evaluator.variant),
+            counts_choices=evaluator.measure.counts_choices,
             seconds=round(time.perf_counter() - started, 3),
             **self._batches(subject),
             **{key: measured.notes[key] for key in TOLD if key in measured.notes},

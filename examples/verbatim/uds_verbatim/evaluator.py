@@ -51,7 +51,7 @@ class VerbatimEvaluator:
     given: int
     asked: int
 
-    measure: ClassVar[Measure] = Measure("verbmem", "knowledge", "MUSE, section 3.1")
+    measure: ClassVar[Measure] = Measure("verbmem", "knowledge", "MUSE, section 3.1", counts_choices=True)
     variant: ClassVar[str] = "greedy"
 
     @property

@@ -44,6 +44,7 @@ class AssociationEvaluator(Evaluator):
         direction="knowledge",
         limits=(0.0, 1.0),
         source="WikiMem, sections 5 and 6",
+        counts_choices=True,
     )
 
     @property

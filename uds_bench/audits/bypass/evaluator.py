@@ -41,6 +41,7 @@ class BypassEvaluator(Evaluator):
         direction="knowledge",
         limits=(-1.0, 1.0),
         source="audit of reasoning traces, section 3",
+        counts_choices=True,
     )
     variant: ClassVar[str] = "answer_fallback"
 

@@ -39,6 +39,7 @@ class LmlmEvaluator(Evaluator):
         direction="knowledge",
         limits=(0.0, 1.0),
         source="LMLM audit, section 5",
+        counts_choices=True,
     )
     variant: ClassVar[str] = "exact"
 

@@ -88,7 +88,12 @@ class LocalizationEvaluator:
     seed: int = 0
 
     measure: ClassVar[Measure] = Measure(
-        name="localization_extraction", version=VERSION, direction="knowledge", limits=(0.0, 1.0), source=SOURCE
+        name="localization_extraction",
+        version=VERSION,
+        direction="knowledge",
+        limits=(0.0, 1.0),
+        source=SOURCE,
+        counts_choices=True,
     )
     variant: ClassVar[str] = "default"
 
@@ -152,6 +157,7 @@ class LeakEvaluator(Evaluator):
         direction="knowledge",
         limits=(0.0, 1.0),
         source="Lacuna, section 4.3",
+        counts_choices=True,
     )
     variant: ClassVar[str] = "default"
 
