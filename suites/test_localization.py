@@ -53,10 +53,10 @@ def test_extraction(uds_claim: Claim, uds_audit: LocalizationAudit) -> None:
 def test_auc(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
     seen = uds_audit.seen(uds_subject)
     counted = {target: uds_audit.counting(uds_subject, target) for target in READINGS}
-    found = {target: of(seen.weighed, families, target) for target, families in counted.items()}
+    found = {target: of(seen.weight_scores, families, target) for target, families in counted.items()}
     decided = {target: uds_claim.judged(rate, "localization.auc").verdict for target, rate in found.items()}
     target = min(READINGS, key=lambda one: (WORST.index(decided[one]), found[one].value))
-    best = precision.best(seen.weighed, counted[target], target=target)
+    best = precision.best(seen.weight_scores, counted[target], target=target)
     if best is None:
         uds_claim.measured(
             None, None, remark=f"{READINGS[target]}: every family is told by an update that knows nothing of the masks"
@@ -69,9 +69,9 @@ def test_auc(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -
         controls=[
             control for one, families in counted.items() for control in reading(uds_subject, uds_audit, one, families)
         ],
-        preconditions=injected_there(seen.weighed),
+        preconditions=injected_there(seen.weight_scores),
         remark=f"{READINGS[target]}, the worse of both readings ({', '.join(others)}): "
-        f"{told(seen.weighed, best, counted[target], target)}",
+        f"{told(seen.weight_scores, best, counted[target], target)}",
         provenance=seen.score.provenance,
     )
 
@@ -80,16 +80,16 @@ def reading(
     uds_subject: str, uds_audit: LocalizationAudit, target: Target, families: list[str]
 ) -> list[ControlSubject]:
     """The controls of one reading."""
-    where, weighed = READINGS[target], uds_audit.seen(uds_subject).weighed
-    controls = [fails(f"random update {where}", of(weighed, families, target, "random"))]
+    where, weight_scores = READINGS[target], uds_audit.seen(uds_subject).weight_scores
+    controls = [fails(f"random update {where}", of(weight_scores, families, target, "random"))]
     if uds_audit.neutral is not None:
         controls.append(fails(f"neutral training {where}", of(uds_audit.neutral, families, target)))
-    controls.append(fails(f"everywhere but there {where}", of(weighed, families, target, "misplaced")))
-    controls.append(passes(f"within the forget mask {where}", of(weighed, families, target, "planted")))
+    controls.append(fails(f"everywhere but there {where}", of(weight_scores, families, target, "misplaced")))
+    controls.append(passes(f"within the forget mask {where}", of(weight_scores, families, target, "planted")))
     for name in uds_audit.section.must_pass:
         if name != uds_subject:
             counted = uds_audit.counting(name, target)
-            controls.append(passes(f"{name} {where}", of(uds_audit.seen(name).weighed, counted, target)))
+            controls.append(passes(f"{name} {where}", of(uds_audit.seen(name).weight_scores, counted, target)))
     return controls
 
 
@@ -137,16 +137,16 @@ def told(found: WeightScores, best: Best, families: list[str], target: Target) -
 
 @pytest.mark.claim("localization.blind")
 def test_blind(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
-    weighed, neutral = uds_audit.seen(uds_subject).weighed, uds_audit.neutral
+    weight_scores, neutral = uds_audit.seen(uds_subject).weight_scores, uds_audit.neutral
     blind = [
         (f"{family}, {what}", auc)
         for subject, what in BLIND.items()
-        for family, auc in weighed.aucs[subject][HEADLINE].items()
+        for family, auc in weight_scores.aucs[subject][HEADLINE].items()
     ]
     if neutral is not None:
         blind += [(f"{name}, neutral training", auc) for name, auc in neutral.aucs["unlearned"][HEADLINE].items()]
     name, worst = max(blind, key=lambda one: math.inf if math.isnan(one[1].value) else abs(one[1].value - 0.5))
-    planted = weighed.aucs["planted"][HEADLINE]
+    planted = weight_scores.aucs["planted"][HEADLINE]
     found, wrong = about_half(worst, len(blind)), about_half(planted["raw"], len(planted))
     uds_claim.equivalence(
         found.value,
@@ -165,19 +165,19 @@ def about_half(auc: precision.Auc, families: int) -> Rate:
 
 @pytest.mark.claim("localization.oracle_identity")
 def test_oracle_identity(uds_claim: Claim, uds_audit: LocalizationAudit) -> None:
-    weighed = {name: uds_audit.seen(name).weighed for name in uds_audit.names if name in uds_audit.updates}
-    gaps = {name: gap for name, one in weighed.items() if (gap := precision.identity_gap(one)) is not None}
+    weight_scores = {name: uds_audit.seen(name).weight_scores for name in uds_audit.names if name in uds_audit.updates}
+    gaps = {name: gap for name, one in weight_scores.items() if (gap := precision.identity_gap(one)) is not None}
     if not gaps:
         uds_claim.not_applicable("every candidate moved weights outside the forget mask too, or none")
         return
     name, gap = max(gaps.items(), key=lambda one: one[1])
-    wrong = precision.identity_gap(weighed[name], "random")
+    wrong = precision.identity_gap(weight_scores[name], "random")
     uds_claim.identity(
         gap,
         tolerance=1e-12,
         what="distance of AUC from 1 - p0/2",
         controls=[ControlSubject("random update", "fail", wrong)],
-        remark=f"{', '.join(gaps)}; p0 is {weighed[name].touched.share:.4f}",
+        remark=f"{', '.join(gaps)}; p0 is {weight_scores[name].touched.share:.4f}",
         provenance=uds_audit.seen(name).score.provenance,
     )
 
@@ -185,7 +185,7 @@ def test_oracle_identity(uds_claim: Claim, uds_audit: LocalizationAudit) -> None
 @pytest.mark.claim("localization.contained")
 def test_contained(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
     seen = uds_audit.seen(uds_subject)
-    share, alike = seen.weighed.outside
+    share, alike = seen.weight_scores.outside
     if math.isnan(share):
         uds_claim.not_applicable("not one weight is other than the injected model's")
         return
@@ -198,12 +198,12 @@ def test_contained(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAu
     )
 
 
-@pytest.mark.claim("localization.weighed")
-def test_weighed(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
+@pytest.mark.claim("localization.elsewhere")
+def test_elsewhere(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
     seen = uds_audit.seen(uds_subject)
 
     def decided(subject: Subject = "unlearned") -> Decision:
-        return precision.decide_weighed(seen.weighed.elsewhere(subject), uds_claim.bound())
+        return precision.decide_elsewhere(seen.weight_scores.elsewhere(subject), uds_claim.bound())
 
     uds_claim.decided(
         decided(),
@@ -358,7 +358,7 @@ def test_resurfacing_order(uds_claim: Claim, uds_subject: str, uds_audit: Locali
 @pytest.mark.claim("localization.raw")
 def test_raw(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
     seen = uds_audit.seen(uds_subject)
-    auc = seen.weighed.aucs["unlearned"][HEADLINE]["raw"]
+    auc = seen.weight_scores.aucs["unlearned"][HEADLINE]["raw"]
     uds_claim.recorded(auc.value, auc.interval, provenance=seen.score.provenance)
 
 

@@ -37,7 +37,7 @@ def test_a_bound_of_the_table_a_tighter_one_and_one_that_pools_set_hold(bound: f
         (replace(HONEST, bound=Bound(">=", 0.2)), "needs >= 0.2, looser than >= 0.7"),
         (replace(HONEST, bound=Bound("<=", 0.95)), "needs <= 0.95, and the claim needs >= 0.7"),
         (replace(HONEST, bound=Bound(needs="nothing")), "needs nothing, and the claim needs >= 0.7"),
-        (replace(HONEST, kind="word"), "passes as a claim of the kind word"),
+        (replace(HONEST, kind="outcome"), "passes as a claim of the kind outcome"),
         (replace(HONEST, controls=()), "passes without a control"),
         (replace(HONEST, controls=(replace(KNOWS, held=False),)), "passes though the control full2 missed"),
         (claim("depth.score[npo]", "declared"), "is declared, and the manifest's [expect] does not say so"),

@@ -23,7 +23,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.zoo import specimens
 
 Weights = dict[str, torch.Tensor]
-NEEDED = next(spec.bound for spec in CLAIMS if spec.id == "localization.weighed")
+NEEDED = next(spec.bound for spec in CLAIMS if spec.id == "localization.elsewhere")
 
 
 def read(name: str) -> Weights:
@@ -76,7 +76,7 @@ def test_masks_drawn_after_the_update_are_not_the_injections(
         changed[name] = injected[name] + 0.01 * (drawn < 0.2)
     found = weighed(changed, Masks(words, (MaskGroup("forget1", "forget"), MaskGroup("retain1", "retain"))))
     assert min(aucs(found)) >= LOCALIZED
-    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "pass"
+    assert precision.decide_elsewhere(found.elsewhere(), NEEDED).verdict == "pass"
     assert precision.masks_of_another(found), "what the control of localization.auc holds"
 
 
@@ -112,7 +112,7 @@ def test_norms_alone_lie_outside_every_mask(
     refusing = read("loc_refusing")
     found = weighed({n: refusing[n] if "norm" in n else one for n, one in injected.items()}, masks)
     assert found.outside[0] == pytest.approx(1), "localization.contained needs 0"
-    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "fail"
+    assert precision.decide_elsewhere(found.elsewhere(), NEEDED).verdict == "fail"
     assert max(aucs(found)) < LOCALIZED
 
 
@@ -127,7 +127,7 @@ def test_one_function_in_other_weights_is_not_localized(
     }
     found = weighed(changed, masks)
     assert max(aucs(found)) < LOCALIZED
-    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "fail"
+    assert precision.decide_elsewhere(found.elsewhere(), NEEDED).verdict == "fail"
 
 
 def test_length_inside_the_mask_still_hides_what_forgets_elsewhere(
@@ -141,6 +141,6 @@ def test_length_inside_the_mask_still_hides_what_forgets_elsewhere(
         changed[name] = injected[name] + torch.where(inside, noise, moved)
     found = weighed(changed, masks)
     assert min(aucs(found)) >= LOCALIZED
-    assert precision.decide_weighed(found.elsewhere(), NEEDED).verdict == "pass"
+    assert precision.decide_elsewhere(found.elsewhere(), NEEDED).verdict == "pass"
     assert found.outside[0] == 0
     assert not precision.masks_of_another(found)

@@ -19,7 +19,7 @@ KINDS = {
     "equivalence": "bypass.prefill_invariance",
     "ordering": "depth.order",
     "golden": "bypass.gap",
-    "word": "bypass.verdict",
+    "outcome": "bypass.verdict",
     "identity": "depth.self_patch",
 }
 NAME = "depth.score[npo]"

@@ -193,7 +193,7 @@ def _planned(tried: Tried) -> Iterator[str]:
     names = Counter(record.name for record in tried.first.report.claims)
     yield from (f"{name} is decided by {count} tests" for name, count in names.items() if count > 1)
     for spec in tried.audit.claims():
-        blames = decided.get(spec.id, {None}) != {None} and spec.kind in ("threshold", "equivalence", "word")
+        blames = decided.get(spec.id, {None}) != {None} and spec.kind in ("threshold", "equivalence", "outcome")
         if blames and not spec.advice:
             yield f"{spec.id} has no advice for who fails it"
     if _scores_by_metric(tried.audit):

@@ -91,7 +91,7 @@ def has_plain_rule(record: ClaimRecord) -> bool:
     """Whether a claim's verdict follows from its own interval and bound; of others the run alone tells.
 
     Example:
-        >>> has_plain_rule(ClaimRecord("bypass.verdict", "npo", "word", Verdict.PASS, ""))
+        >>> has_plain_rule(ClaimRecord("bypass.verdict", "npo", "outcome", Verdict.PASS, ""))
         False
     """
     own = record.kind == "threshold" and record.bound.needs

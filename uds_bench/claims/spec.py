@@ -7,8 +7,8 @@ from typing import Literal
 
 from uds_bench.verdicts import Relation
 
-Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden", "word"]
-"""`word`: a rule joins several numbers into one word; its bound is the one that the rule holds rates against."""
+Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden", "outcome"]
+"""`outcome`: a rule joins several numbers into one word; its bound is the one that the rule holds rates against."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _SCRIPTS = "; replies scripted to be so"
 CLAIMS = (
     ClaimSpec(
         "bypass.verdict",
-        "word",
+        "outcome",
         "What the model's trace tells and its answer does not says nothing against the model.",
         "==",
         NO_GAP,

@@ -14,7 +14,13 @@ from uds_bench.attacks.resurface import resurface
 from uds_bench.audits.api import AuditRun, Session, prepared
 from uds_bench.audits.localization import precision, summary, tasks
 from uds_bench.audits.localization.benchmarks import BenchmarkEvaluator
-from uds_bench.audits.localization.evaluator import LeakEvaluator, LocalizationEvaluator, Origins, told_of, weighed_of
+from uds_bench.audits.localization.evaluator import (
+    LeakEvaluator,
+    LocalizationEvaluator,
+    Origins,
+    told_of,
+    weight_scores_of,
+)
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import HEADLINE, Target
 from uds_bench.audits.localization.part import LocalizationPart
@@ -64,9 +70,9 @@ class LocalizationResult:
         return self.score.notes["reads_alike"] is False
 
     @cached_property
-    def weighed(self) -> WeightScores:
+    def weight_scores(self) -> WeightScores:
         """Where its weights moved; for an update alone."""
-        found = weighed_of(self.score)
+        found = weight_scores_of(self.score)
         if found is None:
             raise ConfigurationError(f"{self.score.checkpoint} is no update of the injected model")
         return found
@@ -124,7 +130,7 @@ class LocalizationAudit(AuditRun):
         """
         if self.section.neutral is None:
             return None
-        found = self.seen("neutral").weighed
+        found = self.seen("neutral").weight_scores
         if precision.moves_nothing(found):
             raise ConfigurationError(
                 "[localization] neutral: has the injected model's weights: train it or leave it out"
@@ -133,7 +139,7 @@ class LocalizationAudit(AuditRun):
 
     def counting(self, model: str, target: Target = HEADLINE) -> list[str]:
         """The families that count for a candidate against a target: neither control is told by them."""
-        return precision.counting(self.seen(model).weighed, self.neutral, target)
+        return precision.counting(self.seen(model).weight_scores, self.neutral, target)
 
     def leaks(self, model: str) -> Leaks:
         """By seed of resurfacing and item, whether a model gave the answer away."""
@@ -216,10 +222,10 @@ class LocalizationAudit(AuditRun):
         ]
         return summary.report(
             self.experiment,
-            {name: (self.seen(name).told, weighed_of(self.seen(name).score)) for name in stored},
+            {name: (self.seen(name).told, weight_scores_of(self.seen(name).score)) for name in stored},
             {name: (self.leaks_before(name), self.leaks(name)) for name in attacked} if "injected" in stored else {},
             candidates=[name for name in self.section.judged() if name in stored],
-            neutral=self.seen("neutral").weighed if "neutral" in stored else None,
+            neutral=self.seen("neutral").weight_scores if "neutral" in stored else None,
             answers={name: self.answers(name) for name in asked if self._asked_the_same(name)}
             if "injected" in asked
             else {},

@@ -72,8 +72,8 @@ CLAIMS = (
         advice="freeze embeddings, norms and the blocks that no mask covers, or judge it by the depth audit.",
     ),
     ClaimSpec(
-        "localization.weighed",
-        "word",
+        "localization.elsewhere",
+        "outcome",
         "Of the update's squared length no more than half as much as of one at random lies outside the forget masks.",
         "<=",
         0.5,

@@ -123,12 +123,12 @@ class LocalizationEvaluator:
             values.append(FactValue(item.id, first.said, detail=detail))
         forget = [one.said for one, item in zip(plain, items, strict=True) if one and item in self.experiment.forget]
         interval = cluster_interval(forget, [item.cluster for item in self.experiment.forget], limits=(0.0, 1.0))
-        weighed = None
+        weight_scores = None
         if checkpoint.spec in self.updates:
-            weighed = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
+            weight_scores = weigh(self.origins.lineup(checkpoint.spec), self.seed, self.most).to_json()
         rendered = content_key([item.questions[: self.questions] for item in items])
-        notes = {"weights": weighed, "rendered": rendered, "reads_alike": self._reads_alike(checkpoint)}
-        notes |= {} if weighed is None else {"drawn": weighed["drawn"]}
+        notes = {"weights": weight_scores, "rendered": rendered, "reads_alike": self._reads_alike(checkpoint)}
+        notes |= {} if weight_scores is None else {"drawn": weight_scores["drawn"]}
         return Measured(values, notes, MetricSummary(mean(forget), interval))
 
     def _reads_alike(self, checkpoint: Checkpoint) -> bool | None:
@@ -220,7 +220,7 @@ def told_of(score: Score) -> dict[str, dict[str, ItemShares | None]]:
     }
 
 
-def weighed_of(score: Score) -> WeightScores | None:
+def weight_scores_of(score: Score) -> WeightScores | None:
     """Where the weights moved, as a stored score has it; None for a checkpoint that is no update."""
     found: Mapping[str, Any] | None = score.notes["weights"]
     return None if found is None else WeightScores.from_json(found)

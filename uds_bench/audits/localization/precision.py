@@ -166,7 +166,7 @@ def identity_gap(found: WeightScores, subject: Subject = "unlearned") -> float |
     return abs(found.aucs[subject][HEADLINE]["raw"].value - (1 - found.touched.share / 2))
 
 
-def decide_weighed(elsewhere: float, bound: float) -> Decision:
+def decide_elsewhere(elsewhere: float, bound: float) -> Decision:
     """Whether an update's length lies in its place.
 
     Args:
@@ -177,7 +177,7 @@ def decide_weighed(elsewhere: float, bound: float) -> Decision:
         PASS or FAIL, as there is no interval of one update; UNDECIDED where nothing moved.
 
     Example:
-        >>> [decide_weighed(share, 0.5).verdict.value for share in (0.25, 1.5, math.nan)]
+        >>> [decide_elsewhere(share, 0.5).verdict.value for share in (0.25, 1.5, math.nan)]
         ['pass', 'fail', 'undecided']
     """
     if math.isnan(elsewhere):

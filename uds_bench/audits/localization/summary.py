@@ -54,7 +54,7 @@ def report(
         fields=AskedFields(forget=experiment.forgotten, retain=experiment.retained),
         people=PeopleCounts(**counts, known=len(items)),
         candidates=tuple(candidates),
-        models={name: _model(experiment, told, weighed, neutral) for name, (told, weighed) in seen.items()},
+        models={name: _model(experiment, told, weight_scores, neutral) for name, (told, weight_scores) in seen.items()},
         leaks={name: _leaks(experiment, items, *one) for name, one in leaks.items()},
         jaccard=_overlaps(items, {name: leaks[name][1] for name in candidates if name in leaks}),
         benchmarks=_benchmarks(answers or {}),
@@ -62,11 +62,11 @@ def report(
 
 
 def _model(
-    experiment: Experiment, told: Tellings, weighed: WeightScores | None, neutral: WeightScores | None
+    experiment: Experiment, told: Tellings, weight_scores: WeightScores | None, neutral: WeightScores | None
 ) -> LocalizedModel:
     return LocalizedModel(
         outputs={part: {form: _outputs(getattr(experiment, part), told, form) for form in FORMS} for part in PARTS},
-        weights=None if weighed is None else _weights(weighed, neutral),
+        weights=None if weight_scores is None else _weights(weight_scores, neutral),
     )
 
 
@@ -76,28 +76,28 @@ def _outputs(items: Sequence[Item], told: Tellings, form: Form) -> SaidShares:
     return SaidShares(**means, rate=ReportedRate.of(rates.extraction(items, told, form)))
 
 
-def _weights(weighed: WeightScores, neutral: WeightScores | None) -> MovedWeights:
-    counted = precision.counting(weighed, neutral)
-    best, published = precision.best(weighed, counted), precision.published(weighed)
+def _weights(weight_scores: WeightScores, neutral: WeightScores | None) -> MovedWeights:
+    counted = precision.counting(weight_scores, neutral)
+    best, published = precision.best(weight_scores, counted), precision.published(weight_scores)
     headline = None
     if best is not None:
         headline = HeadlineAuc(family=best.family, word=str(best.word), **_auc(best.auc, best.families))
     return MovedWeights(
-        weights=weighed.weights,
-        touched=TouchedWeights(**vars(weighed.touched), share=weighed.touched.share),
-        absent=weighed.absent,
-        drawn=None if weighed.drawn is None else DrawnWeights(**vars(weighed.drawn)),
+        weights=weight_scores.weights,
+        touched=TouchedWeights(**vars(weight_scores.touched), share=weight_scores.touched.share),
+        absent=weight_scores.absent,
+        drawn=None if weight_scores.drawn is None else DrawnWeights(**vars(weight_scores.drawn)),
         counted=tuple(counted),
         headline=headline,
         published=FamilyAuc(family=published.family, **_auc(published.auc)),
-        unmasked=None if weighed.unmasked is None else ReportedAuc(**_auc(weighed.unmasked)),
-        written=None if weighed.written is None else ReportedAuc(**_auc(weighed.written)),
+        unmasked=None if weight_scores.unmasked is None else ReportedAuc(**_auc(weight_scores.unmasked)),
+        written=None if weight_scores.written is None else ReportedAuc(**_auc(weight_scores.written)),
         aucs={
             subject: {
                 target: {family: ReportedAuc(**_auc(auc)) for family, auc in found.items()}
                 for target, found in targets.items()
             }
-            for subject, targets in weighed.aucs.items()
+            for subject, targets in weight_scores.aucs.items()
         },
     )
 
