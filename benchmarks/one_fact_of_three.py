@@ -12,7 +12,7 @@ import numpy as np
 from uds_bench.audits.association.claims import RATE
 from uds_bench.audits.association.exact_rank import _by_person, _numbers, _shown
 from uds_bench.audits.association.reach import Shown, rank_test
-from uds_bench.audits.manifests import embedded_manifest, load_manifest
+from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.cli.session import CommandSession
 from uds_bench.statistics import ROUNDING_ERROR
 from uds_bench.storage import default_cache
@@ -53,7 +53,7 @@ def main() -> None:
     """Print one row a test and number of strangers."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--store", type=Path, default=default_cache() / "store")
-    session = CommandSession(load_manifest(embedded_manifest("quick")), parser.parse_args().store, "cpu")
+    session = CommandSession(embedded_manifest("quick"), parser.parse_args().store, "cpu")
     way = session.audit("association").ways["asked"]
     knows, forgot = (way.of(name).held for name in ("model", "retrained"))
     people, unseen = _by_person(way.sides.requested), [*_by_person(way.sides.unseen).values()]

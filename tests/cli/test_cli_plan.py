@@ -9,7 +9,7 @@ from commands import Command, Refused
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from safetensors.torch import load_file, save_file
 
-from uds_bench.audits.manifests import embedded_manifest
+from uds_bench.audits import registry
 from uds_bench.metrics.metric import Metric
 from uds_bench.scoring.metric_runner import MetricRunner
 
@@ -96,7 +96,8 @@ def test_an_audit_that_the_manifest_does_not_speak_of_is_refused(refused: Refuse
 
 
 def test_embedded_models_are_not_trained(command: Command, private_cache: Path) -> None:
-    document = json.loads(command("plan", "--manifest", embedded_manifest("zoo"), "--json").stdout)
+    manifest = registry.audits()["depth"].embedded("zoo")
+    document = json.loads(command("plan", "--manifest", manifest, "--json").stdout)
     assert document["counts"] == {"stored": 0, "missing": 0, "not built": len(document["cells"]), "unusable": 0}
     assert document["cells"]
     assert not (private_cache / "zoo").exists()

@@ -113,10 +113,10 @@ def test_a_judge_that_lets_pass_is_caught(monkeypatch: pytest.MonkeyPatch, place
 
 
 def test_the_shipped_record_names_the_shipped_manifest_and_models() -> None:
-    from uds_bench.audits.manifests import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import embedded_manifest
     from uds_bench.storage import file_digest
     from uds_bench.zoo.specimens import INDEX, home
 
     known = json.loads((Path(__file__).parents[2] / "goldens" / default_run.FILE).read_text())["of"]
-    assert known["manifest"] == load_manifest(embedded_manifest("quick")).digest
+    assert known["manifest"] == embedded_manifest("quick").digest
     assert known["models"] == file_digest(home() / INDEX)

@@ -33,6 +33,19 @@ def test_no_room_but_the_audits_may_name_an_audit() -> None:
     assert sorted(found["forbidden_modules"]) == sorted(f"uds_bench.audits.{name}" for name in ours)
 
 
+def keys_of(values: dict) -> list[str]:
+    return [key for name, found in values.items() for key in (name, *(keys_of(found) if type(found) is dict else ()))]
+
+
+def test_no_file_of_settings_names_an_audit_but_its_own() -> None:
+    package = ROOT / "uds_bench"
+    for path in package.rglob("*.toml"):
+        room = path.relative_to(package).parts
+        others = registry.audits().keys() - ({room[1]} if room[0] == "audits" else set())
+        named = {key.split(".")[0] for key in keys_of(tomllib.loads(path.read_text()))} & others
+        assert not named, f"{path} speaks of {', '.join(named)}"
+
+
 def test_the_contracts_hold() -> None:
     program = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
     ran = subprocess.run([*program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -16,7 +16,7 @@ from uds_bench.retrieval.encoder import Encoder
 pytestmark = pytest.mark.needs("gpu")
 
 AUDITS = ("depth", "bypass", "lmlm", "localization", "association")
-QUICK = Path(uds_bench.__file__).parent / "zoo" / "quick.toml"
+PACKAGE = Path(uds_bench.__file__).parent
 MODEL = re.compile(r'(?<!masks = )"(specimen:\w+)"')
 ENCODER = "9fe3bfc6031c2357e733551ba77c0f220110c582245256e7dfc6c0219b0f9a37"
 """Digest of the encoder that lmlm's goldens were recorded with: MiniLM as the extra `lmlm` brings it."""
@@ -36,7 +36,7 @@ def test_the_shipped_models_come_to_what_they_come_to_on_a_cpu(
         assert Encoder().digest == ENCODER, "another MiniLM than the recorded one: pip install 'uds-bench[lmlm]'"
     ran = judge(audit)
     assert ran.code == 0, ran.text
-    gate = json.loads((QUICK.parents[2] / "goldens" / "default.json").read_text())["claims"]
+    gate = json.loads((PACKAGE.parent / "goldens" / "default.json").read_text())["claims"]
     assert ran.claims.keys() == {name for name in gate if name.startswith(f"{audit}.")}
     assert ran.devices == {device}
 
@@ -54,7 +54,8 @@ def test_in_fewer_bits_identities_hold_and_no_verdict_is_turned(
 ) -> None:
     """Rounding may leave a small model's verdict open. It makes no culprit innocent, and breaks no identity."""
     manifest = tmp_path / "uds.toml"
-    manifest.write_text(MODEL.sub(rf'{{ model = "\1", {IN_FEWER_BITS[bits]} }}', QUICK.read_text()))
+    shipped = (PACKAGE / "audits" / audit / "quick.toml").read_text()
+    manifest.write_text(MODEL.sub(rf'{{ model = "\1", {IN_FEWER_BITS[bits]} }}', shipped))
     ran = judge(audit, "--uds-manifest", manifest)
     assert ran.claims, ran.text
     turned = {"pass": "fail", "fail": "pass"}

@@ -13,7 +13,7 @@ from uds_bench.audits.depth.zoo import candidates, pools, sweep
 from uds_bench.audits.depth.zoo.recipes import FORGET, Base, Finetuned, Pooled, Unlearned, facts, taught
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.audits.localization.section import Localization
-from uds_bench.audits.manifests import embedded_manifest, load_manifest
+from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.facts.authors import KNOWING, NEVER_KNEW, DataForm
 from uds_bench.methods.presets import PRESETS, SWEEP
 from uds_bench.statistics import LEVEL
@@ -27,7 +27,7 @@ OF_OTHER_SEED = {"positive": "full2", "negative": "retain2"}
 
 @pytest.fixture(scope="module")
 def manifests() -> dict[str, Depth]:
-    return {name: load_manifest(embedded_manifest(name)).of(Depth) for name in ("zoo", "full")}
+    return {name: embedded_manifest(name).of(Depth) for name in ("zoo", "full")}
 
 
 # ---- pools
@@ -144,7 +144,7 @@ def test_manifests_name_known_recipes_by_their_own_names(manifests: dict[str, De
 
 
 def test_both_profiles_attack_and_audit_alike_where_they_share() -> None:
-    zoo, full = (load_manifest(embedded_manifest(name)) for name in ("zoo", "full"))
+    zoo, full = (embedded_manifest(name) for name in ("zoo", "full"))
     attacks = [{n: a.settings for n, a in one.of(Depth).chosen_attacks().items()} for one in (zoo, full)]
     assert attacks[0] == attacks[1]
     for kind in (Bypass, LmlmSection, Association):

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 from small_runs import DEPTH, Bench
 
-from uds_bench.audits.manifests import embedded_manifest, load_manifest
+from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.checkpoints.spec import plain
 from uds_bench.errors import ConfigurationError
 from uds_bench.zoo import recipes, shipping, specimens
@@ -45,7 +45,7 @@ def test_every_one_tells_what_it_is_and_how_it_was_made() -> None:
 
 
 def test_the_default_run_names_every_one_and_no_other_model() -> None:
-    manifest = load_manifest(embedded_manifest("quick"))
+    manifest = embedded_manifest("quick")
     sections = manifest.sections.values()
     models = {spec.model for section in sections if section for spec in section.checkpoints().values()}
     assert {plain(model) for model in models} == set(specimens.specimens())
@@ -55,7 +55,7 @@ def test_the_default_run_names_every_one_and_no_other_model() -> None:
 def test_every_gate_of_the_default_run_clears_one_and_catches_one() -> None:
     """A declared claim of two and more subjects that only clears, or only catches, would not show that it can do both;
     those that hold of every shipped model are listed here."""
-    declared = load_manifest(embedded_manifest("quick")).common.specimens
+    declared = embedded_manifest("quick").common.specimens
     one_sided = {claim for claim, verdicts in declared.items() if len({word == "pass" for word in verdicts}) < 2}
     alone = {"bypass.verdict", *(claim for claim in declared if claim.startswith("lmlm."))}
     assert one_sided - alone == {"association.retained", "association.requests", "depth.spared"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class Audit:
     - `part.PART`: the model of what it says in the report beside its claims; it may be left out.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
+    - `quick.toml`, `zoo.toml`, `full.toml`: which embedded models it judges in the run of that profile, and what they
+      must come to. Each is a manifest by itself; they may be left out.
     - `commands.COMMANDS`: its commands, by the words after `uds-bench`, and `commands.GROUPS`, where a first word is
       its own: what that is about; it may be left out.
     - `zoo.ZOO`: the small models that it is tried on, trained here or shipped; it may be left out.
@@ -187,6 +190,11 @@ class Audit:
         """Its part of a manifest to fill in; "" where it has none."""
         file = files(self.package) / "manifest.toml"
         return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+    def embedded(self, profile: str) -> Path | None:
+        """Its part of the manifest of the embedded models; None where it has none."""
+        file = Path(str(files(self.package) / f"{profile}.toml"))
+        return file if file.is_file() else None
 
     def commands(self) -> Mapping[str, Callable[..., None]]:
         """What it adds to the command line, by the words after `uds-bench`."""

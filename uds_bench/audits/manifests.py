@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from uds_bench.audits import registry
-from uds_bench.manifest.manifest import Manifest, read
+from uds_bench.manifest.manifest import Manifest, checked
+from uds_bench.manifest.toml import joined, read_toml
 
 
-def embedded_manifest(profile: str) -> Path:
-    """The manifest of the embedded models."""
-    return Path(str(resources.files("uds_bench.zoo") / f"{profile}.toml"))
+def embedded_manifest(profile: str) -> Manifest:
+    """The manifest of the embedded models: the parts of all audits together."""
+    parts = [part for audit in registry.audits().values() if (part := audit.embedded(profile)) is not None]
+    return checked(joined([read_toml(part) for part in parts]), registry.sections())
 
 
 def load_manifest(path: str | Path, without: tuple[str, str] | None = None) -> Manifest:
@@ -19,4 +20,10 @@ def load_manifest(path: str | Path, without: tuple[str, str] | None = None) -> M
 
     Raises ConfigurationError, in a line, for the first thing that is wrong.
     """
-    return read(path, registry.sections(), without)
+    document = read_toml(path)
+    return checked(document if without is None else document.without(*without), registry.sections())
+
+
+def manifest_of(path: str | Path | None, profile: str) -> Manifest:
+    """A user's, or the embedded one of a profile where none is given."""
+    return embedded_manifest(profile) if path is None else load_manifest(path)

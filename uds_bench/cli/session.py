@@ -145,9 +145,9 @@ def read_scope(
 
     `here`: models run on this machine. Who names metrics or checkpoints, and no audit, means scores by metric alone.
     """
-    from uds_bench.audits.manifests import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import manifest_of
 
-    found = load_manifest(manifest or embedded_manifest("quick"))
+    found = manifest_of(manifest, "quick")
     spoken = spoken_of(found)
     (by_metric,) = (name for name, audit in registry.audits().items() if audit.has("job"))
     # Of a manifest that says nothing to any audit, the message is the job's.

@@ -62,9 +62,9 @@ def _list() -> None:
 
 def _verdicts() -> dict[tuple[str, str], list[str]]:
     """By model and verdict, the claims of the default that must come to it."""
-    from uds_bench.audits.manifests import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import embedded_manifest
 
-    manifest, found = load_manifest(embedded_manifest("quick")), defaultdict[tuple[str, str], list[str]](list)
+    manifest, found = embedded_manifest("quick"), defaultdict[tuple[str, str], list[str]](list)
     for claim, verdicts in manifest.common.specimens.items():
         audit, _, short = claim.partition(".")
         kind = registry.audits()[registry.owners()[audit]].section()

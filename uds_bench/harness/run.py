@@ -98,9 +98,9 @@ class Run:
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest, read and checked once."""
-        from uds_bench.audits.manifests import embedded_manifest, load_manifest
+        from uds_bench.audits.manifests import manifest_of
 
-        return load_manifest(self.settings.manifest or embedded_manifest(self.settings.profile))
+        return manifest_of(self.settings.manifest, self.settings.profile)
 
     def judged(self, audit: str | None) -> list[str] | list[None]:
         """The models that claims of an audit speak of; where there are none, its claims say so once."""

@@ -16,7 +16,7 @@ from uds_bench.checkpoints.spec import SPECIMEN
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.section import Common, Expectation, Section
 from uds_bench.manifest.tables import validate
-from uds_bench.manifest.toml import Keys, TomlDocument, dotted, read_toml
+from uds_bench.manifest.toml import Keys, TomlDocument, dotted
 from uds_bench.manifest.types import GIVE_NAMES
 from uds_bench.storage import content_key
 
@@ -120,16 +120,14 @@ def model_of(kinds: tuple[type[Section], ...]) -> type[Common]:
     return create_model("Sections", __base__=Common, **fields)
 
 
-def read(path: str | Path, kinds: Iterable[type[Section]], without: tuple[str, str] | None = None) -> Manifest:
-    """Read and check a manifest that may hold sections of some kinds, as if it did not have `without`, a table's key.
+def checked(document: TomlDocument, kinds: Iterable[type[Section]]) -> Manifest:
+    """A manifest that may hold sections of some kinds.
 
     Raises ConfigurationError, in one line with file, line and key, for the first thing that is wrong: bad
     TOML, a key that is unknown, missing, twice there or of the wrong type, a missing file or folder, a name that two
     checkpoints share, and verdicts declared of specimens where other models stand.
     """
-    document, kinds = read_toml(path), tuple(kinds)
-    if without is not None:
-        document = document.without(*without)
+    kinds = tuple(kinds)
     whole = model_of(kinds)
     found = validate(whole, document, document.path.absolute().parent)
     as_written = whole.model_validate(document.values).model_dump(mode="json", exclude_defaults=True)

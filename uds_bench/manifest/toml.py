@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,6 +81,21 @@ def read_toml(path: str | Path) -> TomlDocument:
     except RecursionError:
         raise ConfigurationError(f"{path}: is nested too deeply to be read: flatten it") from None
     return TomlDocument(path, values, scan.lines)
+
+
+def joined(documents: Sequence[TomlDocument]) -> TomlDocument:
+    """Several files as one, which is called by the first; it knows of no lines.
+
+    Raises ConfigurationError for what two files say.
+    """
+    values: dict[str, Any] = {}
+    for document in documents:
+        for key, found in document.values.items():
+            known = values.get(key, {})
+            if not (isinstance(known, dict) and isinstance(found, dict)) or (twice := known.keys() & found.keys()):
+                raise document.error((key, *sorted(twice)[:1]), "is in another file too: keep one")
+            values[key] = {**known, **found}
+    return TomlDocument(documents[0].path, values, {})
 
 
 def dotted(keys: Keys) -> str:

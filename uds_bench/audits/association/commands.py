@@ -99,9 +99,9 @@ def _read_probe_set(path: Path | None, without_model: bool) -> tuple[Association
     from uds_bench.audits.association.audit import NAME, read
     from uds_bench.audits.association.section import Association
     from uds_bench.audits.depth.section import Depth
-    from uds_bench.audits.manifests import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import manifest_of
 
-    manifest = load_manifest(path or embedded_manifest("quick"))
+    manifest = manifest_of(path, "quick")
     said = manifest.of(Association)
     references = manifest.of(Depth).references
     if said == Association() or (said.model is None and references is None and not without_model):

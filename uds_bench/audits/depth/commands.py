@@ -112,9 +112,9 @@ def _read(path: Path | None) -> tuple[CheckpointSpec, FactSet]:
     """The manifest's full model and facts; ConfigurationError where it names none."""
     from uds_bench.audits.depth.audit import read
     from uds_bench.audits.depth.section import Depth
-    from uds_bench.audits.manifests import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import manifest_of
 
-    manifest = load_manifest(path or embedded_manifest("quick"))
+    manifest = manifest_of(path, "quick")
     section = manifest.of(Depth)
     if section.facts is None or section.references is None:
         raise ConfigurationError(

@@ -93,13 +93,13 @@ def read_meta_job(
     from uds_bench.audits.depth.audit import read as read_facts
     from uds_bench.audits.depth.section import Depth, Metrics
     from uds_bench.audits.job import Job
-    from uds_bench.audits.manifests import embedded_manifest, load_manifest
+    from uds_bench.audits.manifests import manifest_of
     from uds_bench.audits.metrics.diagnosis import component_requests
     from uds_bench.audits.metrics.judging import missing_attacks, models_of, requests
 
     if profile not in PROFILES:
         raise ConfigurationError(f"--profile: there is no {profile!r}: {did_you_mean(profile, PROFILES)}")
-    read = load_manifest(manifest or embedded_manifest(profile))
+    read = manifest_of(manifest, profile)
     section = read.require(Depth, NAME)
     if components:
         section = section.model_copy(update={"metrics": Metrics(components=True)})
