@@ -267,6 +267,11 @@ def test_so_many_units_all_at_an_end_clear_the_bound_and_one_less_does_not(units
     assert units_needed(0.0, Interval(0.0, 1 - low, "x", units), 1 - bound) == needed
 
 
+@pytest.mark.parametrize(("observed", "bound"), [(0.0, 1e-233), (1.0, 1 - 1e-16), (0.0, 0.001)])
+def test_of_a_bound_next_to_the_end_no_number_is_told(observed: float, bound: float) -> None:
+    assert units_needed(observed, Interval(observed / 2, (1 + observed) / 2, "x", 12), bound) is None
+
+
 @pytest.mark.parametrize(
     ("observed", "low", "high", "bound", "needed"),
     [

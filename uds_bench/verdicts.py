@@ -167,8 +167,12 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
         36
     """
     if observed in (0.0, 1.0) and observed in (interval.low, interval.high) and 0 < bound < 1:
-        clear, least = (interval.low, bound) if observed else (1 - interval.high, 1 - bound)
-        return math.ceil(interval.units * math.log(clear) / math.log(least)) if clear > 0 else None
+        clear = interval.low if observed else 1 - interval.high
+        if clear <= 0:
+            return None
+        # 1 less a bound next to 0 is 1, whose logarithm is 0.
+        times = math.log(clear) / (math.log(bound) if observed else math.log1p(-bound))
+        return None if times > MOST_TIMES else math.ceil(interval.units * times)
     gap, reach = abs(observed - bound), observed - interval.low if observed > bound else interval.high - observed
     if not gap > 0 or reach > gap * math.sqrt(MOST_TIMES):
         return None
