@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from uds_bench.attacks import NONE, Attack, find_attack
+from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.audits.metrics.evaluation import Models
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.errors import ConfigurationError
@@ -144,7 +143,6 @@ def opener(
     return fresh
 
 
-FILES = ("quick", "zoo")
 KEPT = 64
 """Subjects kept in memory: embedded models take some MB each."""
 
@@ -154,7 +152,7 @@ def zoo_context(device: str = "cpu") -> CheckContext:
     from uds_bench.audits.depth.zoo import recipes  # recipes import what trains, which takes seconds
     from uds_bench.zoo import specimens
 
-    shipped, zoo = (tomllib.loads((resources.files("uds_bench.zoo") / f"{name}.toml").read_text()) for name in FILES)
+    shipped, zoo = (embedded_manifest(profile).document.values for profile in ("quick", "zoo"))
     pools, candidates = shipped["pools"], tuple(shipped["candidates"])
     models = Models("full", "retain", tuple(pools["positive"]), tuple(pools["negative"]), candidates)
     named = {name: shipped["references"][name] for name in ("full", "retain")}
