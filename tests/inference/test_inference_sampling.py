@@ -55,6 +55,19 @@ def test_a_sample_is_what_a_plain_loop_draws(
         assert list(one.ids) == said or near < 1e-6
 
 
+def test_few_that_are_left_of_several_batches_go_on_together_to_their_own_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Batches are left at different stages, so that some of those who go on together have more said than others."""
+    monkeypatch.setattr(generation, "STAGES", (1, 2, 3, 4, 6, 8, 12))
+    checkpoint = loaded("llama")
+    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(40)]
+    keys, stops = [f"draw {i}" for i in range(40)], range(0, len(TOKENIZER), 8)
+    alone = sample(checkpoint, prompts, keys, 24, 2.0, 1, stops)
+    assert sample(checkpoint, prompts, keys, 24, 2.0, 8, stops) == alone
+    assert sum(one.ended for one in alone) < 40, "some meet the limit"
+
+
 def test_without_warmth_it_is_greedy() -> None:
     checkpoint = loaded("llama")
     assert sample(checkpoint, PROMPTS, KEYS, LIMIT, 1e-4) == continue_greedily(checkpoint, PROMPTS, LIMIT)

@@ -84,15 +84,15 @@ def continue_greedily(
             order = sorted(begun, key=lambda i: (-len(prompts[i]) - len(begun[i]), i))
             groups = [order[start : start + size] for start in range(0, len(order), size)]
             for rows in groups:
-                length = max(limit - len(begun[i]) for i in rows)
+                length = min(limit - len(begun[i]) for i in rows)
                 texts = [(*prompts[i], *begun[i]) for i in rows]
                 new = _go_on(
                     model, rows, *_padded(texts, model.device), length, stops, processing, pooled=len(groups) > 1
                 )
                 for i, said in new.items():
                     ids = begun[i] + said.ids
-                    if said.ended or len(ids) >= limit:
-                        found[i] = Continuation(ids[:limit], said.stop if len(ids) < limit else None)
+                    if said.ended or len(ids) == limit:
+                        found[i] = Continuation(ids, said.stop)
                         del begun[i]
                     else:
                         begun[i] = ids
