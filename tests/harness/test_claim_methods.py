@@ -107,6 +107,25 @@ def test_a_claim_of_no_table_takes_its_bound_from_the_test_and_its_name_from_the
         made("test_mine").threshold(score(0.9))
 
 
+@pytest.mark.parametrize(
+    "node", ["a/b.py::test_mine[npo]", "a/b.py::TestOurs::test_mine[npo]", "a/b.py::test_mine[of[npo]]"]
+)
+def test_a_claim_is_named_by_its_test_whatever_class_and_parameters_it_has(node: str) -> None:
+    assert record(made(None, node), lambda c: c.threshold(score(0.9), at_least=0.5)).id == "test_mine"
+
+
+def test_the_bound_of_a_subject_is_its_own() -> None:
+    names = {f"{UP}[npo]": 0.9}
+    claim = made(UP, thresholds=names, explicit=frozenset(names))
+    assert (claim.bound(), claim.judge(score(0.8), UP).verdict) == (0.9, Verdict.FAIL)
+    assert record(claim, lambda c: c.threshold(score(0.8))).outcome is Verdict.FAIL
+    assert made(UP, subject="rmu", thresholds=names, explicit=frozenset(names)).bound() == CLAIMS[UP].bound
+    assert (
+        "the cut between the manifest's pools"
+        in record(made(UP), lambda c: c.threshold(score(0.8), cut=0.5)).bound.origin
+    )
+
+
 def test_one_test_decides_once() -> None:
     claim = made(UP)
     claim.threshold(score(0.95))
