@@ -27,7 +27,7 @@ from uds_bench.console.options import (
 from uds_bench.errors import UdsError
 
 if TYPE_CHECKING:
-    from uds_bench.audits.job import Job
+    from uds_bench.audits.score_job import Job
     from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 EXAMPLE = "uds-bench plan --manifest uds.toml --variants"
