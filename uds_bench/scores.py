@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, ModelWrapValidatorHandler, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
 
-from uds_bench.plain import FiniteNumber, Shown
+from uds_bench.json_values import FiniteNumber, Shown
 from uds_bench.statistics import Interval, cluster_interval
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
 
-from uds_bench.plain import Number, Plain, Shown, finite
+from uds_bench.json_values import Number, Plain, Shown, finite
 from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")

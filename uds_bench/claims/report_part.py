@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic_core import core_schema
 
-from uds_bench.plain import finite
+from uds_bench.json_values import finite
 from uds_bench.statistics import Interval, Rate
 
 HUGE = 1e100
