@@ -126,6 +126,7 @@ def test_a_person_of_one_model_stands_beside_strangers_of_another() -> None:
     people = ["Ann", *(f"s{at:02}" for at in range(45))]
     keys = ("standing", "lead", "mean", "spoken")
     tables = {model: {key: rng.random((len(people), 2)) for key in keys} for model in ("after", "before")}
+    tables["before"]["spoken"][1] = 0.5
     chance = np.array([0.02, 0.1])
     models = {
         model: {
@@ -154,6 +155,18 @@ def test_a_person_of_one_model_stands_beside_strangers_of_another() -> None:
         assert found.said == np.mean([one >= 0.5 for one in own_said])
         assert found.guessed == pytest.approx((tables["before"]["spoken"][1:] >= 0.5).mean())
         assert (found.strangers, found.chance, found.adjusted) == (45, pytest.approx(0.002), found.p)
+
+
+@pytest.mark.parametrize(
+    ("standing", "chance", "p"), [(0.99, 0.3, 1.0), (0.99, 0.025, 2 / 46), (math.nan, 0.3, math.nan)]
+)
+def test_of_whom_facts_of_few_values_are_stated_nobody_is_told(standing: float, chance: float, p: float) -> None:
+    found = {"Ann/P19": fact(standing, chance=chance)} | {
+        f"s{at}/P19": fact(at / 90, chance=chance) for at in range(45)
+    }
+    (one,) = rank_tests({"asked": ([item("Ann")], [item(f"s{at}") for at in range(45)], found, found)})
+    assert (one.p, one.adjusted) == pytest.approx((p, p), nan_ok=True)
+    assert (one.side, one.chance) == ("above" if p < 1 else "", chance)
 
 
 def test_both_ways_of_asking_count() -> None:
