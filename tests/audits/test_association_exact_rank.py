@@ -169,6 +169,19 @@ def test_of_whom_facts_of_few_values_are_stated_nobody_is_told(standing: float, 
     assert (one.side, one.chance) == ("above" if p < 1 else "", chance)
 
 
+@pytest.mark.parametrize(("phrasings", "chance"), [(1, 0.2), (2, 0.4), (3, 0.4)])
+def test_of_several_phrasings_one_in_two_is_lucky_at_most_twice_as_often(phrasings: int, chance: float) -> None:
+    kinds = ("P19", "P21")
+    told = [
+        SimpleNamespace(**{**vars(item(name, kind)), "templates": ("t",) * phrasings})
+        for name in "as"
+        for kind in kinds
+    ]
+    found = {one.id: fact(0.5, chance=0.2 if one.kind == "P19" else 0.9) for one in told}
+    (one,) = rank_tests({"asked": (told[:2], told[2:], found, found)})
+    assert one.chance == pytest.approx(chance * min(1.0, 0.9 * min(phrasings, 2)))
+
+
 def test_both_ways_of_asking_count() -> None:
     """Somebody whom the phrasings of unlearning no longer tell, and others do."""
     others = [f"s{at:02}" for at in range(strangers_needed(2))]
