@@ -107,10 +107,10 @@ def test_a_claim_of_no_table_takes_its_bound_from_the_test_and_its_name_from_the
 
 
 def test_one_test_decides_once() -> None:
-    claim = made(UP)
-    claim.threshold(score(0.95))
+    claim = made("mine")
+    claim.threshold(score(0.95), at_least=0.7)
     with pytest.raises(RuntimeError, match="decided already"):
-        claim.threshold(score(0.95))
+        claim.threshold(score(0.95), at_least=0.7)
 
 
 def test_a_remark_and_what_cannot_be_read_are_said() -> None:
@@ -120,7 +120,7 @@ def test_a_remark_and_what_cannot_be_read_are_said() -> None:
 
     found = record(made(UP), lambda c: c.threshold(score(0.95), readable=unread, remark="by hand"))
     assert (found.outcome, found.message) == (Verdict.UNDECIDED, f"{UP} [npo]: unreadable; by hand")
-    found = record(made(UP), lambda c: c.threshold(score(0.95)))
+    found = record(made("mine"), lambda c: c.threshold(score(0.95), at_least=0.7))
     assert "; " not in found.message
 
 
@@ -254,6 +254,14 @@ def test_a_claim_of_the_table_is_held_to_its_own_margin_by_its_own_rule(decide: 
     for id in ("depth.self_patch", "depth.score"):
         with pytest.raises(ConfigurationError, match="which a test may only tighten"):
             decide(made(id))
+
+
+def test_a_claim_of_the_table_does_not_pass_beside_no_control() -> None:
+    for value, came_to in ((0.95, Cause.CONTROL), (0.7, Cause.INTERVAL), (0.1, Verdict.FAIL)):
+        found = record(made(UP), lambda c, at=value: c.threshold(score(at)))
+        assert (found.cause or found.verdict) is came_to
+        untried = f"{CLAIMS[UP].must_fail} must fail and came out untried"
+        assert (untried in found.message) is (came_to is Cause.CONTROL)
 
 
 def test_a_bound_that_is_measured_comes_with_the_pools_that_it_is_measured_on() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from uds_bench import verdicts
-from uds_bench.claims.record import ClaimRecord, Control
+from uds_bench.claims.record import UNTRIED, ClaimRecord, Control
 from uds_bench.claims.rules import Rules
 from uds_bench.claims.spec import ClaimSpec, Kind
 from uds_bench.errors import ConfigurationError
@@ -294,6 +294,8 @@ class Claim:
     def _settle(self, spec: ClaimSpec, decision: Decision, controls: Sequence[Control], provenance: Any) -> Decision:
         if self.record is not None:
             raise RuntimeError(f"{self._node}: one test decides one claim, and this one is decided already")
+        if spec.needs_control and not controls and decision.verdict is Verdict.PASS:
+            controls = [Control(spec.must_fail, "fail", UNTRIED, None, None, held=False)]
         self.record = self._rules.settle(spec, self.subject, self._node, decision, list(controls), provenance)
         if not self.record.is_good:
             pytest.fail(self.record.failure_text(), pytrace=False)
