@@ -15,6 +15,8 @@ from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
 FOLLOWS = ("name", "audit", "status")
+UNTRIED = "untried"
+"""What the control of a claim came to whose test tried none."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -178,7 +180,19 @@ STATUSES = (*(verdict.value for verdict in Verdict), *(flag.value for flag in Fl
 
 
 def count(records: Iterable[ClaimRecord]) -> dict[str, int]:
-    """Claims per status, every word present: the numbers add up to the claims planned."""
+    """Claims per status.
+
+    Args:
+        records: All claims of a run.
+
+    Returns:
+        How many came to each of `STATUSES`, every word present: the numbers add up to the claims planned.
+
+    Example:
+        >>> found = count([ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "")])
+        >>> found["pass"], found["fail"], sum(found.values())
+        (1, 0, 1)
+    """
     found = Counter(record.status for record in records)
     return {word: found[word] for word in STATUSES}
 
