@@ -35,6 +35,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(auc_tally, "BUCKETS", 1 << 12)
     monkeypatch.setattr(auc_tally, "EXACT_SCORES", 0)
     monkeypatch.setattr(auc_tally, "OFTEN", 2)
+    monkeypatch.setattr(auc_tally, "CROWD", 8)
     monkeypatch.setattr(auc_tally, "MOST_TIES", 3)
     return iter(())
 
