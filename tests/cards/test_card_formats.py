@@ -122,7 +122,7 @@ def test_a_refused_candidate_is_told_so_and_counts_as_failed() -> None:
     run = run_of(claim("depth.score[npo]", "undecided", cause="refused"), claim("depth.self_patch"))
     card = card_of(run)
     row = next(line for line in page(card, run, FILES, "pytest").splitlines() if "depth.score" in line)
-    assert row.split("|")[2].strip() == "REFUSED"
+    assert row.split("|")[2].strip() == "UNDECIDED (refused)"
     assert card.result == "FAILED"
     assert card.named("FAILED") == ["depth.score[npo]"]
 

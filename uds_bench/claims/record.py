@@ -120,11 +120,6 @@ class ClaimRecord:
         return (self.flag or self.verdict).value
 
     @property
-    def word(self) -> str:
-        """What is shown of it: its status, or that its model could not be judged at all."""
-        return Cause.REFUSED.value if self.cause is Cause.REFUSED and not self.is_good else self.status
-
-    @property
     def is_good(self) -> bool:
         """Whether a release may go on in spite of it."""
         return self.flag is not None or self.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE)
@@ -150,9 +145,9 @@ class ClaimRecord:
         )
 
     def spelled(self, mark: Callable[[str], str] = str.upper) -> str:
-        """Its word, marked where it stops a release, with its cause where there is one."""
-        word = self.word if self.is_good else mark(self.word)
-        return f"{word} ({self.cause})" if self.cause and self.cause != self.word else word
+        """Its status, marked where it stops a release, with its cause where there is one."""
+        word = self.status if self.is_good else mark(self.status)
+        return f"{word} ({self.cause})" if self.cause else word
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` makes the same record of."""

@@ -31,7 +31,7 @@ class CardView:
     @property
     def counts(self) -> list[tuple[VerdictWord, int]]:
         """Its claims by word, each word that occurs."""
-        found = Counter(claim.record.word for claim in self.claims)
+        found = Counter(claim.record.status for claim in self.claims)
         return [(word, found[name]) for name, word in WORDS.items() if found[name]]
 
 
@@ -51,4 +51,4 @@ def read_cards(
 
 def rank(claim: ClaimView) -> int:
     """By which a table of claims is sorted: the worst first."""
-    return RANK[claim.record.word]
+    return RANK[claim.record.status]
