@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, ModelWrapValidatorHandler, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
 
-from uds_bench.plain import FiniteNumber, Shown
+from uds_bench.json_values import FiniteNumber, Shown
 from uds_bench.statistics import ROUNDING_ERROR, Interval, cluster_interval
 
 if TYPE_CHECKING:

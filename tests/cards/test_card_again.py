@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from made_reports import claim, run_of
 
-from uds_bench.cards.again import departures, files_of, unlike_rules
 from uds_bench.cards.card import cards
+from uds_bench.cards.rerun import departures, files_of, unlike_rules
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.statistics import Interval
 

@@ -22,7 +22,7 @@ from uds_bench.audits import registry
 from uds_bench.cards.card import Card, cards
 from uds_bench.cards.cyclonedx import cyclonedx
 from uds_bench.cards.eval_results import eval_results
-from uds_bench.cards.every_eval import every_eval
+from uds_bench.cards.every_eval_ever import every_eval
 from uds_bench.cards.markdown import page
 from uds_bench.cards.statement import statement
 from uds_bench.cards.verify import contradicted

@@ -106,6 +106,25 @@ def test_a_claim_of_no_table_takes_its_bound_from_the_test_and_its_name_from_the
         made("test_mine").threshold(score(0.9))
 
 
+@pytest.mark.parametrize(
+    "node", ["a/b.py::test_mine[npo]", "a/b.py::TestOurs::test_mine[npo]", "a/b.py::test_mine[of[npo]]"]
+)
+def test_a_claim_is_named_by_its_test_whatever_class_and_parameters_it_has(node: str) -> None:
+    assert record(made(None, node), lambda c: c.threshold(score(0.9), at_least=0.5)).id == "test_mine"
+
+
+def test_the_bound_of_a_subject_is_its_own() -> None:
+    names = {f"{UP}[npo]": 0.9}
+    claim = made(UP, thresholds=names, explicit=frozenset(names))
+    assert (claim.bound(), claim.judge(score(0.8), UP).verdict) == (0.9, Verdict.FAIL)
+    assert record(claim, lambda c: c.threshold(score(0.8))).outcome is Verdict.FAIL
+    assert made(UP, subject="rmu", thresholds=names, explicit=frozenset(names)).bound() == CLAIMS[UP].bound
+    assert (
+        "the cut between the manifest's pools"
+        in record(made(UP), lambda c: c.threshold(score(0.8), cut=0.5)).bound.origin
+    )
+
+
 def test_one_test_decides_once() -> None:
     claim = made("mine")
     claim.threshold(score(0.95), at_least=0.7)
@@ -124,13 +143,14 @@ def test_a_remark_and_what_cannot_be_read_are_said() -> None:
     assert "; " not in found.message
 
 
-@pytest.mark.parametrize("scored", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("scored", [0, 1, 2, 3, 4])
 def test_a_mean_over_too_few_facts_decides_nothing(scored: int) -> None:
-    facts = [FactScore(f"f{at}", "a", *((0.95, None) if at < scored else (None, NO_LAYER))) for at in range(5)]
+    """Half of them are enough."""
+    facts = [FactScore(f"f{at}", "a", *((0.95, None) if at < scored else (None, NO_LAYER))) for at in range(4)]
     found = record(made(UP), lambda c: c.threshold(score(0.95, *facts)))
-    assert found.outcome is (Verdict.PASS if scored >= LEAST_SCORED * 5 else Verdict.UNDECIDED)
-    assert (f"{5 - scored} of 5 facts without a knowledge-encoding layer" in found.message) is (scored < 5)
-    assert ("too few to decide" in found.message) is (scored < LEAST_SCORED * 5)
+    assert found.outcome is (Verdict.PASS if scored >= LEAST_SCORED * 4 else Verdict.UNDECIDED)
+    assert (f"{4 - scored} of 4 facts without a knowledge-encoding layer" in found.message) is (scored < 4)
+    assert ("too few to decide" in found.message) is (scored < LEAST_SCORED * 4)
 
 
 def test_a_fact_that_broke_decides_nothing_and_is_counted() -> None:
@@ -282,6 +302,15 @@ def test_an_ordering_is_that_of_its_steps() -> None:
     assert control == Control("shuffled order", "fail", "fail", -0.2, around(-0.2, 0.05), held=True)
 
 
+@pytest.mark.parametrize(
+    ("order", "wrong", "held"), [(0.2, -0.2, True), (0.2, 0.2, False), (-0.2, 0.2, True), (0.01, 0.2, False)]
+)
+def test_a_wrong_order_may_pass_only_where_the_right_one_is_refuted(order: float, wrong: float, held: bool) -> None:
+    right, other = ([Step("a", "b", at, around(at, 0.05))] for at in (order, wrong))
+    (control,) = record(made("mine"), lambda c: c.ordering(right, must_fail=other)).controls
+    assert control.held is held
+
+
 def test_a_decision_made_elsewhere_is_recorded_as_it_is() -> None:
     decision = Decision(Verdict.FAIL, 0.4, around(0.4), "many are told", 0.3)
     control = Control("full", "fail", "fail", 0.9, None, held=True)
@@ -302,6 +331,9 @@ def test_what_does_not_apply_is_no_pass_and_says_why() -> None:
     assert claim.record is not None
     told = (claim.record.id, claim.record.verdict, claim.record.message, claim.record.observed, claim.record.interval)
     assert told == (DOWN, Verdict.NOT_APPLICABLE, f"{DOWN} [npo]: nobody is asked", None, None)
+    (own := made("mine")).not_applicable("nobody is asked")
+    assert own.record is not None
+    assert (own.record.kind, own.record.statement) == ("threshold", "nobody is asked")
 
 
 # ---- from a decision to a verdict

@@ -24,8 +24,8 @@ from uds_bench.claims.record import UNTRIED, ClaimRecord
 from uds_bench.claims.report_part import ReportPart
 from uds_bench.errors import UdsError
 from uds_bench.figures.chapter import Figure
+from uds_bench.json_values import first_problem
 from uds_bench.manifest.section import Section
-from uds_bench.plain import first_problem
 from uds_bench.scores import Score
 from uds_bench.scoring.store import Store
 from uds_bench.verdicts import Cause, Verdict

@@ -316,7 +316,7 @@ def _pooled(spec: ClaimSpec, pools: Sequence[ControlSubject]) -> list[Control]:
     most = {must: 2 * sum(held) > len(held) for must, held in right.items()}
     told = []
     for control in decided:
-        known = _finite(control) is not None and control.interval is not None and control.interval.decides
+        known = control.observed is not None and control.interval is not None and control.interval.decides
         open_ = known and control.verdict == Verdict.UNDECIDED and most[control.must]
         crosses = _crossed(control, decided, sign)
         told.append(replace(control, held=(control.held or open_) and not crosses, why=crosses))
@@ -329,16 +329,12 @@ def _crossed(control: Control, pools: Sequence[Control], sign: float) -> str:
     `sign`: 1 where those that must pass lie above those that must fail, else -1.
     """
     side = sign if control.must == "fail" else -sign
-    own, others = _finite(control), [(_finite(c), c.name) for c in pools if c.must != control.must]
+    own, others = control.observed, [(c.observed, c.name) for c in pools if c.must != control.must]
     known = [(side * value, value, name) for value, name in others if value is not None]
     if own is None or not known or side * own < min(known)[0]:
         return ""
     _, value, name = min(known)
     return f"its {own:.3f} and the {value:.3f} of {name} cross"
-
-
-def _finite(control: Control) -> float | None:
-    return control.observed if control.observed is not None and math.isfinite(control.observed) else None
 
 
 def _remarked(decision: Decision, remark: str) -> Decision:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
 
-from uds_bench.plain import Number, Plain, Shown, finite
+from uds_bench.json_values import Number, Plain, Shown, finite
 from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
@@ -175,7 +175,19 @@ STATUSES = (*(verdict.value for verdict in Verdict), *(flag.value for flag in Fl
 
 
 def count(records: Iterable[ClaimRecord]) -> dict[str, int]:
-    """Claims per status, every word present: the numbers add up to the claims planned."""
+    """Claims per status.
+
+    Args:
+        records: All claims of a run.
+
+    Returns:
+        How many came to each of `STATUSES`, every word present: the numbers add up to the claims planned.
+
+    Example:
+        >>> found = count([ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "")])
+        >>> found["pass"], found["fail"], sum(found.values())
+        (1, 0, 1)
+    """
     found = Counter(record.status for record in records)
     return {word: found[word] for word in STATUSES}
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic_core import core_schema
 
-from uds_bench.plain import finite
+from uds_bench.json_values import finite
 from uds_bench.statistics import Interval, Rate
 
 HUGE = 1e100
@@ -116,7 +116,20 @@ class ReportedRate(ReportTable):
 
 
 def span(low: float | None, high: float | None, units: int = 0) -> Interval | None:
-    """What lies between two ends; None where one of them is not known."""
+    """What lies between two ends, as a report has them.
+
+    Args:
+        low: The lower end, in the unit of what it bounds; None where it is not known.
+        high: The upper end.
+        units: How many people or models were resampled; 0 where the report does not tell.
+
+    Returns:
+        The interval, None where one of its ends is not known.
+
+    Example:
+        >>> span(0.7, 0.9, 20), span(0.7, None)
+        (Interval(low=0.7, high=0.9, method='', units=20), None)
+    """
     return None if low is None or high is None else Interval(low, high, "", units)
 
 

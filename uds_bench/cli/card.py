@@ -93,9 +93,9 @@ def verify(
     of it is taken for granted, and with a store of your own no score either. Exits 1 if anything does not hold.
     """
     from uds_bench.audits import registry
-    from uds_bench.cards.again import unlike_rules
     from uds_bench.cards.card import cards
     from uds_bench.cards.files import judged_manifest
+    from uds_bench.cards.rerun import unlike_rules
     from uds_bench.cards.verify import differences, has_plain_rule, read_statement
     from uds_bench.verdicts import Verdict
 
@@ -133,7 +133,7 @@ def verify(
 def _beside(one: Card, found: RunReport, files: Mapping[str, str], manifest: Manifest) -> dict[str, bytes]:
     """What stands beside card.json, by name, as it is written."""
     from uds_bench.cards.cyclonedx import cyclonedx
-    from uds_bench.cards.every_eval import every_eval
+    from uds_bench.cards.every_eval_ever import every_eval
     from uds_bench.cards.markdown import page
 
     command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
@@ -155,7 +155,7 @@ def _said(name: str, text: bytes) -> Any:
 
 def _decided_anew(found: RunReport, manifest: Manifest, store: Path | None, waivers: Path | None) -> list[str]:
     """Where the claims of a run come out otherwise now."""
-    from uds_bench.cards.again import departures, files_of
+    from uds_bench.cards.rerun import departures, files_of
     from uds_bench.trials.check import judged
 
     options = ["--uds-manifest", str(manifest.path.absolute()), "--uds-device", found.environment["device"]]

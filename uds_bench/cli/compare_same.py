@@ -27,12 +27,13 @@ ONE_RUN = ("profile", "draw")
 """What two reports of one run share, beside the manifest."""
 
 
-def are_same(first: ScoreFile, second: ScoreFile) -> int:
-    """0 where verdicts, bounds and controls are equal, and every continuous score within `EQUAL`, of the same models on
+def are_same(first: ScoreFile, second: ScoreFile) -> bool:
+    """Whether verdicts, bounds and controls are equal, and every continuous score within `EQUAL`, of the same models on
     the same facts; choices that came out otherwise, of a token or a rank, are counted and told: they turn where two are
     alike within rounding.
 
-    Raises ConfigurationError for a report that is red, or decides nothing: it is like any other of its kind.
+    Raises ConfigurationError for a report that is red, decides nothing, or has no score: it is like any other of its
+    kind.
     """
     wrong = []
     verdicts: list[dict[str, Any]] = []
@@ -51,7 +52,7 @@ def are_same(first: ScoreFile, second: ScoreFile) -> int:
     flips, furthest, of_facts = 0, 0.0, 0.0
     for address, a, b in compared:
         name = " ".join(address)
-        apart = [math.nan] if a is None or b is None else distances(a, b)
+        apart = [math.nan] if a is None or b is None else _distances(a, b)
         if a is None or b is None or any(map(math.isnan, apart)):
             wrong.append(f"{name}: scored in one alone")
             continue
@@ -70,10 +71,10 @@ def are_same(first: ScoreFile, second: ScoreFile) -> int:
         f"{len(compared)} scores: continuous ones at most {furthest:.2g} apart (allowed {EQUAL:.0e}; of single facts "
         f"{of_facts:.2g}), {flips} choices of a token or rank came out otherwise; {len(verdicts)} verdicts differ"
     )
-    return 1 if wrong else 0
+    return not wrong
 
 
-def distances(a: Score, b: Score) -> list[float]:
+def _distances(a: Score, b: Score) -> list[float]:
     """By fact how far two scores are apart, and last the scores themselves; NaN where one of them has no value."""
     before, after = ({fact.id: fact.value for fact in score.per_fact} for score in (a, b))
 

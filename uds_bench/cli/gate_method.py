@@ -69,7 +69,7 @@ def _show(card: MethodCard) -> None:
 
 
 def _told(row: ClaimRow) -> dict[str, Any]:
-    from uds_bench.trials.recorded import cleared_by, recorded
+    from uds_bench.trials.recorded_cards import cleared_by, recorded
 
     bad = row.verdict in ("fail", "undecided")
     bounds = None if row.low is None or row.high is None else (row.low, row.high)

@@ -19,7 +19,7 @@ from uds_bench.zoo.ready import require_folders, resolve_zoo
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from uds_bench.audits.job import Job
+    from uds_bench.audits.score_job import Job
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.manifest.manifest import Manifest
     from uds_bench.scoring.engine import Engine

@@ -18,7 +18,7 @@ from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.run_report import WEAK, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
-from uds_bench.plain import first_problem
+from uds_bench.json_values import first_problem
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:

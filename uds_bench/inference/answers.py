@@ -160,11 +160,25 @@ def _read_tokens(model: Checkpoint, hidden: torch.Tensor, targets: torch.Tensor,
 
 
 def token_table(logits: torch.Tensor, targets: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
-    """Logits [tokens, vocabulary] and targets [tokens] -> [7, tokens]: logp, right, mean, variance, lead, behind, best.
+    """What is read of some tokens' logits, in float64.
 
-    `mean` and `variance` are those of log p under p (min-k++, definitions of the output metrics). In float64: min-k++
-    divides by a spread that may be small, and float32 would be off by more than 1e-6. `temperature`: what logits are
-    divided by.
+    Min-k++ divides by a spread that may be small, so that float32 would be off by more than 1e-6.
+
+    Args:
+        logits: Where each token is predicted, [tokens, vocabulary].
+        targets: The tokens, ids, [tokens].
+        temperature: What logits are divided by, above 0.
+
+    Returns:
+        [7, tokens]: the fields of `AnswerScores` after `answer`, in their order, `right` as 1 or 0 and `best` as a
+        number.
+
+    Source: mean and variance are those of Min-K%++, Zhang et al. 2025.
+
+    Example:
+        >>> logits = torch.tensor([[0.5, 0.25, 0.25]]).log()
+        >>> [round(one, 3) for one in token_table(logits, torch.tensor([1]))[:, 0].tolist()]
+        [-1.386, 0.0, -1.04, 0.12, 0.693, 0.693, 0.0]
     """
     likeliest = logits.argmax(-1)
     right = likeliest == targets

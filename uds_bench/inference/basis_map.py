@@ -125,7 +125,19 @@ class Alignment:
 
 
 def turn(states: torch.Tensor) -> torch.Tensor:
-    """States [..., width] in a basis drawn at random: the same function, were the weights turned with them."""
+    """States in a basis drawn at random: the same function, were the weights turned with them.
+
+    Args:
+        states: [..., width].
+
+    Returns:
+        [..., width], in float64: not rounded, so that a map can bring back the very states. Lengths stay as they were.
+
+    Example:
+        >>> states = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+        >>> turn(states).norm(dim=-1)
+        tensor([5., 0.], dtype=torch.float64)
+    """
     width = states.shape[-1]
     drawn = torch.randn(width, width, generator=torch.Generator().manual_seed(SEED), dtype=torch.float64)
     basis = torch.linalg.qr(drawn)[0].to(states.device)
@@ -174,7 +186,15 @@ def align(
 
 @torch.inference_mode()
 def block_states(model: Checkpoint, batch: EntityBatch) -> torch.Tensor:
-    """[layers, facts, length, width]: every block's output."""
+    """Every block's output at every position of a batch.
+
+    Args:
+        model: The model that is read.
+        batch: Facts, [facts, length] with its padding.
+
+    Returns:
+        [layers, facts, length, width], in the model's dtype; what stands at padding means nothing.
+    """
     blocks = {str(i): block for i, block in enumerate(model.anatomy.blocks)}
     with reading(blocks, lambda hidden: hidden) as kept:
         run_body(model, batch)

@@ -92,7 +92,21 @@ def _pad(
 
 
 def gather_positions(hidden: torch.Tensor, predicting: torch.Tensor) -> torch.Tensor:
-    """[facts, length, width] at [facts, T] -> [facts, T, width]."""
+    """The states at some positions of each row.
+
+    Args:
+        hidden: [facts, length, width].
+        predicting: Places in a row, [facts, T].
+
+    Returns:
+        [facts, T, width].
+
+    Example:
+        >>> hidden = torch.tensor([[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]])
+        >>> gather_positions(hidden, torch.tensor([[2, 0]]))
+        tensor([[[4., 5.],
+                 [0., 1.]]])
+    """
     return hidden.gather(1, predicting.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
 
 

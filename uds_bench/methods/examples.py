@@ -131,7 +131,15 @@ def _dealt(items: Sequence[Any], order: list[int], size: int, generator: torch.G
 
 
 def steps_per(examples: int, size: int, count: int) -> int:
-    """Steps of `count` passes over so many examples.
+    """Steps of some passes over examples in batches.
+
+    Args:
+        examples: How many there are.
+        size: Of a batch; the last one of a pass may be smaller.
+        count: Passes.
+
+    Returns:
+        Batches in all.
 
     Example:
         >>> steps_per(33, size=16, count=2)

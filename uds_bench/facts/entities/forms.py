@@ -46,9 +46,19 @@ def changed(answer: str, others: Iterable[str]) -> frozenset[str]:
 
 
 def slots(items: Sequence[tuple[str, str]]) -> dict[int, Span]:
-    """By place, the span of an answer that varies where at least `LEAST` answers say the rest in the same words.
+    """The span of an answer that varies where at least `LEAST` answers say the rest in the same words.
 
-    `items`: questions and answers. Answers that are the same count once.
+    Args:
+        items: Questions and answers. Answers that are the same count once.
+
+    Returns:
+        By place in `items`, none where nothing varies so.
+
+    Example:
+        >>> lives = {"Ada Lomvik": "Norwick", "Finn O'Hara": "Old Town", "Mia Sund": "Treby"}
+        >>> items = [(f"Where does {name} live?", f"{name} lives in {town}.") for name, town in lives.items()]
+        >>> [items[at][1][span.start : span.end] for at, span in slots(items).items()]
+        ['Norwick', 'Old Town', 'Treby']
     """
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for at, (question, _) in enumerate(items):
