@@ -119,10 +119,9 @@ def test_the_bound_of_a_subject_is_its_own() -> None:
     assert (claim.bound(), claim.judge(score(0.8), UP).verdict) == (0.9, Verdict.FAIL)
     assert record(claim, lambda c: c.threshold(score(0.8))).outcome is Verdict.FAIL
     assert made(UP, subject="rmu", thresholds=names, explicit=frozenset(names)).bound() == CLAIMS[UP].bound
-    assert (
-        "the cut between the manifest's pools"
-        in record(made(UP), lambda c: c.threshold(score(0.8), cut=0.5)).bound.origin
-    )
+    knows = [ControlSubject.of(score(0.1), "fail")]
+    cut = record(made(UP), lambda c: c.threshold(score(0.8), cut=0.5, pools=knows))
+    assert "the cut between the manifest's pools" in cut.bound.origin
 
 
 def test_one_test_decides_once() -> None:
