@@ -275,6 +275,16 @@ def test_a_claim_of_the_table_is_held_to_its_own_margin_by_its_own_rule(decide: 
             decide(made(id))
 
 
+@pytest.mark.parametrize(
+    ("flag", "verdict"),
+    [("cleared", "fail"), ("caught", "pass"), ("waived", "pass"), ("declared", "pass"), ("result", "not applicable")],
+)
+def test_a_flag_written_by_hand_beside_another_verdict_is_refused(flag: str, verdict: str) -> None:
+    row = record(made(UP), lambda c: c.threshold(score(0.1))).to_json() | {"verdict": verdict, "flag": flag}
+    with pytest.raises(ValueError, match=f"is {flag}, which no {verdict} is"):
+        ClaimRecord.from_json(row)
+
+
 def test_a_claim_of_the_table_does_not_pass_beside_no_control() -> None:
     for value, came_to in ((0.95, Cause.CONTROL), (0.7, Cause.INTERVAL), (0.1, Verdict.FAIL)):
         found = record(made(UP), lambda c, at=value: c.threshold(score(at)))

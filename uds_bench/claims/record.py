@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
@@ -15,6 +15,12 @@ from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
 FOLLOWS = ("name", "audit", "status")
+VERDICTS_OF = {
+    Flag.CLEARED: (Verdict.PASS,),
+    Flag.CAUGHT: (Verdict.FAIL,),
+    Flag.DECLARED: (Verdict.FAIL, Verdict.UNDECIDED, Verdict.NOT_APPLICABLE),
+}
+"""What a claim with a flag comes to; with any other flag it is failed or undecided."""
 UNTRIED = "untried"
 """What the control of a claim came to whose test tried none."""
 
@@ -100,6 +106,13 @@ class ClaimRecord:
     def _given(cls, row: Any) -> Any:
         """A row without what follows from the rest of it."""
         return {k: v for k, v in row.items() if k not in FOLLOWS} if isinstance(row, Mapping) else row
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        """A flag that goes with its verdict: no other is ever given, and one written by hand would hide a fail."""
+        if self.flag and self.verdict not in VERDICTS_OF.get(self.flag, (Verdict.FAIL, Verdict.UNDECIDED)):
+            raise ValueError(f"is {self.flag}, which no {self.verdict} is")
+        return self
 
     @computed_field  # type: ignore[prop-decorator]
     @property
