@@ -46,7 +46,7 @@ def entity_gradients(
         places: For each block of `which`, indices into its weights; without it, all of them.
         which: Blocks; nothing is kept of the others.
 
-    Returns:
+    Yields:
         The place of each fact, and a flat gradient a block, [weights of the block] or [places] in their order, float32,
         in nats by unit of weight.
 

@@ -70,7 +70,16 @@ def diverging(forget: Gradients, retain: Gradients, gradient: float, similarity:
 
 
 def mean_gradients(model: Any, matrices: Mapping[str, torch.nn.Parameter], examples: Sequence[Example]) -> Gradients:
-    """Of each matrix, float32: the gradient of the mean over examples of the mean loss (nats) a token."""
+    """The gradient of the mean over examples of the mean loss a token.
+
+    Args:
+        model: A causal language model of transformers.
+        matrices: Those of its parameters that are differentiated by.
+        examples: One or more; each counts alike, however long.
+
+    Returns:
+        By name, in the shape of the matrix, float32, in nats a unit of weight.
+    """
     summed = {name: torch.zeros_like(p, dtype=torch.float32) for name, p in matrices.items()}
     ranked = sorted(examples, key=len)
     for start in range(0, len(ranked), TOGETHER):
