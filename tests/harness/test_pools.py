@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -82,6 +83,23 @@ def test_most_of_each_side_must_be_decided_by_their_intervals() -> None:
     far: Numbers = {"e": 0.72, "f": 0.9, "g": 0.95}
     assert wrong(near, far, reach=0.01) == set()
     assert wrong(near, far, reach=0.05) == {"b", "c", "d"}
+
+
+def test_half_of_a_side_is_not_most_of_it() -> None:
+    """A side of one that is decided and one that is open, and of two and one; the other side is decided."""
+    far = {"e": 0.95, "f": 0.96}
+    for near, held in (({"a": 0.1, "b": 0.69}, False), ({"a": 0.1, "c": 0.2, "b": 0.69}, True)):
+        sides = [[score(name, value, 0.05) for name, value in side.items()] for side in (near, far)]
+        found = {control.name: control.held for control in fresh().pooled(subjects(*sides))}
+        assert found == {"a": True, **{name: True for name in near if name == "c"}, "b": held, "e": True, "f": True}
+
+
+def test_a_member_of_whom_a_fact_broke_is_never_right() -> None:
+    broken = score("broken", 0.1)
+    broken = replace(broken, per_fact=(*broken.per_fact, FactScore("g", "a", None, "cut")))
+    sides = [[score(*pair) for pair in side.items()] for side in (KNOWS, NEVER_KNEW)]
+    found = fresh().pooled(subjects([broken], sides[1]))
+    assert [(one.name, one.verdict) for one in found if not one.held] == [("broken", "undecided")]
 
 
 def test_small_pools_set_no_cut_and_are_held_to_the_bound() -> None:

@@ -58,7 +58,7 @@ def unlike_rules(card: Card, manifest: Manifest) -> Iterator[str]:
             yield f"{one.name}: passes as a claim of the kind {one.kind}, and is of the kind {spec.kind}"
         if missed:
             yield f"{one.name}: passes though the control {missed[0]} missed"
-        if spec.must_fail and spec.kind != "golden" and not one.controls:
+        if spec.needs_control and not one.controls:
             yield f"{one.name}: passes without a control, and needs {spec.must_fail}"
         if spec.kind == "threshold" and (why := _loosened(one, manifest)):
             yield f"{one.name}: {why}"

@@ -15,6 +15,8 @@ from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
 FOLLOWS = ("name", "audit", "status")
+UNTRIED = "untried"
+"""What the control of a claim came to whose test tried none."""
 
 
 @dataclass(frozen=True, config=CONFIG)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic_core import core_schema
@@ -38,6 +39,50 @@ class ReportPart(ReportTable):
     """
 
     MARKED: ClassVar[bool] = False
+
+
+def unhidden(kind: type[ReportTable], inside: bool = False) -> Iterator[str]:
+    """The fields about people of which a page to publish could not hide all.
+
+    Args:
+        kind: The model of a table, or of a whole part.
+        inside: Whether the table stands in a field about people.
+
+    Returns:
+        Names of fields that hold keys of any words, or what is neither a table, a text nor a number.
+
+    Example:
+        >>> class Replies(ReportPart):
+        ...     told: Annotated[dict[str, int], PERSONAL]
+        ...     first: Annotated[tuple[str, ...], PERSONAL]
+        >>> list(unhidden(Replies))
+        ['told']
+    """
+    for name, field in kind.model_fields.items():
+        personal, types = inside or PERSONAL in field.metadata, list(_types(field.annotation))
+        if personal and not all(map(_is_hidden, types)):
+            yield name
+        for one in types:
+            if isinstance(one, type) and issubclass(one, ReportTable):
+                yield from unhidden(one, personal)
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """An annotation, and those that it is made of."""
+    yield annotation
+    if (made_of := get_origin(annotation)) is not Literal:
+        for one in get_args(annotation)[: 1 if made_of is Annotated else None]:
+            yield from _types(one)
+
+
+def _is_hidden(annotation: Any) -> bool:
+    made_of = get_origin(annotation)
+    if made_of is dict:
+        return get_origin(get_args(annotation)[0]) is Literal
+    if made_of is not None:
+        return made_of in (tuple, list, Annotated, Literal, Union, UnionType)
+    plain = isinstance(annotation, type) and issubclass(annotation, (ReportTable, str, int, float, NoneType))
+    return plain or annotation is Ellipsis
 
 
 def _measured(value: Any) -> Any:

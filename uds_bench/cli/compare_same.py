@@ -10,6 +10,7 @@ import typer
 
 from uds_bench.claims.compared import by_address, changes, pairs, read_verdicts
 from uds_bench.claims.default_run import alike
+from uds_bench.claims.record import is_good
 from uds_bench.cli.documents import ScoreFile
 from uds_bench.console.app import ABSENT
 
@@ -38,7 +39,7 @@ def are_same(first: ScoreFile, second: ScoreFile) -> bool:
     verdicts: list[dict[str, Any]] = []
     if first.run is not None and second.run is not None:
         for document, run in ((first, first.run), (second, second.run)):
-            if not run.summary.ok or not run.claims:
+            if not (run.summary.ok and is_good(run.claims)):
                 raise document.error("is of a run that was red, or decided nothing: such runs are alike in that alone")
         verdicts = changes(read_verdicts(first.run), read_verdicts(second.run))
         wrong += [f"{one['claim']}: {one['a'] or ABSENT} and {one['b'] or ABSENT}" for one in verdicts]
@@ -56,7 +57,7 @@ def are_same(first: ScoreFile, second: ScoreFile) -> bool:
             wrong.append(f"{name}: scored in one alone")
             continue
         wrong += [f"{name}: another {key}" for key in ("checkpoint", "facts") if _of(a, key) != _of(b, key)]
-        if all(one.provenance.get("counts_choices") is True for one in (a, b)):
+        if a.counts_choices and b.counts_choices:
             if turned := sum(one > EQUAL for one in apart):
                 flips += turned
                 typer.echo(f"{name}: {turned} of {len(apart)} came out otherwise")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -31,10 +31,15 @@ class Commands(TyperGroup):
                 warnings.simplefilter("ignore", FutureWarning)
                 return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
-            typer.echo(f"uds-bench: error: {one_line(error, MESSAGE_LENGTH)}", err=True)
-            raise SystemExit(CONFIGURATION) from None
-        except SystemExit as end:
-            raise SystemExit(CONFIGURATION if end.code == _USAGE else end.code) from None
+            end(error)
+        except SystemExit as ended:
+            raise SystemExit(CONFIGURATION if ended.code == _USAGE else ended.code) from None
+
+
+def end(error: Exception) -> NoReturn:
+    """One line on stderr, and exit 4."""
+    typer.echo(f"uds-bench: error: {one_line(error, MESSAGE_LENGTH)}", err=True)
+    raise SystemExit(CONFIGURATION) from None
 
 
 def new_app(text: str, command: str) -> typer.Typer:

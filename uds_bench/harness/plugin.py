@@ -133,8 +133,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Makes a test of each judged model of a claim, and of each attack of the manifest."""
     if {SUBJECT, ATTACK}.isdisjoint(metafunc.fixturenames):
         return
-    run, audit = metafunc.config.stash[RUN], audit_of(metafunc.definition.get_closest_marker("claim"))
+    run = metafunc.config.stash[RUN]
     try:
+        audit = audit_of(metafunc.definition.get_closest_marker("claim"))
         given = {SUBJECT: run.judged(audit), ATTACK: run.attacks(audit) or [UNATTACKED]}
     except UdsError as error:
         raise pytest.UsageError(str(error)) from None

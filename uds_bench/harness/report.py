@@ -57,11 +57,10 @@ def run_report(run: Run, found: RunResult) -> RunReport:
 
 def _parts(run: Run, found: RunResult) -> dict[str, Any]:
     parts = {}
-    for name, audit in registry.audits().items():
+    for name, kind in registry.parts().items():
         # Where other processes decided, nothing is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
-        kind = audit.part()
-        if not (name in decided(found) and is_there and kind is not None):
+        if not (name in decided(found) and is_there):
             continue
         try:
             if (part := run.audit(name).report()) is not None:

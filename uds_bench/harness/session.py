@@ -61,7 +61,10 @@ class RunSession:
 
     def collect(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Around pytest's own selection: what is planned, and whether it can be run."""
-        self.found.unasked = select(self.run, items)
+        try:
+            self.found.unasked = select(self.run, items)
+        except UdsError as error:
+            raise pytest.UsageError(str(error)) from None
         before = [item for item in items if decides_claim(item)]
         self.collected = {label(*claim_of(item)) for item in before}
         yield

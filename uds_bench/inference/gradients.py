@@ -48,7 +48,7 @@ def entity_gradients(
 
     Yields:
         The place of each fact, and a flat gradient a block, [weights of the block] or [places] in their order, float32,
-        in nats by unit of weight.
+        in nats a unit of weight.
 
     Raises:
         CheckpointError: The model is spread over a GPU and main memory.
