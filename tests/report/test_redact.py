@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from dom import Page
 from example import example, judged
-from located import section as localization
 from made_reports import opened, report_of
 from test_report_bypass import SECTION as BYPASS
 from test_report_lmlm import BASE
 from test_report_lmlm import SECTION as LMLM
+from test_report_localization import SECTION as LOCALIZATION
 
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
@@ -38,7 +38,7 @@ def run() -> dict[str, Any]:
     found = copy.deepcopy(judged()) | {
         "bypass": BYPASS,
         "lmlm": LMLM,
-        "localization": localization(),
+        "localization": LOCALIZATION,
         "salt": "3f" * 16,
     }
     for one in found["claims"]:
