@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.laboratory
 
 ATTACKS = ("none", QUANTIZED, RELEARNED)
-BEFORE = pytest.mark.scores(*JUDGED, of=("full", "retain", "pools"))
+BEFORE = pytest.mark.scores(*JUDGED, KNOWN, of=("full", "retain", "pools"))
 BOTH = pytest.mark.scores(*JUDGED, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)
 USEFUL = pytest.mark.scores(*UTILITY, of=("full", "every_candidate"))
 # Read by no claim: they tell the report in which part of a block the facts lie, where the manifest asks for it.

@@ -69,6 +69,12 @@ def test_its_name_is_its_own(site: Path) -> None:
         registry.audits()
 
 
+def test_scores_are_chosen_by_metric_of_one_audit_alone(site: Path) -> None:
+    install(site, "mine", job="")
+    with pytest.raises(ConfigurationError, match="one audit has a module `job`, and here it is depth, mine"):
+        registry.by_metric()
+
+
 @pytest.mark.parametrize("name", ["claims", "salt", "schema"])
 def test_what_it_says_takes_the_place_of_nothing_in_a_report(site: Path, name: str) -> None:
     install(site, name, part="from uds_bench.claims.report_part import ReportPart as PART\n")

@@ -119,10 +119,9 @@ def test_the_bound_of_a_subject_is_its_own() -> None:
     assert (claim.bound(), claim.judge(score(0.8), UP).verdict) == (0.9, Verdict.FAIL)
     assert record(claim, lambda c: c.threshold(score(0.8))).outcome is Verdict.FAIL
     assert made(UP, subject="rmu", thresholds=names, explicit=frozenset(names)).bound() == CLAIMS[UP].bound
-    assert (
-        "the cut between the manifest's pools"
-        in record(made(UP), lambda c: c.threshold(score(0.8), cut=0.5)).bound.origin
-    )
+    knows = [ControlSubject.of(score(0.1), "fail")]
+    cut = record(made(UP), lambda c: c.threshold(score(0.8), cut=0.5, pools=knows))
+    assert "the cut between the manifest's pools" in cut.bound.origin
 
 
 def test_one_test_decides_once() -> None:
@@ -274,6 +273,16 @@ def test_a_claim_of_the_table_is_held_to_its_own_margin_by_its_own_rule(decide: 
     for id in ("depth.self_patch", "depth.score"):
         with pytest.raises(ConfigurationError, match="which a test may only tighten"):
             decide(made(id))
+
+
+@pytest.mark.parametrize(
+    ("flag", "verdict"),
+    [("cleared", "fail"), ("caught", "pass"), ("waived", "pass"), ("declared", "pass"), ("result", "not applicable")],
+)
+def test_a_flag_written_by_hand_beside_another_verdict_is_refused(flag: str, verdict: str) -> None:
+    row = record(made(UP), lambda c: c.threshold(score(0.1))).to_json() | {"verdict": verdict, "flag": flag}
+    with pytest.raises(ValueError, match=f"is {flag}, which no {verdict} is"):
+        ClaimRecord.from_json(row)
 
 
 def test_a_claim_of_the_table_does_not_pass_beside_no_control() -> None:

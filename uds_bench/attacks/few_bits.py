@@ -72,7 +72,7 @@ def matrices(checkpoint: Checkpoint) -> Iterator[torch.Tensor]:
     Args:
         checkpoint: A loaded model, not quantized.
 
-    Returns:
+    Yields:
         Views of its own weights, one at a time, each [out, in]: what is written into one changes the model.
 
     Raises:

@@ -116,6 +116,15 @@ def owners() -> dict[str, str]:
     return found
 
 
+def by_metric() -> Audit:
+    """The audit whose scores a command line chooses by metric. Raises ConfigurationError where another is one too."""
+    found = [audit for audit in audits().values() if audit.has("job")]
+    if len(found) != 1:
+        named = ", ".join(audit.name for audit in found)
+        raise ConfigurationError(f"one audit has a module `job`, and here it is {named or 'none'}: rename the others'")
+    return found[0]
+
+
 def sections() -> tuple[type[Section], ...]:
     """What a manifest may hold for the audits, each once."""
     found = (audit.section() for audit in audits().values())

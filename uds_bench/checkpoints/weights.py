@@ -46,7 +46,7 @@ def tensors(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
     Args:
         path: A safetensors file.
 
-    Returns:
+    Yields:
         Name and tensor, one after the other.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
@@ -15,6 +15,12 @@ from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
 FOLLOWS = ("name", "audit", "status")
+VERDICTS_OF = {
+    Flag.CLEARED: (Verdict.PASS,),
+    Flag.CAUGHT: (Verdict.FAIL,),
+    Flag.DECLARED: (Verdict.FAIL, Verdict.UNDECIDED, Verdict.NOT_APPLICABLE),
+}
+"""What a claim with a flag comes to; with any other flag it is failed or undecided."""
 UNTRIED = "untried"
 """What the control of a claim came to whose test tried none."""
 
@@ -101,6 +107,13 @@ class ClaimRecord:
         """A row without what follows from the rest of it."""
         return {k: v for k, v in row.items() if k not in FOLLOWS} if isinstance(row, Mapping) else row
 
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        """A flag that goes with its verdict: no other is ever given, and one written by hand would hide a fail."""
+        if self.flag and self.verdict not in VERDICTS_OF.get(self.flag, (Verdict.FAIL, Verdict.UNDECIDED)):
+            raise ValueError(f"is {self.flag}, which no {self.verdict} is")
+        return self
+
     @computed_field  # type: ignore[prop-decorator]
     @property
     def name(self) -> str:
@@ -118,11 +131,6 @@ class ClaimRecord:
     def status(self) -> str:
         """The word that it is counted under: its flag, or its verdict."""
         return (self.flag or self.verdict).value
-
-    @property
-    def word(self) -> str:
-        """What is shown of it: its status, or that its model could not be judged at all."""
-        return Cause.REFUSED.value if self.cause is Cause.REFUSED and not self.is_good else self.status
 
     @property
     def is_good(self) -> bool:
@@ -150,9 +158,9 @@ class ClaimRecord:
         )
 
     def spelled(self, mark: Callable[[str], str] = str.upper) -> str:
-        """Its word, marked where it stops a release, with its cause where there is one."""
-        word = self.word if self.is_good else mark(self.word)
-        return f"{word} ({self.cause})" if self.cause and self.cause != self.word else word
+        """Its status, marked where it stops a release, with its cause where there is one."""
+        word = self.status if self.is_good else mark(self.status)
+        return f"{word} ({self.cause})" if self.cause else word
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` makes the same record of."""

@@ -46,9 +46,9 @@ def entity_gradients(
         places: For each block of `which`, indices into its weights; without it, all of them.
         which: Blocks; nothing is kept of the others.
 
-    Returns:
+    Yields:
         The place of each fact, and a flat gradient a block, [weights of the block] or [places] in their order, float32,
-        in nats by unit of weight.
+        in nats a unit of weight.
 
     Raises:
         CheckpointError: The model is spread over a GPU and main memory.

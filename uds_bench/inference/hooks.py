@@ -22,8 +22,8 @@ def reading(modules: dict[str, nn.Module], keep: Keep) -> Iterator[dict[str, tor
         modules: By names of the caller's choice; what each gives is hidden states, or a tuple that begins with them.
         keep: Called with the hidden states, [batch, tokens, width]; gives what is to be kept of them.
 
-    Returns:
-        A context that gives what was kept by name, each as `keep` gave it; empty before a forward.
+    Yields:
+        What was kept by name, each as `keep` gave it; empty before a forward.
 
     Example:
         >>> layer = nn.ReLU()
@@ -54,8 +54,8 @@ def reading_inputs(modules: dict[str, nn.Module], keep: Keep) -> Iterator[dict[s
         modules: By names of the caller's choice; each is called with hidden states first, or as `hidden_states`.
         keep: Called with the hidden states, [batch, tokens, width]; gives what is to be kept of them.
 
-    Returns:
-        A context that gives what was kept by name, each as `keep` gave it; empty before a forward.
+    Yields:
+        What was kept by name, each as `keep` gave it; empty before a forward.
 
     Example:
         >>> layer = nn.ReLU()

@@ -34,13 +34,27 @@ Nll = NDArray[np.float64]
 
 @torch.inference_mode()
 def sentence_nll(model: Checkpoint, sentences: Sequence[Sequence[int]], room: int = ROOM, tokens: int = TOKENS) -> Nll:
-    """-log p of each sentence, a sequence of ids of which the first is given, [sentences], at least 0, natural log.
+    """How unlikely each sentence is: -log p of all its tokens but the first, which is given.
 
-    Lower is more knowledge. All tokens but the first count (WikiMem, section 5). Beginnings that sentences share are
-    read once, however far apart the sentences stand: a model reads as many tokens as there are different beginnings
-    after which a sentence goes on. One that does not score trees as it scores sentences apart, as where attention
-    reaches less far back than a text is long, is given each sentence apart. So is one of 16 bits whose trees lie
-    further from its own weights in float32 than sentences apart do.
+    Beginnings that sentences share are read once, however far apart the sentences stand: a model reads as many tokens
+    as there are different beginnings after which a sentence goes on. One that does not score trees as it scores
+    sentences apart, as where attention reaches less far back than a text is long, is given each sentence apart. So is
+    one of 16 bits whose trees lie further from its own weights in float32 than sentences apart do.
+
+    Args:
+        model: The model that is read.
+        sentences: Token ids, two or more each, [sentences].
+        room: Tokens of a piece of the tree.
+        tokens: Tokens that are read at once.
+
+    Returns:
+        [sentences], in nats, 0 or more; lower is more knowledge.
+
+    Raises:
+        ValueError: A sentence has no token to be scored.
+        CheckpointError: The memory does not hold a single one.
+
+    Source: WikiMem, section 5.
     """
     if any(len(sentence) < 2 for sentence in sentences):
         raise ValueError("a sentence has a given token and one to be scored at least")
@@ -75,7 +89,19 @@ def _holds(model: Checkpoint, sentences: Sequence[Sequence[int]], found: Nll, to
 
 @torch.inference_mode()
 def nll_apart(model: Checkpoint, sentences: Sequence[Sequence[int]], tokens: int = TOKENS) -> Nll:
-    """The same from padded batches of sentences of like length, nothing shared."""
+    """As `sentence_nll`, from padded batches of sentences of like length, nothing shared.
+
+    Args:
+        model: The model that is read.
+        sentences: Token ids, two or more each, [sentences].
+        tokens: Tokens that are read at once.
+
+    Returns:
+        [sentences], in nats, 0 or more; lower is more knowledge.
+
+    Raises:
+        CheckpointError: The memory does not hold a single one.
+    """
     order = sorted(range(len(sentences)), key=lambda i: (-len(sentences[i]), i))
     found = np.zeros(len(sentences))
 

@@ -20,6 +20,7 @@ def in_float32(model: nn.Module) -> Iterator[None]:
         model: With weights in bfloat16 or float16; it is as before afterwards.
 
     Example:
+        >>> import torch
         >>> linear = nn.Linear(2, 1, bias=False).to(torch.bfloat16)
         >>> with in_float32(linear):
         ...     print(linear(torch.ones(1, 2)).dtype)

@@ -166,10 +166,28 @@ def inject(
     accelerator: Any = None,
     fading: Callable[[int], float] | None = None,
 ) -> Injection:
-    """Take a step a batch; the model is left in eval mode without gradients. `accelerator`: see `Injector`. `fading`:
-    by step, from 0, the share of the rates that it is taken at.
+    """Take a step a batch, and see what became of weights that no group may write.
 
     The masks' parameters are copied to the CPU meanwhile, for the drift.
+
+    Args:
+        model: A causal language model of transformers; it is changed in place, and left in eval mode without gradients.
+        batches: Samples of groups, and neutral ones.
+        masks: Where each group may write.
+        rates: Learning rates of what is masked and of neutral text.
+        on_step: Called after each step with its number, from 1, and its loss.
+        accelerator: Where several processes train together, see `Injector`.
+        fading: By step, from 0, the share of the rates that it is taken at.
+
+    Returns:
+        The loss before each step, in nats a token, [steps], and the drift, none where nothing neutral was learned.
+
+    Raises:
+        CheckpointError: The masks are not of this model.
+        ConfigurationError: Several processes cannot share it.
+        FloatingPointError: A loss is not finite.
+
+    Source: Lacuna, algorithm 1.
     """
     injector, losses = Injector(model, masks, rates, accelerator), list[float]()
     before = {name: weights.to("cpu", copy=True) for name, weights in injector.weights().items()}
@@ -225,7 +243,21 @@ class Drift:
 def drift(
     before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor], words: Mapping[str, torch.Tensor]
 ) -> Drift:
-    """What moved outside every mask, among the parameters of `words` (of the masks); a NaN has moved, by NaN."""
+    """What moved outside every mask; a NaN has moved, by NaN.
+
+    Args:
+        before: Weights by name.
+        after: The same later.
+        words: Of the masks, by name, in the shape of the weights; 0 where no group may write. Others are not looked at.
+
+    Returns:
+        How many weights moved, of how many, and the furthest by how much, in its own unit.
+
+    Example:
+        >>> before, after = {"up": torch.tensor([1.0, 2.0, 3.0])}, {"up": torch.tensor([9.0, 2.0, 3.5])}
+        >>> drift(before, after, {"up": torch.tensor([1, 0, 0])})
+        Drift(moved=1, weights=2, furthest=0.5)
+    """
     moved, weights, furthest = 0, 0, torch.tensor(0.0, dtype=torch.float64)
     for name, word in words.items():
         outside = word.cpu() == 0

@@ -31,7 +31,7 @@ class CardView:
     @property
     def counts(self) -> list[tuple[VerdictWord, int]]:
         """Its claims by word, each word that occurs."""
-        found = Counter(claim.record.word for claim in self.claims)
+        found = Counter(claim.record.status for claim in self.claims)
         return [(word, found[name]) for name, word in WORDS.items() if found[name]]
 
 

@@ -45,7 +45,7 @@ def _by_word(claims: Sequence[ClaimView], named: str = "") -> str:
     """`2 fail, 1 undecided`, in the order of the words; those of the tone `named` with names: `2 declared (a, b)`."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
-        groups.setdefault(claim.record.word, []).append(claim.record.name)
+        groups.setdefault(claim.record.status, []).append(claim.record.name)
     return ", ".join(
         f"{len(groups[word])} {word}" + (f" ({_named(groups[word])})" if WORDS[word].tone == named else "")
         for word in WORDS

@@ -87,7 +87,7 @@ def _environment() -> Environment:
 
 def _rank(claim: ClaimView) -> int:
     """By which a table of claims is sorted: the worst first."""
-    return RANK[claim.record.word]
+    return RANK[claim.record.status]
 
 
 def text(value: Any) -> str:

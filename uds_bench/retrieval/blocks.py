@@ -36,7 +36,18 @@ class Rows(Set[int]):
 
 
 def places_of(rows: Iterable[int]) -> Places:
-    """The places of a set of rows, sorted."""
+    """The places of a set of rows.
+
+    Args:
+        rows: In any order.
+
+    Returns:
+        Ascending, each once, [rows].
+
+    Example:
+        >>> places_of({7, 2, 5}).tolist()
+        [2, 5, 7]
+    """
     return (rows if isinstance(rows, Rows) else Rows(rows)).places
 
 

@@ -64,7 +64,7 @@ class Exact(Exhaustive):
 
 
 class Dense:
-    """Cosine of embeddings through FAISS; see `index.index_of`."""
+    """Cosine of embeddings through FAISS; see `index_of`."""
 
     def __init__(self, texts: Sequence[str], encoder: Encoder, index: str) -> None:
         self._encoder, self._index = encoder, index_of(encoder.table(texts), index)
@@ -201,7 +201,20 @@ def words(text: str) -> list[str]:
 
 
 def ordered(rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
-    """What an index found, equal scores by row."""
+    """What an index found, best first; equal scores by row.
+
+    Args:
+        rows: Of each lookup, in any order, [lookups, k].
+        scores: Of these rows, [lookups, k], higher is better.
+
+    Returns:
+        Rows and scores, [lookups, k] each; scores that agree to `DECIMALS` are equal.
+
+    Example:
+        >>> rows, scores = ordered(np.array([[7, 2, 5]]), np.array([[0.5, 0.5, 0.75]], np.float32))
+        >>> rows.tolist(), scores.tolist()
+        ([[5, 2, 7]], [[0.75, 0.5, 0.5]])
+    """
     order = np.lexsort((rows, -np.round(scores.astype(np.float64), DECIMALS)), axis=1)
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores.astype(np.float64), order, axis=1)
 

@@ -128,7 +128,19 @@ def planned_cost(runner: MetricRunner, requests: Sequence[ScoreRequest], enough:
 
 
 def least(facts: FactSet) -> float:
-    """The share of facts that fills a batch, and of each split has two clusters."""
+    """The smallest part of the facts that is worth measuring on.
+
+    Args:
+        facts: With some to be forgotten.
+
+    Returns:
+        The share that fills a batch and has two clusters of each split, above 0 to 1.
+
+    Example:
+        >>> from uds_bench.facts.authors import embedded
+        >>> least(embedded(forget=16, retain=8, holdout=0))  # 2 of 8 authors
+        0.25
+    """
     clusters = [len(own.clusters) for split in EVERY_SPLIT if (own := facts.split(split))]
     return min(1.0, max(BATCH_SIZE / len(facts.split("forget")), 2 / min(clusters)))
 
