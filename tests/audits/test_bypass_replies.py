@@ -97,6 +97,12 @@ def probed(checkpoint: Any, found: dict[str, Recorded] | None) -> dict[str, list
     return probed_of(score)
 
 
+@cache
+def own() -> dict[str, list[Probed]]:
+    """What the model itself says."""
+    return probed(loaded(), None)
+
+
 def source(found: dict[str, Recorded], checkpoint: Any = None) -> str:
     """Where replies come from, as provenance says it."""
     evaluator = BypassEvaluator(SOME, ASKING, recorded=found)
@@ -108,10 +114,10 @@ def greedy(by_split: dict[str, list[Probed]]) -> list[Any]:
 
 
 def test_replies_of_another_engine_are_what_the_model_itself_says(tmp_path: Path) -> None:
-    own, theirs = probed(loaded(), None), probed(loaded(), recorded(tmp_path / "a.jsonl", answered()))
-    assert greedy(own) == greedy(theirs)
-    for split in own:
-        assert [one.forced for one in own[split]] == [one.forced for one in theirs[split]]
+    theirs = probed(loaded(), recorded(tmp_path / "a.jsonl", answered()))
+    assert greedy(own()) == greedy(theirs)
+    for split, ours in own().items():
+        assert [one.forced for one in ours] == [one.forced for one in theirs[split]]
     texts = {(row["id"], row["arm"], row["sample"]): row["reply"] for row in answered()}
     assert all(one.sampled[0].said == texts[one.id, "auto", 0] for one in theirs["forget"])
     assert source(recorded(tmp_path / "a.jsonl", answered())).startswith(f"{len(answered())} read, of which")
@@ -132,8 +138,8 @@ def test_an_engine_that_takes_the_trace_out_is_read_alike(tmp_path: Path) -> Non
 
 def test_authors_to_be_kept_and_never_seen_are_asked_here_where_a_file_lacks_them(tmp_path: Path) -> None:
     told = [row for row in answered() if row["split"] == "forget"]
-    own, mixed = probed(loaded(), None), probed(loaded(), recorded(tmp_path / "a.jsonl", told))
-    assert greedy(own) == greedy(mixed)
+    mixed = probed(loaded(), recorded(tmp_path / "a.jsonl", told))
+    assert greedy(own()) == greedy(mixed)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,7 @@ def test_a_reply_that_is_not_the_weights_own_is_asked_of_them(tmp_path: Path) ->
     rows = changed(answered(), SAYS_NOTHING, 29)
     found = recorded(tmp_path / "a.jsonl", rows)
     assert 0 < sum(one != other for one, other in zip(rows, answered(), strict=True)) <= 0.05 * len(rows)
-    assert greedy(probed(loaded(), found)) == greedy(probed(loaded(), None))
+    assert greedy(probed(loaded(), found)) == greedy(own())
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar
 import pytest
 from dom import Page
 from example import example, judged
-from located import section as localization
 from made_reports import opened, report_of
 from test_report_bypass import SECTION as BYPASS
 from test_report_lmlm import BASE
 from test_report_lmlm import SECTION as LMLM
+from test_report_localization import SECTION as LOCALIZATION
 
 from uds_bench.audits import registry
 from uds_bench.claims.report_part import PERSONAL, ReportPart
@@ -41,7 +41,7 @@ def run() -> dict[str, Any]:
     found = copy.deepcopy(judged()) | {
         "bypass": BYPASS,
         "lmlm": LMLM,
-        "localization": localization(),
+        "localization": LOCALIZATION,
         "salt": "3f" * 16,
     }
     for one in found["claims"]:
