@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_reports import report_of
 
+from uds_bench.claims.record import FLAGGED, VERDICTS_OF
 from uds_bench.report.claim import read_claims
 from uds_bench.report.headline import Headline, headline
 from uds_bench.verdicts import Flag, Verdict
 
-OUTCOMES = [*product(["pass", "fail", "undecided", "not applicable"], [None, *map(str, Flag)])]
+OUTCOMES = [*product(Verdict, [None]), *((one, flag) for flag in Flag for one in VERDICTS_OF.get(flag, FLAGGED))]
 
 
 def read(run) -> Headline:
