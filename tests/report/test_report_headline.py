@@ -37,7 +37,7 @@ def test_red_names_what_stops_the_release():
     found = read(example())
     assert not found.green
     assert found.title == "1 claim stops this release"
-    assert found.reason == "1 undecided: broken."
+    assert found.reason == "1 undecided. Undecided: broken. Clears: npo, grad_diff."
 
 
 def test_green_names_what_is_not_a_pass():
