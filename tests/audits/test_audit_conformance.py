@@ -246,6 +246,7 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
         ("wrong controls", "first", changed(first, claims=tuple(half_trusted(claims))), "takes the control leaky for"),
         ("measured", "first", changed(first, scores=scores[:1]), "no two models of other weights"),
         ("measured", "first", changed(first, scores=(scores[0], like(*scores))), "come to the same for all models"),
+        ("measured", "first", changed(first, scores=scores[:1]), "and nothing is scored of it"),
         ("measured", "first", changed(first, scores=(elsewhere,)), "is not in the store"),
         ("measured", "first", changed(first, scores=(continuous,)), "has a value that is no share of any"),
         ("published", "first", changed(first, wordings={"x": {"entity": "lmlm.leakage"}}), "tells 'lmlm.leakage'"),

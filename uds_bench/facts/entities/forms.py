@@ -14,7 +14,7 @@ from uds_bench.facts.entities.words import LINKS, MONTHS, WORD, has_digit, stems
 LEAST = 3
 """Answers of one wording that tell what varies in it."""
 
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'.+?'(?!\w)")
+QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'.+?'(?!\w)")
 _PARTING = LINKS - {"of", "article", "possessive"} | {"copula", "auxiliary", "relative", "pronoun"}
 """Classes of words after which an answer says a second thing."""
 
@@ -33,7 +33,7 @@ def form(question: str) -> str:
         >>> form("Where does Ada Lomvik live?") == form("Where does Finn O'Hara live?")
         True
     """
-    words = WORD.findall(_QUOTED.sub(" 0 ", question))
+    words = WORD.findall(QUOTED.sub(" 0 ", question))
     held = [at > 0 and (word[0].isupper() or has_digit(word)) for at, word in enumerate(words)]
     kept = ["*" if name else word.lower() for word, name in zip(words, held, strict=True)]
     return " ".join(word for at, word in enumerate(kept) if word != "*" or kept[at - 1 : at] != ["*"])
