@@ -83,6 +83,12 @@ def scored(saved_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return made_once(tmp_path_factory, "release-scored", score)
 
 
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of tests that ask the same models: what is stored is named by its content, and scored once a session."""
+    return made_once(tmp_path_factory, "kept", lambda folder: None)
+
+
 @pytest.fixture
 def run_report(saved_release: Path, scored: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The report of the depth suite on the release, whose scores are stored; claims fail, as the models are random.
