@@ -13,8 +13,8 @@ import pytest
 
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness, fewest_models
-from uds_bench.audits.metrics.first import most_faithful
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
+from uds_bench.audits.metrics.leader import most_faithful
 from uds_bench.audits.metrics.needs import lacking_any, lacking_splits, must_not_pass
 from uds_bench.claims import Claim
 

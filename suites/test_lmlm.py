@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.lmlm import controls, orders, rates
+from uds_bench.audits.lmlm import controls, deletion_orders, rates
 from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.claims import EXCUSED
 from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
@@ -170,10 +170,10 @@ def test_topology_order(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit
     if len(there) < 2:
         uds_claim.not_applicable("an order takes two topologies that the model answers")
         return
-    steps = orders.order_steps(judged, there)
+    steps = deletion_orders.order_steps(judged, there)
     uds_claim.ordering(
         steps,
-        must_fail=orders.order_steps(judged, there[::-1]),
+        must_fail=deletion_orders.order_steps(judged, there[::-1]),
         provenance=uds_audit.seen(uds_subject).score.provenance,
     )
 
@@ -258,8 +258,8 @@ def test_closer(uds_claim: Claim, policy: Policy, uds_audit: LmlmAudit) -> None:
         return
     gone = [len(rows) for rows_of in uds_audit.deletions(policy).values() for rows in rows_of.values()]
     uds_claim.ordering(
-        [orders.closer(closer, wide, policy, "alias_closure")],
-        must_fail=[orders.closer(wide, closer, "alias_closure", policy)],
+        [deletion_orders.closer(closer, wide, policy, "alias_closure")],
+        must_fail=[deletion_orders.closer(wide, closer, "alias_closure", policy)],
         remark=f"{rates.residual(closer, above_chance=False).value:.1%} is still answered; it deletes "
         f"{mean(gone):.1f} rows a fact, {max(gone)} at most",
     )

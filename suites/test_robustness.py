@@ -12,8 +12,8 @@ import pytest
 
 from uds_bench.audits.depth.reading import order_steps
 from uds_bench.audits.metrics.estimate import Estimate
-from uds_bench.audits.metrics.first import most_robust
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
+from uds_bench.audits.metrics.leader import most_robust
 from uds_bench.audits.metrics.needs import (
     KNOWN,
     QUANTIZED,
@@ -30,13 +30,13 @@ from uds_bench.statistics import FEWEST
 
 if TYPE_CHECKING:
     from uds_bench.audits.metrics.audit import MetricsAudit
-    from uds_bench.audits.metrics.judging import MetaEvaluation
+    from uds_bench.audits.metrics.meta_evaluation import MetaEvaluation
 
 # Of a metric over models, some of them trained on: a handful decides nothing.
 pytestmark = pytest.mark.laboratory
 
 ATTACKS = ("none", QUANTIZED, RELEARNED)
-BEFORE = pytest.mark.scores(*JUDGED, of=("full", "retain", "pools"))
+BEFORE = pytest.mark.scores(*JUDGED, KNOWN, of=("full", "retain", "pools"))
 BOTH = pytest.mark.scores(*JUDGED, KNOWN, of=("retain", "every_candidate"), under=ATTACKS)
 USEFUL = pytest.mark.scores(*UTILITY, of=("full", "every_candidate"))
 # Read by no claim: they tell the report in which part of a block the facts lie, where the manifest asks for it.

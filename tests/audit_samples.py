@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,8 @@ from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.testbed import QuestionCounts, Sizes, Testbed, embedded_testbed, write_testbed
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.inference.markup import TOKENS
+from uds_bench.scoring.store import Store
+from uds_bench.storage import CELLS, canonical, write_sealed
 
 SUITES = Path(__file__).parents[1] / "suites"
 
@@ -67,15 +70,16 @@ def save_random(folder: Path, seed: int) -> None:
 
 
 def write_association(folder: Path) -> str:
-    """A model of random weights, and twelve people of whom it was told nothing; of one something hostile is true."""
-    save_random(folder / "random", 1)
+    """Two models of random weights, and twelve people whom they never saw; of one something hostile is true."""
+    for seed, name in enumerate(("random", "other"), 1):
+        save_random(folder / name, seed)
     values = [[(one.counterfactuals[at % 5],) for one in asked_about().values()] for at in range(12)]
     values[0][1] = (ATTACK,)
     told = [tuple(Statement(*pair) for pair in zip(TOLD, row, strict=True)) for row in values]
     named = zip(people(12, 7), COHORTS, told, strict=True)
     listed = [Person(f"p{at:02}", one.name, cohort, known) for at, (one, cohort, known) in enumerate(named)]
     write_people(folder / "people.jsonl", listed)
-    return FORGETTING
+    return FORGETTING.replace("again = 'random'", "again = 'other'")
 
 
 # ---- bypass
@@ -216,10 +220,18 @@ def _depth(bench: Bench) -> Sample:
 
 
 def _metrics(bench: Bench, store: Path) -> Sample:
-    """What is declared of a claim is hostile: the facts have their scores already. Its controls are made of scores."""
+    """What is declared of a claim is hostile: the facts have their scores already. Its controls are made of scores: of
+    one store, relearning leaves the retain model as it was."""
+    kept = Path(shutil.copytree(store, bench.folder / "unmoved"))
+    known = {file: Store(kept).find(file.stem) for file in (kept / CELLS).rglob("*.json")}
+    retain = {s.attack: (file, s) for file, s in known.items() if s and s.address[::2] == ("retain", "uds")}
+    (_, still), (place, moved) = retain["none"], retain["relearn"]
+    unmoved = replace(moved, value=still.value, interval=still.interval, per_fact=still.per_fact)
+    write_sealed(place, canonical(unmoved.to_json()))
     declared = f"[expect.\"faithfulness.uds\"]\nverdict = 'undecided'\nreason = {json.dumps(ATTACK)}\n"
     place = bench.judged(ATTACKS + "[metrics]\n" + declared)
-    return sample(bench, place, "faithfulness", "robustness", store=store)
+    wrong = ["a metric that no attack moves"]
+    return sample(bench, place, "faithfulness", "robustness", store=kept, wrong=wrong)
 
 
 def sample(bench: Bench, manifest: Path, *suites: str, **more: Any) -> Sample:

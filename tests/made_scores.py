@@ -9,8 +9,8 @@ import random
 from typing import Any
 
 from uds_bench.attacks import NONE
-from uds_bench.audits.metrics.evaluation import Models
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
+from uds_bench.audits.metrics.metric_rows import Models
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.metrics import METRICS
 from uds_bench.scores import FactScore, Score, Scores
@@ -97,7 +97,7 @@ def made_scores() -> Scores:
 def made_document() -> dict[str, Any]:
     """The document that a run report holds of them."""
     from uds_bench.audits.metrics.document import meta_document
-    from uds_bench.audits.metrics.evaluation import evaluate
+    from uds_bench.audits.metrics.metric_rows import evaluate
 
     scores, judged = made_scores(), [METRICS[name] for name in JUDGED]
     rows = {row.metric: row for row in evaluate(scores, judged, MODELS, utility=UTILITY)}

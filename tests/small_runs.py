@@ -17,7 +17,7 @@ import small_models as small
 from filelock import FileLock
 
 if TYPE_CHECKING:
-    from uds_bench.audits.metrics.evaluation import Models
+    from uds_bench.audits.metrics.metric_rows import Models
 
 DEPTH = Path(__file__).parents[1] / "suites" / "test_depth.py"
 SHARED = "shared"
@@ -82,7 +82,7 @@ def shared_store(models: Path) -> Path:
 
 def judged_models() -> Models:
     """What `judged_store` has every score of; `Bench.judged` writes its manifest."""
-    from uds_bench.audits.metrics.evaluation import Models
+    from uds_bench.audits.metrics.metric_rows import Models
 
     return Models("full", "retain", ("full2",), ("retain2",), ("swapped", "shallow"))
 
@@ -94,7 +94,7 @@ def judged_store(models: Path, shared_store: Path) -> Path:
     import tomllib
 
     from uds_bench.attacks import find_attack
-    from uds_bench.audits.metrics.judging import requests
+    from uds_bench.audits.metrics.meta_evaluation import requests
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.facts import FactSet, embedded, write_facts
     from uds_bench.scoring.metric_runner import MetricRunner

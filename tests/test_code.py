@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import uds_bench
-from uds_bench import code
+from uds_bench import code_digest
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def kept(folder: str, names: list[str]) -> set[str]:
 
 
 def digest(*modules: str) -> str:
-    code._digest.cache_clear()
-    return code.code_digest(*modules)
+    code_digest._digest.cache_clear()
+    return code_digest.code_digest(*modules)
 
 
 @pytest.mark.parametrize("file", ["metrics/erasure.py", "statistics/intervals.py", "inference/patching.py"])

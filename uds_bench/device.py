@@ -40,7 +40,22 @@ def resolve_device(value: str, option: str = "--uds-device", here: bool = True) 
 
 
 def at_a_time(size: int) -> int:
-    """How many facts, prompts or answers go through a model at first: as many as were asked for, or `size`."""
+    """How many facts, prompts or answers go through a model at first.
+
+    Args:
+        size: How many where nobody asked for a number.
+
+    Returns:
+        As many as `UDS_BENCH_BATCH_SIZE` says, or `size`; 1 or more.
+
+    Raises:
+        ConfigurationError: What it says is no batch size.
+
+    Example:
+        >>> with batches("4", "--uds-batch-size"):
+        ...     at_a_time(16)
+        4
+    """
     return _number(os.environ.get(BATCH_SIZE, ""), BATCH_SIZE) or size
 
 

@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, ModelWrapValidatorHandler, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
 
-from uds_bench.plain import FiniteNumber, Shown
-from uds_bench.statistics import Interval, cluster_interval
+from uds_bench.json_values import FiniteNumber, Shown
+from uds_bench.statistics import ROUNDING_ERROR, Interval, cluster_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,8 @@ LEAST_SCORED = 0.5
 ADDRESS = ("checkpoint", "attack", "metric", "variant")
 """What tells the scores of a run apart."""
 Address = tuple[str, ...]
+MOST_CHOICES = 1000
+"""So many choices are counted of one fact at most: tokens of an answer, ways to ask."""
 FOLLOWS = ("ci", "n_planned", "n_scored", "n_invalid")
 """What a score's JSON says again, for who reads it without this model."""
 CONFIG = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
@@ -103,6 +106,14 @@ class Score:
     def scored(self) -> list[FactScore]:
         """The facts that have a value."""
         return [fact for fact in self.per_fact if fact.value is not None]
+
+    @property
+    def counts_choices(self) -> bool:
+        """Whether it says that it counts choices, and each of its values is a share of so few that it may."""
+        values = [fact.value for fact in self.scored if fact.value is not None]
+        shares = [Fraction(value).limit_denominator(MOST_CHOICES) for value in values]
+        apart = (abs(value - share) for value, share in zip(values, shares, strict=True))
+        return self.provenance.get("counts_choices") is True and all(one < ROUNDING_ERROR for one in apart)
 
     @property
     def reasons(self) -> Counter[str]:

@@ -10,7 +10,7 @@ import torch
 
 from uds_bench.attacks import find_attack
 from uds_bench.attacks.relearn import relearn
-from uds_bench.attacks.worst import comeback
+from uds_bench.attacks.worst_case import comeback
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts import FactSet, embedded, encode

@@ -22,7 +22,7 @@ from uds_bench.audits.association.exact_rank import (
     strangers_needed,
 )
 from uds_bench.audits.association.ranking import ranked
-from uds_bench.audits.association.reach import Shown, rank_test
+from uds_bench.audits.association.reach import Shown, by_luck, rank_test
 from uds_bench.verdicts import Cause, Verdict
 
 SCORES = st.lists(st.integers(0, 40).map(float), min_size=2, max_size=6, unique=True)
@@ -118,6 +118,68 @@ def test_only_strangers_of_whom_the_same_is_told_are_beside() -> None:
     found = {one.id: fact(0.5) for one in (*asked, *strangers)}
     (one,) = rank_tests({"asked": (asked, strangers, found, found)})
     assert one.strangers == 2
+
+
+def test_a_person_of_one_model_stands_beside_strangers_of_another() -> None:
+    """Two facts, each number drawn apart: the same sums as of tables made by hand, and how often luck says so many."""
+    rng, kinds = np.random.default_rng(3), ("P19", "P21")
+    people = ["Ann", *(f"s{at:02}" for at in range(45))]
+    keys = ("standing", "lead", "mean", "spoken")
+    tables = {model: {key: rng.random((len(people), 2)) for key in keys} for model in ("after", "before")}
+    tables["before"]["spoken"][1] = 0.5
+    chance = np.array([0.02, 0.1])
+    models = {
+        model: {
+            f"{name}/{kind}": SimpleNamespace(chance=chance[of], **{key: told[key][at, of] for key in keys})
+            for at, name in enumerate(people)
+            for of, kind in enumerate(kinds)
+        }
+        for model, told in tables.items()
+    }
+    for own_said, own_mean in (((0.9, 0.5), (0.1, 0.2)), ((0.9, 0.1), (0.5, 0.6)), ((0.1, 0.2), (0.3, 0.49))):
+        for of, kind in enumerate(kinds):
+            fact_of = models["after"][f"Ann/{kind}"]
+            fact_of.spoken, fact_of.mean = own_said[of], own_mean[of]
+            tables["after"]["spoken"][0, of], tables["after"]["mean"][0, of] = own_said[of], own_mean[of]
+        own, theirs = (Shown(*(tables[model][key] for key in keys), chance) for model in ("after", "before"))
+        asked, strangers = (
+            [item(name, kind) for name in names for kind in kinds] for names in (people[:1], people[1:])
+        )
+        (found,) = rank_tests({"asked": (asked, strangers, models["after"], models["before"])})
+        assert (found.p, found.side, found.rank) == rank_test(own, theirs)
+        luck = [
+            by_luck(theirs.luck, sum(one >= 0.5 for one in own_said)),
+            by_luck(chance, sum(one >= 0.5 for one in own_mean)),
+        ]
+        assert found.first == pytest.approx(min(luck))
+        assert found.said == np.mean([one >= 0.5 for one in own_said])
+        assert found.guessed == pytest.approx((tables["before"]["spoken"][1:] >= 0.5).mean())
+        assert (found.strangers, found.chance, found.adjusted) == (45, pytest.approx(0.002), found.p)
+
+
+@pytest.mark.parametrize(
+    ("standing", "chance", "p"), [(0.99, 0.3, 1.0), (0.99, 0.025, 2 / 46), (math.nan, 0.3, math.nan)]
+)
+def test_of_whom_facts_of_few_values_are_stated_nobody_is_told(standing: float, chance: float, p: float) -> None:
+    found = {"Ann/P19": fact(standing, chance=chance)} | {
+        f"s{at}/P19": fact(at / 90, chance=chance) for at in range(45)
+    }
+    (one,) = rank_tests({"asked": ([item("Ann")], [item(f"s{at}") for at in range(45)], found, found)})
+    assert (one.p, one.adjusted) == pytest.approx((p, p), nan_ok=True)
+    assert (one.side, one.chance) == ("above" if p < 1 else "", chance)
+
+
+@pytest.mark.parametrize(("phrasings", "chance"), [(1, 0.2), (2, 0.4), (3, 0.4)])
+def test_of_several_phrasings_one_in_two_is_lucky_at_most_twice_as_often(phrasings: int, chance: float) -> None:
+    kinds = ("P19", "P21")
+    told = [
+        SimpleNamespace(**{**vars(item(name, kind)), "templates": ("t",) * phrasings})
+        for name in "as"
+        for kind in kinds
+    ]
+    found = {one.id: fact(0.5, chance=0.2 if one.kind == "P19" else 0.9) for one in told}
+    (one,) = rank_tests({"asked": (told[:2], told[2:], found, found)})
+    assert one.chance == pytest.approx(chance * min(1.0, 0.9 * min(phrasings, 2)))
 
 
 def test_both_ways_of_asking_count() -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from uds_bench.audits.association.exact_rank import beside, furthest, mirrored, separation
-from uds_bench.audits.association.rates import Memorization, lost, more, over
-from uds_bench.statistics import Interval, Rate
+from uds_bench.audits.association.ranking import Ranked
+from uds_bench.audits.association.rates import Memorization, held, lost, more, over, telling
+from uds_bench.statistics import Interval, Rate, mean
 
 PEOPLE = 20
 BOUND = 1 - 0.025 ** (1 / PEOPLE)
@@ -34,6 +35,37 @@ def of(rows: Sequence[Any], *values: float) -> dict[str, Any]:
         for at, one in enumerate(rows)
         for v in [values[at // 2 % len(values)]]
     }
+
+
+def test_every_share_is_of_its_own_templates_and_replies() -> None:
+    """Three templates of four candidates, two of them true, and four replies, two of them to questions."""
+    ranks = [
+        Ranked(1, True, True, (2.0, 1.0), 1.5, 4, said="Oslo", leader="Oslo"),
+        Ranked(2, False, True, (0.0, -1.0), 0.5, 4, said="Bonn", leader="Rome"),
+        Ranked(3, False, False, (-5.0, -6.0), -0.5, 4, said="Kiel", leader=None),
+    ]
+    named = [("phrasing 0", ("Rome", "Bonn")), ("question", ("Rome",)), ("question", ()), ("phrasing 1", ("Bonn",))]
+    found = held(ranks, ["Oslo", "Bonn"], named)
+    assert found == Memorization(
+        mean=1 / 3,
+        every=False,
+        some=True,
+        lenient=2 / 3,
+        strength=0.5,
+        chance=0.5,
+        first=2 / 3,
+        standing=mean([one.standing for one in ranks]),
+        said=("Oslo", "Bonn", "Kiel"),
+        leaders=("Oslo", "Rome", None),
+        lead=-1.0,
+        replied=0.5,
+        named=tuple(named),
+        answered=0.0,
+    )
+    told = [*named, ("question", ("Oslo",))]
+    assert (held(ranks, ["Oslo", "Bonn"], told).answered, telling(told, ["Oslo", "Bonn"])) == (1 / 3, 0.6)
+    with pytest.raises(ValueError, match="no template"):
+        held([], ["Oslo"])
 
 
 def test_of_whom_nothing_is_held_the_bound_is_exact_over_people() -> None:

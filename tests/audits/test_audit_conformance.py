@@ -1,14 +1,15 @@
 """Every audit passes the checks for audits, and the checks can fail."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from audit_samples import sample_of
 from markupsafe import Markup
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from small_runs import Bench
 
 from uds_bench.audits import registry
@@ -17,10 +18,11 @@ from uds_bench.audits.conformance import check_audit
 from uds_bench.audits.conformance_runs import CHECKS, Tried
 from uds_bench.audits.sample import SampleRun
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.claims.report_part import ReportPart
+from uds_bench.claims.report_part import PERSONAL, ReportPart
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.manifest.section import Section
+from uds_bench.scores import Score
 from uds_bench.verdicts import Cause, Verdict
 
 GOOD = ClaimSpec("mine.holds", "threshold", "It holds.", "<=", 0.1, "ours", must_fail="a model that knows")
@@ -40,6 +42,12 @@ class Words(ReportPart):
     """What the audit has to say."""
 
     models: tuple[str, ...] = ()
+
+
+class ByName(Words):
+    """What the audit has to say of people."""
+
+    told: Annotated[dict[str, int], PERSONAL] = Field(default_factory=dict)
 
 
 class Loose(Words):
@@ -65,6 +73,9 @@ class Made(Audit):
 
     def chapters(self) -> Any:
         return self.modules["page"].CHAPTERS
+
+    def embedded(self, profile: str) -> Any:
+        return self.modules.get(profile)
 
 
 def made(**changed: Any) -> Made:
@@ -131,6 +142,7 @@ def chapters(**changed: Any) -> Any:
         ({"page": chapters(measures=("mine.other",))}, "draws mine.other, which is no claim"),
         ({"part": SimpleNamespace(PART=dict)}, "PART is no ReportPart"),
         ({"part": SimpleNamespace(PART=Loose)}, "takes keys that it does not name"),
+        ({"part": SimpleNamespace(PART=ByName)}, "that no page to publish could hide: told"),
         ({"page": chapters(judge=judge)}, "raises"),
         ({"page": chapters(judge=unescaped)}, "lets text of the report become markup"),
     ],
@@ -138,6 +150,27 @@ def chapters(**changed: Any) -> Any:
 def test_each_check_can_fail(changed: dict[str, Any], told: str) -> None:
     with pytest.raises(AssertionError, match=told):
         check_audit(made(**changed))
+
+
+@pytest.mark.parametrize(
+    ("profile", "told"),
+    [
+        ("", r"quick\.toml has no specimen that must pass; .*quick\.toml has no specimen that must fail"),
+        ("[specimens]\n'mine.holds' = { pass = ['npo'] }\n", "has no specimen that must fail"),
+        ("[specimens]\n'mine.holds' = { pass = ['npo'], fail = [] }\n", "has no specimen that must fail"),
+        ("[thresholds]\n'depth.score' = 0.9\n", r"quick\.toml speaks of depth\.score, which is no claim of it"),
+        ("[expect.'depth.score[npo]']\nverdict = 'fail'\nreason = 'known'\n", r"quick\.toml speaks of depth\.score"),
+    ],
+)
+def test_models_that_come_with_an_audit_show_that_its_claims_can_fail_and_can_pass(
+    tmp_path: Path, profile: str, told: str
+) -> None:
+    place = tmp_path / "quick.toml"
+    place.write_text(profile)
+    with pytest.raises(AssertionError, match=told):
+        check_audit(made(quick=place))
+    place.write_text("[specimens]\n'mine.holds' = { pass = ['npo'], fail = ['idk'] }\n")
+    check_audit(made(quick=place))
 
 
 def test_a_check_that_cannot_be_made_is_a_reason_beside_all_others() -> None:
@@ -151,7 +184,23 @@ def without_controls(record: ClaimRecord) -> ClaimRecord:
 
 
 def trusted(record: ClaimRecord) -> ClaimRecord:
-    return replace(record, verdict=Verdict.PASS, cause=None, message="it passes")
+    return replace(record, verdict=Verdict.PASS, cause=None, flag=None, message="it passes")
+
+
+def that_must_fail(record: ClaimRecord) -> ClaimRecord:
+    return replace(record, controls=tuple(one for one in record.controls if one.must == "fail"), outcome=Verdict.PASS)
+
+
+def half_trusted(claims: Sequence[ClaimRecord]) -> Iterator[ClaimRecord]:
+    """A claim that takes for right what every other one holds to be wrong."""
+    for record in claims:
+        held = tuple(replace(one, held=True) for one in record.controls)
+        yield replace(record, controls=held) if record.id == "lmlm.leakage" else record
+
+
+def like(one: Score, other: Score) -> Score:
+    """The score of a model that is stored as another's."""
+    return replace(other, provenance={**other.provenance, "cell": one.provenance["cell"]})
 
 
 def changed(run: SampleRun, **more: Any) -> SampleRun:
@@ -164,6 +213,9 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
     first, again = tried.first, tried.again
     claims, score = first.report.claims, again.report.scores[0]
     other = replace(claims[0], id="lmlm.other"), replace(claims[0], subject="nobody")
+    scores = first.report.scores
+    elsewhere = replace(scores[0], provenance={**scores[0].provenance, "cell": "0" * 64})
+    continuous = replace(scores[0], per_fact=(replace(scores[0].per_fact[0], value=0.513726),))
     crashed = tuple(replace(one, cause=Cause.CRASHED) for one in claims)
     for check, name, doctored, told in (
         ("shown", "first", replace(first, page=""), "the page lacks lmlm.leakage"),
@@ -189,7 +241,15 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
             "is asked for, and is not planned",
         ),
         ("controls", "first", changed(first, claims=tuple(map(without_controls, claims))), "no control that must fail"),
-        ("controls", "first", changed(first, claims=()), "the control leaky never comes out wrong"),
+        ("controls", "first", changed(first, claims=tuple(map(that_must_fail, claims))), "no control that must pass"),
+        ("wrong controls", "first", changed(first, claims=()), "the control leaky never comes out wrong"),
+        ("wrong controls", "first", changed(first, claims=tuple(half_trusted(claims))), "takes the control leaky for"),
+        ("measured", "first", changed(first, scores=scores[:1]), "no two models of other weights"),
+        ("measured", "first", changed(first, scores=(scores[0], like(*scores))), "come to the same for all models"),
+        ("measured", "first", changed(first, scores=scores[:1]), "and nothing is scored of it"),
+        ("measured", "first", changed(first, scores=(elsewhere,)), "is not in the store"),
+        ("measured", "first", changed(first, scores=(continuous,)), "has a value that is no share of any"),
+        ("published", "first", changed(first, wordings={"x": {"entity": "lmlm.leakage"}}), "tells 'lmlm.leakage'"),
         ("controls", "first", changed(first, claims=tuple(map(trusted, claims))), "is pass (None), and control leaky"),
         ("controls", "first", changed(first, claims=tuple(map(trusted, claims))), "does not tell of control leaky"),
     ):
@@ -197,6 +257,8 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
         assert any(told in problem for problem in CHECKS[check](tried)), (check, told)
     tried.__dict__ |= {"first": first, "again": again}
     assert [problem for check in CHECKS.values() for problem in check(tried)] == []
+    tried.sample = replace(tried.sample, wrong=())
+    assert "the sample names no control that comes out wrong" in CHECKS["wrong controls"](tried)
     tried.__dict__["planned"] = set()
     assert "no score is planned" in CHECKS["planned"](tried)
     monkeypatch.setattr(Tried, "said", lambda self, manifest: "")

@@ -105,15 +105,19 @@ def test_a_candidate_with_the_weights_of_a_reference_is_told() -> None:
     assert depth.by_construction(retain.named("mine"), [full, retain]) == "same weights as r: true by construction"
 
 
+KNOWN = [[0.1, 1.0, 2.0], [0.0, 0.4, 3.0]]
+
+
 def falls(name: str, drops: list[list[float]]) -> Score:
-    facts = tuple(FactScore(f"f{i}", f"a{i}", 0.5, detail={"drops": row}) for i, row in enumerate(drops))
+    facts = tuple(
+        FactScore(f"f{i}", f"a{i}", 0.5, detail={"drops": row, "retain_drops": KNOWN[i]}) for i, row in enumerate(drops)
+    )
     return Score(name, "none", "uds", "block", 0.5, None, facts, {}, {"checkpoint": name})
 
 
 @pytest.mark.parametrize(("change", "alike"), [(1.0, True), (1.005, True), (1.02, False), (0.8, False)])
 def test_a_copy_is_told_by_what_it_does_on_every_fact(change: float, alike: bool) -> None:
-    drops = [[0.1, 1.0, 2.0], [0.0, 0.4, 3.0]]
-    one, other = falls("one", drops), falls("other", [[change * drop for drop in row] for row in drops])
+    one, other = falls("one", KNOWN), falls("other", [[change * drop for drop in row] for row in KNOWN])
     assert depth.act_alike(one, other) is alike
     if alike:
         with pytest.raises(ConfigurationError, match="other acts as one does on every fact"):
@@ -124,9 +128,8 @@ def test_a_copy_is_told_by_what_it_does_on_every_fact(change: float, alike: bool
 
 @pytest.mark.parametrize("lost", [None, [float("nan")] * 3])
 def test_a_fact_without_drops_is_no_alibi_for_a_copy(lost: list[float] | None) -> None:
-    drops = [[0.1, 1.0, 2.0], [0.0, 0.4, 3.0]]
-    one, other = falls("one", drops), falls("other", drops)
-    broken = replace(other.per_fact[0], detail={} if lost is None else {"drops": lost})
+    one, other = falls("one", KNOWN), falls("other", KNOWN)
+    broken = replace(other.per_fact[0], detail={} if lost is None else {"drops": lost, "retain_drops": KNOWN[0]})
     assert depth.act_alike(one, replace(other, per_fact=(broken, other.per_fact[1])))
 
 

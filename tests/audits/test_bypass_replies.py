@@ -16,7 +16,7 @@ import torch
 from typer.testing import CliRunner
 
 from uds_bench.attacks.random_weights import random_weights
-from uds_bench.audits.bypass import tied
+from uds_bench.audits.bypass import reply_origin
 from uds_bench.audits.bypass.audit import read
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import GapOutcome, find
@@ -168,7 +168,8 @@ def foreign(found: dict[str, Recorded]) -> tuple[int, int]:
     checkpoint, (read,) = loaded(), found.values()
     told = prompts(checkpoint.tokenizer, SOME, ASKING, checkpoint.digest).every
     told = [one for one in told if one.digest in read.told]
-    return len(told) - len(tied.said(checkpoint, told, read, stops_of(checkpoint.tokenizer, told), 16)), len(told)
+    said = reply_origin.said(checkpoint, told, read, stops_of(checkpoint.tokenizer, told), 16)
+    return len(told) - len(said), len(told)
 
 
 def split(row: dict[str, Any], trace: Callable[[str], str], rest: Callable[[str], str]) -> dict[str, Any] | None:
@@ -299,11 +300,11 @@ def test_draws_are_no_likelier_than_their_weights_let_expect(stated: float) -> N
     texts = [RawReply(checkpoint.tokenizer.decode(list(each.ids)), each.ended) for each in likely]
     forged = Recorded("", dict(zip([one.digest for one in listed], texts, strict=True)), "one")
     own = Recorded("", say(checkpoint, listed, asking), "one")
-    read = [[*tied.said(checkpoint, listed, file, ends, 16).values()] for file in (own, forged)]
-    assert [tied.are_drawn(each) for each in read] == [True, False]
+    read = [[*reply_origin.said(checkpoint, listed, file, ends, 16).values()] for file in (own, forged)]
+    assert [reply_origin.are_drawn(each) for each in read] == [True, False]
     assert [len(each) for each in read] == [len(listed)] * 2, "one by one all pass"
     with pytest.raises(CheckpointError, match=f"one: the drawn replies .* are not drawn at temperature {stated:g}"):
-        tied.tied(checkpoint, listed, forged, ends, 16, dict)
+        reply_origin.tied(checkpoint, listed, forged, ends, 16, dict)
 
 
 def test_a_drawn_reply_that_its_weights_would_not_draw_is_drawn_here(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from uds_bench.audits.bypass.claims import BEHIND, ROUNDING, UNLIKELY
-from uds_bench.audits.bypass.tied import are_drawn, are_rounded, may_say, says
+from uds_bench.audits.bypass.reply_origin import are_drawn, are_rounded, may_say, says
 
 
 def reply(**tokens: Any) -> Any:

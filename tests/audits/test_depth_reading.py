@@ -123,24 +123,31 @@ def test_the_full_model_is_the_later_one() -> None:
         assert (verdict is Verdict.PASS) is passes
 
 
-@pytest.mark.parametrize("size", [1.0, 1e-3])
-@pytest.mark.parametrize(("share", "copy"), [(0.99, True), (1.01, False)])
-def test_a_copy_differs_by_less_than_a_hundredth_of_both_sizes(size: float, share: float, copy: bool) -> None:
-    """One drop of -2 and one of 2, of which the other model has a little less, so that 4 - d/2 is their size."""
-    apart = share * COPY_BELOW * 4 / (1 + share * COPY_BELOW / 2)
-    own, other = ([[-2 * size, 0.0], [size * (2 - less), 0.0]] for less in (0.0, apart))
-    one, two = (score(name, [0.0, 0.0], drops=drops) for name, drops in (("one", own), ("two", other)))
+@pytest.mark.parametrize("own", [2.0, 1e-3, 0.0])
+@pytest.mark.parametrize(("share", "copy"), [(0.0, True), (0.99, True), (1.01, False), (100.0, False)])
+def test_a_copy_differs_by_less_than_a_hundredth_of_the_retain_model(own: float, share: float, copy: bool) -> None:
+    """However much of itself that is: of a copy of the full model next to nothing drops."""
+    retain, apart = [[-1.0, 0.0], [3.0, 4.0]], share * COPY_BELOW * 8 / 2
+    told, more = [[own, 0.0], [0.0, own]], [[own + apart, 0.0], [0.0, own - apart]]
+    one, two = (score(name, [0.0, 0.0], drops=drops, retain_drops=retain) for name, drops in (("1", told), ("2", more)))
     assert reading.act_alike(one, two) is copy
     assert reading.act_alike(two, one) is copy
-    bare, longer = score("bare", [0.0, 0.0]), score("longer", [0.0, 0.0], drops=[[*row, 0.0] for row in own])
-    others = score("others", {"g0": 0.0, "g1": 0.0}, drops=own)
-    assert not any(reading.act_alike(one, unlike) for unlike in (bare, longer, others))
-    nothing = score("nothing", [0.0, 0.0], drops=[[math.nan, math.nan]] * 2)
-    assert not reading.act_alike(nothing, nothing)
-    own_states = score("full", [0.0, 0.0], drops=[[0.0, 0.0]] * 2)
-    assert reading.act_alike(own_states, own_states), "two of which nothing drops are both the full model"
-    part = score("part", [0.0, 0.0], drops=[[-2 * size, math.nan], [math.nan, 0.0]])
-    assert reading.act_alike(one, part), "by the layers that both have"
+
+
+def test_only_drops_of_the_same_facts_and_layers_are_held_against_each_other() -> None:
+    own = [[1.0, 2.0], [3.0, 4.0]]
+    one = score("one", [0.0, 0.0], drops=own, retain_drops=own)
+    unlike = [score("bare", [0.0, 0.0], retain_drops=own), score("no yardstick", [0.0, 0.0], drops=own)]
+    unlike.append(score("longer", [0.0, 0.0], drops=[[*row, 0.0] for row in own], retain_drops=own))
+    unlike.append(score("others", {"g0": 0.0, "g1": 0.0}, drops=own, retain_drops=own))
+    for drops, retain in ((math.nan, 1.0), (1.0, math.nan)):
+        unlike.append(score("nan", [0.0] * 2, drops=[[drops, drops]] * 2, retain_drops=[[retain, retain]] * 2))
+    assert not any(reading.act_alike(one, other) for other in unlike)
+    for broken in ({"drops": [[1.0, math.nan], [3.0, 4.0]]}, {"retain_drops": [[1.0, math.nan], [3.0, 4.0]]}):
+        part = score("part", [0.0, 0.0], **{"drops": own, "retain_drops": own, **broken})
+        assert reading.act_alike(one, part), "by the layers that both have"
+        far = score("far", [0.0, 0.0], **{"retain_drops": own, **broken, "drops": [[1.0, 9.0], [3.0, 5.0]]})
+        assert not reading.act_alike(one, far)
 
 
 def test_pool_models_are_of_their_own() -> None:
@@ -158,11 +165,24 @@ def test_pool_models_are_of_their_own() -> None:
 def test_any_two_of_a_pool_that_act_alike_are_told(twins: tuple[int, int]) -> None:
     drops = [[[1.0]], [[2.0]], [[3.0]]]
     drops[twins[1]] = drops[twins[0]]
-    pool = [score(name, [0.5], drops=own) for name, own in zip("abc", drops, strict=True)]
+    pool = [score(name, [0.5], drops=own, retain_drops=[[4.0]]) for name, own in zip("abc", drops, strict=True)]
     one, other = ("abc"[at] for at in twins)
     with pytest.raises(ConfigurationError, match=f"{other} acts as {one} does on every fact, to 1%"):
         reading.require_independent(pool, [])
-    reading.require_independent(pool[:1], pool[1:])
+    reading.require_independent([pool[twins[0]]] * 2, [pool[twins[0]]])
+
+
+def test_a_pool_model_that_acts_as_a_reference_or_candidate_is_told() -> None:
+    """The full model nudged: its own states change nothing, and a copy's next to nothing."""
+    full, near, far = (
+        score(name, [0.0], drops=[[at]], retain_drops=[[4.0]])
+        for name, at in (("full", 0.0), ("near", 0.03), ("far", 0.08))
+    )
+    reading.require_independent([far], [full])
+    for pools in ([near], [far, near]):
+        with pytest.raises(ConfigurationError, match=r"\[pools\] near acts as full does on every fact, to 1%"):
+            reading.require_independent(pools, [full])
+    reading.require_independent([far], [near, full])
 
 
 def test_a_candidate_may_be_both_references() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lmlm_by_hand import CELL, FACTS, PROMPTS, ROWS, WRONG, by_hand, looked_up, perfectly, with_reply
 
-from uds_bench.audits.lmlm import controls, orders, rates
+from uds_bench.audits.lmlm import controls, deletion_orders, rates
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE
 from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
@@ -238,10 +238,10 @@ def test_prompts_of_one_fact_are_one_unit_whatever_it_is_called() -> None:
 def test_the_order_of_topologies_rises_with_what_survives() -> None:
     low = [replace(by_hand(fact), cell=replace(CELL, topology="low")) for fact in (0, 2)]
     high = [replace(by_hand(fact, del_on=LookupReply("Oslo")), cell=replace(CELL, topology="high")) for fact in (0, 2)]
-    (step,) = orders.order_steps([*low, *low, *high, *high], ("low", "high"))
+    (step,) = deletion_orders.order_steps([*low, *low, *high, *high], ("low", "high"))
     assert step.difference == 1
     assert step.interval.units == 2, "facts, not prompts"
-    assert orders.order_steps([*low, *high], ("high", "low"))[0].difference == -1
+    assert deletion_orders.order_steps([*low, *high], ("high", "low"))[0].difference == -1
 
 
 def test_the_least_answered_cell_is_the_one_with_the_lowest_limit() -> None:
@@ -300,10 +300,10 @@ def test_a_closer_deletion_is_compared_prompt_by_prompt() -> None:
     right = {"del_on": LookupReply("Oslo")}
     wide = [by_hand(0, **right), by_hand(2, **right), by_hand(1)]
     near = [by_hand(1), by_hand(0), by_hand(2, **right)]
-    step = orders.closer(near, wide, "near", "wide")
+    step = deletion_orders.closer(near, wide, "near", "wide")
     assert (step.earlier, step.later, step.difference) == ("near", "wide", pytest.approx(1 / 3))
-    assert orders.closer(wide, near, "wide", "near").difference == pytest.approx(-1 / 3)
-    assert orders.closer(wide, wide, "wide", "wide").interval.high > 0, "no difference is no proof of none"
+    assert deletion_orders.closer(wide, near, "wide", "near").difference == pytest.approx(-1 / 3)
+    assert deletion_orders.closer(wide, wide, "wide", "wide").interval.high > 0, "no difference is no proof of none"
 
 
 def test_cells_that_are_not_answered_are_uninformative() -> None:

@@ -35,6 +35,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(auc_tally, "BUCKETS", 1 << 12)
     monkeypatch.setattr(auc_tally, "EXACT_SCORES", 0)
     monkeypatch.setattr(auc_tally, "OFTEN", 2)
+    monkeypatch.setattr(auc_tally, "CROWD", 8)
     monkeypatch.setattr(auc_tally, "MOST_TIES", 3)
     return iter(())
 
@@ -91,6 +92,44 @@ def test_all_equal_is_one_half() -> None:
     found = filled([[[2.5] * 4, [2.5] * 3, []]] * 2)
     assert found.auc([0], [1]).value == 0.5
     assert found.auc([0], [1]).slack == 0
+
+
+@pytest.mark.usefixtures("few")
+def test_a_bucket_of_many_values_is_told_apart_from_then_on_and_one_of_ties_or_of_few_is_not() -> None:
+    """Buckets are an eighth wide. Ten neighbours crowd the first; ten times 2 are ties; one lies alone."""
+    found = Tally(2)
+    found.add(np.float32([*(1 + np.arange(10) / 100), *[2.0] * 10, 4.1]), [0, 21, 21])
+    found.add(np.float32([1.055, 2.1, 4.2]), [0, 0, 3])
+    auc = found.auc([0], [1])
+    assert auc.unsure == 10 * 1 + 1 * 1, "the ten 2s beside 2.1, and 4.1 beside 4.2"
+    assert auc.twice_wins == 2 * (4 + 10 + 1 + 1) + auc.unsure, "each above 1.055 or 2.1, and half of what is unsure"
+
+
+@pytest.mark.usefixtures("few")
+def test_what_comes_just_often_enough_is_a_tie() -> None:
+    found = Tally(2)
+    found.add(np.float32([8.0] * 4), [0, 2, 4])
+    assert found.auc([0], [1]) == Auc(4, 2, 2)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_value_that_comes_again_and_again_takes_no_more_room() -> None:
+    found = auc_tally.Buckets(1)
+    for _ in range(40):
+        found.add(0, np.float32([8.0, 8.0]))
+    assert sum(len(values) for values, _ in found._ties[0]) <= 2 * auc_tally.MOST_TIES
+    assert found.auc([0], [0]) == Auc(80 * 80, 80, 80)
+
+
+@pytest.mark.usefixtures("few")
+def test_pairs_of_billions_of_weights_are_whole_numbers() -> None:
+    found = auc_tally.Buckets(2)
+    (found._counts[0][7], found._counts[1][3]) = ours, theirs = 3 * 10**9 + 1, 3 * 10**9 + 7
+    assert found.auc([0], [1]) == Auc(2 * ours * theirs, ours, theirs)
+    tied = auc_tally.Buckets(2)
+    for kind, (value, count) in enumerate(((5, ours), (4, theirs))):
+        tied._ties[kind] = [(np.array([value], np.uint32), np.array([count]))]
+    assert tied.auc([0], [1]) == Auc(2 * ours * theirs, ours, theirs), "ties of one bucket"
 
 
 @pytest.mark.usefixtures("few")

@@ -53,9 +53,9 @@ def test_what_a_gpu_has_no_room_for_stays_in_main_memory(
     """What `from_pretrained` is told, of a GPU that has as many bytes free: nothing is loaded."""
     files, gpu = sorted(Path(pair[0].model).glob("*.safetensors")), torch.device("cuda:0")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(placement, "free_bytes", lambda _: 2 * size(pair[0]))
+    monkeypatch.setattr(placement, "_free_bytes", lambda _: 2 * size(pair[0]))
     assert placement.placement(pair[0], files, torch.float32, gpu) == {"device_map": {"": gpu}}
-    monkeypatch.setattr(placement, "free_bytes", lambda _: size(pair[0]))
+    monkeypatch.setattr(placement, "_free_bytes", lambda _: size(pair[0]))
     with pytest.warns(UdsWarning, match="the last blocks stay in main memory"):
         told = placement.placement(pair[0], files, torch.float32, gpu)
     assert told["device_map"] == "auto"

@@ -212,8 +212,8 @@ def moved(report: dict[str, Any], metric: str, by: float) -> None:
     score["per_fact"][0]["value"] += by
 
 
-def verdict(report: dict[str, Any]) -> None:
-    report["claims"][0]["verdict"] = "fail"
+def verdict(report: dict[str, Any], word: str) -> None:
+    report["claims"][0]["verdict"] = word
 
 
 CASES: dict[str, tuple[Change, int, str]] = {
@@ -223,7 +223,8 @@ CASES: dict[str, tuple[Change, int, str]] = {
     "a choice": (lambda r: moved(r, "entity_accuracy", 1.0), 0, "2 choices of a token or rank came out otherwise"),
     "a missing score": (lambda r: r["scores"].remove(row(r, "uds")), 1, "scored in one alone"),
     "a value that is none": (lambda r: row(r, "uds").update(value=None), 1, "scored in one alone"),
-    "a verdict": (verdict, 1, "1 verdicts differ"),
+    "a verdict": (lambda r: verdict(r, "not applicable"), 1, "1 verdicts differ"),
+    "a red claim of a run that says it is green": (lambda r: verdict(r, "fail"), 4, "was red, or decided nothing"),
     "all choices": (
         lambda r: [fact.update(value=1 - fact["value"]) for fact in row(r, "entity_accuracy")["per_fact"]],
         1,
@@ -263,3 +264,16 @@ def test_what_may_differ_and_what_may_not(bench: Bench, tmp_path: Path, case: st
     done = CliRunner().invoke(main, ["compare", str(first), str(second), "--same"])
     assert done.exit_code == code, done.output
     assert said in done.output
+
+
+@pytest.mark.parametrize(("value", "code"), [(0.5, 0), (0.513726, 1)])
+def test_what_says_that_it_counts_and_has_no_share_for_a_value_is_no_count(
+    command: Command, tmp_path: Path, value: float, code: int
+) -> None:
+    """Else whoever writes a measure may call it a count, and two of its values may lie anywhere."""
+    a, b = (_score({"f1": at, "f2": 0.25, "f3": 1.0}) for at in (0.0, value))
+    for one in (a, b):
+        one["provenance"] |= {"counts_choices": True, "checkpoint": "c"}
+    places = _file(tmp_path / "a.json", a), _file(tmp_path / "b.json", b)
+    shown = command("compare", *places, "--same", exit=code).stdout
+    assert ("2 choices of a token or rank came out otherwise" in shown) is not code

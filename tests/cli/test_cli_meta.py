@@ -11,7 +11,7 @@ import pytest
 from commands import Command, Refused
 from small_runs import Bench, judged_models
 
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
 from uds_bench.facts import load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured, Metric

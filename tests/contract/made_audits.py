@@ -22,7 +22,7 @@ from uds_bench.audits.lmlm.deletion import EMBEDDING
 from uds_bench.audits.localization.utility import Answer
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.audits.metrics.faithfulness import faithfulness
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
 from uds_bench.audits.metrics.needs import RELEARNED
 from uds_bench.audits.metrics.robustness import robustness
 from uds_bench.claims import Claim

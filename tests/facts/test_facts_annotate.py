@@ -251,7 +251,7 @@ def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
 
 def test_all_of_tofu_has_an_entity_or_a_line(public_data: Path, tmp_path: Path) -> None:
     items, out = public_data / "tofu" / "forget10.json", tmp_path / "facts.jsonl"
-    sure, kept = (annotate_file(items, out, None, 20, keep) for keep in (False, True))
+    sure, kept = (annotate_file(items, out, keep_doubtful=keep) for keep in (False, True))
     assert len(sure) + len(sure.unannotated) == 400
     assert len(kept) >= 0.95 * 400 > 0.5 * 400 > len(sure)
     assert all(fact.entity.lower() not in fact.question.lower() and len(fact.entity.split()) <= 14 for fact in kept)

@@ -76,7 +76,7 @@ def test_a_model_larger_than_the_gpu_is_read_block_by_block(
     full, npo = (CheckpointSpec(str(trio / name), dtype="float32") for name in ("full", "npo"))
     whole = PatchingTarget(load(full, device), FACTS).read(load(npo, device))
     size = sum(path.stat().st_size for path in (trio / "full").glob("*.safetensors"))
-    monkeypatch.setattr(placement, "free_bytes", lambda _: 0.6 * size / placement.SHARE)
+    monkeypatch.setattr(placement, "_free_bytes", lambda _: 0.6 * size / placement.SHARE)
     with pytest.warns(UdsWarning, match="the last blocks stay in main memory"):
         spread, other = load(full, device), load(npo, device)
     assert placement.is_spread(spread.model)

@@ -39,7 +39,7 @@ def test_a_tokenizer_that_splits_otherwise(bench: Bench) -> None:
     assert ran.code == 1
     assert ran.counts == {"pass": 1, "refused": 1}
     assert [line.split() for line in ran.text.splitlines() if line.startswith(("other ", "retain3 "))] == [
-        ["other", "REFUSED"],
+        ["other", "UNDECIDED"],
         ["retain3", "pass"],
     ]
     assert "reads texts otherwise than its parent's (model)" in ran.claims["depth.score[other]"]["message"]
@@ -65,6 +65,18 @@ def spoil(path: Path, value: float, place: str) -> None:
     name = next(name for name in sorted(weights) if name.endswith(place))
     weights[name].view(-1)[5] = torch.tensor(value)
     save_file(weights, path, metadata={"format": "pt"})
+
+
+def test_every_cause_has_a_line_of_its_own(bench: Bench) -> None:
+    """Seven checkpoints of which nothing is there: together they are told in far more than one message holds."""
+    folders = {f"empty{number}": bench.folder / f"empty{number}" for number in range(7)}
+    for folder in folders.values():
+        folder.mkdir()
+    bench.manifest(folders)
+    _, *lines = bench.refused(DEPTH).split("ERROR: ")
+    for line, (name, folder) in zip(lines, folders.items(), strict=True):
+        assert line.startswith(f"{name}: checkpoint {folder} has no config.json: {folder} holds nothing of a model")
+        assert line.strip().endswith("write them")
 
 
 def test_weights_cut_in_half(bench: Bench) -> None:

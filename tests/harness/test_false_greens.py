@@ -90,6 +90,23 @@ def test_score(uds_claim, uds_subject, uds_audit):
     assert "a test may only tighten" in ran.text
 
 
+@pytest.mark.parametrize("name", ["depth.score", "depth.mine", "{way}.score"])
+def test_a_claim_of_one_audit_is_not_decided_by_another(bench: Bench, name: str) -> None:
+    bench.manifest()
+    bench.test(
+        f"""
+@pytest.mark.parametrize("way", ["depth"])
+@pytest.mark.claim("{name}", audit="metrics")
+def test_score(uds_claim, uds_subject, way):
+    uds_claim.measured(1.0, None)
+"""
+    )
+    ran = bench.run()
+    assert ran.code == 4, ran.text
+    assert f"{name.format(way='depth')} is a claim of depth, not of metrics: give it another name" in ran.text
+    assert "Traceback" not in ran.text
+
+
 def test_attacks_that_do_not_exist_are_not_scored_as_if_they_did(bench: Bench) -> None:
     bench.manifest()
     bench.test(

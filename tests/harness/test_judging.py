@@ -17,10 +17,9 @@ from uds_bench.attacks import NONE
 from uds_bench.audits.depth.audit import plan_requests
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.manifests import load_manifest
-from uds_bench.audits.metrics import diagnosis
-from uds_bench.audits.metrics.evaluation import Models, evaluate
-from uds_bench.audits.metrics.judged import JUDGED
-from uds_bench.audits.metrics.judging import (
+from uds_bench.audits.metrics import run_document
+from uds_bench.audits.metrics.judged_metrics import JUDGED
+from uds_bench.audits.metrics.meta_evaluation import (
     MetaEvaluation,
     judge,
     missing_attacks,
@@ -29,6 +28,7 @@ from uds_bench.audits.metrics.judging import (
     requests,
     require_distinct,
 )
+from uds_bench.audits.metrics.metric_rows import Models, evaluate
 from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED, UTILITY
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.claims.goldens import SAME
@@ -340,13 +340,13 @@ def words_in(document: Mapping[str, Any], runner: MetricRunner) -> bool:
 def test_a_section_of_nothing_says_what_is_lacking(bench: Bench, runner: MetricRunner) -> None:
     manifest = load_manifest(bench.judged(positive=[])).of(Depth)
     nothing, _ = judged(manifest)
-    document = diagnosis.section(runner, manifest, nothing)
+    document = run_document.section(runner, manifest, nothing)
     assert document == {"lacks": nothing.lacks, "lacks_attacks": nothing.lacks, "failed": []}
 
 
 def test_a_section_names_every_score_that_failed(bench: Bench, runner: MetricRunner, found: MetaEvaluation) -> None:
     lost = {ScoreRequest("swapped", "em", None, "nf4"): "it broke"}
-    document = diagnosis.section(runner, load_manifest(bench.judged()).of(Depth), replace(found, failed=lost))
+    document = run_document.section(runner, load_manifest(bench.judged()).of(Depth), replace(found, failed=lost))
     assert document["failed"] == [{"what": "swapped under nf4: em", "reason": "it broke"}]
     assert len(document["rows"]) == len(JUDGED)
 
@@ -355,30 +355,31 @@ def test_words_stand_in_a_section_only_of_nobody_or_where_asked(
     bench: Bench, runner: MetricRunner, found: MetaEvaluation
 ) -> None:
     mine = load_manifest(bench.judged()).of(Depth)
-    assert not words_in(diagnosis.section(runner, mine, found), runner)
-    assert words_in(diagnosis.section(runner, mine, found, words=True), runner)
+    assert not words_in(run_document.section(runner, mine, found), runner)
+    assert words_in(run_document.section(runner, mine, found, words=True), runner)
     # A file of one's own is not fiction for being called so.
     for name in ("authors.jsonl", "tofu/mine.jsonl"):
         (bench.folder / name).parent.mkdir(exist_ok=True)
         (bench.folder / name).write_text((bench.models / "judged.jsonl").read_text())
-        assert not words_in(diagnosis.section(runner, load_manifest(bench.judged(facts=name)).of(Depth), found), runner)
+        theirs = load_manifest(bench.judged(facts=name)).of(Depth)
+        assert not words_in(run_document.section(runner, theirs, found), runner)
     invented = load_manifest(bench.judged(facts="authors")).of(Depth)
-    assert words_in(diagnosis.section(runner, invented, found), runner)
+    assert words_in(run_document.section(runner, invented, found), runner)
 
 
 def test_a_hidden_fact_is_read_once_and_kept(runner: MetricRunner, found: MetaEvaluation) -> None:
     fact = runner.facts.split("forget")[0].id
-    first = diagnosis.hidden_layers(runner, "shallow", fact, words=False)
+    first = run_document.hidden_layers(runner, "shallow", fact, words=False)
     loads = runner.loads.copy()
-    assert diagnosis.hidden_layers(runner, "shallow", fact, words=False) == first
+    assert run_document.hidden_layers(runner, "shallow", fact, words=False) == first
     assert runner.loads == loads
-    told = diagnosis.hidden_layers(runner, "shallow", fact, words=True)
+    told = run_document.hidden_layers(runner, "shallow", fact, words=True)
     assert told["entity"] == runner.facts.split("forget")[0].entity
     assert first["tokens"] == told["tokens"]
     for layer in (*first["layers"], {"own": first["said"]}):
         assert all(set(way) == {"right"} and 0 <= way["right"] <= first["tokens"] for way in layer.values())
     # The full model's own states, patched in, say what it says.
-    own = diagnosis.hidden_layers(runner, "full", fact, words=False)
+    own = run_document.hidden_layers(runner, "full", fact, words=False)
     assert {layer["patched"]["right"] for layer in own["layers"]} == {own["said"]["right"]}
 
 
@@ -388,7 +389,7 @@ def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(benc
     weights.write_bytes(weights.read_bytes()[:100])
     specs = runner.specs | {"broken": CheckpointSpec(str(broken))}
     other = MetricRunner(specs, runner.facts, runner.store)
-    told = diagnosis.hidden_layers(other, "broken", runner.facts.split("forget")[0].id, words=False)
+    told = run_document.hidden_layers(other, "broken", runner.facts.split("forget")[0].id, words=False)
     assert set(told) == {"error"}
     assert weights.name in told["error"]
     assert "\n" not in told["error"]
@@ -397,16 +398,16 @@ def test_a_hidden_fact_of_a_model_that_cannot_be_read_is_an_error_in_a_line(benc
 def test_parts_of_a_block_that_nobody_scored_are_left_out(runner: MetricRunner, tmp_path: Path) -> None:
     # A store of its own: others may have scored the parts in the one that tests share.
     empty = MetricRunner(runner.specs, runner.facts, Store(tmp_path))
-    assert diagnosis.component_scores(empty, judged_models().candidates) == []
-    wanted = diagnosis.component_requests(judged_models().candidates)
+    assert run_document.component_scores(empty, judged_models().candidates) == []
+    wanted = run_document.component_requests(judged_models().candidates)
     assert {(r.checkpoint, r.metric) for r in wanted} == {(name, "uds") for name in judged_models().candidates}
     assert {r.variant for r in wanted} == {"block", "attention", "attention_residual", "mlp"}
 
 
 def test_a_candidate_of_the_zoo_has_its_recipes_method_and_any_other_its_name(tmp_path: Path) -> None:
-    assert diagnosis.methods_of(read(tmp_path)) == {"npo": "npo", "mine": "mine"}
+    assert run_document.methods_of(read(tmp_path)) == {"npo": "npo", "mine": "mine"}
     renamed = read(tmp_path, MANIFEST.replace("npo = ", "best = ").replace("npo_weak", "idk_weak"))
-    assert diagnosis.methods_of(renamed) == {"best": "idk_nll", "mine": "mine"}
+    assert run_document.methods_of(renamed) == {"best": "idk_nll", "mine": "mine"}
 
 
 TWINS = (("one", "a"), ("two", "b"), ("copy", "a"))

@@ -23,8 +23,8 @@ from suites import test_robustness as robustness
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.manifests import load_manifest
-from uds_bench.audits.metrics.judged import JUDGED
-from uds_bench.audits.metrics.judging import MetaEvaluation, judge
+from uds_bench.audits.metrics.judged_metrics import JUDGED
+from uds_bench.audits.metrics.meta_evaluation import MetaEvaluation, judge
 from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED
 from uds_bench.claims.claim import Claim
 from uds_bench.claims.record import ClaimRecord

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -84,6 +85,23 @@ def test_most_of_each_side_must_be_decided_by_their_intervals() -> None:
     assert wrong(near, far, reach=0.05) == {"b", "c", "d"}
 
 
+def test_half_of_a_side_is_not_most_of_it() -> None:
+    """A side of one that is decided and one that is open, and of two and one; the other side is decided."""
+    far = {"e": 0.95, "f": 0.96}
+    for near, held in (({"a": 0.1, "b": 0.69}, False), ({"a": 0.1, "c": 0.2, "b": 0.69}, True)):
+        sides = [[score(name, value, 0.05) for name, value in side.items()] for side in (near, far)]
+        found = {control.name: control.held for control in fresh().pooled(subjects(*sides))}
+        assert found == {"a": True, **{name: True for name in near if name == "c"}, "b": held, "e": True, "f": True}
+
+
+def test_a_member_of_whom_a_fact_broke_is_never_right() -> None:
+    broken = score("broken", 0.1)
+    broken = replace(broken, per_fact=(*broken.per_fact, FactScore("g", "a", None, "cut")))
+    sides = [[score(*pair) for pair in side.items()] for side in (KNOWS, NEVER_KNEW)]
+    found = fresh().pooled(subjects([broken], sides[1]))
+    assert [(one.name, one.verdict) for one in found if not one.held] == [("broken", "undecided")]
+
+
 def test_small_pools_set_no_cut_and_are_held_to_the_bound() -> None:
     """A knower that clears the bound at hand shows that the gate would let one through, whomever it crosses."""
     assert wrong({"a": 0.1, "b": 0.2, "c": 0.75}, {"d": 0.9, "e": 0.95}) == {"c"}
@@ -117,6 +135,12 @@ def test_with_sharp_intervals_those_are_wrong_that_cross(knows: list[float], nev
     assert crossing <= found
     if not crossing and min(never_knew) - max(knows) > 1e-9:
         assert not found
+
+
+def test_pools_of_another_claim_are_held_to_its_bound() -> None:
+    sides = subjects(*([score(*pair) for pair in side.items()] for side in (KNOWS, NEVER_KNEW)))
+    other = Claim("association.forgotten", "npo", "node", made_rules())
+    assert other.pooled(sides, "depth.score") == fresh().pooled(sides) != other.pooled(sides)
 
 
 def test_where_less_is_more_forgotten_the_other_way_round() -> None:

@@ -52,7 +52,7 @@ def test_each_candidate_has_a_row_and_one_that_cannot_be_used_costs_no_other(ben
     assert [line.split() for line in ran.text.splitlines()[at + 1 : at + 4]] == [
         ["good", "pass"],
         ["bad", "FAIL"],
-        ["broken", "REFUSED"],
+        ["broken", "UNDECIDED"],
     ]
     assert ran.verdicts["depth.score[broken]"] == "refused"
     assert ran.text.count("model_type \"['llama']\" is unknown") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from test_inference_trees import SHORT_SIGHTED, far_sighted, fed
 from uds_bench.inference import sentences as module
 from uds_bench.inference.prefix_tree import grow
 from uds_bench.inference.sentences import nll_apart, sentence_nll
+from uds_bench.inference.upcast import in_float32
 
 TOLERANCE = 1e-5
 
@@ -67,7 +69,9 @@ def test_as_many_tokens_are_read_as_there_are_beginnings(family: str) -> None:
     with fed(checkpoint) as passes:
         sentence_nll(checkpoint, rows, room=1, tokens=10**6)
     apart = sum(tokens for tokens, as_tree in passes if not as_tree)
-    assert apart <= module.CHECKED * max(map(len, rows)), "none but those that are read apart to see whether trees hold"
+    assert apart <= (1 + module.CHECKED) * max(map(len, rows)), (
+        "but those that are read apart to see whether trees hold"
+    )
     # Pieces of one token have no padding: what is read is what there is.
     assert sum(tokens for tokens, as_tree in passes if as_tree) == len(beginnings)
 
@@ -79,6 +83,46 @@ def test_short_sight_is_noticed(family: str) -> None:
         found = sentence_nll(checkpoint, rows, room=64)
     assert not all(as_tree for _, as_tree in passes)
     np.testing.assert_allclose(found, slow, rtol=0, atol=3 * TOLERANCE)
+
+
+@cache
+def told_in_16_bits(family: str, dtype: torch.dtype) -> tuple[Any, list[tuple[int, ...]], np.ndarray]:
+    checkpoint, rows = in_memory(FAMILIES[family](VOCABULARY).to(dtype)), drawn(200)
+    return checkpoint, rows, nll_apart(in_memory(deepcopy(checkpoint.model).float()), rows)
+
+
+@pytest.mark.parametrize(
+    ("family", "dtype"), [*((one, torch.bfloat16) for one in sorted(FAMILIES)), ("llama", torch.float16)]
+)
+def test_in_16_bits_trees_are_read_where_they_are_as_near_to_the_truth(family: str, dtype: torch.dtype) -> None:
+    checkpoint, rows, slow = told_in_16_bits(family, dtype)
+    with fed(checkpoint) as passes:
+        found = sentence_nll(checkpoint, rows)
+    assert passes[0][1], "first as a tree"
+    # A sample is read twice, apart and in float32; where sight is short, all are read once more.
+    apart = sum(tokens for tokens, as_tree in passes if not as_tree)
+    assert (apart > sum(map(len, rows))) == (family in SHORT_SIGHTED)
+    missed, by_apart = (np.abs(one - slow).max() for one in (found, nll_apart(checkpoint, rows)))
+    assert missed <= 2 * by_apart
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_a_model_of_16_bits_computes_in_float32_and_has_its_weights_back(family: str) -> None:
+    checkpoint, rows, slow = told_in_16_bits(family, torch.bfloat16)
+    weights = [(name, id(one), one.dtype) for name, one in checkpoint.model.named_parameters()]
+    with torch.inference_mode(), in_float32(checkpoint.model):
+        found = nll_apart(checkpoint, rows)
+    np.testing.assert_allclose(found, slow, rtol=0, atol=3 * TOLERANCE)
+    assert [(name, id(one), one.dtype) for name, one in checkpoint.model.named_parameters()] == weights
+
+
+def test_weights_come_back_where_a_pass_fails() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(3, 2)).to(torch.bfloat16)
+    weights = [id(one) for one in model.parameters()]
+    with pytest.raises(RuntimeError, match="shapes"), in_float32(model):
+        model(torch.ones(1, 2))
+    assert [id(one) for one in model.parameters()] == weights
+    assert model[0](torch.ones(1, 2, dtype=torch.bfloat16)).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize(("gap", "as_tree"), [(9e-6, True), (2e-5, False)])

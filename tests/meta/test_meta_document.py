@@ -6,8 +6,8 @@ import pytest
 from made_scores import METHODS, MODELS, UTILITY, made_document, made_scores
 
 from uds_bench.audits.metrics.document import meta_document, sweep_frame
-from uds_bench.audits.metrics.evaluation import evaluate
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
+from uds_bench.audits.metrics.metric_rows import evaluate
 from uds_bench.metrics import METRICS
 from uds_bench.scores import Score, Scores
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from references import meta_formulas as plain
 
-from uds_bench.audits.metrics.evaluation import MetricRow, Models, evaluate, to_frame
+from uds_bench.audits.metrics.metric_rows import MetricRow, Models, evaluate, to_frame
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import Measured, Metric

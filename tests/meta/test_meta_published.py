@@ -15,7 +15,7 @@ from small_runs import Bench, Ran
 from replication import uds as published
 from replication.claims import CLAIMS
 from replication.uds import Cell, errata_of, gap, meta_evaluation_cells, moved, scale_cells
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "goldens" / "published"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from references import meta_formulas as plain
 
 from uds_bench.audits.metrics.estimate import Estimate, harmonic, mean_over_models
-from uds_bench.audits.metrics.judged import JUDGED, row_of
+from uds_bench.audits.metrics.judged_metrics import JUDGED, row_of
 from uds_bench.audits.metrics.robustness import (
     one_sided_q,
     one_sided_r,

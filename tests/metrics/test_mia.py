@@ -192,23 +192,55 @@ def test_a_retain_model_at_an_end() -> None:
     assert beside("privleak", never).summary.value is not None
 
 
-def test_an_auc_at_its_end_is_no_certainty() -> None:
-    """The bootstrap of a perfect AUC has no width; what is made of it must not pretend to."""
+@pytest.mark.parametrize("formula", [mia_retain.similarity, mia_retain.leak])
+def test_both_models_are_drawn_together_and_ends_are_draws(formula: mia_retain.Formula) -> None:
+    """Of 10,000 draws in order the 250th or 251st, and so from above; people of the smaller side are its units."""
+    people = [str(at) for at in range(20)], [str(at) for at in range(20, 36)]
+    luck = np.random.default_rng(0).standard_normal(72)
+    own, retain = mia.Sides(luck[:20], luck[20:36], *people), mia.Sides(luck[36:56], luck[56:], *people)
+    draws = sorted(float(formula(a, r)) for a, r in zip(own.resamples, retain.resamples, strict=True))
+    found = mia_retain.compare(own, retain, formula)
+    assert found.value == float(formula(own.auc, retain.auc))
+    assert found.interval is not None
+    assert found.interval.low in draws[249:251]
+    assert found.interval.high in draws[9749:9751]
+    assert draws[249] < draws[250] or draws[9749] < draws[9750], "else what lies between two draws would do"
+    assert found.interval.units == 16
+    assert mia_retain.compare(own, own, formula).interval.width == 0  # type: ignore[union-attr]
+
+
+def test_where_an_end_is_no_number_there_is_no_interval() -> None:
+    """Without the one who stands apart the retain model's AUC is 1, in a third of the draws."""
+    people = [str(at) for at in range(5)], [str(at) for at in range(5, 10)]
+    retain = mia.Sides([9.0] * 5, [1.0, 1.0, 1.0, 1.0, 20.0], *people)
+    own = mia.Sides([1.0, 2.0, 3.0, 4.0, 5.0], [1.5, 2.5, 3.5, 4.5, 0.5], *people)
+    found = mia_retain.compare(own, retain, mia_retain.leak)
+    assert found.value == pytest.approx(outputs.privleak(own.auc, 0.8))
+    assert found.interval is None
+    assert mia_retain.compare(own, retain, mia_retain.similarity).interval is not None
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+@pytest.mark.parametrize("whose", [0, 1])
+def test_at_an_end_of_either_model_both_intervals_are_gone_through(end: float, whose: int) -> None:
+    """The bootstrap of a perfect AUC has no width. Each at 97.5%, so that both hold in 95 of 100; where an end is
+    infinite there is none."""
     people = [str(at) for at in range(12)], [str(at) for at in range(12, 28)]
-    perfect = mia.Sides([9.0] * 12, [1.0] * 16, *people)
     mixed = mia.Sides([1, 5, 2, 7, 4, 8] * 2, [1, 2, 3, 4, 5, 6, 0, 1] * 2, *people)
+    last = mia.Sides([20 * end - 10] * 12, [0.0] * 16, *people)
+    own, retain = (last, mixed) if whose == 0 else (mixed, last)
+    reaches = [np.linspace(one.low, one.high, 200) for one in (own.interval(0.975), retain.interval(0.975))]
     for formula in (mia_retain.similarity, mia_retain.leak):
-        found = mia_retain.compare(perfect, mixed, formula)
-        low, high = perfect.interval(0.975).low, 1.0
-        mark = mixed.interval(0.975)
-        grid = [
-            float(formula(a, r)) for a in np.linspace(low, high, 300) for r in np.linspace(mark.low, mark.high, 300)
-        ]
+        found, grid = mia_retain.compare(own, retain, formula), formula(*np.meshgrid(*reaches))
+        if not np.isfinite(grid).all():
+            assert found.interval is None
+            assert (found.value is None) is not math.isfinite(formula(own.auc, retain.auc))
+            continue
         assert found.interval is not None
-        assert found.interval.low == pytest.approx(min(grid))
-        assert found.interval.high == pytest.approx(max(grid), abs=0.01)
-        assert found.interval.high >= max(grid)
-        assert found.interval.width > 0
+        assert found.interval.low == pytest.approx(grid.min(), abs=1e-9)
+        assert found.interval.high >= grid.max() - 1e-9
+        assert found.interval.high == pytest.approx(grid.max(), abs=0.02 * max(1, abs(grid.max())))
+        assert (found.interval.units, found.interval.width > 0) == (12, True)
 
 
 def test_facts_that_the_retain_model_lacks_count_as_invalid() -> None:

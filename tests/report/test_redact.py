@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from html import unescape
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from dom import Page
@@ -16,6 +17,8 @@ from test_report_lmlm import BASE
 from test_report_lmlm import SECTION as LMLM
 from test_report_localization import SECTION as LOCALIZATION
 
+from uds_bench.audits import registry
+from uds_bench.claims.report_part import PERSONAL, ReportPart
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.report.page import render as render_run
@@ -43,6 +46,7 @@ def run() -> dict[str, Any]:
     }
     for one in found["claims"]:
         one |= {"message": SOMEBODY, "node": f"/{SOMEBODY}/test_depth.py::test_x", "reproduce": f"pytest {SOMEBODY}"}
+        one |= {"advice": f"ask {SOMEBODY}"} | ({} if one["id"] in registry.claims() else {"statement": SOMEBODY})
         one["provenance"] |= {"asking": {"words": SOMEBODY}, "template": SOMEBODY, "references": ["full:1"]}
         one["golden"] |= {"text": SOMEBODY}
         one |= {key: {"reason": SOMEBODY} | one.get(key, {}) for key in ("waiver", "expected")}
@@ -51,7 +55,10 @@ def run() -> dict[str, Any]:
     for row in found["scores"]:
         row["notes"], row["provenance"] = {"opened": SOMEBODY}, row["provenance"] | {"asking": SOMEBODY}
         for fact in row["per_fact"]:
-            fact |= {"reason": fact["reason"] and SOMEBODY, "detail": fact["detail"] | {"answer": SOMEBODY}}
+            fact |= {
+                "reason": fact["reason"] and SOMEBODY,
+                "detail": fact["detail"] | {"answer": SOMEBODY, SOMEBODY: {SOMEBODY: 1.0}},
+            }
     found["summary"] |= {"problems": [SOMEBODY], "notes": [SOMEBODY]}
     found["manifest"]["path"] = f"/home/{SOMEBODY}/uds.toml"
     mean = {"value": 0.5, "low": 0.4, "high": 0.6, "units": 2}
@@ -121,9 +128,47 @@ def test_verdicts_and_numbers_are_those_of_the_full_page() -> None:
     assert len(full.all("figcaption")) - len(left_out) == len(public.all("figcaption")) > len(left_out) == 1
     assert [one.text for one in full.all("td", "figure")] == [one.text for one in public.all("td", "figure")]
     assert [one.text for one in full.all("h1")] == [one.text for one in public.all("h1")]
-    kept = ("id", "subject", "verdict", "status", "observed", "interval", "bound", "shortfall", "statement")
+    kept = ("id", "subject", "verdict", "status", "observed", "interval", "bound", "shortfall")
     for before, after in zip(FULL.claims, PUBLIC.claims, strict=True):
         assert all(getattr(before, key) == getattr(after, key) for key in kept)
+        assert after.statement == (registry.claims()[before.id].statement if before.id in registry.claims() else "")
+
+
+class Marked(ReportPart):
+    """A part that says that all words about people are marked."""
+
+    MARKED: ClassVar[bool] = True
+
+
+class ByName(Marked):
+    told: Annotated[dict[str, int], PERSONAL]
+
+
+class InTables(Marked):
+    told: Annotated[tuple[ReportPart | ByName, ...] | None, PERSONAL]
+
+
+class OfAnyShape(Marked):
+    told: Annotated[Any, PERSONAL]
+
+
+class AsPlaces(Marked):
+    told: Annotated[Path, PERSONAL]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ByName(told={SOMEBODY: 1}),
+        InTables(told=(ByName(told={SOMEBODY: 1}),)),
+        OfAnyShape(told={SOMEBODY: 1}),
+        AsPlaces(told=Path(SOMEBODY)),
+    ],
+)
+def test_a_part_of_which_not_all_can_be_hidden_is_left_out(part: Marked) -> None:
+    public = redacted(FULL.model_copy(update={"mine": part}), "run")
+    assert SOMEBODY not in public.model_dump_json()
+    assert "mine" not in public.parts
 
 
 def test_it_is_a_report_that_is_read_as_any_other() -> None:

@@ -9,7 +9,7 @@ from made_scores import MODELS
 from test_report_odd import sound
 
 from replication import page as published
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
 from uds_bench.audits.metrics.page import diagnostics, faithfulness, ranking, robustness
 from uds_bench.audits.metrics.part import HiddenFact, MetricsPart
 from uds_bench.claims.report_part import span
@@ -275,7 +275,7 @@ def test_one_model_of_each_kind_is_enough_for_a_page():
     from made_scores import METHODS, UTILITY, made
 
     from uds_bench.audits.metrics.document import meta_document
-    from uds_bench.audits.metrics.evaluation import Models, evaluate
+    from uds_bench.audits.metrics.metric_rows import Models, evaluate
     from uds_bench.metrics import METRICS
     from uds_bench.scores import Scores
 

@@ -142,7 +142,7 @@ def test_what_was_caught_is_no_pass():
     assert "RED" not in page.all("h1")[0].text
 
 
-def test_a_refused_model_is_told_so_and_counted_among_the_undecided():
+def test_that_a_model_is_refused_is_why_its_claims_are_undecided():
     told = run_of(
         made("depth.score[odd]", "undecided", cause="refused", message="depth.score [odd]: holds NaN"),
         made("depth.score[wide]", "undecided", cause="interval"),
@@ -150,11 +150,12 @@ def test_a_refused_model_is_told_so_and_counted_among_the_undecided():
     )
     page = Page(opened(page_of(told)))
     seen = page.id("overview").text
-    assert "odd⊘refused ⊘ refused depth.score: holds NaN" in seen
+    assert "odd?undecided ? undecided depth.score: holds NaN" in seen
     assert "wide?undecided ? undecided depth.score" in seen
     assert "npo✓pass" in seen
+    assert "undecided refused depth.score[odd]" in page.id("failures").text
     assert "0 fail + 2 undecided + 0 not applicable" in page.id("verdict").text
-    assert "1 undecided, 1 refused: odd, wide." in page.id("verdict").text
+    assert "2 undecided. Undecided: odd, wide. Clears: npo." in page.id("verdict").text
 
 
 def test_a_miss_of_what_was_declared_is_not_told_as_a_miss_of_the_bound():

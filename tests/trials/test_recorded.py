@@ -7,7 +7,7 @@ from pathlib import Path
 
 from uds_bench.trials.builtin import builtin
 from uds_bench.trials.card import ClaimRow, MethodCard
-from uds_bench.trials.recorded import cleared_by, read, recorded, tables
+from uds_bench.trials.recorded_cards import cleared_by, read, recorded, tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "methods.md"
 

@@ -24,13 +24,26 @@ CHUNK = 2**24
 
 
 def rounded(weights: torch.Tensor, bits: int, block: int) -> torch.Tensor:
-    """`weights` [..., in], each at the nearest of 2^bits levels of its block, in their own dtype.
+    """The weights, each at the nearest of 2^bits levels of its block.
 
-    A block is `block` weights next to each other along the last dimension; the last one may be shorter. With
-    n = 2^bits the levels are scale * {-1, -(n-3)/(n-1), ..., -1/(n-1), 1/(n-1), ..., (n-3)/(n-1), 1}, such as
+    With n = 2^bits the levels are scale * {-1, -(n-3)/(n-1), ..., -1/(n-1), 1/(n-1), ..., (n-3)/(n-1), 1}, such as
     scale * {-1, -1/3, 1/3, 1} for 2 bits. The scale is the largest magnitude of the block for 2 bits or more, and the
-    mean one for 1 bit (XNOR-Net, section 3.1), whose levels are scale * {-1, 1}. No level is zero: a zero goes to the
-    lowest positive level, and a weight halfway to the outer of the two. Rounding what is rounded changes nothing.
+    mean one for 1 bit, whose levels are scale * {-1, 1}. No level is zero: a zero goes to the lowest positive level,
+    and a weight halfway to the outer of the two. Rounding what is rounded changes nothing.
+
+    Args:
+        weights: Of any floating dtype, [..., in].
+        bits: 1 to 8.
+        block: How many weights next to each other along the last dimension share a scale; the last ones may be fewer.
+
+    Returns:
+        [..., in], in the dtype of the weights.
+
+    Source: WikiMem, section 6; the scale of 1 bit: XNOR-Net, section 3.1.
+
+    Example:
+        >>> rounded(torch.tensor([0.9, -0.5, 0.7, 0.0]), bits=2, block=4)
+        tensor([ 0.9000, -0.3000,  0.9000,  0.3000])
     """
     columns = weights.shape[-1]
     block = min(block, columns)
@@ -51,11 +64,19 @@ def rounded(weights: torch.Tensor, bits: int, block: int) -> torch.Tensor:
 
 
 def matrices(checkpoint: Checkpoint) -> Iterator[torch.Tensor]:
-    """Views [out, in] of the weights that are rounded: those of the blocks that bitsandbytes would quantize, which are
-    linear layers and GPT-2's transposed ones, and the matrices of experts, which it does not reach.
+    """The weights that are rounded: of the blocks, those that bitsandbytes would quantize, and the matrices of experts.
 
-    Embeddings, norms, biases, routers, the head and a vision tower are left. Raises CheckpointError where whole
-    matrices are not to be had (an adapter beside its base) or too few are found.
+    The former are linear layers and GPT-2's transposed ones; experts are not reached by bitsandbytes. Embeddings,
+    norms, biases, routers, the head and a vision tower are left.
+
+    Args:
+        checkpoint: A loaded model, not quantized.
+
+    Yields:
+        Views of its own weights, one at a time, each [out, in]: what is written into one changes the model.
+
+    Raises:
+        CheckpointError: Whole matrices are not to be had (an adapter beside its base), or too few are found.
     """
     spec, modules = checkpoint.spec, [m for block in checkpoint.anatomy.blocks for m in block.modules()]
     if any(hasattr(module, "base_layer") for module in modules):

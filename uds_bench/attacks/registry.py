@@ -9,7 +9,7 @@ from typing import Any
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.nf4 import nf4
 from uds_bench.attacks.relearn import LR, relearn
-from uds_bench.attacks.worst import worst_relearn
+from uds_bench.attacks.worst_case import worst_relearn
 from uds_bench.errors import ConfigurationError, did_you_mean
 
 ATTACKS: dict[str, Callable[..., Attack]] = {

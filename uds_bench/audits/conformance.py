@@ -17,9 +17,14 @@ from uds_bench.audits.api import Audit
 from uds_bench.audits.conformance_runs import ATTACK, ODD, Tried
 from uds_bench.audits.conformance_runs import CHECKS as ON_A_SAMPLE
 from uds_bench.audits.sample import Sample
-from uds_bench.claims.report_part import ReportPart
+from uds_bench.claims.report_part import ReportPart, unhidden
 from uds_bench.errors import UdsError
+from uds_bench.manifest.manifest import checked
 from uds_bench.manifest.section import Section
+from uds_bench.manifest.toml import read_toml
+
+SHIPPED = "quick"
+"""The profile of the models whose verdicts are known."""
 
 
 def check_audit(audit: Audit, sample: Sample | None = None) -> None:
@@ -136,8 +141,11 @@ def _part(audit: Audit) -> Iterator[str]:
         return
     if not (isinstance(kind, type) and issubclass(kind, ReportPart)):
         yield "PART is no ReportPart"
-    elif kind.model_config.get("extra") != "forbid":
+        return
+    if kind.model_config.get("extra") != "forbid":
         yield "PART takes keys that it does not name"
+    if shown := [*unhidden(kind)]:
+        yield f"PART has fields about people that no page to publish could hide: {', '.join(shown)}"
 
 
 def _silence(audit: Audit) -> Iterator[str]:
@@ -155,6 +163,18 @@ def _silence(audit: Audit) -> Iterator[str]:
                 yield f"[{audit.name}] {name} = {odd!r} raises {error!r}"
 
 
+def _embedded(audit: Audit) -> Iterator[str]:
+    """Its shipped models show that its claims can fail and can pass; nothing is said of another audit's claims."""
+    if (place := audit.embedded(SHIPPED)) is None:
+        return
+    found = checked(read_toml(place), registry.sections())
+    named = {*found.thresholds, *found.expect, *found.common.specimens}
+    if foreign := sorted({name.partition("[")[0] for name in named} - {spec.id for spec in audit.claims()}):
+        yield f"{place.name} speaks of {', '.join(foreign)}, which is no claim of it"
+    words = set(found.known_verdicts.values())
+    yield from (f"{place.name} has no specimen that must {word}" for word in ("pass", "fail") if word not in words)
+
+
 CHECKS: Mapping[str, Callable[[Audit], Iterator[str]]] = {
     "section": _section,
     "odd values": _silence,
@@ -162,4 +182,5 @@ CHECKS: Mapping[str, Callable[[Audit], Iterator[str]]] = {
     "modules": _modules,
     "part": _part,
     "page": _chapters,
+    "embedded models": _embedded,
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial, reduce
 from itertools import product
@@ -15,16 +16,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.audits.sample import Sample, SampleRun
-from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.record import UNTRIED, ClaimRecord
 from uds_bench.claims.report_part import ReportPart
 from uds_bench.errors import UdsError
 from uds_bench.figures.chapter import Figure
+from uds_bench.json_values import first_problem
 from uds_bench.manifest.section import Section
-from uds_bench.plain import first_problem
 from uds_bench.scores import Score
+from uds_bench.scoring.store import Store
 from uds_bench.verdicts import Cause, Verdict
 
 ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)>"""
@@ -36,6 +39,8 @@ WRONG: tuple[Any, ...] = (1, "x", True, [[1]], {"x": [1]})
 ODD: tuple[Any, ...] = (None, 1, "x", [], {}, [[]], [None, 3, "x"], {"x": 1}, math.inf)
 """What may stand in a report where something else is meant."""
 MOST_ROWS = 2
+ANY_WORD = re.compile(r"[a-z]*|.?")
+"""What may stand on any page: a plain word, or a letter."""
 NOWHERE = "no/such/place"
 ALL = ("-m", "laboratory or not laboratory")
 
@@ -196,7 +201,7 @@ def _planned(tried: Tried) -> Iterator[str]:
         blames = decided.get(spec.id, {None}) != {None} and spec.kind in ("threshold", "equivalence", "outcome")
         if blames and not spec.advice:
             yield f"{spec.id} has no advice for who fails it"
-    if _scores_by_metric(tried.audit):
+    if tried.audit.section() is registry.by_metric().section():
         return  # its tests name their scores themselves, by a mark
     planned, asked = tried.planned, {*_scores(tried.again)}
     if not planned:
@@ -235,20 +240,68 @@ def _shows(tried: Tried) -> Iterator[str]:
 
 def _missed(tried: Tried) -> Iterator[str]:
     """Each claim has the controls that its table names, and one that comes out wrong leaves it undecided for that."""
-    specs, missed = {spec.id: spec for spec in tried.audit.claims()}, set[str]()
-    for record in tried.first.report.claims:
-        spec, known = specs.get(record.id), {control.must for control in record.controls}
-        decides = record.outcome in (Verdict.PASS, Verdict.FAIL) and spec is not None and spec.kind != "golden"
-        if spec is not None and decides and spec.must_fail and "fail" not in known:
-            yield f"{record.name} has no control that must fail, and its table names {spec.must_fail!r}"
+    specs, records = {spec.id: spec for spec in tried.audit.claims()}, tried.first.report.claims
+    for record in records:
+        spec = specs.get(record.id)
+        known = {control.must for control in record.controls if control.verdict != UNTRIED}
+        if spec is not None and record.outcome in (Verdict.PASS, Verdict.FAIL) and spec.needs_control:
+            named = {"fail": spec.must_fail, "pass": spec.must_pass}
+            for must in (must for must, words in named.items() if words and must not in known):
+                yield f"{record.name} has no control that must {must}, and its table names {named[must]!r}"
         wrong = [one for one in record.controls if not one.held]
         if record.cause is Cause.UNITS:
             wrong = [one for one in wrong if not one.has_few_units]
-        missed |= {one.name for one in wrong}
         if wrong and (record.verdict, record.cause) != (Verdict.UNDECIDED, Cause.CONTROL):
             yield f"{record.name} is {record.verdict} ({record.cause}), and {wrong[0].miss}"
         yield from (f"{record.name} does not tell of {one.miss}" for one in wrong if one.miss not in record.message)
-    yield from (f"the control {name} never comes out wrong" for name in tried.sample.wrong if name not in missed)
+
+
+def _wrong(tried: Tried) -> Iterator[str]:
+    """Controls that other models stand for miss, in every claim that is held to them in the same way."""
+    held, missed = defaultdict[tuple[str, str], set[str]](set), defaultdict[tuple[str, str], set[str]](set)
+    for record in tried.first.report.claims:
+        for control in record.controls:
+            (held if control.held else missed)[control.name, control.must].add(record.name)
+    if not tried.sample.wrong:
+        yield "the sample names no control that comes out wrong"
+    for name in tried.sample.wrong:
+        ways = [way for way in missed if way[0] == name]
+        if not ways:
+            yield f"the control {name} never comes out wrong"
+        for claim in sorted(claim for way in ways for claim in held[way] - missed[way]):
+            yield f"{claim} takes the control {name} for right, which comes out wrong elsewhere"
+
+
+def _measured(tried: Tried) -> Iterator[str]:
+    """What is measured is read of a model: other weights do not come to the same in all; what counts has shares."""
+    store, found = Store(tried.sample.kept), dict[tuple[str, ...], dict[str, set[str]]]()
+    for score in tried.first.report.scores:
+        whole = store.find(str(score.provenance.get("cell")))
+        if whole is None:
+            yield f"{' '.join(score.address)} is not in the store"
+            continue
+        told = repr((whole.value, whole.notes, [(one.value, one.reason, one.detail) for one in whole.per_fact]))
+        found.setdefault(score.address[1:], {}).setdefault(told, set()).add(str(score.provenance["checkpoint"]))
+        if score.provenance.get("counts_choices") and not score.counts_choices:
+            yield f"{' '.join(score.address)} says that it counts choices, and has a value that is no share of any"
+    for name in tried.section.checkpoints().keys() - {score.checkpoint for score in tried.first.report.scores}:
+        yield f"the sample names {name}, and nothing is scored of it"
+    several = [values for values in found.values() if len(set().union(*values.values())) > 1]
+    if not several:
+        yield "the sample has no two models of other weights that are scored alike"
+    elif all(len(values) == 1 for values in several):
+        yield "its scores come to the same for all models, whatever their weights"
+
+
+def _published(tried: Tried) -> Iterator[str]:
+    """What a page to publish shows of it names nobody and repeats nothing."""
+    report, page = tried.first.report, tried.sample.published("first")
+    told = {text for one in report.wordings.values() for text in one.values()}
+    for fact in (fact for score in report.scores for fact in score.per_fact):
+        told |= {fact.id, fact.cluster, *(text for text in fact.detail.values() if isinstance(text, str))}
+    for text in sorted(told):
+        if not ANY_WORD.fullmatch(text) and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", page):
+            yield f"a page to publish tells {text!r}: mark its field as PERSONAL"
 
 
 CHECKS: Mapping[str, Callable[[Tried], Iterator[str]]] = {
@@ -257,6 +310,9 @@ CHECKS: Mapping[str, Callable[[Tried], Iterator[str]]] = {
     "kept": _kept,
     "shown": _shows,
     "controls": _missed,
+    "wrong controls": _wrong,
+    "measured": _measured,
+    "published": _published,
     "hostile names": _hostile,
     "odd reports": _odd,
 }
@@ -270,13 +326,6 @@ def _scores(run: SampleRun) -> dict[tuple[str, ...], Any]:
     found = [(score.address, score.value) for score in run.report.scores]
     assert len(dict(found)) == len(found), f"two scores have one address: {sorted(address for address, _ in found)}"
     return dict(found)
-
-
-def _scores_by_metric(audit: Audit) -> bool:
-    from uds_bench.audits import registry
-
-    kinds = [one.section() for one in registry.audits().values() if one.has("job")]
-    return audit.section() in kinds
 
 
 def _hostile_texts(value: Any) -> Any:

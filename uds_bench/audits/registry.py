@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from uds_bench.audits.api import Audit
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from uds_bench.claims.report_part import ReportPart
     from uds_bench.claims.spec import ClaimSpec
     from uds_bench.figures.chapter import Chapter
     from uds_bench.manifest.section import Section
 
+T = TypeVar("T")
 GROUP = "uds_bench.audits"
 
 
 @cache
 def audits() -> dict[str, Audit]:
-    """Every audit by name, in the order of their names."""
+    """Every audit by name, in the order of their names.
+
+    Raises ConfigurationError for one that cannot be loaded, and for a name that two packages give.
+    """
     found: dict[str, Audit] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if point.name in found:
+            raise ConfigurationError(f"audit {point.name} ({point.value}) is given by two packages: uninstall one")
         try:
             audit = point.load()
         except Exception as error:
@@ -43,24 +51,43 @@ def add(audit: Audit) -> None:
 
 @cache
 def claims() -> dict[str, ClaimSpec]:
-    """The claims of all audits by id. Raises ConfigurationError for an id that two of them give."""
-    found: dict[str, ClaimSpec] = {}
-    for audit in audits().values():
-        for spec in audit.claims():
-            if spec.id in found:
-                raise ConfigurationError(f"claim {spec.id} is given twice, last by the audit {audit.name}: rename one")
-            found[spec.id] = spec
-    return found
+    """The claims of all audits by id. Raises ConfigurationError for an id that is given twice."""
+    known = ((spec.id, audit, spec) for audit in audits().values() for spec in audit.claims())
+    return _each_once("claim", known) if owners() else {}
 
 
 def chapters() -> dict[str, Chapter[Any]]:
-    """What the audits show on the page, by the first part of the claims that it is of."""
-    return {chapter.name: chapter for audit in audits().values() for chapter in audit.chapters()}
+    """What the audits show on the page, by the first part of the claims that it is of.
+
+    Raises ConfigurationError for one that shows another audit's claims.
+    """
+    known = [(chapter.name, audit, chapter) for audit in audits().values() for chapter in audit.chapters()]
+    for name, audit, _ in known:
+        if owners().get(name, audit.name) != audit.name:
+            raise ConfigurationError(f"audit {audit.name}: its chapter {name} is named as claims of {owners()[name]}")
+    return _each_once("chapter", known)
+
+
+def _each_once(what: str, named: Iterable[tuple[str, Audit, T]]) -> dict[str, T]:
+    found: dict[str, T] = {}
+    for name, audit, value in named:
+        if name in found:
+            raise ConfigurationError(f"{what} {name} is given twice, last by the audit {audit.name}: rename one")
+        found[name] = value
+    return found
 
 
 def parts() -> dict[str, type[ReportPart]]:
-    """The models of what the audits say in a run's report, by audit."""
-    return {name: kind for name, audit in audits().items() if (kind := audit.part()) is not None}
+    """The models of what the audits say in a run's report, by audit.
+
+    Raises ConfigurationError for an audit that is called as what every report has.
+    """
+    from uds_bench.claims.run_report import RunReport
+
+    found = {name: kind for name, audit in audits().items() if (kind := audit.part()) is not None}
+    if taken := [name for name in found if name in RunReport.model_json_schema()["properties"]]:
+        raise ConfigurationError(f"audit {taken[0]}: every run's report has a key of that name: rename it")
+    return found
 
 
 def report_schema() -> dict[str, Any]:
@@ -78,8 +105,24 @@ def report_schema() -> dict[str, Any]:
 
 @cache
 def owners() -> dict[str, str]:
-    """The audit by the first part of its claims' ids."""
-    return {spec.audit: audit.name for audit in audits().values() for spec in audit.claims()}
+    """The audit by the first part of its claims' ids. Raises ConfigurationError for a part that two audits have."""
+    found: dict[str, str] = {}
+    for audit in audits().values():
+        for spec in audit.claims():
+            if found.setdefault(spec.audit, audit.name) != audit.name:
+                raise ConfigurationError(
+                    f"audit {audit.name}: its claim {spec.id} begins as those of {found[spec.audit]} do: rename it"
+                )
+    return found
+
+
+def by_metric() -> Audit:
+    """The audit whose scores a command line chooses by metric. Raises ConfigurationError where another is one too."""
+    found = [audit for audit in audits().values() if audit.has("job")]
+    if len(found) != 1:
+        named = ", ".join(audit.name for audit in found)
+        raise ConfigurationError(f"one audit has a module `job`, and here it is {named or 'none'}: rename the others'")
+    return found[0]
 
 
 def sections() -> tuple[type[Section], ...]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 
 from uds_bench.audits import registry
@@ -69,6 +70,12 @@ class Sample:
         report = read_report(json.loads(place.read_text(encoding="utf-8")), place, registry.parts())
         return SampleRun(printed, report, _shown(page))
 
+    def published(self, name: str) -> str:
+        """The page to publish of a run, with every part opened and all that its scripts show, as text."""
+        page = self.folder / f"{name}-published"
+        self.ask(["report", str(self.folder / f"{name}.json"), "--out", str(page), "--redact"])
+        return unescape(_shown(page, facts=True))
+
     def planned(self, audit: str) -> set[tuple[str, ...]]:
         """What `uds-bench plan` says that an audit would score: checkpoint, attack, metric and variant of each."""
         asked = ["--manifest", str(self.manifest), "--store", str(self.kept), "--audits", audit]
@@ -85,7 +92,8 @@ class SampleRun:
     page: str
 
 
-def _shown(folder: Path) -> str:
+def _shown(folder: Path, facts: bool = False) -> str:
     parts = [file.read_text(encoding="ascii") for file in sorted((folder / "parts").glob("*.js"))]
-    opened = [json.loads(part.partition(",")[2].removesuffix(");\n"))["html"] for part in parts]
+    read = [json.loads(part.partition(",")[2].removesuffix(");\n")) for part in parts]
+    opened = [one["html"] + (json.dumps(one["facts"], ensure_ascii=False) if facts else "") for one in read]
     return "\n".join([(folder / "index.html").read_text(encoding="utf-8"), *opened])

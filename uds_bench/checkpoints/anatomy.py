@@ -84,7 +84,21 @@ class Anatomy:
 
 
 def block_hidden(output: Any) -> torch.Tensor:
-    """The hidden states (batch, tokens, width) in the output of a block or sublayer, which may be a tuple."""
+    """The hidden states in what a block or sublayer gives, which may be a tuple that begins with them.
+
+    Args:
+        output: Of its forward pass.
+
+    Returns:
+        [batch, tokens, width].
+
+    Raises:
+        TypeError: It gives something else.
+
+    Example:
+        >>> block_hidden((torch.zeros(1, 2, 3), None)).shape
+        torch.Size([1, 2, 3])
+    """
     hidden = output[0] if isinstance(output, tuple) else output
     if not isinstance(hidden, torch.Tensor):
         raise TypeError(f"a block gave {type(hidden).__name__}, not hidden states")

@@ -21,8 +21,18 @@ ROW_OF_NEURON, COLUMN_OF_NEURON = re.compile(r"\.(gate|up)_proj\.weight$"), re.c
 
 
 def maskable(model: Any, spared: int = SPARED) -> dict[str, Shape]:
-    """By name, the matrices of attention and feed-forward in all blocks but the last `spared`; never norms, biases or
-    embeddings."""
+    """The matrices of attention and feed-forward in all blocks but the last ones; never norms, biases or embeddings.
+
+    Args:
+        model: A causal language model of transformers.
+        spared: How many last blocks take no mask.
+
+    Returns:
+        By name of a parameter, its shape.
+
+    Raises:
+        CheckpointError: The model has no more blocks than are spared.
+    """
     blocks = find_anatomy(model).blocks
     if len(blocks) <= spared:
         raise CheckpointError(f"the model has {len(blocks)} blocks, of which the last {spared} take no mask: use more")
@@ -31,7 +41,27 @@ def maskable(model: Any, spared: int = SPARED) -> dict[str, Shape]:
 
 
 def draw_weights(shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share: float, seed: int) -> Masks:
-    """Every group `share` of all weights, rounded down, drawn one by one; each parameter gives its part of them."""
+    """Every group the same share of all weights, drawn one by one; each parameter gives its part of them.
+
+    Args:
+        shapes: By name of a parameter, from `maskable`.
+        groups: Of facts, in the order of their bits.
+        share: Of all weights, for each group, above 0; rounded down to whole weights.
+        seed: Of the draw.
+
+    Returns:
+        Disjoint masks, each of as many weights.
+
+    Raises:
+        CheckpointError: The groups do not fit, or have no weight.
+
+    Source: Lacuna, section 3.2.
+
+    Example:
+        >>> groups = [MaskGroup("born", "forget"), MaskGroup("works", "retain")]
+        >>> draw_weights({"up": (4, 5), "down": (5, 4)}, groups, share=0.2, seed=0).sizes()
+        {'born': 8, 'works': 8}
+    """
     sizes = [torch.Size(shape).numel() for shape in shapes.values()]
     each = _each(sum(sizes), share, len(groups))
     parts = _dealt(each, sizes, len(groups))
@@ -46,10 +76,31 @@ def draw_weights(shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share
 def draw_units(
     shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share: float, seed: int, key_value_heads: int
 ) -> Masks:
-    """Every group `share` of the heads and of the neurons of each block, rounded down and at least one, as wholes.
+    """Every group the same share of the heads and of the neurons of each block, as wholes.
 
     A head is what hangs on one key-value head: its rows of q, k and v and its columns of o. A neuron is a row of gate
-    and up and a column of down. Raises CheckpointError where the projections are not called so.
+    and up and a column of down.
+
+    Args:
+        shapes: By name of a parameter, from `maskable`.
+        groups: Of facts, in the order of their bits.
+        share: Of the units, for each group; rounded down, and at least one unit.
+        seed: Of the draw.
+        key_value_heads: How many a block has.
+
+    Returns:
+        Disjoint masks, each of as many units a block.
+
+    Raises:
+        CheckpointError: The projections are not called so, or the groups do not fit.
+
+    Source: Lacuna, section 3.2.
+
+    Example:
+        >>> shapes = {"h.0.q_proj.weight": (6, 3), "h.0.up_proj.weight": (4, 3), "h.0.down_proj.weight": (3, 4)}
+        >>> groups = [MaskGroup("born", "forget"), MaskGroup("works", "retain")]
+        >>> draw_units(shapes, groups, share=0.25, seed=0, key_value_heads=2).sizes()  # 9 + 3 + 3
+        {'born': 15, 'works': 15}
     """
     generator = torch.Generator().manual_seed(seed)
     blocks: dict[str, dict[str, Shape]] = {}

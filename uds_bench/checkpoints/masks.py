@@ -127,7 +127,24 @@ class Masks:
 
 
 def pack(masks: Mapping[str, Sequence[torch.Tensor]], groups: Sequence[MaskGroup]) -> Masks:
-    """From true/false tensors by parameter, one a group."""
+    """Masks from tensors that are true where a group may write.
+
+    Args:
+        masks: By name of a parameter, one a group, each in its shape.
+        groups: In the order of the tensors.
+
+    Returns:
+        The masks, one word a weight.
+
+    Raises:
+        CheckpointError: Two groups share a weight, or one has none.
+
+    Example:
+        >>> groups = [MaskGroup("born", "forget"), MaskGroup("works", "retain")]
+        >>> found = pack({"up": [torch.tensor([True, False, False]), torch.tensor([False, True, False])]}, groups)
+        >>> found.words["up"], found.sizes()
+        (tensor([1, 2, 0], dtype=torch.int32), {'born': 1, 'works': 1})
+    """
     words = {}
     for name, marked in masks.items():
         word = torch.zeros(marked[0].shape, dtype=torch.int32)
@@ -145,11 +162,25 @@ def write_masks(masks: Masks, path: Path) -> None:
 
 
 def read_masks(path: Path) -> Masks:
-    """Masks whose words stay in their file, or in the files of a folder: masks.safetensors, or the shards that
-    masks.safetensors.index.json names, each with the groups in its metadata.
+    """Masks whose words stay in their files; all words are read once, a piece at a time.
 
-    Reads all words once, a piece at a time. Raises CheckpointError, in a line, for a file that is damaged, names no
-    groups or others than its neighbours, or holds overlapping masks.
+    Args:
+        path: A safetensors file with the groups in its metadata, or a folder with masks.safetensors, or with the shards
+            that masks.safetensors.index.json names.
+
+    Returns:
+        The masks.
+
+    Raises:
+        CheckpointError: A file is damaged, names no groups or others than its neighbours, or holds overlapping masks.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> masks = pack({"up": [torch.tensor([True, False])]}, [MaskGroup("born", "forget")])
+        >>> with TemporaryDirectory() as folder:
+        ...     write_masks(masks, Path(folder) / MASKS)
+        ...     read_masks(Path(folder)).sizes()
+        {'born': 1}
     """
     words: dict[str, Rows] = {}
     groups: tuple[MaskGroup, ...] | None = None

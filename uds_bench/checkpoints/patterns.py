@@ -21,7 +21,19 @@ def patterns(said: Any) -> Iterable[str]:
 
 
 def match(given: list[str], names: list[str]) -> int:
-    """How many matches there are: it is for the time that it takes. What is no pattern is for PEFT to refuse."""
+    """How many matches there are: it is for the time that it takes.
+
+    Args:
+        given: Patterns; what is no pattern is passed over, for PEFT to refuse.
+        names: Of a model's modules and parameters.
+
+    Returns:
+        Matches over all patterns, names and `FORMS`, a match from the start and one of the whole name counted apart.
+
+    Example:
+        >>> match(["q_proj"], ["layers.0.q_proj", "layers.0.k_proj"])
+        6
+    """
     count = 0
     for pattern in given:
         for form in FORMS:

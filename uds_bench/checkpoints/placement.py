@@ -36,7 +36,7 @@ def placement(spec: CheckpointSpec, files: Sequence[Path], dtype: torch.dtype, d
     if device.type != "cuda" or not torch.cuda.is_available() or spec.quantization is not None:
         return whole
     needed = sum(math.prod(one.shape) for file in files for one in stored(file)[0].values()) * dtype.itemsize
-    room = int(SHARE * free_bytes(device))
+    room = int(SHARE * _free_bytes(device))
     if needed <= room:
         return whole
     warnings.warn(
@@ -49,7 +49,7 @@ def placement(spec: CheckpointSpec, files: Sequence[Path], dtype: torch.dtype, d
     return {"device_map": "auto", "max_memory": {index: room, "cpu": math.ceil(1.1 * needed)}}
 
 
-def free_bytes(device: torch.device) -> int:
+def _free_bytes(device: torch.device) -> int:
     """Bytes that this process can still take of a GPU: what the driver has left, and what torch keeps for reuse."""
     kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + kept

@@ -15,9 +15,14 @@ _TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}  #
 
 @torch.no_grad()
 def probe_logits(model: Any, last: int | None = None) -> torch.Tensor:
-    """Logits (1, tokens, vocabulary) on ids spread over the vocabulary, the same for every checkpoint.
+    """Logits on ids spread over the vocabulary, the same for every checkpoint of one vocabulary.
 
-    `last`: another id in the place of the last one.
+    Args:
+        model: A causal language model of transformers.
+        last: Another id in the place of the last one.
+
+    Returns:
+        [1, `TOKENS`, vocabulary], in the model's dtype.
     """
     ids = _ids(model)
     if last is not None:

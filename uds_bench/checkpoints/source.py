@@ -159,7 +159,24 @@ def _check_weights(folder: Path, stem: str, name: str) -> None:
 
 
 def shape(spec: CheckpointSpec) -> Shape:
-    """Family, number of blocks, width and vocabulary of `spec`, from `config.json` alone."""
+    """Family, number of blocks, width and vocabulary of a checkpoint, from `config.json` alone.
+
+    Args:
+        spec: Of a folder, or of a hub id, whose weights are not downloaded.
+
+    Returns:
+        Its shape.
+
+    Raises:
+        CheckpointError: The configuration cannot be had, or is of no decoder.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     _ = (Path(folder) / "config.json").write_text('{"model_type": "gpt2", "n_layer": 2, "n_embd": 8}')
+        ...     shape(CheckpointSpec(folder))
+        Shape(family='gpt2', layers=2, width=8, vocabulary=50257)
+    """
     config = read_config(config_folder(spec))
     text = config.get_text_config(decoder=True)
     try:

@@ -41,7 +41,25 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
 
 
 def tensors(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
-    """Name and tensor, in the order of names; one tensor in memory at a time."""
+    """The tensors of a file in the order of their names, one in memory at a time.
+
+    Args:
+        path: A safetensors file.
+
+    Yields:
+        Name and tensor, one after the other.
+
+    Raises:
+        CheckpointError: The file is damaged.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from safetensors.torch import save_file
+        >>> with TemporaryDirectory() as folder:
+        ...     save_file({"norm": torch.ones(2), "head": torch.zeros(1)}, Path(folder) / "model.safetensors")
+        ...     dict(tensors(Path(folder) / "model.safetensors"))
+        {'head': tensor([0.]), 'norm': tensor([1., 1.])}
+    """
     with opened(path) as file:
         for name in sorted(file.keys()):
             yield name, file.get_tensor(name)

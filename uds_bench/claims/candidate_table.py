@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.verdicts import Cause, Flag, Verdict
+from uds_bench.verdicts import Flag, Verdict
 
-BAD = (Verdict.FAIL, Cause.REFUSED, Verdict.UNDECIDED)
+BAD = (Verdict.FAIL, Verdict.UNDECIDED)
 """Words by which a candidate is stopped."""
 WORST = (
     *BAD,
@@ -28,7 +28,7 @@ class CandidateTable:
 
     def status(self, candidate: str, audit: str) -> str:
         """The word of the cell's worst claim; "" where no claim of the audit speaks of the candidate."""
-        words = {record.word for record in self.cells.get((candidate, audit), ())}
+        words = {record.status for record in self.cells.get((candidate, audit), ())}
         return next((word.value for word in WORST if word in words), "")
 
     def rows(self, mark: Callable[[str], str]) -> list[list[str]]:

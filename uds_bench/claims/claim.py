@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from uds_bench import verdicts
-from uds_bench.claims.record import ClaimRecord, Control
+from uds_bench.claims.record import UNTRIED, ClaimRecord, Control
 from uds_bench.claims.rules import Rules
 from uds_bench.claims.spec import ClaimSpec, Kind
 from uds_bench.errors import ConfigurationError
@@ -67,7 +67,6 @@ class Claim:
         at_least: float | None = None,
         at_most: float | None = None,
         cut: float | None = None,
-        id: str | None = None,
         controls: Sequence[ControlSubject] = (),
         pools: Sequence[ControlSubject] = (),
         preconditions: Sequence[Control] = (),
@@ -81,7 +80,9 @@ class Claim:
         rule of `pooled`. `preconditions`: controls that were decided by a rule of their own. `readable`: takes back
         what an interval decides where the score cannot be read; `remark` is said with the decision.
         """
-        plain = self._spec(id, "threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
+        if cut is not None and not pools:
+            raise ConfigurationError(f"{self._node}: a cut is measured on pools: give them as well")
+        plain = self._spec("threshold", at_least, at_most, statement or f"{score.metric} of {score.checkpoint}")
         return self._threshold(
             plain,
             score.value,
@@ -102,7 +103,6 @@ class Claim:
         *,
         at_least: float | None = None,
         at_most: float | None = None,
-        id: str | None = None,
         controls: Sequence[ControlSubject] = (),
         preconditions: Sequence[Control] = (),
         statement: str = "",
@@ -110,7 +110,7 @@ class Claim:
         provenance: Any = None,
     ) -> Decision:
         """As `threshold`, for a number that was made of several scores; None, with a `remark`, where one is lacking."""
-        plain = self._spec(id, "threshold", at_least, at_most, statement)
+        plain = self._spec("threshold", at_least, at_most, statement)
         return self._threshold(plain, value, interval, None, None, controls, preconditions, provenance, remark)
 
     def recorded(
@@ -118,7 +118,6 @@ class Claim:
         value: float | None,
         interval: Interval | None,
         *,
-        id: str | None = None,
         controls: Sequence[Control] = (),
         provenance: Any = None,
         reason: str = "",
@@ -127,7 +126,7 @@ class Claim:
 
         `reason`: why there is no number, where there is none; a golden then differs from it.
         """
-        spec = self._spec(id, "golden", None, None, "")
+        spec = self._spec("golden")
         text = f"no number: {reason}"
         if value is not None and interval is not None:
             text = (
@@ -168,7 +167,7 @@ class Claim:
         None may reach the nearest member of the other pool or come out wrong at the bound, and most of each side must
         be decided rightly: a pool reaches from the clear to the borderline.
         """
-        return _pooled(self._in_force(self._spec(id, "threshold", None, None, ""), cut), pools)
+        return _pooled(self._in_force(self._spec("threshold", id=id), cut), pools)
 
     def identity(
         self,
@@ -177,14 +176,13 @@ class Claim:
         expected: float = 0.0,
         tolerance: float,
         what: str,
-        id: str | None = None,
         controls: Sequence[ControlSubject] = (),
         readable: Callable[[Decision], Decision] = lambda decision: decision,
         remark: str = "",
         provenance: Any = None,
     ) -> Decision:
         """An exact statement: `abs(observed - expected) <= tolerance`; `readable` as of `threshold`."""
-        spec = replace(self._spec(id, "identity", None, None, what), bound=tolerance)
+        spec = self._within("identity", tolerance, what)
         decision = _remarked(readable(verdicts.decide_identity(observed, expected, tolerance, what)), remark)
         decided = [_held(c, verdicts.decide_identity(c.value, expected, tolerance, c.name)) for c in controls]
         return self._settle(spec, decision, decided, provenance)
@@ -193,7 +191,6 @@ class Claim:
         self,
         steps: Sequence[verdicts.Step],
         *,
-        id: str | None = None,
         must_fail: Sequence[verdicts.Step] = (),
         remark: str = "",
         provenance: Any = None,
@@ -202,7 +199,7 @@ class Claim:
 
         That control holds if the wrong order does not pass: where the models do not differ it cannot clearly fail.
         """
-        spec = self._spec(id, "ordering", None, None, "an ordering")
+        spec = self._spec("ordering", statement="an ordering")
         decision = _remarked(verdicts.decide_ordering(steps, spec.unit), remark)
         decided = []
         if must_fail:
@@ -218,7 +215,6 @@ class Claim:
         interval: Interval,
         *,
         margin: float,
-        id: str | None = None,
         controls: Sequence[ControlSubject] = (),
         preconditions: Sequence[Control] = (),
         remark: str = "",
@@ -226,39 +222,42 @@ class Claim:
         provenance: Any = None,
     ) -> Decision:
         """The whole interval lies within +-margin of 0; `advice` as of `Decision`."""
-        spec = replace(self._spec(id, "equivalence", None, None, "an equivalence"), bound=margin)
+        spec = self._within("equivalence", margin, "an equivalence")
         decision = _remarked(verdicts.decide_equivalence(observed, interval, margin, spec.unit), remark)
         decision = replace(decision, advice=advice)
         decided = [_held(c, verdicts.decide_equivalence(c.value, c.interval, margin, spec.unit)) for c in controls]
         return self._settle(spec, decision, [*preconditions, *decided], provenance)
 
-    def decided(
-        self, decision: Decision, *, id: str | None = None, controls: Sequence[Control] = (), provenance: Any = None
-    ) -> Decision:
+    def decided(self, decision: Decision, *, controls: Sequence[Control] = (), provenance: Any = None) -> Decision:
         """A decision made by the audit itself, with its controls; for rules that join several scores."""
-        return self._settle(self._spec(id, "threshold", None, None, decision.text), decision, controls, provenance)
+        return self._settle(self._spec("threshold", statement=decision.text), decision, controls, provenance)
 
-    def not_applicable(self, reason: str, *, id: str | None = None) -> None:
+    def not_applicable(self, reason: str) -> None:
         """The manifest does not hold what this claim speaks of; shown, counted, never a pass."""
-        spec = self._spec(id, "threshold", None, None, reason)
+        spec = self._spec("threshold", statement=reason)
         self._settle(spec, Decision(Verdict.NOT_APPLICABLE, None, None, reason), (), None)
 
     def bound(self, id: str | None = None, cut: float | None = None) -> float:
         """The bound in force for a claim about this subject, after pools, manifest and waivers."""
-        return self._in_force(self._spec(id, "threshold", None, None, ""), cut).bound
+        return self._in_force(self._spec("threshold", id=id), cut).bound
 
     def judge(self, score: Score, id: str, cut: float | None = None) -> Decision:
         """What another claim about this subject comes to on a score; nothing is recorded."""
-        spec = self._in_force(self._spec(id, "threshold", None, None, ""), cut)
+        spec = self._in_force(self._spec("threshold", id=id), cut)
         return _judge(spec, score.value, score.interval, score)
 
     def judged(self, found: Rate, id: str) -> Decision:
         """The same of a rate."""
-        spec = self._in_force(self._spec(id, "threshold", None, None, ""), None)
+        spec = self._in_force(self._spec("threshold", id=id), None)
         return _judge(spec, found.value, found.interval, None)
 
     def _spec(
-        self, id: str | None, kind: Kind, at_least: float | None, at_most: float | None, statement: str
+        self,
+        kind: Kind,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        statement: str = "",
+        id: str | None = None,
     ) -> ClaimSpec:
         if at_least is not None and at_most is not None:
             raise ConfigurationError(f"{self._node}: a claim has one bound: give at_least or at_most, not both")
@@ -269,14 +268,22 @@ class Claim:
         )
         if given is not None:
             relation: Relation = ">=" if at_least is not None else "<="
-            if name in self._rules.claims and (
-                relation != spec.relation or (given - spec.bound) * (1 if relation == ">=" else -1) < 0
-            ):
-                raise ConfigurationError(
-                    f"{self._node}: claim {name} has the bound {spec.relation} {spec.bound:g}, which a test may only "
-                    "tighten: give the claim another name, or loosen it by a waiver"
-                )
-            spec = replace(spec, bound=given, relation=relation)
+            is_tighter = relation == spec.relation and (given - spec.bound) * (1 if relation == ">=" else -1) >= 0
+            spec = replace(self._tightened(spec, is_tighter), bound=given, relation=relation)
+        return spec
+
+    def _within(self, kind: Kind, bound: float, statement: str) -> ClaimSpec:
+        """A claim whose bound is how far off a value may be."""
+        spec = self._spec(kind, statement=statement)
+        return replace(self._tightened(spec, spec.kind == kind and bound <= spec.bound), bound=bound)
+
+    def _tightened(self, spec: ClaimSpec, is_tighter: bool) -> ClaimSpec:
+        """Raises ConfigurationError where a test gives a claim of the table a bound that is no tighter."""
+        if spec.id in self._rules.claims and not is_tighter:
+            raise ConfigurationError(
+                f"{self._node}: claim {spec.id} has the bound {spec.relation} {spec.bound:g}, which a test may only "
+                "tighten: give the claim another name, or loosen it by a waiver"
+            )
         return spec
 
     def _in_force(self, spec: ClaimSpec, cut: float | None) -> ClaimSpec:
@@ -287,6 +294,8 @@ class Claim:
     def _settle(self, spec: ClaimSpec, decision: Decision, controls: Sequence[Control], provenance: Any) -> Decision:
         if self.record is not None:
             raise RuntimeError(f"{self._node}: one test decides one claim, and this one is decided already")
+        if spec.needs_control and not controls and decision.verdict is Verdict.PASS:
+            controls = [Control(spec.must_fail, "fail", UNTRIED, None, None, held=False)]
         self.record = self._rules.settle(spec, self.subject, self._node, decision, list(controls), provenance)
         if not self.record.is_good:
             pytest.fail(self.record.failure_text(), pytrace=False)
@@ -307,7 +316,7 @@ def _pooled(spec: ClaimSpec, pools: Sequence[ControlSubject]) -> list[Control]:
     most = {must: 2 * sum(held) > len(held) for must, held in right.items()}
     told = []
     for control in decided:
-        known = _finite(control) is not None and control.interval is not None and control.interval.decides
+        known = control.observed is not None and control.interval is not None and control.interval.decides
         open_ = known and control.verdict == Verdict.UNDECIDED and most[control.must]
         crosses = _crossed(control, decided, sign)
         told.append(replace(control, held=(control.held or open_) and not crosses, why=crosses))
@@ -320,16 +329,12 @@ def _crossed(control: Control, pools: Sequence[Control], sign: float) -> str:
     `sign`: 1 where those that must pass lie above those that must fail, else -1.
     """
     side = sign if control.must == "fail" else -sign
-    own, others = _finite(control), [(_finite(c), c.name) for c in pools if c.must != control.must]
+    own, others = control.observed, [(c.observed, c.name) for c in pools if c.must != control.must]
     known = [(side * value, value, name) for value, name in others if value is not None]
     if own is None or not known or side * own < min(known)[0]:
         return ""
     _, value, name = min(known)
     return f"its {own:.3f} and the {value:.3f} of {name} cross"
-
-
-def _finite(control: Control) -> float | None:
-    return control.observed if control.observed is not None and math.isfinite(control.observed) else None
 
 
 def _remarked(decision: Decision, remark: str) -> Decision:

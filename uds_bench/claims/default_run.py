@@ -21,7 +21,7 @@ from uds_bench.claims.rules import Rules
 from uds_bench.claims.spec import TOLERANCE, ClaimSpec
 from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import ConfigurationError
-from uds_bench.plain import finite
+from uds_bench.json_values import finite
 from uds_bench.statistics import Interval
 from uds_bench.storage import load_json, write_atomic
 from uds_bench.verdicts import Cause, Flag, Verdict

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, computed_field, model_validator
 from pydantic.dataclasses import dataclass
 
-from uds_bench.plain import Number, Plain, Shown, finite
+from uds_bench.json_values import Number, Plain, Shown, finite
 from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
 FOLLOWS = ("name", "audit", "status")
+FLAGGED = (Verdict.FAIL, Verdict.UNDECIDED)
+VERDICTS_OF = {
+    Flag.CLEARED: (Verdict.PASS,),
+    Flag.CAUGHT: (Verdict.FAIL,),
+    Flag.DECLARED: (*FLAGGED, Verdict.NOT_APPLICABLE),
+}
+"""What a claim with a flag comes to; with any other flag it is one of `FLAGGED`."""
+UNTRIED = "untried"
+"""What the control of a claim came to whose test tried none."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -99,6 +108,13 @@ class ClaimRecord:
         """A row without what follows from the rest of it."""
         return {k: v for k, v in row.items() if k not in FOLLOWS} if isinstance(row, Mapping) else row
 
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        """A flag that goes with its verdict: no other is ever given, and one written by hand would hide a fail."""
+        if self.flag and self.verdict not in VERDICTS_OF.get(self.flag, FLAGGED):
+            raise ValueError(f"is {self.flag}, which no {self.verdict} is")
+        return self
+
     @computed_field  # type: ignore[prop-decorator]
     @property
     def name(self) -> str:
@@ -116,11 +132,6 @@ class ClaimRecord:
     def status(self) -> str:
         """The word that it is counted under: its flag, or its verdict."""
         return (self.flag or self.verdict).value
-
-    @property
-    def word(self) -> str:
-        """What is shown of it: its status, or that its model could not be judged at all."""
-        return Cause.REFUSED.value if self.cause is Cause.REFUSED and not self.is_good else self.status
 
     @property
     def is_good(self) -> bool:
@@ -148,9 +159,9 @@ class ClaimRecord:
         )
 
     def spelled(self, mark: Callable[[str], str] = str.upper) -> str:
-        """Its word, marked where it stops a release, with its cause where there is one."""
-        word = self.word if self.is_good else mark(self.word)
-        return f"{word} ({self.cause})" if self.cause and self.cause != self.word else word
+        """Its status, marked where it stops a release, with its cause where there is one."""
+        word = self.status if self.is_good else mark(self.status)
+        return f"{word} ({self.cause})" if self.cause else word
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` makes the same record of."""
@@ -178,7 +189,19 @@ STATUSES = (*(verdict.value for verdict in Verdict), *(flag.value for flag in Fl
 
 
 def count(records: Iterable[ClaimRecord]) -> dict[str, int]:
-    """Claims per status, every word present: the numbers add up to the claims planned."""
+    """Claims per status.
+
+    Args:
+        records: All claims of a run.
+
+    Returns:
+        How many came to each of `STATUSES`, every word present: the numbers add up to the claims planned.
+
+    Example:
+        >>> found = count([ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "")])
+        >>> found["pass"], found["fail"], sum(found.values())
+        (1, 0, 1)
+    """
     found = Counter(record.status for record in records)
     return {word: found[word] for word in STATUSES}
 

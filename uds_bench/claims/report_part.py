@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic_core import core_schema
 
-from uds_bench.plain import finite
+from uds_bench.json_values import finite
 from uds_bench.statistics import Interval, Rate
 
 HUGE = 1e100
@@ -38,6 +39,50 @@ class ReportPart(ReportTable):
     """
 
     MARKED: ClassVar[bool] = False
+
+
+def unhidden(kind: type[ReportTable], inside: bool = False) -> Iterator[str]:
+    """The fields about people of which a page to publish could not hide all.
+
+    Args:
+        kind: The model of a table, or of a whole part.
+        inside: Whether the table stands in a field about people.
+
+    Returns:
+        Names of fields that hold keys of any words, or what is neither a table, a text nor a number.
+
+    Example:
+        >>> class Replies(ReportPart):
+        ...     told: Annotated[dict[str, int], PERSONAL]
+        ...     first: Annotated[tuple[str, ...], PERSONAL]
+        >>> list(unhidden(Replies))
+        ['told']
+    """
+    for name, field in kind.model_fields.items():
+        personal, types = inside or PERSONAL in field.metadata, list(_types(field.annotation))
+        if personal and not all(map(_is_hidden, types)):
+            yield name
+        for one in types:
+            if isinstance(one, type) and issubclass(one, ReportTable):
+                yield from unhidden(one, personal)
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """An annotation, and those that it is made of."""
+    yield annotation
+    if (made_of := get_origin(annotation)) is not Literal:
+        for one in get_args(annotation)[: 1 if made_of is Annotated else None]:
+            yield from _types(one)
+
+
+def _is_hidden(annotation: Any) -> bool:
+    made_of = get_origin(annotation)
+    if made_of is dict:
+        return get_origin(get_args(annotation)[0]) is Literal
+    if made_of is not None:
+        return made_of in (tuple, list, Annotated, Literal, Union, UnionType)
+    plain = isinstance(annotation, type) and issubclass(annotation, (ReportTable, str, int, float, NoneType))
+    return plain or annotation is Ellipsis
 
 
 def _measured(value: Any) -> Any:
@@ -71,7 +116,20 @@ class ReportedRate(ReportTable):
 
 
 def span(low: float | None, high: float | None, units: int = 0) -> Interval | None:
-    """What lies between two ends; None where one of them is not known."""
+    """What lies between two ends, as a report has them.
+
+    Args:
+        low: The lower end, in the unit of what it bounds; None where it is not known.
+        high: The upper end.
+        units: How many people or models were resampled; 0 where the report does not tell.
+
+    Returns:
+        The interval, None where one of its ends is not known.
+
+    Example:
+        >>> span(0.7, 0.9, 20), span(0.7, None)
+        (Interval(low=0.7, high=0.9, method='', units=20), None)
+    """
     return None if low is None or high is None else Interval(low, high, "", units)
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, Valid
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.report_part import ReportPart, ReportTable
 from uds_bench.errors import ConfigurationError
-from uds_bench.plain import MOST_CHARACTERS, first_problem
+from uds_bench.json_values import MOST_CHARACTERS, first_problem
 from uds_bench.scores import Score
 
 SCHEMA: Literal[2] = 2

@@ -40,6 +40,11 @@ class ClaimSpec:
         """The audit that its id begins with."""
         return self.id.partition(".")[0]
 
+    @property
+    def needs_control(self) -> bool:
+        """Whether it passes beside a control alone; a golden is held against what was recorded."""
+        return bool(self.must_fail) and self.kind != "golden"
+
 
 TOLERANCE = 1e-4
 """How far a value may lie from its golden. Specimens have shipped weights: between SSE4 and AVX-512 kernels their

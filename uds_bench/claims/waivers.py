@@ -110,15 +110,28 @@ def loosened(
     waivers: Waivers,
     document: TomlDocument | None = None,
 ) -> dict[str, float]:
-    """The bounds in force: by claim id, and by full name (`depth.score[npo]`) where one subject has its own.
+    """The bounds in force.
 
-    `thresholds` are the manifest's, `claims` the table, `document` the manifest's file. A threshold may be tighter
-    than the default freely, and looser as far as a waiver of the same name allows. A waiver's own threshold holds
-    where the manifest has none of that name. Waivers of a claim id count as used here, those of a subject when it is
-    matched.
+    A threshold may be tighter than the default freely, and looser as far as a waiver of the same name allows. A
+    waiver's own threshold holds where the manifest has none of that name. Waivers of a claim id count as used here,
+    those of a subject when it is matched.
 
-    Raises ConfigurationError for a threshold of no claim, one looser than allowed, and a waiver whose
-    threshold loosens nothing.
+    Args:
+        thresholds: The manifest's, by claim id or full name, each in the unit of its claim.
+        claims: The table of all claims, by id; those that are no thresholds have no bound here.
+        waivers: Of the run.
+        document: The manifest's file, for what is said of a wrong threshold.
+
+    Returns:
+        By claim id the bound, and by full name (`depth.score[npo]`) where one subject has its own.
+
+    Raises:
+        ConfigurationError: A threshold is of no claim or looser than allowed, or a waiver's threshold loosens nothing.
+
+    Example:
+        >>> claims = {"depth.score": ClaimSpec("depth.score", "threshold", "erased deep enough", ">=", 0.7, "ours")}
+        >>> loosened({"depth.score[npo]": 0.8}, claims, Waivers())
+        {'depth.score': 0.7, 'depth.score[npo]': 0.8}
     """
     defaults = {id: spec for id, spec in claims.items() if spec.kind == "threshold"}
     bounds = {claim: default.bound for claim, default in defaults.items()}

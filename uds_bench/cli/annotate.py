@@ -34,13 +34,15 @@ def annotate(
         bool, typer.Option("--keep-doubtful", help="Write doubtful entities too, each with its doubt.")
     ] = False,
     rows_per_cluster: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Rows of one author where IN names no clusters.")
-    ] = 1,
+        int | None,
+        typer.Option(metavar="N", min=1, help="So many rows are of one person; without it, whom they name."),
+    ] = None,
 ) -> None:
     """Find the entity in each answer and write a facts file.
 
-    Where none is found, or it is doubtful, the item is left out and listed. Fill in the entity in the --failed file
-    and give it back as --corrections.
+    Rows that name one person are one cluster, unless IN says otherwise (key cluster, author, subject or person).
+    Where no entity is found, or it is doubtful, the item is left out and listed. Fill in the entity in the --failed
+    file and give it back as --corrections.
     """
     annotate_to(source, out, corrections, failed, keep_doubtful, rows_per_cluster)
 
@@ -51,7 +53,7 @@ def annotate_to(
     corrections: Path | None = None,
     failed: Path | None = None,
     keep_doubtful: bool = False,
-    rows_per_cluster: int = 1,
+    rows_per_cluster: int | None = None,
     again: str = "",
 ) -> None:
     """`annotate`; `again`: the command that has these options, for who called another one."""
@@ -62,10 +64,14 @@ def annotate_to(
         if target.resolve() in inputs:
             raise ConfigurationError(f"{target} is read and would be overwritten: name another file to write")
     from uds_bench.facts import annotate_file
+    from uds_bench.statistics import FEWEST
 
-    facts = annotate_file(source, out, corrections, rows_per_cluster, keep_doubtful)
+    facts = annotate_file(source, out, corrections, rows_per_cluster, keep_doubtful, typer.echo)
     if facts:
         typer.echo(f"{len(facts)} of {len(facts) + len(facts.unannotated)} annotated, written to {out}")
+        people = len(facts.split("forget").clusters)
+        if people < FEWEST:
+            typer.echo(f"clusters to be forgotten: {people}; fewer than {FEWEST} decide nothing", err=True)
     lines = list(doubts(facts))
     for line in lines[:SHOWN]:
         typer.echo(line, err=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -68,7 +67,7 @@ def card(
             continue
         folder = require_writable(out / one.candidate, "--out")
         write_json(folder / "card.json", statement)
-        for name, text in _beside(one, found, files, manifest).items():
+        for name, text in _beside(one, found, files).items():
             write_atomic(folder / name, text)
         if benchmark is not None:
             rows = yaml_dump(eval_results(one, found, benchmark))
@@ -93,9 +92,9 @@ def verify(
     of it is taken for granted, and with a store of your own no score either. Exits 1 if anything does not hold.
     """
     from uds_bench.audits import registry
-    from uds_bench.cards.again import unlike_rules
     from uds_bench.cards.card import cards
     from uds_bench.cards.files import judged_manifest
+    from uds_bench.cards.rerun import unlike_rules
     from uds_bench.cards.verify import differences, has_plain_rule, read_statement
     from uds_bench.verdicts import Verdict
 
@@ -110,7 +109,7 @@ def verify(
         files, made = _made(judged[name], found, run, manifest)
         told += differences(written, made, judged[name])
         told += unlike_rules(judged[name], manifest)
-        for file, text in _beside(judged[name], found, files, manifest).items():
+        for file, text in _beside(judged[name], found, files).items():
             if (place := card.with_name(file)).exists() and _said(file, place.read_bytes()) != _said(file, text):
                 told.append(f"{place} is not what `uds-bench card` writes of this run")
         told += _decided_anew(found, manifest, store, waivers) if again else []
@@ -130,16 +129,15 @@ def verify(
     raise typer.Exit(1 if told else 0)
 
 
-def _beside(one: Card, found: RunReport, files: Mapping[str, str], manifest: Manifest) -> dict[str, bytes]:
+def _beside(one: Card, found: RunReport, files: Mapping[str, str]) -> dict[str, bytes]:
     """What stands beside card.json, by name, as it is written."""
     from uds_bench.cards.cyclonedx import cyclonedx
-    from uds_bench.cards.every_eval import every_eval
+    from uds_bench.cards.every_eval_ever import every_eval
     from uds_bench.cards.markdown import page
 
-    command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
     told = {"cyclonedx.json": cyclonedx(one, found, files), "every_eval_ever.json": every_eval(one, found, files)}
     plain = {name: json.dumps(value, indent=1, allow_nan=False).encode() + b"\n" for name, value in told.items()}
-    return {"card.md": page(one, found, files, command).encode(), **plain}
+    return {"card.md": page(one, found, files).encode(), **plain}
 
 
 def _said(name: str, text: bytes) -> Any:
@@ -155,7 +153,7 @@ def _said(name: str, text: bytes) -> Any:
 
 def _decided_anew(found: RunReport, manifest: Manifest, store: Path | None, waivers: Path | None) -> list[str]:
     """Where the claims of a run come out otherwise now."""
-    from uds_bench.cards.again import departures, files_of
+    from uds_bench.cards.rerun import departures, files_of
     from uds_bench.trials.check import judged
 
     options = ["--uds-manifest", str(manifest.path.absolute()), "--uds-device", found.environment["device"]]

@@ -43,7 +43,7 @@ def compare(
     if same:
         from uds_bench.cli.compare_same import are_same
 
-        raise typer.Exit(are_same(first, second))
+        raise typer.Exit(0 if are_same(first, second) else 1)
     scores = [difference(*pair) for pair in pairs(*(by_address(one.scores, one.path) for one in (first, second)))]
     verdicts = None
     if first.run is not None and second.run is not None:

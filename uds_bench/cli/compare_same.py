@@ -10,6 +10,7 @@ import typer
 
 from uds_bench.claims.compared import by_address, changes, pairs, read_verdicts
 from uds_bench.claims.default_run import alike
+from uds_bench.claims.record import is_good
 from uds_bench.cli.documents import ScoreFile
 from uds_bench.console.app import ABSENT
 
@@ -26,18 +27,19 @@ ONE_RUN = ("profile", "draw")
 """What two reports of one run share, beside the manifest."""
 
 
-def are_same(first: ScoreFile, second: ScoreFile) -> int:
-    """0 where verdicts, bounds and controls are equal, and every continuous score within `EQUAL`, of the same models on
+def are_same(first: ScoreFile, second: ScoreFile) -> bool:
+    """Whether verdicts, bounds and controls are equal, and every continuous score within `EQUAL`, of the same models on
     the same facts; choices that came out otherwise, of a token or a rank, are counted and told: they turn where two are
     alike within rounding.
 
-    Raises ConfigurationError for a report that is red, or decides nothing: it is like any other of its kind.
+    Raises ConfigurationError for a report that is red, decides nothing, or has no score: it is like any other of its
+    kind.
     """
     wrong = []
     verdicts: list[dict[str, Any]] = []
     if first.run is not None and second.run is not None:
         for document, run in ((first, first.run), (second, second.run)):
-            if not run.summary.ok or not run.claims:
+            if not (run.summary.ok and is_good(run.claims)):
                 raise document.error("is of a run that was red, or decided nothing: such runs are alike in that alone")
         verdicts = changes(read_verdicts(first.run), read_verdicts(second.run))
         wrong += [f"{one['claim']}: {one['a'] or ABSENT} and {one['b'] or ABSENT}" for one in verdicts]
@@ -50,12 +52,12 @@ def are_same(first: ScoreFile, second: ScoreFile) -> int:
     flips, furthest, of_facts = 0, 0.0, 0.0
     for address, a, b in compared:
         name = " ".join(address)
-        apart = [math.nan] if a is None or b is None else distances(a, b)
+        apart = [math.nan] if a is None or b is None else _distances(a, b)
         if a is None or b is None or any(map(math.isnan, apart)):
             wrong.append(f"{name}: scored in one alone")
             continue
         wrong += [f"{name}: another {key}" for key in ("checkpoint", "facts") if _of(a, key) != _of(b, key)]
-        if all(one.provenance.get("counts_choices") is True for one in (a, b)):
+        if a.counts_choices and b.counts_choices:
             if turned := sum(one > EQUAL for one in apart):
                 flips += turned
                 typer.echo(f"{name}: {turned} of {len(apart)} came out otherwise")
@@ -69,10 +71,10 @@ def are_same(first: ScoreFile, second: ScoreFile) -> int:
         f"{len(compared)} scores: continuous ones at most {furthest:.2g} apart (allowed {EQUAL:.0e}; of single facts "
         f"{of_facts:.2g}), {flips} choices of a token or rank came out otherwise; {len(verdicts)} verdicts differ"
     )
-    return 1 if wrong else 0
+    return not wrong
 
 
-def distances(a: Score, b: Score) -> list[float]:
+def _distances(a: Score, b: Score) -> list[float]:
     """By fact how far two scores are apart, and last the scores themselves; NaN where one of them has no value."""
     before, after = ({fact.id: fact.value for fact in score.per_fact} for score in (a, b))
 

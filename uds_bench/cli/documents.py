@@ -48,7 +48,7 @@ def read_document(path: Path) -> ScoreFile:
         return ScoreFile(path, run.scores, run)
     from pydantic import ValidationError
 
-    from uds_bench.plain import first_problem
+    from uds_bench.json_values import first_problem
     from uds_bench.scores import Scores
 
     try:

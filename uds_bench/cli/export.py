@@ -53,6 +53,14 @@ def numbers(card: Card) -> dict[str, float]:
 
     Returns:
         Finite numbers by names that all trackers take.
+
+    Example:
+        >>> from uds_bench.cards.card import Card
+        >>> from uds_bench.claims.record import ClaimRecord
+        >>> from uds_bench.verdicts import Verdict
+        >>> claim = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "", observed=0.25)
+        >>> numbers(Card("npo", (claim,), basis=(), untested=(), problems=()))
+        {'depth.score': 0.25}
     """
     found: dict[str, float] = {}
     for one in card.measured:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.cli.session import CommandSession, is_unbuilt, read_scope
+from uds_bench.cli.session import CommandScope, CommandSession, is_unbuilt, read_scope
 from uds_bench.console.app import CONFIGURATION, show_json, show_table
 from uds_bench.console.options import (
     AttacksOption,
@@ -27,10 +28,14 @@ from uds_bench.console.options import (
 from uds_bench.errors import UdsError
 
 if TYPE_CHECKING:
-    from uds_bench.audits.job import Job
+    from uds_bench.audits.score_job import Job
+    from uds_bench.scoring.cost import PlannedCost
     from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
-EXAMPLE = "uds-bench plan --manifest uds.toml --variants"
+EXAMPLE = "uds-bench plan --manifest uds.toml --metrics uds,spared --cost"
+CostOption = Annotated[
+    bool, typer.Option("--cost", help="Score some facts, for some ten seconds, and say what all that is missing takes.")
+]
 STORED, MISSING, UNBUILT, UNUSABLE = "stored", "missing", "not built", "unusable"
 Cell = dict[str, str | None]
 STATUSES = (STORED, MISSING, UNBUILT, UNUSABLE)
@@ -45,12 +50,13 @@ def plan(
     audits: AuditsOption = "",
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    cost: CostOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show which scores are stored already and which would be computed, and how many people a margin takes.
 
-    Reads files alone, weights for their digests and for NaN, and loads no model. "not built": an embedded model is
-    still to be trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
+    Reads files alone, weights for their digests and for NaN, and loads no model but for `--cost`. "not built": an
+    embedded model is still to be trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
     """
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
     session = CommandSession(scope.manifest, scope.store, scope.device)
@@ -65,8 +71,11 @@ def plan(
             notes += registry.audits()[audit].notes(session)
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
+    takes = _cost(session, scope) if cost and not counts[UNUSABLE] else None
     if as_json:
-        found = {"counts": counts, "cells": cells, "notes": notes}
+        found: dict[str, Any] = {"counts": counts, "cells": cells, "notes": notes}
+        if cost:
+            found["cost"] = None if takes is None else {**asdict(takes), "seconds": takes.seconds}
         show_json({"schema": 1, "store": str(scope.store), "device": scope.device, **found})
     else:
         _show(cells)
@@ -74,9 +83,48 @@ def plan(
         typer.echo(f"\n{len(cells)} scores: {said}\nstore: {scope.store}, device: {scope.device}")
         for note in notes:
             typer.echo(note)
+        if takes is not None:
+            _show_cost(takes)
+        if cost and (others := ", ".join(scope.audits)):
+            typer.echo(f"not measured: {others}")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
     raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)
+
+
+def _cost(session: CommandSession, scope: CommandScope) -> PlannedCost | None:
+    """What the missing scores of built checkpoints take; None where there are none by metric."""
+    from uds_bench.scoring.cost import planned_cost
+
+    if (job := scope.job) is None:
+        return None
+    specs = session.ready(job.specs, job.needed)
+    requests = [one for own in job.requests.values() for one in own if not is_unbuilt(specs[one.checkpoint])]
+    return planned_cost(job.runner({n: spec for n, spec in specs.items() if not is_unbuilt(spec)}), requests)
+
+
+def _show_cost(takes: PlannedCost) -> None:
+    """A row a kind of checkpoint, and what all of it comes to."""
+    from uds_bench.methods.memory import gib
+
+    typer.echo()
+    show_table(
+        {
+            "one takes": stage.what,
+            "left": str(stage.count),
+            "seconds": f"{stage.seconds:.1f}",
+            "tokens": f"{stage.tokens:,}",
+            "passes": f"{stage.passes:.1f}",
+            "weights": gib(stage.weights),
+        }
+        for stage in takes.stages
+    )
+    typer.echo(
+        f"\nabout {takes.seconds / 60:.1f} minutes in one process, {gib(takes.memory)} of memory at most, "
+        f"{gib(takes.disk)} on disk: measured on {takes.tried} of {takes.facts} facts in {takes.measured:.0f} s"
+    )
+    for what, why in takes.failed.items():
+        typer.echo(f"not in it: {what}: {why}")
 
 
 def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:

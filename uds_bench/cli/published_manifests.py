@@ -49,7 +49,8 @@ def published(name: str, split: str) -> str:
         ConfigurationError: Neither is known.
 
     Example:
-        >>> print(published("open-unlearning/tofu_Llama-3.1-8B-Instruct", "forget05").splitlines()[6])
+        >>> found = published("open-unlearning/tofu_Llama-3.1-8B-Instruct", "forget05")
+        >>> print(*(line for line in found.splitlines() if line.startswith("full")))
         full = "open-unlearning/tofu_Llama-3.1-8B-Instruct_full"
     """
     if (found := PUBLISHED.fullmatch(name)) is None:

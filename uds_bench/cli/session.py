@@ -19,7 +19,7 @@ from uds_bench.zoo.ready import require_folders, resolve_zoo
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from uds_bench.audits.job import Job
+    from uds_bench.audits.score_job import Job
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.manifest.manifest import Manifest
     from uds_bench.scoring.engine import Engine
@@ -149,7 +149,7 @@ def read_scope(
 
     found = manifest_of(manifest, "quick")
     spoken = spoken_of(found)
-    (by_metric,) = (name for name, audit in registry.audits().items() if audit.has("job"))
+    by_metric = registry.by_metric().name
     # Of a manifest that says nothing to any audit, the message is the job's.
     alone = not spoken or (bool(metrics or checkpoints) and not audits)
     names = [by_metric] if alone else chosen(audits, spoken, "--audits")

@@ -74,7 +74,13 @@ def row(name: str, found: Mapping[int, Mapping[str, Decided]]) -> list[str]:
 
 
 def over_draws(values: list[float]) -> tuple[float, float]:
-    """95% interval of the mean over draws; NaN for fewer than three.
+    """95% interval of the mean over draws, by Student's t.
+
+    Args:
+        values: What was observed, one a draw.
+
+    Returns:
+        Low and high, in the unit of the values; NaN for fewer than `LEAST_DRAWS`.
 
     Example:
         >>> [round(end, 3) for end in over_draws([0.1, 0.2, 0.3])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -21,20 +21,26 @@ EXAMPLES: dict[Callable[..., None], str] = {}
 
 
 class Commands(TyperGroup):
-    """A group of commands in which whatever the user can mend ends in one line on stderr and exit 4."""
+    """A group of commands in which whatever the user can mend ends in a line a cause on stderr and exit 4."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs a command, and ends with one line and exit 4 for what the user can mend."""
+        """Runs a command, and ends with exit 4 and a line a cause for what the user can mend."""
         try:
             with warnings.catch_warnings():
                 # What a library says of its own next version is nobody's here to mend, and stands above our tables.
                 warnings.simplefilter("ignore", FutureWarning)
                 return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
-            typer.echo(f"uds-bench: error: {one_line(error, MESSAGE_LENGTH)}", err=True)
-            raise SystemExit(CONFIGURATION) from None
-        except SystemExit as end:
-            raise SystemExit(CONFIGURATION if end.code == _USAGE else end.code) from None
+            end(error)
+        except SystemExit as ended:
+            raise SystemExit(CONFIGURATION if ended.code == _USAGE else ended.code) from None
+
+
+def end(error: Exception) -> NoReturn:
+    """A line a cause on stderr, and exit 4."""
+    for cause in error.causes if isinstance(error, UdsError) else [one_line(error, MESSAGE_LENGTH)]:
+        typer.echo(f"uds-bench: error: {cause}", err=True)
+    raise SystemExit(CONFIGURATION) from None
 
 
 def new_app(text: str, command: str) -> typer.Typer:

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from uds_bench.errors import FactError, did_you_mean
+from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.entities.forms import slots
 from uds_bench.facts.entity import find_entity
 from uds_bench.facts.fact import EVERY_SPLIT, Fact, FactSet, Split, Unannotated, write_facts
@@ -14,6 +15,10 @@ from uds_bench.facts.records import Record, read_records, read_table, said_of
 
 Marks = Mapping[str, tuple[str, str]]
 """(prefix, entity) by the id of an item."""
+CLUSTER_KEYS = ("cluster", "author", "subject", "person")
+"""Keys of a row that say whom it is about; the first of them that a row has counts."""
+LISTED = 20
+"""Names or ids that one line lists."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +77,24 @@ def annotate_file(
     source: str | Path,
     out: str | Path,
     corrections: str | Path | None = None,
-    rows_per_cluster: int = 1,
+    rows_per_cluster: int | None = None,
     keep_doubtful: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> FactSet:
     """Turn a file of questions and answers into a facts file, and give what was written and what was left out.
 
     `source` has JSON objects (one a line, or one list) with `question` and `answer`; `id`, `cluster`,
-    `split`, `paraphrased_question`, `paraphrased_answer` and `perturbed_answers` are kept where present.
-    Without `cluster`, every `rows_per_cluster` rows form one (TOFU: 20 rows an author); without `split`,
-    an item is to be forgotten. `corrections`: see `read_corrections`. Nothing is written where no item got an entity.
+    `split`, `paraphrased_question`, `paraphrased_answer` and `perturbed_answers` are kept where present. Without
+    `split`, an item is to be forgotten. A row's cluster is what one of `CLUSTER_KEYS` says; else the person whom it
+    names (`clusters.clusters_by_name`), or with `rows_per_cluster` so many rows are one; `tell` is told how many there
+    are, and how they were found. `corrections`: see `read_corrections`. Nothing is written where no item got an entity.
 
     Raises FactError where an item or correction cannot be used.
     """
-    name = Path(source).stem
-    drafts = [
-        draft_of(record, f"{name}/{row:04d}", f"{name}/{row // rows_per_cluster:04d}", "forget")
-        for row, record in enumerate(read_records(source))
-    ]
+    name, records = Path(source).stem, read_records(source)
+    ids = [record.text_or("id", f"{name}/{row:04d}") for row, record in enumerate(records)]
+    clusters = _clusters(name, ids, records, rows_per_cluster, tell)
+    drafts = [draft_of(*row, "forget") for row in zip(records, ids, clusters, strict=True)]
     if twice := [name for name, count in Counter(draft.id for draft in drafts).items() if count > 1]:
         raise FactError(f"{source}: id {twice[0]!r} is given twice; make every id unique")
     marks = read_corrections(corrections, drafts, source) if corrections is not None else {}
@@ -96,6 +102,45 @@ def annotate_file(
     if facts:
         write_facts(out, facts)
     return facts
+
+
+def _clusters(
+    name: str, ids: Sequence[str], records: Sequence[Record], rows_per_cluster: int | None, tell: Callable[[str], None]
+) -> tuple[str, ...]:
+    """The cluster of each row."""
+    keys = {row: key for row, one in enumerate(records) if (key := next(filter(one.has, CLUSTER_KEYS), None))}
+    given = {row: records[row].text(key) for row, key in keys.items()}
+    if given:
+        told = " or ".join(repr(key) for key in dict.fromkeys(keys.values()))
+        tell(f"{_counted(given.values())}, as key {told} says")
+    if rows_per_cluster is not None:
+        blocks = [given.get(row, f"{name}/{row // rows_per_cluster:04d}") for row in range(len(records))]
+        if others := [block for row, block in enumerate(blocks) if row not in given]:
+            tell(f"{_counted(others)}, every {rows_per_cluster} rows")
+        return tuple(blocks)
+    items = [(record.text("question"), record.text("answer")) for record in records]
+    found = clusters_by_name(items, given, nobody := f"{name}/nobody")
+    if found.named:
+        sizes = Counter(found.of[row] for row in found.named)
+        listed = _some([f"{person} ({rows})" for person, rows in sizes.items()])
+        tell(f"{_counted(sizes.elements())}, by the person whom they name: {listed}")
+    if found.lost:
+        lost = _some([ids[row] for row in found.lost])
+        told = f"{len(found.lost)} of {len(records)} rows name nobody and are one cluster, {nobody!r}"
+        tell(f"{told}: give them a key 'cluster': {lost}")
+    return found.of
+
+
+def _counted(clusters: Iterable[str]) -> str:
+    """How many clusters there are of how many rows, and that intervals are over rows where each has one."""
+    sizes = Counter(clusters)
+    told = f"{len(sizes)} clusters of {sizes.total()} rows"
+    return f"{told} (intervals are over rows)" if len(sizes) == sizes.total() > 1 else told
+
+
+def _some(listed: Sequence[str]) -> str:
+    more = len(listed) - LISTED
+    return ", ".join(listed[:LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_corrections(path: str | Path, drafts: Iterable[Draft], source: str | Path) -> dict[str, tuple[str, str]]:

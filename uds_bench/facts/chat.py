@@ -54,7 +54,15 @@ def chat_text(tokenizer: PreTrainedTokenizerBase, *dialogues: Turns, **options: 
 
 
 def chat_ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
-    """Token ids of a rendered dialogue; a template prints BOS itself, or does not: it is never doubled."""
+    """Token ids of a rendered dialogue; a template prints BOS itself, or does not: it is never doubled.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        text: As the template rendered it.
+
+    Returns:
+        Its ids, without any that a tokenizer puts around a text.
+    """
     bos = tokenizer.bos_token_id
     ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
     while bos is not None and ids[:2] == [bos, bos]:

@@ -76,7 +76,21 @@ def encode_answer(tokenizer: PreTrainedTokenizerBase, question: str, answer: str
 def encode_question(
     tokenizer: PreTrainedTokenizerBase, question: str, opening: str = "", date: str = DATE
 ) -> tuple[int, ...]:
-    """The prompt that asks a question, BOS at most once; `opening`: words that the answer is made to start with."""
+    """The prompt that asks a question, BOS at most once.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        question: Without a special token in it.
+        opening: Words that the answer is made to start with.
+        date: What a chat template prints as today's.
+
+    Returns:
+        Its ids, up to where the answer goes on.
+
+    Raises:
+        FactError: The tokenizer cannot encode the text (see `tokens`).
+        CheckpointError: Its chat template cannot hold a question and an answer.
+    """
     require_plain(tokenizer, question)
     turn = _turn(tokenizer, question, date)
     if not opening:
@@ -85,14 +99,36 @@ def encode_question(
 
 
 def encode_questions(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str]) -> list[tuple[int, ...]]:
-    """As `encode_question`, of many questions; at once where the tokenizer has no chat template."""
+    """As `encode_question`, of many questions; at once where the tokenizer has no chat template.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        questions: Without a special token in them.
+
+    Returns:
+        The ids of each prompt, in the order given.
+
+    Raises:
+        FactError: The tokenizer cannot encode the text (see `tokens`).
+        CheckpointError: Its chat template cannot hold a question and an answer.
+    """
     if tokenizer.chat_template:
         return [encode_question(tokenizer, question) for question in questions]
     return [tuple(ids) for ids in encode_prompts(tokenizer, [question_prompt(question) for question in questions])]
 
 
 def stop_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The tokens at which a generated answer is over: end of text, and end of turn where there is a chat template."""
+    """The tokens at which a generated answer is over: end of text, and end of turn where there is a chat template.
+
+    Args:
+        tokenizer: Of the model that answers.
+
+    Returns:
+        Their ids, ascending.
+
+    Raises:
+        CheckpointError: Its chat template cannot hold a question and an answer.
+    """
     ends = {tokenizer.eos_token_id, *_turn(tokenizer, "?").closing}
     return sorted(ends - {None})
 

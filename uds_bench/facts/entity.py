@@ -58,7 +58,7 @@ def find_entity(
 
 def _best(spans: Sequence[SpanCandidate], answer: str, least: float = SURE) -> FoundSpan:
     """The candidate of the largest share, and the one behind it where that share is small."""
-    weights = [math.exp(points(span)) for span in spans]
+    weights = [math.exp(sum(map(_points().__getitem__, span.marks))) for span in spans]
     order = sorted(range(len(spans)), key=weights.__getitem__, reverse=True)
     first, *others = (spans[at] for at in order)
     doubt = ""
@@ -77,12 +77,9 @@ def _more(question: str, answer: str, span: Span) -> str:
     return "the answer says more that is new: which of it is to be forgotten?" if others else ""
 
 
-def points(span: SpanCandidate) -> float:
-    """The sum of the points of a candidate's marks; a mark that has none counts nothing."""
-    return sum(map(_points().__getitem__, span.marks))
-
-
 class _Points(dict[str, float]):
+    """By mark; one that has none counts nothing."""
+
     def __missing__(self, mark: str) -> float:
         return 0.0
 

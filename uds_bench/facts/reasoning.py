@@ -107,13 +107,35 @@ def _require_read(tokenizer: PreTrainedTokenizerBase, form: Form) -> None:
 
 
 def auto_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> tuple[int, ...]:
-    """What the model thinks on from by itself: its trace is opened where its own template opens it."""
+    """What the model thinks on from by itself: its trace is opened where its own template opens it.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        turn: From `open_turn`.
+
+    Returns:
+        The ids of the turn, and of what opens the trace.
+    """
     return encode_after(tokenizer, turn.text, turn.ids, turn.opening).ids if turn.opened else turn.ids
 
 
 def traced_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn, trace: str) -> tuple[int, ...]:
-    """The turn with a closed trace: the answer comes next. The trace is encoded apart from the prompt and the answer,
-    as `</think>` and the line breaks behind it are other tokens before some texts than before others."""
+    """The turn with a closed trace: the answer comes next.
+
+    The trace is encoded apart from the prompt and the answer, as `</think>` and the line breaks behind it are other
+    tokens before some texts than before others.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        turn: From `open_turn`.
+        trace: What stands between the tags.
+
+    Returns:
+        The ids of the turn and of the trace with its tags.
+
+    Raises:
+        FactError: The tokenizer cannot encode the trace apart from the prompt.
+    """
     return encode_after(tokenizer, turn.text, turn.ids, turn.tags.around(trace)).ids
 
 

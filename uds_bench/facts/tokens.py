@@ -62,8 +62,16 @@ def encode_after(
 
 
 def encode_many(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], around: bool = True) -> list[list[int]]:
-    """The ids of texts, each with the special tokens that a tokenizer puts `around` it, or without; sooner than by a
-    call of it, which keeps more of every text than its ids."""
+    """The ids of texts; sooner than by a call of the tokenizer, which keeps more of every text than its ids.
+
+    Args:
+        tokenizer: Of a model.
+        texts: Any number.
+        around: Whether each has the special tokens around it that the tokenizer puts there.
+
+    Returns:
+        The ids of each text, in the order given.
+    """
     if not texts:
         return []
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -74,7 +82,18 @@ def encode_many(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], arou
 
 
 def encode_prompts(tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[str]) -> list[list[int]]:
-    """As `encode_prompt`, of many prompts at once; FactError where one holds a special token."""
+    """As `encode_prompt`, of many prompts at once.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        prompts: Without a special token in them.
+
+    Returns:
+        The ids of each prompt, in the order given.
+
+    Raises:
+        FactError: A prompt holds a special token.
+    """
     if not prompts:
         return []
     special, leading = _special_ids(tokenizer), _leading(tokenizer, prompts[0])
@@ -108,7 +127,15 @@ def _special_ids(tokenizer: "PreTrainedTokenizerBase") -> set[int]:
 
 
 def encode_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> list[int]:
-    """Ids of the prompt behind its leading special tokens: BOS once, whatever `add_bos_token` says."""
+    """Ids of the prompt behind its leading special tokens: BOS once, whatever `add_bos_token` says.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        prompt: Plain text; see `require_plain`.
+
+    Returns:
+        Its ids, nothing behind the prompt.
+    """
     return [*_leading(tokenizer, prompt), *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
 
 

@@ -17,7 +17,18 @@ _PART = re.compile(r"\{(\w+)\}")
 
 
 def world_of(name: str) -> int:
-    """The one world (0, 1 or 2) that a name can belong to: the sum of its code points modulo 3."""
+    """The one world that a name can belong to: the sum of its code points modulo 3.
+
+    Args:
+        name: Of a person.
+
+    Returns:
+        0, 1 or 2.
+
+    Example:
+        >>> world_of("Ab")  # 65 + 98
+        1
+    """
     return sum(map(ord, name)) % 3
 
 

@@ -19,11 +19,26 @@ COLUMNS = ("id", *COUNTS)
 
 
 def read_presence(path: str | Path) -> dict[str, float]:
-    """Score by person, in the order of a table `id`, `page_views`, `article_length`, `language_editions`.
+    r"""How well known the people of a table are.
 
-    A .csv file with these columns in its first line, in any order, or a .jsonl file with these keys. Scores are those
-    of `presence_scores`. Raises FactError with file, line and key for the first thing that is wrong, and for a table of
-    fewer than two people.
+    Args:
+        path: A .csv file with the columns `id`, `page_views`, `article_length` and `language_editions` in its first
+            line, in any order, or a .jsonl file with these keys.
+
+    Returns:
+        By person, in the order of the table, the score of `presence_scores`.
+
+    Raises:
+        FactError: File, line and key of the first thing that is wrong, or a table of fewer than two people.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     table = Path(folder) / "presence.csv"
+        ...     rows = ["id,page_views,article_length,language_editions", "Ada,99,5000,9", "Finn,0,40,1"]
+        ...     _ = table.write_text("\n".join(rows))
+        ...     read_presence(table)
+        {'Ada': 1.0, 'Finn': -1.0}
     """
     suffix = Path(path).suffix.lower()
     if suffix not in (".csv", ".jsonl"):
@@ -45,12 +60,23 @@ def read_presence(path: str | Path) -> dict[str, float]:
 
 
 def presence_scores(table: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Per person the mean of z-scored log(1 + count) over columns: 0 is the average of the table, higher is better
-    known.
+    """How well known people are: the mean over columns of z-scored log(1 + count).
 
     WikiMem combines page views, article length and language editions by weights that it does not state; equal ones,
     logarithms and z-scores (population standard deviation, over the people of the table) are ours, so that scores of
     different tables do not compare. A column that is the same for everybody adds 0.
+
+    Args:
+        table: By person, counts of 0 or more, [columns].
+
+    Returns:
+        By person, in standard deviations; 0 is the average of the table, higher is better known.
+
+    Source: WikiMem, section 6.
+
+    Example:
+        >>> presence_scores({"Ada": [99, 7], "Finn": [0, 7]})  # the second column is the same for both
+        {'Ada': 0.5, 'Finn': -0.5}
     """
     columns = [_standardised([math.log1p(one) for one in column]) for column in zip(*table.values(), strict=True)]
     return {

@@ -15,7 +15,20 @@ BINS = 10
 
 
 def bin_counts(values: Sequence[float], limits: tuple[float, float], bins: int = BINS) -> list[int]:
-    """How many values fall in each of `bins` equal parts of `limits`; the outer ones take what lies beyond."""
+    """How many values fall in each of some equal parts of a range.
+
+    Args:
+        values: Finite, in the unit of the limits.
+        limits: Low and high; the outer parts take what lies beyond.
+        bins: How many parts.
+
+    Returns:
+        Counts, [bins], which add up to the values.
+
+    Example:
+        >>> bin_counts([0.0, 0.3, 0.5, 1.2], (0.0, 1.0), bins=2)
+        [2, 2]
+    """
     counts = [0] * bins
     width = (limits[1] - limits[0]) / bins
     for value in values:

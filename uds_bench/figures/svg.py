@@ -80,7 +80,20 @@ class Scale:
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """At most `most` round values (steps of 1, 2 or 5 times a power of ten) inside [low, high]."""
+    """Round values (steps of 1, 2 or 5 times a power of ten) inside a range.
+
+    Args:
+        low: Its lower end.
+        high: Its upper end.
+        most: How many at most.
+
+    Returns:
+        Ascending; `low` alone of a range too narrow to tell anything apart.
+
+    Example:
+        >>> ticks(0.0, 1.0)
+        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
     # Ranges this narrow hold nothing to tell apart, and their steps round to nothing.
     if not high - low > 1e-12 * max(abs(low), abs(high), 1.0):
         return [low]
@@ -92,8 +105,19 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def domain(values: Iterable[float], least: tuple[float, float] | None = None) -> tuple[float, float]:
-    """The range to draw: `least`, widened where a value lies outside. Without it: 0..1 where every value fits
-    there, else the values' own range with a margin."""
+    """The range to draw.
+
+    Args:
+        values: Finite, in one unit; one or more, unless they all fit into 0..1.
+        least: A range that is drawn in any case; without it 0..1 where every value fits there.
+
+    Returns:
+        Low and high: `least`, widened where a value lies outside, else the values' own range with a margin.
+
+    Example:
+        >>> domain([0.2, 0.4]), domain([0.2, 1.4], (0.0, 1.0))
+        ((0.0, 1.0), (0.0, 1.4))
+    """
     found = list(values)
     if least is None and all(0 <= value <= 1 for value in found):
         least = (0.0, 1.0)

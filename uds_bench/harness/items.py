@@ -76,6 +76,16 @@ def audit_of(marker: pytest.Mark | None) -> str | None:
     return str(named)
 
 
+def require_own(item: pytest.Item) -> None:
+    """Raises ConfigurationError for a claim that begins as those of an audit do, and is decided by another one."""
+    from uds_bench.audits import registry
+
+    (name, _), decides = claim_of(item), _audit(item)
+    owner = registry.owners().get(name.partition(".")[0], decides)
+    if owner != decides:
+        raise ConfigurationError(f"{item.nodeid}: {name} is a claim of {owner}, not of {decides}: give it another name")
+
+
 def select(run: Run, items: list[pytest.Item]) -> list[str]:
     """Take out what the run is not about.
 
@@ -85,6 +95,8 @@ def select(run: Run, items: list[pytest.Item]) -> list[str]:
 
     Returns the audits that were taken out, by name. Raises UsageError where nothing is left of shipped models.
     """
+    for item in filter(decides_claim, items):
+        require_own(item)
     attacked = _or_all((item for item in items if not lacks_attack(item)), items)
     run.config.hook.pytest_deselected(items=[*({*items} - {*attacked})])
     items[:] = attacked

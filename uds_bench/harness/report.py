@@ -18,7 +18,7 @@ from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.run_report import WEAK, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
-from uds_bench.plain import first_problem
+from uds_bench.json_values import first_problem
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -57,11 +57,10 @@ def run_report(run: Run, found: RunResult) -> RunReport:
 
 def _parts(run: Run, found: RunResult) -> dict[str, Any]:
     parts = {}
-    for name, audit in registry.audits().items():
+    for name, kind in registry.parts().items():
         # Where other processes decided, nothing is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
-        kind = audit.part()
-        if not (name in decided(found) and is_there and kind is not None):
+        if not (name in decided(found) and is_there):
             continue
         try:
             if (part := run.audit(name).report()) is not None:

@@ -60,9 +60,21 @@ def score_answers(
     """Score every labelled token in one pass over the answers; the vocabulary is read out at answer positions only.
 
     Answers to one prompt are fed as a tree, what they share once, where that costs less and the model scores trees as
-    it scores each answer apart. At most as many tokens are fed at once as `batch_size` of the longest answer have;
-    neither batch size nor padding side changes a score by more than rounding. `temperature`: what logits are divided
-    by. In the order given.
+    it scores each answer apart. Neither batch size nor padding side changes a score by more than rounding.
+
+    Args:
+        model: The model that is read.
+        answers: Prompts and answers in its own tokens, [answers].
+        batch_size: At most as many tokens are fed at once as so many of the longest answer have.
+        side: Where shorter rows are padded.
+        temperature: What logits are divided by, above 0.
+
+    Returns:
+        One an answer, in the order given.
+
+    Raises:
+        ValueError: The batch size is below 1.
+        CheckpointError: The memory does not hold a single answer.
     """
     if batch_size < 1:
         raise ValueError(f"batch size must be at least 1, not {batch_size}")
@@ -146,7 +158,21 @@ def _score_batch(
 
 
 def answer_scores(answer: EncodedAnswer, table: torch.Tensor) -> AnswerScores:
-    """One answer's columns of a `token_table` under their names."""
+    """One answer's columns of a `token_table` under their names.
+
+    Args:
+        answer: In tokens.
+        table: Its labelled tokens' columns, [7, tokens].
+
+    Returns:
+        Its scores, [tokens] each; nats, and logits for lead and behind.
+
+    Example:
+        >>> table = token_table(torch.tensor([[0.5, 0.25, 0.25]]).log(), torch.tensor([0]))
+        >>> found = answer_scores(EncodedAnswer((7, 0), start=1, ends=False, text=""), table)
+        >>> found.logp.round(3).tolist(), found.right.tolist()
+        ([-0.693], [True])
+    """
     logp, right, mean, variance, lead, behind, likeliest = table.cpu().numpy()
     return AnswerScores(answer, logp, right > 0, mean, variance, lead, behind, likeliest.astype(np.int64))
 
@@ -160,11 +186,25 @@ def _read_tokens(model: Checkpoint, hidden: torch.Tensor, targets: torch.Tensor,
 
 
 def token_table(logits: torch.Tensor, targets: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
-    """Logits [tokens, vocabulary] and targets [tokens] -> [7, tokens]: logp, right, mean, variance, lead, behind, best.
+    """What is read of some tokens' logits, in float64.
 
-    `mean` and `variance` are those of log p under p (min-k++, definitions of the output metrics). In float64: min-k++
-    divides by a spread that may be small, and float32 would be off by more than 1e-6. `temperature`: what logits are
-    divided by.
+    Min-k++ divides by a spread that may be small, so that float32 would be off by more than 1e-6.
+
+    Args:
+        logits: Where each token is predicted, [tokens, vocabulary].
+        targets: The tokens, ids, [tokens].
+        temperature: What logits are divided by, above 0.
+
+    Returns:
+        [7, tokens]: the fields of `AnswerScores` after `answer`, in their order, `right` as 1 or 0 and `best` as a
+        number.
+
+    Source: mean and variance are those of Min-K%++, Zhang et al. 2025.
+
+    Example:
+        >>> logits = torch.tensor([[0.5, 0.25, 0.25]]).log()
+        >>> [round(one, 3) for one in token_table(logits, torch.tensor([1]))[:, 0].tolist()]
+        [-1.386, 0.0, -1.04, 0.12, 0.693, 0.693, 0.0]
     """
     likeliest = logits.argmax(-1)
     right = likeliest == targets

@@ -54,7 +54,27 @@ def entity_batches(
     device: torch.device | str = "cpu",
     side: PaddingSide = "right",
 ) -> list[EntityBatch]:
-    """Batches of at most `size` facts, of like length, longest first (the peak of memory comes first)."""
+    """Batches of facts of like length, longest first (the peak of memory comes first).
+
+    Args:
+        encoded: The facts in a model's own tokens, [facts].
+        size: Facts in a batch, at most.
+        device: Where the batches are to lie.
+        side: Where shorter rows are padded.
+
+    Returns:
+        The batches; `rows` tells which facts are in each.
+
+    Raises:
+        ValueError: The size is below 1.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(ids=(5, 6, 7), start=2, end=3), SimpleNamespace(ids=(5, 6, 7, 8), start=3, end=4)]
+        >>> (batch,) = entity_batches(facts, 2)
+        >>> batch.rows, batch.ids.tolist(), batch.predicting.tolist(), batch.targets.tolist()
+        ((1, 0), [[5, 6, 7], [5, 6, 0]], [[2], [1]], [[8], [7]])
+    """
     if size < 1:
         raise ValueError(f"batch size must be at least 1, not {size}")
     order = sorted(range(len(encoded)), key=lambda i: (-encoded[i].end, i))
@@ -92,7 +112,21 @@ def _pad(
 
 
 def gather_positions(hidden: torch.Tensor, predicting: torch.Tensor) -> torch.Tensor:
-    """[facts, length, width] at [facts, T] -> [facts, T, width]."""
+    """The states at some positions of each row.
+
+    Args:
+        hidden: [facts, length, width].
+        predicting: Places in a row, [facts, T].
+
+    Returns:
+        [facts, T, width].
+
+    Example:
+        >>> hidden = torch.tensor([[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]])
+        >>> gather_positions(hidden, torch.tensor([[2, 0]]))
+        tensor([[[4., 5.],
+                 [0., 1.]]])
+    """
     return hidden.gather(1, predicting.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
 
 

@@ -34,13 +34,24 @@ def entity_gradients(
     places: Sequence[torch.Tensor] | None = None,
     which: slice = slice(None),
 ) -> Iterator[tuple[int, list[torch.Tensor]]]:
-    """The place of each fact, and the gradient of -mean log p(entity) by block, one fact at a time, longest first.
+    """The gradient of -mean log p(entity) by the weights of each block, one fact at a time, the longest first.
 
-    A block's gradient is flat, [weights of the block], float32: those of its weight matrices (attention, MLP, experts
-    and their router) one after the other; norms, biases, embeddings and head are left out. `places`: for each block,
-    indices into it, so that its gradient is [places], in their order. `which`: of some blocks only; nothing is kept of
-    the others. Quantized weights count as what they stand for, and an adapter that lies beside its base as part of it.
-    The model is as before afterwards.
+    A block's weights are its matrices (attention, MLP, experts and their router), one after the other; norms, biases,
+    embeddings and head are left out. Quantized weights count as what they stand for, and an adapter that lies beside
+    its base as part of it. The model is as before afterwards.
+
+    Args:
+        model: The model whose gradients are taken.
+        encoded: The facts in its own tokens, [facts].
+        places: For each block of `which`, indices into its weights; without it, all of them.
+        which: Blocks; nothing is kept of the others.
+
+    Yields:
+        The place of each fact, and a flat gradient a block, [weights of the block] or [places] in their order, float32,
+        in nats a unit of weight.
+
+    Raises:
+        CheckpointError: The model is spread over a GPU and main memory.
     """
     with _differentiable(model, which) as blocks:
         weights = [weight for block in blocks for weight in block]
@@ -180,7 +191,17 @@ def _matrices(block: nn.Module) -> list[nn.Parameter]:
 
 
 def block_sizes(model: Checkpoint) -> list[int]:
-    """How many weights of each block `entity_gradients` gives: of quantized ones, what they stand for."""
+    """How many weights of each block `entity_gradients` gives: of quantized ones, what they stand for.
+
+    Args:
+        model: The model whose gradients would be taken.
+
+    Returns:
+        Weights, [layers].
+
+    Raises:
+        CheckpointError: The model is spread over a GPU and main memory.
+    """
     with _differentiable(model, slice(None)) as blocks:
         return [sum(weight.numel() for weight in block) for block in blocks]
 

@@ -16,7 +16,22 @@ Keep = Callable[[torch.Tensor], torch.Tensor]
 
 @contextmanager
 def reading(modules: dict[str, nn.Module], keep: Keep) -> Iterator[dict[str, torch.Tensor]]:
-    """While open, `keep(output)` of each named module's next forward lands in the yielded dict."""
+    """While open, the output of each module's latest forward is kept.
+
+    Args:
+        modules: By names of the caller's choice; what each gives is hidden states, or a tuple that begins with them.
+        keep: Called with the hidden states, [batch, tokens, width]; gives what is to be kept of them.
+
+    Yields:
+        What was kept by name, each as `keep` gave it; empty before a forward.
+
+    Example:
+        >>> layer = nn.ReLU()
+        >>> with reading({"layer": layer}, lambda hidden: hidden[:, -1]) as kept:
+        ...     _ = layer(torch.tensor([[[-1.0], [2.0]]]))
+        >>> kept
+        {'layer': tensor([[2.]])}
+    """
     kept: dict[str, torch.Tensor] = {}
 
     def reader(name: str) -> Callable[..., None]:
@@ -33,7 +48,22 @@ def reading(modules: dict[str, nn.Module], keep: Keep) -> Iterator[dict[str, tor
 
 @contextmanager
 def reading_inputs(modules: dict[str, nn.Module], keep: Keep) -> Iterator[dict[str, torch.Tensor]]:
-    """As `reading`, for the hidden state that enters each module."""
+    """As `reading`, of the hidden state that enters each module.
+
+    Args:
+        modules: By names of the caller's choice; each is called with hidden states first, or as `hidden_states`.
+        keep: Called with the hidden states, [batch, tokens, width]; gives what is to be kept of them.
+
+    Yields:
+        What was kept by name, each as `keep` gave it; empty before a forward.
+
+    Example:
+        >>> layer = nn.ReLU()
+        >>> with reading_inputs({"layer": layer}, lambda hidden: hidden[:, 0]) as kept:
+        ...     _ = layer(torch.tensor([[[-1.0], [2.0]]]))
+        >>> kept
+        {'layer': tensor([[-1.]])}
+    """
     kept: dict[str, torch.Tensor] = {}
 
     def reader(name: str) -> Callable[..., None]:

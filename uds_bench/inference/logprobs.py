@@ -20,8 +20,20 @@ Readout = Callable[[torch.Tensor], torch.Tensor]
 def token_logprobs(readout: Readout, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Natural log p(target) at each position, in float32 whatever the model's precision.
 
-    `hidden`: [..., width] before the final norm; `targets`: [...]; returns [...], at most 0, higher is more knowledge.
     The vocabulary is read out in steps, as its [positions, vocabulary] table is the largest tensor of a pass.
+
+    Args:
+        readout: Logits [positions, vocabulary] of hidden states [positions, width], such as `Anatomy.readout`.
+        hidden: Block outputs before the final norm, [..., width].
+        targets: Token ids, [...].
+
+    Returns:
+        [...] in nats, at most 0; higher is more knowledge.
+
+    Example:
+        >>> hidden = torch.tensor([[0.9, 0.1]]).log()  # here the states are the logits themselves
+        >>> token_logprobs(lambda states: states, hidden, torch.tensor([1]))
+        tensor([-2.3026])
     """
     flat, wanted = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     step = POSITIONS_PER_STEP * 4 // hidden.itemsize
@@ -40,7 +52,19 @@ def _logprobs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def greedy_tokens(readout: Readout, hidden: torch.Tensor) -> torch.Tensor:
-    """The most likely next token at each position: [..., width] -> [...]."""
+    """The most likely next token at each position.
+
+    Args:
+        readout: Logits [positions, vocabulary] of hidden states [positions, width], such as `Anatomy.readout`.
+        hidden: Block outputs before the final norm, [..., width].
+
+    Returns:
+        Token ids, [...]; of tokens alike, the first.
+
+    Example:
+        >>> greedy_tokens(lambda states: states, torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
+        tensor([0, 1])
+    """
     flat = hidden.reshape(-1, hidden.shape[-1])
     step = POSITIONS_PER_STEP * 4 // hidden.itemsize
     parts = [readout(flat[i : i + step]).argmax(-1) for i in range(0, flat.shape[0], step)]

@@ -43,7 +43,15 @@ def markup_of(tokenizer: Any, name: str) -> Markup:
 
 
 def single_token(tokenizer: Any, text: str) -> int | None:
-    """The id of a text that is one token of the vocabulary, None where it is not."""
+    """The id of a text that is one token of the vocabulary.
+
+    Args:
+        tokenizer: Of a model.
+        text: Such as a markup token.
+
+    Returns:
+        Its id, None where it is no token of its own.
+    """
     id = tokenizer.convert_tokens_to_ids(text)
     return None if id is None or id == tokenizer.unk_token_id else int(id)
 
@@ -66,6 +74,18 @@ def without_calls(markup: Markup, said: Sequence[int]) -> list[int]:
     """What a reader sees: values stay, the lookups around them go, one that was never answered with them.
 
     What a model says after it closes a lookup that it left unanswered is text: an answer there must not be missed.
+
+    Args:
+        markup: Ids of the markup tokens.
+        said: A reply, token ids.
+
+    Returns:
+        Those of its ids that are text, in their order.
+
+    Example:
+        >>> said = [5, 90, 6, 91, 7, 92, 8, 93, 9]  # text, then entity 6, relation 7, value 8, then text
+        >>> without_calls(Markup(entity=90, relationship=91, value=92, end=93), said)
+        [5, 8, 9]
     """
     kept: list[int] = []
     asking = False

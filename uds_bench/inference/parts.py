@@ -17,7 +17,20 @@ MAX_BYTES = 8 * 1024**3
 
 
 def part_bytes(part: FullPart) -> int:
-    """What keys and values of a part take, in bytes."""
+    """How large a full part is: what its keys and values take.
+
+    Args:
+        part: Of one batch.
+
+    Returns:
+        Bytes; masks, position embeddings and log-probabilities do not count, as they are small beside them.
+
+    Example:
+        >>> keys = torch.zeros(2, 1, 3, 4)  # facts, heads, prefix, head width; four bytes each
+        >>> layer = LayerPart(keys, keys, torch.ones(2, 1, 3), torch.ones(2, 1, 1), (), {}, "past_key_values")
+        >>> part_bytes(FullPart(torch.zeros(2, 1), (layer, layer)))
+        384
+    """
     return sum(layer.keys.nbytes + layer.values.nbytes for layer in part.layers)
 
 

@@ -17,7 +17,17 @@ from uds_bench.inference.states import Scope, run_body, source_states
 
 @torch.inference_mode()
 def entity_logprobs(full: Checkpoint, batch: EntityBatch) -> torch.Tensor:
-    """s^full: [facts, T], the full model's log-probability of each entity token, teacher forced."""
+    """s^full: the full model's log-probability of each entity token, teacher forced.
+
+    Args:
+        full: The model that is read.
+        batch: Facts, in its own tokens.
+
+    Returns:
+        [facts, T] in nats, at most 0; higher is more knowledge. Padding of shorter entities is in it (`batch.valid`).
+
+    Source: UDS guide, section 3.2.
+    """
     return token_logprobs(full.anatomy.readout, _last_states(full, batch), batch.targets)
 
 
@@ -25,11 +35,24 @@ def entity_logprobs(full: Checkpoint, batch: EntityBatch) -> torch.Tensor:
 def patched_logprobs(
     full: Checkpoint, batch: EntityBatch, states: torch.Tensor, scope: Scope = "block"
 ) -> torch.Tensor:
-    """s^S: [layers, facts, T], the entity's log-probabilities with layer l of the full model patched.
+    """s^S: the entity's log-probabilities with layer l of the full model patched, for every l.
 
-    `states`: [layers, facts, T, width] from `source_states` with the same scope; they are cast to the full model's
-    dtype. Patching a model with its own states changes nothing, bit for bit: replaced values equal the ones they
-    replace, and every other operation is the same.
+    Patching a model with its own states changes nothing, bit for bit: replaced values equal the ones they replace, and
+    every other operation is the same.
+
+    Args:
+        full: The model that is patched and read.
+        batch: Facts, in its own tokens.
+        states: From `source_states` with the same scope, [layers, facts, T, width]; cast to the full model's dtype.
+        scope: What of a block is replaced.
+
+    Returns:
+        [layers, facts, T] in nats, at most 0; higher is more knowledge in the states.
+
+    Raises:
+        CheckpointError: The scope is a part of blocks that the family does not have.
+
+    Source: UDS guide, section 3.2.
     """
     branches = full.anatomy.branch(scope)
     entering = _entering(full, batch) if scope == "attention_residual" else [None] * len(branches)
@@ -42,13 +65,22 @@ def patched_logprobs(
 
 @torch.inference_mode()
 def patched_last_layer(full: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> torch.Tensor:
-    """s^S of the last layer alone: [facts, T], block output patched with `states`, [facts, T, width]."""
+    """s^S of the last layer alone, its block's output patched.
+
+    Args:
+        full: The model that is patched and read.
+        batch: Facts, in its own tokens.
+        states: Block outputs of the source's last layer, [facts, T, width].
+
+    Returns:
+        [facts, T] in nats, at most 0; higher is more knowledge in the states.
+    """
     with replacing(full.anatomy.blocks[-1], partial(_put, batch=batch, new=states, before=None)):
         return entity_logprobs(full, batch)
 
 
 @torch.inference_mode()
-def patched_greedy(full: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> torch.Tensor:
+def _patched_greedy(full: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> torch.Tensor:
     """[layers, facts, T]: the full model's most likely token at each place with block l's output patched."""
     layers = []
     for block, new in zip(full.anatomy.blocks, states, strict=True):
@@ -104,6 +136,6 @@ def layer_tokens(full: Checkpoint, source: Checkpoint, fact: EncodedFact) -> Lay
     return LayerTokens(
         target=batch.targets[0].tolist(),
         lens=greedy_tokens(full.anatomy.readout, states)[:, 0].tolist(),
-        patched=patched_greedy(full, batch, states)[:, 0].tolist(),
+        patched=_patched_greedy(full, batch, states)[:, 0].tolist(),
         said=greedy_tokens(source.anatomy.readout, states[-1])[0].tolist(),
     )

@@ -16,12 +16,24 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @torch.inference_mode()
 def source_states(source: Checkpoint, batch: EntityBatch, scope: Scope = "block") -> torch.Tensor:
-    """[layers, facts, T, width]: the source's states at the predicting positions, one forward pass.
+    """The source's states at the predicting positions, in one forward pass.
 
-    `block`: the block's output (default); `attention`, `mlp`: what that branch adds to the residual stream;
-    `attention_residual`: the stream after the attention branch was added. Taken by hook from the modules themselves:
-    the `hidden_states` that transformers returns hold, for the last layer, the state AFTER the final norm
-    (UDS guide, section 3.2).
+    Taken by hook from the modules themselves: the `hidden_states` that transformers returns hold, for the last layer,
+    the state AFTER the final norm.
+
+    Args:
+        source: The model that is read.
+        batch: Facts, in its own tokens.
+        scope: `block`: the block's output; `attention`, `mlp`: what that branch adds to the residual stream;
+            `attention_residual`: the stream after the attention branch was added.
+
+    Returns:
+        [layers, facts, T, width], in the source's dtype.
+
+    Raises:
+        CheckpointError: The scope is a part of blocks that the family does not have.
+
+    Source: UDS guide, section 3.2.
     """
     anatomy = source.anatomy
 
@@ -52,5 +64,12 @@ def published_states(source: Checkpoint, states: torch.Tensor) -> torch.Tensor:
 
     Kept for comparability only: patched into the full model it is normed twice, so that patching a model with its
     own states changes its output.
+
+    Args:
+        source: The model that the states are of.
+        states: Its block outputs, [layers, facts, T, width].
+
+    Returns:
+        [layers, facts, T, width].
     """
     return torch.cat([states[:-1], source.anatomy.norm(states[-1]).unsqueeze(0)])

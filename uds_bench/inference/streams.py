@@ -149,7 +149,17 @@ def _visible(mask: Any, batch: EntityBatch, prefix: int) -> tuple[torch.Tensor, 
 
 @torch.inference_mode()
 def streamed_logprobs(full: Checkpoint, batch: EntityBatch, part: FullPart, states: torch.Tensor) -> torch.Tensor:
-    """s^S: [layers, facts, T], as `patched_logprobs` for block outputs, in one pass over the entity positions."""
+    """s^S, as `patched_logprobs` gives it for block outputs, in one pass over the entity positions.
+
+    Args:
+        full: The model that is patched and read.
+        batch: Facts, in its own tokens.
+        part: The full model's share of this very batch, from `full_part`.
+        states: Block outputs of the source, [layers, facts, T, width]; cast to the full model's dtype.
+
+    Returns:
+        [layers, facts, T] in nats, at most 0; higher is more knowledge in the states.
+    """
     states = states.to(full.model.dtype)
     # At the last layer about twice as many positions at once as in a plain pass, so on average as many.
     passes = batch.predicting.numel() * len(part.layers) / (2 * batch.ids.numel())

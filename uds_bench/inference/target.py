@@ -13,7 +13,7 @@ import transformers
 from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.code import code_digest
+from uds_bench.code_digest import code_digest
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import FactSet, Variant, encode, rendered_digest, tokenizer_key
 from uds_bench.inference.basis_map import Align

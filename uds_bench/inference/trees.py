@@ -55,7 +55,20 @@ def answer_tree(answers: Sequence[EncodedAnswer], rows: Sequence[int]) -> Answer
 
 
 def same_prompt(answers: Sequence[EncodedAnswer], most: int) -> list[list[int]]:
-    """Places of two to `most` answers that have one prompt, longest first in and among the groups."""
+    """The answers that have one prompt, in groups.
+
+    Args:
+        answers: Prompts and answers in tokens.
+        most: Answers in a group.
+
+    Returns:
+        Places in `answers`, two to `most` a group, longest first in and among the groups; who is alone is in none.
+
+    Example:
+        >>> rows = [((1, 2, 3), 2), ((1, 2, 4, 5), 2), ((9, 3), 1)]  # ids, and where the answer begins
+        >>> same_prompt([EncodedAnswer(ids, start, ends=False, text="") for ids, start in rows], most=8)
+        [[1, 0]]
+    """
     groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for i in sorted(range(len(answers)), key=lambda i: (-len(answers[i].ids), i)):
         groups[answers[i].ids[: answers[i].start]].append(i)
@@ -83,9 +96,26 @@ def tree_batches(trees: Iterable[AnswerTree], most: int, tokens: int) -> list[li
 
 
 def tree_mask(trees: Sequence[AnswerTree], firsts: Sequence[int], length: int, dtype: torch.dtype) -> torch.Tensor:
-    """What each token of a batch attends to: [trees, 1, length, length], 0 where it does, the lowest number elsewhere.
+    """What each token of a batch attends to: itself, and what it follows in some answer.
 
-    That is to itself and what it follows in some answer. `firsts`: where each row's tokens begin.
+    Args:
+        trees: One a row.
+        firsts: Where each row's tokens begin, [trees].
+        length: Of a row, with its padding.
+        dtype: Of the model.
+
+    Returns:
+        [trees, 1, length, length]: 0 where a token attends, the lowest number of the dtype elsewhere.
+
+    Example:
+        >>> answers = [EncodedAnswer((7, 8, 0), 1, ends=True, text=""), EncodedAnswer((7, 5, 0), 1, ends=True, text="")]
+        >>> tree = answer_tree(answers, [0, 1])
+        >>> tree.tokens
+        (7, 8, 5)
+        >>> (tree_mask([tree], [0], 3, torch.float32) == 0).long()
+        tensor([[[[1, 0, 0],
+                  [1, 1, 0],
+                  [1, 0, 1]]]])
     """
     # Padding too sees itself: attention to nothing at all would be NaN.
     seen = np.eye(length, dtype=bool)[None].repeat(len(trees), 0)

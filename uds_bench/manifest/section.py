@@ -68,8 +68,9 @@ class Section(Table):
         return {model: self.checkpoints()[model]}
 
     def needed(self, models: Iterable[str]) -> list[str]:
-        """The checkpoints without which nothing can be said of some judged models, controls among them."""
-        return list(self.checkpoints())
+        """The checkpoints without which nothing can be said of some judged models: they, and all that none judges."""
+        left = {*self.judged()}.difference(models)
+        return [name for name in self.checkpoints() if name not in left]
 
     def has_weights(self, spec: CheckpointSpec) -> bool:
         """Whether a checkpoint is to be loaded; False where there is nothing of it but what it said elsewhere."""

@@ -32,11 +32,25 @@ TOGETHER = 8
 
 
 def alphaedit(model: Any, data: Data, method: Method, on_step: OnStep | None = None) -> list[float]:
-    """Edit `steps` batches of forget questions, every question once before any is again; the losses of their search.
+    """Edit `steps` batches of forget questions, every question once before any is again.
 
-    Raises ConfigurationError for layers that the model does not have and where kept keys leave no direction free,
-    CheckpointError for weights that cannot be edited, FactError for data without refusals in the order of the forget
-    answers or without anything to keep.
+    Args:
+        model: A causal language model of transformers; it is changed in place.
+        data: Forget answers with a refusal each, in one order, and something to keep.
+        method: Its settings; a step edits `batch_size` questions.
+        on_step: Called after each step with its number, from 1, and its loss.
+
+    Returns:
+        What the search for the states that refuse ended at (`value_loss`), in nats, [steps]; lower is refused more
+        surely.
+
+    Raises:
+        ConfigurationError: The model lacks a layer that is named, or kept keys leave no direction free.
+        CheckpointError: The weights cannot be edited, or their keys are not finite.
+        FactError: The data have no refusals in the order of the forget answers, or nothing to keep.
+        FloatingPointError: A state that refuses is not finite.
+
+    Source: Fang et al. 2025; Lacuna, section 4.1 and table 5.
     """
     assert isinstance(method, AlphaEdit)  # Method("alphaedit") is refused
     refusals = [pair.preferred for pair in data.preferring(data.refusals)]
@@ -69,7 +83,16 @@ def alphaedit(model: Any, data: Data, method: Method, on_step: OnStep | None = N
 
 
 def key_moments(model: Any, linears: Linears, examples: Sequence[Example]) -> dict[str, Tensor]:
-    """The mean of k k^T over all tokens of the examples, of what enters each module: [in, in], float64."""
+    """The mean of k k^T over all tokens of some texts, k being what enters a module.
+
+    Args:
+        model: A causal language model of transformers.
+        linears: Its modules by names of the caller's choice.
+        examples: The texts; each token counts once.
+
+    Returns:
+        By name [in, in], in float64 and squared units of a key.
+    """
     summed: dict[str, Tensor] = {}
     ranked = sorted(examples, key=len)
     for start in range(0, len(ranked), TOGETHER):
@@ -142,11 +165,24 @@ def _dealt(count: int, method: AlphaEdit) -> Iterator[list[int]]:
 
 
 def null_projection(moment: Tensor, threshold: float) -> Tensor:
-    """P [in, in], the orthogonal projection onto the directions that kept keys hardly use.
+    """P, the orthogonal projection onto the directions that kept keys hardly use.
 
-    `moment` [in, in]: the mean of k k^T over kept keys; of a sum the threshold would depend on how many there are. A
-    direction is free where its eigenvalue, the mean square of the keys along
-    it, is below `threshold`. Mean |P k|^2 is the sum of the eigenvalues below it.
+    A direction is free where its eigenvalue, the mean square of the keys along it, is below the threshold. Mean |P k|^2
+    is the sum of the eigenvalues below it.
+
+    Args:
+        moment: The mean of k k^T over kept keys, [in, in]; of a sum the threshold would depend on how many there are.
+        threshold: In squared units of a key.
+
+    Returns:
+        [in, in]; zeros where no direction is free.
+
+    Source: AlphaEdit, Fang et al. 2025.
+
+    Example:
+        >>> null_projection(torch.diag(torch.tensor([1.0, 1e-6])), threshold=0.02)
+        tensor([[0., 0.],
+                [0., 1.]])
     """
     values, vectors = torch.linalg.eigh(moment)
     free: Tensor = vectors[:, values < threshold]
@@ -154,13 +190,27 @@ def null_projection(moment: Tensor, threshold: float) -> Tensor:
 
 
 def null_space_edit(keys: Tensor, residuals: Tensor, earlier: Tensor, projection: Tensor, l2: float) -> Tensor:
-    """Delta = R K^T P (K_p K_p^T P + K K^T P + l2 I)^-1, [out, in]: what is added to W.
+    """Delta = R K^T P (K_p K_p^T P + K K^T P + l2 I)^-1: what is added to the weights W, [out, in].
 
     Minimises |(W + Delta P) K - V|^2 + |Delta P K_p|^2 + l2 |Delta P|^2 over Delta, R = V - W K, and Delta = Delta P.
-    `keys` [items, in]: rows of K^T; `residuals` [items, out]: rows of R^T, the shifts wanted; `earlier` [any, in]: keys
-    of edits made before, K_p, whose values are to stay.
-
     Solved for items instead of directions: with A = [K_p K] and Y = [0 R] it is Y (A^T P A + l2 I)^-1 A^T P.
+
+    Args:
+        keys: Rows of K^T, [items, in].
+        residuals: Rows of R^T, the shifts of outputs that are wanted, [items, out].
+        earlier: Keys of edits made before, K_p, whose values are to stay, [any, in].
+        projection: P, [in, in], from `null_projection`.
+        l2: What the edit is weighed against, above 0, in squared units of a key; the larger, the smaller the edit.
+
+    Returns:
+        [out, in].
+
+    Source: AlphaEdit, Fang et al. 2025.
+
+    Example:
+        >>> keys, shift, none = torch.tensor([[1.0, 0.0]]), torch.tensor([[2.0]]), torch.zeros(0, 2)
+        >>> null_space_edit(keys, shift, none, torch.eye(2), l2=1.0)  # half of the shift: 2 * 1 / (1 + 1)
+        tensor([[1., 0.]])
     """
     known = torch.cat([earlier, keys]) @ projection
     wanted = torch.cat([residuals.new_zeros(len(earlier), residuals.shape[1]), residuals])

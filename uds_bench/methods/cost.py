@@ -53,5 +53,17 @@ def counting(model: Any, cost: TokenCost) -> Iterator[None]:
 
 
 def retraining(retain: Sequence[Example], epochs: int = RETRAINING_EPOCHS) -> TokenCost:
-    """What it costs to fine-tune a model on the retain answers for `epochs`: the price that unlearning saves."""
+    """What it costs to fine-tune a model on the retain answers: the price that unlearning saves.
+
+    Args:
+        retain: Questions and answers in tokens.
+        epochs: Passes over them.
+
+    Returns:
+        Tokens that are trained on.
+
+    Example:
+        >>> retraining([Example((1, 2, 3), prompt_length=1), Example((1, 2), prompt_length=1)], epochs=2).trained
+        10
+    """
     return TokenCost(trained=epochs * sum(map(len, retain)))

@@ -79,7 +79,20 @@ def unanswered(example: Example) -> Example:
 
 
 def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
-    """Examples as one batch, padded on the right; prompts and what is not scored have no label."""
+    """Examples as one batch, padded on the right; prompts and what is not scored have no label.
+
+    Args:
+        examples: One or more.
+        padding: The id that shorter rows are filled up with.
+
+    Returns:
+        A row an example, as long as the longest.
+
+    Example:
+        >>> batch = pad([Example((5, 6, 7), prompt_length=2), Example((5, 8), prompt_length=1)])
+        >>> batch.ids.tolist(), batch.labels.tolist()
+        ([[5, 6, 7], [5, 8, 0]], [[-100, -100, 7], [-100, 8, -100]])
+    """
     length = max(map(len, examples))
     ids = torch.full((len(examples), length), padding, dtype=torch.long)
     mask = torch.zeros(len(examples), length, dtype=torch.long)
@@ -94,12 +107,39 @@ def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
 
 
 def pad_pairs(pairs: Sequence[Pair]) -> Batch:
-    """One batch of 2n rows: the n preferred answers, then the n rejected ones in the same order."""
+    """Pairs as one batch.
+
+    Args:
+        pairs: n, one or more.
+
+    Returns:
+        2n rows: the preferred answers, then the rejected ones in the same order.
+
+    Example:
+        >>> pair = Pair(Example((5, 6), prompt_length=1), Example((5, 7), prompt_length=1))
+        >>> pad_pairs([pair]).ids.tolist()
+        [[5, 6], [5, 7]]
+    """
     return pad([*(pair.preferred for pair in pairs), *(pair.rejected for pair in pairs)])
 
 
 def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.Generator) -> Iterator[Batch]:
-    """`count` passes over the examples, each in a new order drawn from `generator`."""
+    """Passes over examples, each in a new order.
+
+    Args:
+        examples: One or more.
+        size: Of a batch; the last one of a pass may be smaller.
+        count: Passes.
+        generator: What orders are drawn from.
+
+    Yields:
+        `steps_per` batches.
+
+    Example:
+        >>> examples = [Example((5, word), prompt_length=1) for word in (6, 7, 8)]
+        >>> [len(batch.ids) for batch in epochs(examples, 3, count=2, generator=torch.Generator())]
+        [3, 3]
+    """
     for _ in range(count):
         yield from map(pad, _dealt(examples, _drawn(examples, generator), size, generator))
 
@@ -107,7 +147,26 @@ def epochs(examples: Sequence[Example], size: int, count: int, generator: torch.
 def forever(
     items: Sequence[Any], size: int, generator: torch.Generator, collate: Callable[[Sequence[Any]], Batch] = pad
 ) -> Iterator[Batch]:
-    """Endless epochs of batches of exactly min(size, all) items; what is over sits an epoch out, by chance."""
+    """Endless passes in batches of one size; what is over sits a pass out, by chance.
+
+    Args:
+        items: One or more.
+        size: Of a batch; all items where there are fewer.
+        generator: What orders are drawn from.
+        collate: Makes a batch of some items.
+
+    Yields:
+        Batches, without end.
+
+    Raises:
+        ValueError: There is no item, or the size is below 1.
+
+    Example:
+        >>> examples = [Example((5, word), prompt_length=1) for word in (6, 7, 8)]
+        >>> batches = forever(examples, 2, torch.Generator())
+        >>> [len(next(batches).ids) for _ in range(3)]
+        [2, 2, 2]
+    """
     if not items or size < 1:
         raise ValueError(f"cannot draw batches of {size} from {len(items)} examples: give at least one of each")
     size = min(size, len(items))
@@ -131,7 +190,15 @@ def _dealt(items: Sequence[Any], order: list[int], size: int, generator: torch.G
 
 
 def steps_per(examples: int, size: int, count: int) -> int:
-    """Steps of `count` passes over so many examples.
+    """Steps of some passes over examples in batches.
+
+    Args:
+        examples: How many there are.
+        size: Of a batch; the last one of a pass may be smaller.
+        count: Passes.
+
+    Returns:
+        Batches in all.
 
     Example:
         >>> steps_per(33, size=16, count=2)

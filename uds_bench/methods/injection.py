@@ -21,7 +21,7 @@ Grouped = dict[str | None, list[Example]]
 
 
 @dataclass(frozen=True)
-class Sample:
+class InjectedExample:
     """One text. `group`: whose mask it is written through; None: neutral text, which may change any weight."""
 
     example: Example
@@ -77,7 +77,7 @@ class Injector:
         self._parameters = _parameters(self.model, masks)
         self._words = {name: self._processes.split(w[:], self._parameters[name]) for name, w in masks.words.items()}
 
-    def step(self, batch: Sequence[Sample], share: float = 1.0) -> float:
+    def step(self, batch: Sequence[InjectedExample], share: float = 1.0) -> float:
         """One step on a batch, at `share` of the rates; the loss, the mean over samples of each one's mean NLL (nats a
         token)."""
         for optimizer, rate in ((self._neutral, self.rates.neutral), (self._masked, self.rates.masked)):
@@ -159,17 +159,35 @@ class Injector:
 
 def inject(
     model: Any,
-    batches: Iterable[Sequence[Sample]],
+    batches: Iterable[Sequence[InjectedExample]],
     masks: Masks,
     rates: Rates,
     on_step: OnStep | None = None,
     accelerator: Any = None,
     fading: Callable[[int], float] | None = None,
 ) -> Injection:
-    """Take a step a batch; the model is left in eval mode without gradients. `accelerator`: see `Injector`. `fading`:
-    by step, from 0, the share of the rates that it is taken at.
+    """Take a step a batch, and see what became of weights that no group may write.
 
     The masks' parameters are copied to the CPU meanwhile, for the drift.
+
+    Args:
+        model: A causal language model of transformers; it is changed in place, and left in eval mode without gradients.
+        batches: Samples of groups, and neutral ones.
+        masks: Where each group may write.
+        rates: Learning rates of what is masked and of neutral text.
+        on_step: Called after each step with its number, from 1, and its loss.
+        accelerator: Where several processes train together, see `Injector`.
+        fading: By step, from 0, the share of the rates that it is taken at.
+
+    Returns:
+        The loss before each step, in nats a token, [steps], and the drift, none where nothing neutral was learned.
+
+    Raises:
+        CheckpointError: The masks are not of this model.
+        ConfigurationError: Several processes cannot share it.
+        FloatingPointError: A loss is not finite.
+
+    Source: Lacuna, algorithm 1.
     """
     injector, losses = Injector(model, masks, rates, accelerator), list[float]()
     before = {name: weights.to("cpu", copy=True) for name, weights in injector.weights().items()}
@@ -225,7 +243,21 @@ class Drift:
 def drift(
     before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor], words: Mapping[str, torch.Tensor]
 ) -> Drift:
-    """What moved outside every mask, among the parameters of `words` (of the masks); a NaN has moved, by NaN."""
+    """What moved outside every mask; a NaN has moved, by NaN.
+
+    Args:
+        before: Weights by name.
+        after: The same later.
+        words: Of the masks, by name, in the shape of the weights; 0 where no group may write. Others are not looked at.
+
+    Returns:
+        How many weights moved, of how many, and the furthest by how much, in its own unit.
+
+    Example:
+        >>> before, after = {"up": torch.tensor([1.0, 2.0, 3.0])}, {"up": torch.tensor([9.0, 2.0, 3.5])}
+        >>> drift(before, after, {"up": torch.tensor([1, 0, 0])})
+        Drift(moved=1, weights=2, furthest=0.5)
+    """
     moved, weights, furthest = 0, 0, torch.tensor(0.0, dtype=torch.float64)
     for name, word in words.items():
         outside = word.cpu() == 0

@@ -40,7 +40,7 @@ def leave_diverging(model: Any, data: Data, method: Method) -> None:
     for parameter in matrices.values():
         parameter.requires_grad_(True)
     forget, retain = (
-        mean_gradients(model, matrices, relabelled(split, method.copies, method.seed))
+        _mean_gradients(model, matrices, relabelled(split, method.copies, method.seed))
         for split in (data.forget, data.retain)
     )
     chosen = diverging(forget, retain, method.gradient_threshold, method.similarity_threshold)
@@ -69,7 +69,7 @@ def diverging(forget: Gradients, retain: Gradients, gradient: float, similarity:
     return found
 
 
-def mean_gradients(model: Any, matrices: Mapping[str, torch.nn.Parameter], examples: Sequence[Example]) -> Gradients:
+def _mean_gradients(model: Any, matrices: Mapping[str, torch.nn.Parameter], examples: Sequence[Example]) -> Gradients:
     """Of each matrix, float32: the gradient of the mean over examples of the mean loss (nats) a token."""
     summed = {name: torch.zeros_like(p, dtype=torch.float32) for name, p in matrices.items()}
     ranked = sorted(examples, key=len)

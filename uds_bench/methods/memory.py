@@ -61,9 +61,26 @@ class Size:
 
 
 def size_of(spec: CheckpointSpec) -> Size:
-    """Of a checkpoint, from its configuration alone: nothing is loaded, and tied weights count once.
+    """The size of a checkpoint from its configuration alone: nothing is loaded, and tied weights count once.
 
-    Raises CheckpointError where it cannot be read, or is no causal language model.
+    Args:
+        spec: Of a folder, or of a hub id, whose weights are not downloaded.
+
+    Returns:
+        Its weights, and the width of its linear layers.
+
+    Raises:
+        CheckpointError: The configuration cannot be read, or is of no causal language model.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> shape = '"vocab_size": 10, "hidden_size": 4, "intermediate_size": 8, "num_hidden_layers": 1'
+        >>> with TemporaryDirectory() as folder:
+        ...     config = f'{{"model_type": "llama", "num_attention_heads": 1, {shape}}}'
+        ...     _ = (Path(folder) / "config.json").write_text(config)
+        ...     size_of(CheckpointSpec(folder))
+        Size(weights=252, width=68)
     """
     from transformers import AutoModelForCausalLM
 

@@ -43,9 +43,20 @@ def questions(refusals: Sequence[Example], kept: Sequence[Example], device: torc
 
 
 def refusal_states(model: Any, anatomy: Anatomy, asked: Questions, method: AlphaEdit) -> tuple[Tensor, float]:
-    """Where block `last_layer` should be at the end of each question, [n, width], float32; and the last loss.
+    """Where block `last_layer` should be at the end of each question for the model to refuse, found by Adam.
 
-    |v| stays within `clamp` times the length of the state itself. Adam, `v_steps` steps at `lr`.
+    The vector that is added stays within `clamp` times the length of the state itself.
+
+    Args:
+        model: A causal language model of transformers.
+        anatomy: Its parts.
+        asked: Refusals and as many kept questions, [n] each.
+        method: `last_layer`, `loss_layer`, `v_steps` at `lr`, `kl`, `weight_decay` and `clamp` are read.
+
+    Returns:
+        [n, width], float32; and the mean `value_loss` at the last step, in nats, lower is refused more surely.
+
+    Source: MEMIT, Meng et al. 2023.
     """
     block, n = anatomy.blocks[method.last_layer], asked.count
     rows = torch.arange(2 * n, device=asked.places.device)
@@ -79,9 +90,26 @@ def refusal_states(model: Any, anatomy: Anatomy, asked: Questions, method: Alpha
 def value_loss(
     nll: Tensor, after: Tensor, before: Tensor, vector: Tensor, start: Tensor, kl: float, decay: float
 ) -> Tensor:
-    """Refusal's nats a token + kl * KL(after || before) + decay * |v| / |h|^2, of each item: [items].
+    """Refusal's nats a token + kl * KL(after || before) + decay * |v| / |h|^2, of each item.
 
-    `after`, `before`: log-probabilities [items, vocabulary] of what must stay; `vector`, `start`: v, h [items, width].
+    Args:
+        nll: Of the refusal, nats a token, [items].
+        after: Log-probabilities of what must stay with v added, [items, vocabulary].
+        before: The same without it, [items, vocabulary].
+        vector: v, [items, width].
+        start: h, the state to which it is added, [items, width].
+        kl: Weight of the drift.
+        decay: Weight of the length.
+
+    Returns:
+        [items], 0 or more; lower is refused more surely at less cost.
+
+    Source: MEMIT, Meng et al. 2023, as its code weighs the length.
+
+    Example:
+        >>> same, v, h = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 2.0]])
+        >>> value_loss(torch.tensor([1.0]), same, same, v, h, kl=0.1, decay=0.5)  # 1 + 0 + 0.5 * 5 / 5
+        tensor([1.5000])
     """
     drift = (after.exp() * (after - before)).sum(-1)
     length: Tensor = torch.linalg.vector_norm(vector, dim=-1) / start.square().sum(-1)
@@ -89,7 +117,20 @@ def value_loss(
 
 
 def clamped(vector: Tensor, most: Tensor) -> Tensor:
-    """No longer than `most`, each."""
+    """Vectors, each shortened to a length where it is longer.
+
+    Args:
+        vector: [items, width].
+        most: Of each, [items, 1], or one length for all.
+
+    Returns:
+        [items, width].
+
+    Example:
+        >>> clamped(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), torch.tensor(1.0))
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
+    """
     length = torch.linalg.vector_norm(vector, dim=-1, keepdim=True)
     return torch.where(length > most, vector * most / length, vector)
 

@@ -104,12 +104,23 @@ METHODS: dict[MethodName, MethodRecipe] = {
 
 
 def unlearn(model: Any, data: Data, method: Method, on_step: OnStep | None = None) -> list[float]:
-    """Change `model` in place by the method and return the losses, one per step ([] for identity).
+    """Change a model in place by a method.
 
-    The model is left in eval mode and without gradients.
+    Args:
+        model: A causal language model of transformers; it is left in eval mode and without gradients.
+        data: What is to be forgotten and kept.
+        method: Its name and settings.
+        on_step: Called after each step with its number, from 1, and its loss.
 
-    Raises FloatingPointError where the training diverges, FactError and ValueError where the data lack what the
-    method needs, ConfigurationError and CheckpointError where the model does.
+    Returns:
+        The losses that the method minimises, [steps]; empty for identity, which changes nothing.
+
+    Raises:
+        FloatingPointError: The training diverges.
+        FactError: The data lack what the method needs.
+        ValueError: There is nothing to draw batches from.
+        ConfigurationError: The model lacks a layer that the method names.
+        CheckpointError: The weights cannot be changed in that way.
     """
     if method.name == "identity":
         return []

@@ -43,9 +43,23 @@ def train(
     steps: int,
     on_step: OnStep | None = None,
 ) -> list[float]:
-    """Take `steps` optimiser steps and return the losses; the model is left in eval mode without gradients.
+    """Take some optimiser steps.
 
-    A loss or a gradient that is not finite stops the run with an error: a model trained past it would be worthless.
+    Args:
+        model: A causal language model; the weights that take gradients are trained, or all where none does. It is left
+            in eval mode and without gradients.
+        batches: At least as many as steps.
+        loss: Of the model and a batch, a scalar.
+        optimisation: Settings of AdamW.
+        steps: How many.
+        on_step: Called after each step with its number, from 1, and its loss.
+
+    Returns:
+        The loss before each step, [steps], in the unit of `loss`.
+
+    Raises:
+        FloatingPointError: A loss or a gradient is not finite: a model trained past it would be worthless.
+        ValueError: There are fewer batches than steps.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     if not parameters:

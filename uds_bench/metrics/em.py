@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from uds_bench.metrics.forced import Answers, fact_values, near_ties, rendered
 from uds_bench.metrics.metric import Measured, Metric
 from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.teacher_forced import Answers, fact_values, near_ties, rendered
 
 
 def em(found: Answers) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.metrics.forced import Answers, fact_values, near_ties, rendered
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.teacher_forced import Answers, fact_values, near_ties, rendered
 
 ONE_TOKEN = "the answer is one token: the field's floor makes it 1 whatever the model says"
 

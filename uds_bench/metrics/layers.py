@@ -76,6 +76,14 @@ def measured(
 
     Returns:
         Values of 0 to 1, higher is less knowledge, and the interval over clusters.
+
+    Example:
+        >>> from uds_bench.facts import Fact
+        >>> facts = FactSet(Fact(id, id, "forget", "Where?", "In Rome.", "In", "Rome") for id in ("ada", "bo"))
+        >>> whole, without = Steps(np.array([0.5]), np.ones(1)), Steps(np.array([[0.25], [0.75]]), np.ones((2, 1)))
+        >>> found = measured(facts, whole, without, without, "no layer has a way to go", {})
+        >>> found.summary.value, [one.value for one in found.values]
+        (0.5, [0.25, 0.75])
     """
     value, alone = float(whole.erasure()), without.erasure()
     if not np.isfinite(whole.gone).all() or not np.isfinite(whole.way).all():

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from uds_bench.facts import Split
 from uds_bench.inference.answers import AnswerScores
-from uds_bench.metrics.forced import fact_values, rendered
 from uds_bench.metrics.metric import FactValue, Measured, Metric, MetricSummary
 from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.teacher_forced import fact_values, rendered
 from uds_bench.statistics import LEVEL, Interval, auc, auc_interval, auc_resamples
 
 Score = Callable[[AnswerScores, float], float]

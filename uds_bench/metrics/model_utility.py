@@ -8,13 +8,13 @@ import numpy as np
 
 from uds_bench.facts import Fact, Form
 from uds_bench.facts.fact import WORLD
-from uds_bench.metrics.forced import Answers, fault, mean_logp, rendered
 from uds_bench.metrics.metric import FactValue, Measured, Metric, MetricSummary
 from uds_bench.metrics.prob import prob
 from uds_bench.metrics.resampling import percentile_interval, side_draws
 from uds_bench.metrics.retain_facts import reworded_facts
 from uds_bench.metrics.rouge import NO_WORD, counts, rouge_l, round_trip
 from uds_bench.metrics.subject import Part, Subject
+from uds_bench.metrics.teacher_forced import Answers, fault, mean_logp, rendered
 from uds_bench.metrics.truth_ratio import truth_ratio
 from uds_bench.statistics import harmonic_mean
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from uds_bench.facts import Form
-from uds_bench.metrics.forced import Answers, fact_values, mean_logp, rendered
 from uds_bench.metrics.metric import Measured, Metric
 from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.teacher_forced import Answers, fact_values, mean_logp, rendered
 
 
 def prob(found: Answers) -> float:

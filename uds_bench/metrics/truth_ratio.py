@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from uds_bench.metrics.forced import Answers, fault, mean_logp, rendered
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.teacher_forced import Answers, fault, mean_logp, rendered
 
 VARIANTS = ("prob_mean", "closer_to_1", "true_better")
 

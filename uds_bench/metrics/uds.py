@@ -41,6 +41,17 @@ def fact_values(facts: Sequence[EncodedFact], retain: Array, own: Array, last_ga
     Returns:
         Values of 0 to 1, higher is LESS knowledge; None, with the reason, where no layer encodes the fact or a drop is
         not finite.
+
+    Source: UDS guide, section 3.2.
+
+    Example:
+        Half of what the retain model lacks in the one layer that encodes it:
+
+        >>> from types import SimpleNamespace
+        >>> fact = SimpleNamespace(fact=SimpleNamespace(id="born"), start=3, end=5)
+        >>> (found,) = fact_values([fact], np.array([[4.0, 0.0]]), np.array([[2.0, 1.0]]), np.array([0.0]))
+        >>> found.value, found.detail["knowledge_layers"]
+        (0.5, [0])
     """
     result, rows = erasure(retain, own), []
     for i, fact in enumerate(facts):

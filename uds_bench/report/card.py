@@ -13,7 +13,7 @@ from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter
 from uds_bench.report.claim import ClaimView
 from uds_bench.report.number_line import number_line
-from uds_bench.report.overview import RANK, CandidateRow
+from uds_bench.report.overview import CandidateRow
 from uds_bench.report.verdict_words import WORDS, VerdictWord
 
 
@@ -31,7 +31,7 @@ class CardView:
     @property
     def counts(self) -> list[tuple[VerdictWord, int]]:
         """Its claims by word, each word that occurs."""
-        found = Counter(claim.record.word for claim in self.claims)
+        found = Counter(claim.record.status for claim in self.claims)
         return [(word, found[name]) for name, word in WORDS.items() if found[name]]
 
 
@@ -47,8 +47,3 @@ def read_cards(
         card = card_of(run, row.name) if released else None
         found.append(CardView(row, tuple(own), lines, card.result if card else "", card.untested if card else ()))
     return found
-
-
-def rank(claim: ClaimView) -> int:
-    """By which a table of claims is sorted: the worst first."""
-    return RANK[claim.record.word]

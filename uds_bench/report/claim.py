@@ -20,8 +20,8 @@ class ClaimView:
 
     @property
     def word(self) -> VerdictWord:
-        """Its status, or that its model was refused."""
-        return WORDS[self.record.word]
+        """Its status."""
+        return WORDS[self.record.status]
 
     @property
     def told(self) -> str:

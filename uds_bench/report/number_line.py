@@ -75,7 +75,19 @@ _GROUPS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 
 
 def zone(bound: Bound, kind: str) -> tuple[float, float] | None:
-    """The values that pass, (-inf, inf) at an open end; None where the bound does not tell."""
+    """The values that pass a claim.
+
+    Args:
+        bound: What its interval is held against.
+        kind: Of the claim: an equivalence passes on both sides of 0.
+
+    Returns:
+        Low and high, infinite at an open end; None where the bound does not tell.
+
+    Example:
+        >>> zone(Bound(">=", 0.7), "threshold"), zone(Bound(value=0.1), "equivalence")
+        ((0.7, inf), (-0.1, 0.1))
+    """
     if bound.value is None:
         return None
     if kind == "equivalence":

@@ -22,11 +22,11 @@ from uds_bench.claims.compared import Changes
 from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.spelling import spell, spell_interval
-from uds_bench.report.card import CardView, rank, read_cards
+from uds_bench.report.card import CardView, read_cards
 from uds_bench.report.claim import ClaimView, causes, read_claims, sentence
 from uds_bench.report.headline import headline
 from uds_bench.report.number_line import lineups
-from uds_bench.report.overview import overview
+from uds_bench.report.overview import RANK, overview
 from uds_bench.report.score_tables import fact_tables, gaps, pivot
 from uds_bench.report.verdict_words import WORDS
 from uds_bench.scores import Score
@@ -81,8 +81,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"spell": spell, "text": text, "span": spell_interval, "sentence": sentence, "rank": rank}
+    environment.filters |= {"spell": spell, "text": text, "span": spell_interval, "sentence": sentence, "rank": _rank}
     return environment
+
+
+def _rank(claim: ClaimView) -> int:
+    """By which a table of claims is sorted: the worst first."""
+    return RANK[claim.record.status]
 
 
 def text(value: Any) -> str:

@@ -5,25 +5,30 @@ Kept is what is listed here or said by an audit to be of nobody; whatever else h
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.claims.report_part import PERSONAL, GroupNames, ReportPart, ReportTable
+from uds_bench.claims.report_part import PERSONAL, GroupNames, ReportPart, ReportTable, unhidden
 from uds_bench.claims.run_report import ManifestRecord, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.figures.spelling import spell
 from uds_bench.scores import FactScore, Score
 from uds_bench.storage import content_key
+from uds_bench.verdicts import ADVICE
 
 MADE_BY = (
     *("attack", "metric", "metric_version", "variant", "patching", "seed", "batch_size"),
     *("dtype", "quantization", "device", "torch", "transformers", "checkpoint", "checkpoint_name", "references"),
 )
 """What is kept of where a number comes from: digests of facts and of what was asked confirm whoever guesses them."""
+FIELD = re.compile("[a-z]+(_[a-z]+)*")
+"""A key of a detail that is no name: a name is written with a capital, a space or a number."""
 OF_ONE = "#"
 """In the kind of a fact that one person alone states, which begins with the person's id."""
 ELSEWHERE = "told in the full report"
@@ -72,9 +77,12 @@ def hidden(text: str, salt: str) -> str:
 
 def _claim(record: ClaimRecord, salt: str) -> ClaimRecord:
     seen = "" if record.observed is None else f", observed {spell(record.observed)}"
-    node = record.node.rpartition("/")[2]
+    node, spec = record.node.rpartition("/")[2], registry.claims().get(record.id)
+    known = {*ADVICE.values(), spec.advice if spec else ""}
     return replace(
         record,
+        statement=spec.statement if spec else "",
+        advice=record.advice if record.advice in known else ELSEWHERE,
         message=f"{record.name}: {record.spelled(str)}{seen}" + (f", needs {record.needs}" if record.needs else ""),
         controls=tuple(replace(control, why=control.why and ELSEWHERE) for control in record.controls),
         golden={key: record.golden[key] for key in ("status", "recorded", "tolerance") if key in record.golden},
@@ -107,13 +115,23 @@ def _fact(fact: FactScore, salt: str) -> FactScore:
         cluster=hidden(fact.cluster, salt),
         kind=hidden(fact.kind, salt) if fact.kind and OF_ONE in fact.kind else fact.kind,
         reason=fact.reason and ELSEWHERE,
-        detail=_walk(fact.detail, salt, True),
+        detail=_free(fact.detail, salt),
     )
 
 
+def _free(value: Any, salt: str) -> Any:
+    """A value of no model: ids in the place of texts, and of keys that are not called as fields are."""
+    if isinstance(value, Mapping):
+        return {key if FIELD.fullmatch(key) else hidden(key, salt): _free(one, salt) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_free(one, salt) for one in value]
+    return hidden(value, salt) if isinstance(value, str) else value
+
+
 def _parts(run: RunReport) -> dict[str, Any]:
-    """What audits have to say, of those that mark which of it is about people."""
-    marked = {name: part for name, part in run.parts.items() if isinstance(part, ReportPart) and part.MARKED}
+    """What audits have to say, of those that mark which of it is about people, so that all of it is hidden."""
+    typed = {name: part for name, part in run.parts.items() if isinstance(part, ReportPart)}
+    marked = {name: part for name, part in typed.items() if part.MARKED and not any(unhidden(type(part)))}
     return {name: _walk(part, run.salt, False) for name, part in marked.items()}
 
 

@@ -24,9 +24,6 @@ _WORDS = (
     VerdictWord("pass", "good", "✓", "It clears the bound, with its whole 95% interval where it has one."),
     VerdictWord("fail", "bad", "✗", "It misses the bound, with its whole 95% interval where it has one."),
     VerdictWord("undecided", "bad", "?", "Nothing can be said, for the cause given: this stops a release like a fail."),
-    VerdictWord(
-        "refused", "bad", "⊘", "Undecided, as the model cannot be loaded, read or compared: this stops its release."
-    ),
     VerdictWord("not applicable", "mute", "·", "Nothing to decide here, for the reason given in its message."),
     VerdictWord("caught", "good", "◉", "A specimen that must fail, and does: this gate can fail."),
     VerdictWord("cleared", "good", "✓", "A specimen that must pass, and does: this gate can pass."),

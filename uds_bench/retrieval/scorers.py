@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uds_bench.errors import ConfigurationError
 from uds_bench.extras import require
 from uds_bench.retrieval.blocks import DECIMALS, Hits, Places, Ranked, best_of
-from uds_bench.retrieval.encoder import BLOCK, Encoder, Table
+from uds_bench.retrieval.encoder import BLOCK, Encoder, VectorTable
 from uds_bench.retrieval.settings import Kind
 
 EXACT = "Flat"
@@ -64,7 +64,7 @@ class Exact(Exhaustive):
 
 
 class Dense:
-    """Cosine of embeddings through FAISS; see `index.index_of`."""
+    """Cosine of embeddings through FAISS; see `index_of`."""
 
     def __init__(self, texts: Sequence[str], encoder: Encoder, index: str) -> None:
         self._encoder, self._index = encoder, index_of(encoder.table(texts), index)
@@ -201,7 +201,20 @@ def words(text: str) -> list[str]:
 
 
 def ordered(rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
-    """What an index found, equal scores by row."""
+    """What an index found, best first; equal scores by row.
+
+    Args:
+        rows: Of each lookup, in any order, [lookups, k].
+        scores: Of these rows, [lookups, k], higher is better.
+
+    Returns:
+        RowPlaces and scores, [lookups, k] each; scores that agree to `DECIMALS` are equal.
+
+    Example:
+        >>> rows, scores = ordered(np.array([[7, 2, 5]]), np.array([[0.5, 0.5, 0.75]], np.float32))
+        >>> rows.tolist(), scores.tolist()
+        ([[5, 2, 7]], [[0.75, 0.5, 0.5]])
+    """
     order = np.lexsort((rows, -np.round(scores.astype(np.float64), DECIMALS)), axis=1)
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores.astype(np.float64), order, axis=1)
 
@@ -209,7 +222,7 @@ def ordered(rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
 PARAMETER = re.compile(r"(\w+)\s*=\s*(\d+(?:\.\d+)?)")
 
 
-def index_of(table: Table, name: str) -> Any:
+def index_of(table: VectorTable, name: str) -> Any:
     """An index over the vectors of `table` by inner product, trained where its kind needs that.
 
     `name`: a factory name and, after a semicolon, FAISS search parameters: `IVF4096,SQ8; nprobe=32`. Raises

@@ -79,7 +79,26 @@ def needs(largest: CheckpointSpec | None, device: str) -> Needs:
 
 
 def weights_size(spec: CheckpointSpec) -> int:
-    """Bytes of a checkpoint's weights on disk."""
+    """How large a checkpoint is on disk.
+
+    Args:
+        spec: Of a folder, or of a hub id, which is downloaded; an adapter in a folder of its own does not count.
+
+    Returns:
+        Bytes of the safetensors files in its folder, masks among them.
+
+    Raises:
+        CheckpointError: Files are missing, pickled, or cannot be had.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     for name in ("config.json", "tokenizer.json"):
+        ...         _ = (Path(folder) / name).write_text("{}")
+        ...     _ = (Path(folder) / "model.safetensors").write_bytes(bytes(500))
+        ...     weights_size(CheckpointSpec(folder))
+        500
+    """
     return sum(file.stat().st_size for file in Path(resolve(spec).model).glob("*.safetensors"))
 
 

@@ -80,6 +80,12 @@ class MetricRunner(ScoreRunner):
         self._loaded: dict[str, Checkpoint] = {}
         self._references: ReferenceModels | None = None
 
+    def on(self, facts: FactSet, store: Store) -> MetricRunner:
+        """A runner like this one of other facts and another store, in this process."""
+        found = MetricRunner(self.specs, facts, store, self.device, self._batch_size, self.attacks)
+        found._digests = self._digests
+        return found
+
     def loaded(self, name: str) -> Checkpoint:
         """The checkpoint in memory. The full model stays loaded, as every other is patched into it; of the others
         only the last one does."""

@@ -14,7 +14,7 @@ import transformers
 
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
-from uds_bench.code import code_digest
+from uds_bench.code_digest import code_digest
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, did_you_mean, one_line
 from uds_bench.extras import require
 from uds_bench.facts import FactSet

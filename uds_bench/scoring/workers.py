@@ -103,7 +103,22 @@ class WorkerPool:
 
 
 def processes(works: Sequence[Work], device: str) -> int:
-    """How many processes to score in; 1 means here."""
+    """How many processes to score in.
+
+    Args:
+        works: What is to be scored, in groups of one model each, with the largest model that a process would hold.
+        device: Where models run; elsewhere than on a CPU there is one process.
+
+    Returns:
+        1 or more; 1 means here.
+
+    Raises:
+        CheckpointError: Files of the largest models are missing, pickled, or cannot be had.
+
+    Example:
+        >>> processes([], "cpu")
+        1
+    """
     # Processes of one pytest-xdist run score side by side: each has its share of the machine.
     runs = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
     cores, groups = (os.cpu_count() or 1) // runs, sum(len(work.groups) for work in works)

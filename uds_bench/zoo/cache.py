@@ -72,7 +72,21 @@ def ensure(cache: Path, name: str, on_step: OnStep | None = None) -> Path:
 
 
 def clear(cache: Path) -> int:
-    """Remove every built model; returns how many there were."""
+    """Remove every built model.
+
+    Args:
+        cache: The folder that holds `zoo/`.
+
+    Returns:
+        How many there were; what a killed build left behind goes too, and does not count.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as root:
+        ...     (Path(root) / "zoo" / "full-0123").mkdir(parents=True)
+        ...     clear(Path(root)), clear(Path(root))
+        (1, 0)
+    """
     root = cache / "zoo"
     count = sum(1 for path in root.glob("*") if path.is_dir() and not path.name.startswith("."))
     if root.exists():
@@ -81,5 +95,15 @@ def clear(cache: Path) -> int:
 
 
 def workers() -> int:
-    """Two single-threaded trainings side by side use two cores better than one that spreads over both."""
+    """How many models are trained side by side.
+
+    Trainings of one thread each use the cores better than one that spreads over them.
+
+    Returns:
+        One a core, 1 to 4.
+
+    Example:
+        >>> workers() in (1, 2, 3, 4)
+        True
+    """
     return max(1, min(4, os.cpu_count() or 1))

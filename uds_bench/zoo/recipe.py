@@ -116,7 +116,21 @@ class Schedule(Protocol):
 def fit(
     model: Any, examples: Sequence[Example], schedule: Schedule, warmup: float, on_step: OnStep | None
 ) -> list[float]:
-    """Train a model on examples; `warmup`: share of the steps. Returns the losses, one a step."""
+    """Train a model on examples, by answers' likelihood and at a rate that falls as a cosine.
+
+    Args:
+        model: A causal language model of transformers; it is changed in place.
+        examples: Questions and answers in its tokens.
+        schedule: Epochs, batch size, rate, and the seed by which each epoch is ordered.
+        warmup: Share of the steps in which the rate rises, 0 to 1.
+        on_step: Called after each step with its number, from 1, and its loss.
+
+    Returns:
+        The loss before each step, [steps], in nats a token; lower is likelier.
+
+    Raises:
+        FloatingPointError: The training diverges.
+    """
     generator = torch.Generator().manual_seed(schedule.seed)
     batches = epochs(examples, schedule.batch_size, schedule.epochs, generator)
     optimisation = Optimisation(schedule.lr, schedule="cosine", warmup=warmup)

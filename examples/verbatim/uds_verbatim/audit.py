@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from uds_bench.audits.api import AuditRun, Session, prepared
 from uds_bench.scores import Score
@@ -29,10 +28,10 @@ class VerbatimAudit(AuditRun):
 
     def above_retain(self, model: str) -> Rate:
         """Mean over passages of a model's ROUGE-L less that of the retain model, -1 to 1; lower is less memory."""
-        pairs = list(zip(self.score(model).per_fact, self.score("retain").per_fact, strict=True))
-        apart = [one.value - other.value for one, other in pairs if one.value is not None and other.value is not None]
-        clusters = [one.cluster for one, other in pairs if one.value is not None and other.value is not None]
-        return Rate(mean(apart), paired_interval(apart, clusters))
+        pairs = zip(self.score(model).per_fact, self.score("retain").per_fact, strict=True)
+        valued = [(a.value - b.value, a.cluster) for a, b in pairs if a.value is not None and b.value is not None]
+        apart = [value for value, _ in valued]
+        return Rate(mean(apart), paired_interval(apart, [cluster for _, cluster in valued]))
 
 
 def read(section: Verbatim) -> tuple[Passage, ...]:
@@ -43,4 +42,4 @@ def read(section: Verbatim) -> tuple[Passage, ...]:
 def open(session: Session) -> VerbatimAudit:
     section, names, specs, store = prepared(session, NAME, Verbatim)
     evaluator = VerbatimEvaluator(session.data(NAME), section.given, section.asked)
-    return VerbatimAudit(partial(ScoreRunner, crew=session.crew)(specs, evaluator, store, session.device), names)
+    return VerbatimAudit(ScoreRunner(specs, evaluator, store, session.device, crew=session.crew), names)

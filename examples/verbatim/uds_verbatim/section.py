@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -27,8 +26,7 @@ class Verbatim(Section):
     asked: Annotated[Count, Field(le=4096)] = 32
 
     def lacks(self) -> list[str]:
-        missing = [key for key in ("passages", "full", "retain") if getattr(self, key) is None]
-        missing += [] if self.candidates else ["candidates with at least one name"]
+        missing = [key for key in ("passages", "full", "retain", "candidates") if not getattr(self, key)]
         return [f"[verbatim] {', '.join(missing)}"] if missing else []
 
     def checkpoints(self) -> dict[str, CheckpointSpec]:
@@ -37,10 +35,6 @@ class Verbatim(Section):
 
     def judged(self) -> list[str]:
         return list(self.candidates)
-
-    def needed(self, models: Iterable[str]) -> list[str]:
-        wanted = {"full", "retain", *models}
-        return [name for name in self.checkpoints() if name in wanted]
 
 
 SECTION = Verbatim

@@ -193,5 +193,18 @@ def out_of_bounds(
 
 
 def firmer(ranks: Mapping[str, Sequence[Ranked]], times: float = 10.0) -> dict[str, list[Ranked]]:
-    """The same, with a z* that is so many times as high."""
+    """Rankings whose z* is so many times as high, for a control that must fail.
+
+    Args:
+        ranks: By property of a person, one a template.
+        times: Above 1.
+
+    Returns:
+        The same ranks in every other respect.
+
+    Example:
+        >>> one = Ranked(rank=1, memorized=True, lenient=True, leads=(0.5,), strength=0.25, candidates=8)
+        >>> firmer({"ada/award": [one]})["ada/award"][0].strength
+        2.5
+    """
     return {id: [replace(one, strength=times * one.strength) for one in rows] for id, rows in ranks.items()}

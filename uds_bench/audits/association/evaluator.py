@@ -85,7 +85,21 @@ class AssociationEvaluator(Evaluator):
 
 
 def ranks_of(score: Score) -> dict[str, list[Ranked]]:
-    """By property of a person, what a stored score says of each template."""
+    """What a stored score says of each template.
+
+    Args:
+        score: Of a model, by this audit.
+
+    Returns:
+        By property of a person, its ranks, [templates].
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> one = Ranked(rank=3, memorized=False, lenient=False, leads=(-0.5,), strength=-0.25, candidates=8)
+        >>> score = SimpleNamespace(per_fact=[SimpleNamespace(id="ada/award", detail={"ranks": to_json([one])})])
+        >>> ranks_of(score) == {"ada/award": [one]}
+        True
+    """
     return {fact.id: from_json(fact.detail["ranks"]) for fact in score.per_fact}
 
 

@@ -30,6 +30,18 @@ def scored(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = 
 
     Yields:
         For each item [templates] ranks.
+
+    Source: WikiMem, section 5.
+
+    Example:
+        Two names, two candidates, and scores of 3 - 1 and 3 - 3:
+
+        >>> from types import SimpleNamespace
+        >>> values = SimpleNamespace(truths=("biologist",), values=("biologist", "pilot"))
+        >>> texts = [f"{name} is a {value}." for name in ("Ada", "Bo") for value in values.values]
+        >>> item = SimpleNamespace(generic=False, candidates=values, shape=(1, 2, 2), sentences=lambda: texts)
+        >>> [[one.rank for one in found] for found in scored([item], lambda _: np.array([1.0, 3.0, 3.0, 3.0]))]
+        [[1]]
     """
     for start in range(0, len(asked), TOGETHER):
         some = asked[start : start + TOGETHER]
@@ -82,7 +94,19 @@ def to_json(found: Sequence[Ranked]) -> list[dict[str, Any]]:
 
 
 def from_json(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
-    """The ranks that `to_json` wrote."""
+    """The ranks that `to_json` wrote.
+
+    Args:
+        rows: One a template.
+
+    Returns:
+        [templates] ranks, a strength of null as NaN.
+
+    Example:
+        >>> one = Ranked(rank=1, memorized=True, lenient=True, leads=(0.5,), strength=0.25, candidates=8)
+        >>> from_json(to_json([one])) == [one]
+        True
+    """
     found = []
     for row in rows:
         strength = math.nan if row["strength"] is None else row["strength"]

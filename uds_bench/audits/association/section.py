@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
@@ -113,11 +112,6 @@ class Association(Section):
     def judged(self) -> list[str]:
         """The models that claims speak of."""
         return [name for name in self.candidates if name not in self.must_fail]
-
-    def needed(self, models: Iterable[str]) -> list[str]:
-        """Some candidates with what they are held against."""
-        wanted = {*models, *self.must_fail, *ASSOCIATION_KEYS}
-        return [name for name in self.checkpoints() if name in wanted]
 
 
 SECTION = Association

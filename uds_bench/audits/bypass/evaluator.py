@@ -12,8 +12,8 @@ from uds_bench.audits.bypass.probe import probe, say, stops_of
 from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, prompts
 from uds_bench.audits.bypass.record import ARMS, Probed
 from uds_bench.audits.bypass.replies import Recorded, Surface, asked_by, require_all
+from uds_bench.audits.bypass.reply_origin import tied
 from uds_bench.audits.bypass.section import ASKING, ReplySettings
-from uds_bench.audits.bypass.tied import tied
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import complete_prompt, open_turn

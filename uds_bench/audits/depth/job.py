@@ -8,7 +8,7 @@ from pathlib import Path
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth.audit import NAME, read
 from uds_bench.audits.depth.section import Depth
-from uds_bench.audits.job import Job
+from uds_bench.audits.score_job import Job
 from uds_bench.console.options import chosen
 from uds_bench.facts import FactSet, Split
 from uds_bench.manifest.manifest import Manifest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -184,9 +184,9 @@ def shuffled(scores: Sequence[Score]) -> list[Score]:
 def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None:
     """Raises ConfigurationError for a pool model with the weights of a reference, a candidate or another pool model.
 
-    Its verdict would be true by construction, or it would help to set the bound that it is judged by. A model of the
-    same pool whose activations act alike on every fact is a copy as well, whatever its digest says: one weight nudged,
-    another tokenizer file, another dtype.
+    Its verdict would be true by construction, or it would help to set the bound that it is judged by. A model whose
+    activations act as theirs do on every fact is a copy as well, whatever its digest says: weights nudged or rounded,
+    another tokenizer file.
     """
     known = {score.provenance["checkpoint"]: score.checkpoint for score in others}
     for score in pools:
@@ -196,24 +196,27 @@ def require_independent(pools: Sequence[Score], others: Sequence[Score]) -> None
                 f"[pools] {score.checkpoint} holds the same weights as {same}: pools need models of their own; "
                 "put one of another seed there"
             )
-    for one, other in combinations(pools, 2):
-        if act_alike(one, other):
+    for one, other in (*product(others, pools), *combinations(pools, 2)):
+        if one.checkpoint != other.checkpoint and act_alike(one, other):
             raise ConfigurationError(
-                f"[pools] {other.checkpoint} acts as {one.checkpoint} does on every fact, to {COPY_BELOW:.0%}: a copy "
-                "counts for nothing; put one of another seed there"
+                f"[pools] {other.checkpoint} acts as {one.checkpoint} does on every fact, to {COPY_BELOW:.0%} of what "
+                "tells full and retain apart: a copy counts for nothing; put one of another seed there"
             )
 
 
 def act_alike(one: Score, other: Score) -> bool:
-    """Whether two models' drops by patching differ by no more than `COPY_BELOW` of their size, over facts and layers;
-    so do two that are both the full model's own, of which nothing drops."""
+    """Whether two models' drops by patching differ by no more than `COPY_BELOW` of the retain model's, over facts and
+    layers.
+
+    A share of their own drops would be no measure: of a copy of the full model next to nothing drops.
+    """
     drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
-    pairs = [(drops.get(fact.id), fact.detail.get("drops")) for fact in other.per_fact]
-    listed = [(a, b) for a, b in pairs if a and b and len(a) == len(b)]
-    first, second = (np.array([pair[i] for pair in listed], dtype=float).ravel() for i in (0, 1))
-    both = np.isfinite(first) & np.isfinite(second)
-    apart, size = np.abs(first - second)[both], (np.abs(first) + np.abs(second))[both] / 2
-    return bool(both.any() and apart.sum() <= COPY_BELOW * size.sum())
+    rows = [(drops.get(fact.id), fact.detail.get("drops"), fact.detail.get("retain_drops")) for fact in other.per_fact]
+    listed = [row for row in rows if all(row) and len({len(part or ()) for part in row}) == 1]
+    first, second, retain = (np.array([row[at] for row in listed], dtype=float).ravel() for at in range(3))
+    known = np.isfinite(first) & np.isfinite(second) & np.isfinite(retain)
+    apart, size = np.abs(first - second)[known], np.abs(retain)[known]
+    return bool(known.any() and apart.sum() <= COPY_BELOW * size.sum())
 
 
 def by_construction(candidate: Score, references: Sequence[Score]) -> str:

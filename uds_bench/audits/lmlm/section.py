@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
@@ -92,10 +91,6 @@ class LmlmSection(Section):
     def judged(self) -> list[str]:
         """The models that claims speak of."""
         return [name for name in self.checkpoints() if name not in self.must_fail]
-
-    def needed(self, models: Iterable[str]) -> list[str]:
-        """Some models and the controls."""
-        return list(dict.fromkeys([*models, *self.must_fail]))
 
 
 SECTION = LmlmSection

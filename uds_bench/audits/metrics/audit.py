@@ -8,10 +8,10 @@ from uds_bench.audits.api import AuditRun, Session
 from uds_bench.audits.depth.audit import NAME as DEPTH
 from uds_bench.audits.depth.audit import DepthAudit
 from uds_bench.audits.depth.section import Depth
-from uds_bench.audits.metrics import diagnosis
+from uds_bench.audits.metrics import run_document
 from uds_bench.audits.metrics.check_context import KEPT, CheckContext, opener
-from uds_bench.audits.metrics.evaluation import Models
-from uds_bench.audits.metrics.judging import MetaEvaluation, judge
+from uds_bench.audits.metrics.meta_evaluation import MetaEvaluation, judge
+from uds_bench.audits.metrics.metric_rows import Models
 from uds_bench.audits.metrics.part import MetricsPart
 from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.errors import UdsError
@@ -51,8 +51,8 @@ class MetricsAudit(AuditRun):
         """Where other processes judged, what they stored is read; nothing is scored anew."""
         runner, section = self.depth.runner, self.depth.section
         try:
-            found = self.__dict__.get("judged") or judge(section, self.facts, diagnosis.stored(runner))
-            return MetricsPart.model_validate(diagnosis.section(runner, section, found))
+            found = self.__dict__.get("judged") or judge(section, self.facts, run_document.stored(runner))
+            return MetricsPart.model_validate(run_document.section(runner, section, found))
         except UdsError as error:
             return MetricsPart(lacks=f"it could not be made: {error}")
 
@@ -60,7 +60,7 @@ class MetricsAudit(AuditRun):
         """The table checkpoints x metrics."""
         if not self.report().rows:
             return {}
-        return {"sweep.csv": diagnosis.sweep_table(self.depth.section, self.depth.scores())}
+        return {"sweep.csv": run_document.sweep_table(self.depth.section, self.depth.scores())}
 
 
 def read(section: Depth) -> None:

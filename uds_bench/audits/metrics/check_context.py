@@ -8,7 +8,7 @@ from pathlib import Path
 
 from uds_bench.attacks import NONE, Attack, find_attack
 from uds_bench.audits.manifests import embedded_manifest
-from uds_bench.audits.metrics.evaluation import Models
+from uds_bench.audits.metrics.metric_rows import Models
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet

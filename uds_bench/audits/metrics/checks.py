@@ -8,8 +8,8 @@ from typing import Literal
 
 from uds_bench.audits.metrics.check_context import BATCH_SIZE, CheckContext, CheckedScore
 from uds_bench.audits.metrics.estimate import Estimate
-from uds_bench.audits.metrics.evaluation import MetricRow, evaluate
 from uds_bench.audits.metrics.faithfulness import require_knowledge
+from uds_bench.audits.metrics.metric_rows import MetricRow, evaluate
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.metrics.metric import Metric
 from uds_bench.scores import LEAST_SCORED, Scores

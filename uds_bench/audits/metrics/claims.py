@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
 from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
 
 

@@ -19,8 +19,8 @@ from uds_bench.storage import default_cache, require_writable, write_atomic, wri
 
 if TYPE_CHECKING:
     from uds_bench.audits.depth.section import Depth
-    from uds_bench.audits.job import Job
-    from uds_bench.audits.metrics.judging import MetaEvaluation
+    from uds_bench.audits.metrics.meta_evaluation import MetaEvaluation
+    from uds_bench.audits.score_job import Job
     from uds_bench.scoring.metric_runner import MetricRunner
     from uds_bench.scoring.runner import ScoreRequest
 
@@ -54,8 +54,8 @@ def meta(
     """
     from rich.console import Console
 
-    from uds_bench.audits.metrics.diagnosis import section, sweep_table
-    from uds_bench.audits.metrics.evaluation import to_frame
+    from uds_bench.audits.metrics.metric_rows import to_frame
+    from uds_bench.audits.metrics.run_document import section, sweep_table
 
     share, where = read_shard(shard), find_engine(engine)
     judging, job = read_meta_job(manifest, profile, store, device, components, where is None)
@@ -92,10 +92,10 @@ def read_meta_job(
     from uds_bench.audits.depth.audit import NAME
     from uds_bench.audits.depth.audit import read as read_facts
     from uds_bench.audits.depth.section import Depth, Metrics
-    from uds_bench.audits.job import Job
     from uds_bench.audits.manifests import manifest_of
-    from uds_bench.audits.metrics.diagnosis import component_requests
-    from uds_bench.audits.metrics.judging import missing_attacks, models_of, requests
+    from uds_bench.audits.metrics.meta_evaluation import missing_attacks, models_of, requests
+    from uds_bench.audits.metrics.run_document import component_requests
+    from uds_bench.audits.score_job import Job
 
     if profile not in PROFILES:
         raise ConfigurationError(f"--profile: there is no {profile!r}: {did_you_mean(profile, PROFILES)}")
@@ -124,8 +124,8 @@ def judged(section: Depth, runner: MetricRunner, failed: Mapping[ScoreRequest, s
 
     Its `failed` holds every score that could not be computed, those of parts of a block as well.
     """
-    from uds_bench.audits.metrics.diagnosis import stored
-    from uds_bench.audits.metrics.judging import judge
+    from uds_bench.audits.metrics.meta_evaluation import judge
+    from uds_bench.audits.metrics.run_document import stored
 
     found = judge(section, runner.facts, stored(runner, failed))
     return replace(found, failed={**found.failed, **failed})

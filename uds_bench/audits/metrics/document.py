@@ -12,12 +12,12 @@ import pandas as pd
 from uds_bench.attacks import NONE
 from uds_bench.audits.metrics import diagnostics
 from uds_bench.audits.metrics.aggregates import MEMORIZATION, MIA, Standing, standing
-from uds_bench.audits.metrics.evaluation import MetricRow, Models
 from uds_bench.audits.metrics.faithfulness import histogram
+from uds_bench.audits.metrics.metric_rows import MetricRow, Models
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.ranking import rank_methods
 from uds_bench.claims.spec import UTILITY_FLOOR
-from uds_bench.plain import finite
+from uds_bench.json_values import finite
 from uds_bench.scores import Score, Scores
 
 LAYERED = ("cka", "fisher", "logit_lens", "uds")

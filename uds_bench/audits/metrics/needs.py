@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uds_bench.audits.metrics.estimate import Estimate
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
 from uds_bench.claims.record import Control
 from uds_bench.facts import FactSet
 from uds_bench.verdicts import Verdict, decide_threshold

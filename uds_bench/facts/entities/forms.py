@@ -14,7 +14,7 @@ from uds_bench.facts.entities.words import LINKS, MONTHS, WORD, has_digit, stems
 LEAST = 3
 """Answers of one wording that tell what varies in it."""
 
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'.+?'(?!\w)")
+QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'.+?'(?!\w)")
 _PARTING = LINKS - {"of", "article", "possessive"} | {"copula", "auxiliary", "relative", "pronoun"}
 """Classes of words after which an answer says a second thing."""
 
@@ -33,7 +33,7 @@ def form(question: str) -> str:
         >>> form("Where does Ada Lomvik live?") == form("Where does Finn O'Hara live?")
         True
     """
-    words = WORD.findall(_QUOTED.sub(" 0 ", question))
+    words = WORD.findall(QUOTED.sub(" 0 ", question))
     held = [at > 0 and (word[0].isupper() or has_digit(word)) for at, word in enumerate(words)]
     kept = ["*" if name else word.lower() for word, name in zip(words, held, strict=True)]
     return " ".join(word for at, word in enumerate(kept) if word != "*" or kept[at - 1 : at] != ["*"])
@@ -46,9 +46,19 @@ def changed(answer: str, others: Iterable[str]) -> frozenset[str]:
 
 
 def slots(items: Sequence[tuple[str, str]]) -> dict[int, Span]:
-    """By place, the span of an answer that varies where at least `LEAST` answers say the rest in the same words.
+    """The span of an answer that varies where at least `LEAST` answers say the rest in the same words.
 
-    `items`: questions and answers. Answers that are the same count once.
+    Args:
+        items: Questions and answers. Answers that are the same count once.
+
+    Returns:
+        By place in `items`, none where nothing varies so.
+
+    Example:
+        >>> lives = {"Ada Lomvik": "Norwick", "Finn O'Hara": "Old Town", "Mia Sund": "Treby"}
+        >>> items = [(f"Where does {name} live?", f"{name} lives in {town}.") for name, town in lives.items()]
+        >>> [items[at][1][span.start : span.end] for at, span in slots(items).items()]
+        ['Norwick', 'Old Town', 'Treby']
     """
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for at, (question, _) in enumerate(items):

@@ -11,16 +11,17 @@ WORD = re.compile(r"\+?\d+(?:[ .,-]\d+)+(?!\w)|\+?[^\W_]+(?:['’.&/+@-]+[^\W_]+
 _OWNER = re.compile(r"['’]s?$")
 
 
-def _set(words: str) -> frozenset[str]:
+def words_of(words: str) -> frozenset[str]:
+    """A list of words that is written as one text."""
     return frozenset(words.split())
 
 
-MONTHS = _set("january february march april may june july august september october november december")
-NUMBERS = _set("one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million")
-TITLES = _set("dr mr mrs ms prof st")
+MONTHS = words_of("january february march april may june july august september october november december")
+NUMBERS = words_of("one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million")
+TITLES = words_of("dr mr mrs ms prof st")
 """Words that end with a full stop and no sentence."""
 
-LINKS = _set("as in of for by to with from at on about like preposition article possessive")
+LINKS = words_of("as in of for by to with from at on about like preposition article possessive")
 """Classes of what stands between a verb and the thing that is said with it."""
 
 _LISTS = {

@@ -11,7 +11,7 @@ from uds_bench.attacks import NONE
 from uds_bench.audits.metrics.estimate import Estimate, harmonic
 from uds_bench.audits.metrics.faithfulness import Faithfulness, faithfulness
 from uds_bench.audits.metrics.filters import Filtered, filtered
-from uds_bench.audits.metrics.judged import row_of
+from uds_bench.audits.metrics.judged_metrics import row_of
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.robustness import Robustness, robustness
 from uds_bench.claims.spec import UTILITY_FLOOR

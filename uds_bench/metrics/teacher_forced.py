@@ -39,6 +39,13 @@ def fact_values(
 
     Returns:
         One value a fact, in their order.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(id="born"), SimpleNamespace(id="works")]
+        >>> answer = SimpleNamespace(logp=np.array([-1.0, -3.0]), words=slice(0, 2))
+        >>> [(one.value, one.reason) for one in fact_values(facts, [[answer], []], mean_logp)]
+        [(-2.0, None), (None, 'the fact has no answer')]
     """
     rows = []
     for fact, found in zip(facts, answers, strict=True):

@@ -77,8 +77,19 @@ def tied(
 def said(
     checkpoint: Checkpoint, asked: Sequence[Prompt], recorded: Recorded, stops: Sequence[int], batch: int
 ) -> dict[str, AnswerScores]:
-    """By the digest of their prompt, the replies that the weights give, in any tokens and with any of those that end
-    one: what they give its tokens, at the temperature of a drawn one."""
+    """The replies that the weights give, in any tokens and with any of those that end one.
+
+    Args:
+        checkpoint: The model whose replies they would be.
+        asked: Prompts, each greedy or drawn at a temperature.
+        recorded: What another engine replied.
+        stops: Tokens that end a reply.
+        batch: Replies in a pass.
+
+    Returns:
+        By the digest of their prompt, what the weights give the tokens of a reply, at the temperature of a drawn one;
+        of a reply that is not theirs, nothing.
+    """
     found: dict[str, AnswerScores] = {}
     for temperature in dict.fromkeys(one.temperature for one in asked):
         some = [one for one in asked if one.temperature == temperature]

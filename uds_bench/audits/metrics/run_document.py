@@ -9,7 +9,7 @@ from typing import Any
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics.diagnostics import SCOPES
 from uds_bench.audits.metrics.document import meta_document, sweep_frame
-from uds_bench.audits.metrics.judging import MetaEvaluation, models_of
+from uds_bench.audits.metrics.meta_evaluation import MetaEvaluation, models_of
 from uds_bench.checkpoints.spec import EMBEDDED, plain
 from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
 from uds_bench.facts import Fact, encode

@@ -12,8 +12,8 @@ from uds_bench.audits.depth.claims import SILENCED
 from uds_bench.audits.depth.reading import require_independent
 from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.metrics.aggregates import axis, relative_utility
-from uds_bench.audits.metrics.evaluation import MetricRow, Models, evaluate
-from uds_bench.audits.metrics.judged import JUDGED
+from uds_bench.audits.metrics.judged_metrics import JUDGED
+from uds_bench.audits.metrics.metric_rows import MetricRow, Models, evaluate
 from uds_bench.audits.metrics.needs import KNOWN, QUANTIZED, RELEARNED, UTILITY
 from uds_bench.claims.goldens import SAME
 from uds_bench.errors import ConfigurationError, ExtraError, UdsError

@@ -25,8 +25,17 @@ READ = 16
 
 
 def comeback(checkpoint: Checkpoint, facts: FactSet) -> tuple[int, float]:
-    """How much of some facts a model says: how many entities it predicts greedily to the last token after question and
-    prefix, and their mean log-probability in nats, which tells apart what says as many."""
+    """How much of some facts a model says, in two numbers that are compared in this order.
+
+    Args:
+        checkpoint: The model that is read.
+        facts: At least one.
+
+    Returns:
+        How many entities it predicts greedily to the last token after question and prefix, 0 to the number of facts.
+        And the mean over facts of an entity's log-probability, in nats, at most 0, which tells apart what says as many.
+        Higher is more that came back.
+    """
     said, logp = 0, []
     with torch.inference_mode():
         for start in range(0, len(facts), READ):

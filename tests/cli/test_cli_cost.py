@@ -1,0 +1,109 @@
+"""`uds-bench plan --cost`: what the missing scores take, measured on some of the facts."""
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from commands import Command
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.facts import FactSet, embedded, encode, load_facts
+from uds_bench.scoring.cost import PlannedCost, StageCost, least, part, planned_cost
+from uds_bench.scoring.metric_runner import MetricRunner
+from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.scoring.store import Store
+
+PLAIN = ("em", "es", "uds")
+
+
+def runner_of(folder: Path, facts: FactSet, store: Path) -> MetricRunner:
+    specs = {name: CheckpointSpec(str(folder / "runs" / name)) for name in ("full", "retain", "npo")}
+    return MetricRunner(specs, facts, Store(store))
+
+
+def cost_of(runner: MetricRunner, *metrics: str, enough: float = math.inf) -> PlannedCost:
+    found = planned_cost(runner, [ScoreRequest(n, m) for n in runner.specs for m in metrics], enough)
+    assert found is not None
+    return found
+
+
+def stages(found: PlannedCost) -> dict[str, StageCost]:
+    return {stage.what: stage for stage in found.stages}
+
+
+@pytest.fixture(scope="module")
+def authors() -> FactSet:
+    return embedded(16, 8, 0)
+
+
+def test_a_part_has_its_share_of_every_split(authors: FactSet) -> None:
+    some = part(authors, 0.25)
+    for split in ("forget", "retain"):
+        assert 0.25 <= len(some.split(split)) / len(authors.split(split)) <= 0.3
+        assert some.split(split).clusters == authors.split(split).clusters[: len(some.split(split).clusters)]
+    whole = Counter(fact.cluster for fact in authors)
+    assert all(whole[name] == count for name, count in Counter(fact.cluster for fact in some).items())
+    assert part(authors, 1) == authors
+    assert least(authors) == 2 / 8
+    assert len(part(authors, least(authors)).split("retain").clusters) == 2
+
+
+def test_one_teacher_forced_pass_is_one_pass(saved_release: Path, tmp_path: Path) -> None:
+    facts = load_facts(saved_release / "facts.jsonl")
+    runner = runner_of(saved_release, facts, tmp_path / "store")
+    one = stages(cost_of(runner, "em"))["a checkpoint"]
+    read = [encode(fact, runner.loaded("full").tokenizer) for fact in facts.split("forget")]
+    assert 1 <= one.passes * sum(len(each.ids) for each in read) / one.tokens <= 1.001
+    # An answer is read to its end, and a fact to that of its entity.
+    assert 1 <= one.passes < 2.5
+
+
+def test_each_layer_that_is_patched_by_itself_takes_a_pass(saved_release: Path, tmp_path: Path) -> None:
+    runner = runner_of(saved_release, load_facts(saved_release / "facts.jsonl"), tmp_path / "store")
+    layers = len(runner.loaded("full").anatomy.blocks)
+    requests = [ScoreRequest("npo", "uds", "attention")]
+    slow = planned_cost(runner, requests, 0)
+    assert slow is not None
+    (only,) = slow.stages
+    assert only.passes >= layers
+
+
+def test_some_facts_tell_what_all_of_them_take(saved_release: Path, authors: FactSet, tmp_path: Path) -> None:
+    runner = runner_of(saved_release, authors, tmp_path / "store")
+    some, every = cost_of(runner, *PLAIN, enough=0), cost_of(runner, *PLAIN)
+    assert (some.tried, every.tried) == (len(authors) // 4, len(authors))
+    for what, stage in stages(every).items():
+        guessed = stages(some)[what]
+        assert (guessed.count, guessed.weights) == (stage.count, stage.weights)
+        # UDS looks at its first batch twice, however many there are.
+        assert 0.8 < guessed.tokens / stage.tokens < 2
+        assert 0.8 < guessed.passes / stage.passes < 2
+    assert 0.5 < some.disk / every.disk < 2
+    assert every.seconds == pytest.approx(sum(stage.count * stage.seconds for stage in every.stages))
+    assert not (tmp_path / "store").exists()
+
+
+def test_what_cannot_be_scored_is_told(release: Path, tmp_path: Path) -> None:
+    tokenizer = tiny_tokenizer()
+    save_checkpoint(release / "runs" / "npo", FAMILIES["gpt2"](len(tokenizer), seed=1), tokenizer)
+    found = cost_of(runner_of(release, load_facts(release / "facts.jsonl"), tmp_path / "store"), "em")
+    assert list(found.failed) == ["npo: em"]
+    assert stages(found)["a reference"].tokens > 0
+
+
+def test_the_command_tells_it_and_writes_nothing(
+    command: Command, saved_release: Path, scored: Path, tmp_path: Path
+) -> None:
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--metrics", "em,uds", "--cost")
+    told = command(*words, "--store", tmp_path / "none").stdout
+    assert "a reference" in told
+    assert "minutes in one process" in told
+    assert not (tmp_path / "none").exists()
+    found = json.loads(command(*words, "--store", tmp_path / "none", "--json").stdout)["cost"]
+    assert [(stage["what"], stage["count"]) for stage in found["stages"]] == [("a reference", 2), ("a checkpoint", 1)]
+    assert found["memory"] > 10**8
+    assert json.loads(command(*words, "--store", scored / "store", "--json").stdout)["cost"] is None
+    assert "cost" not in json.loads(command(*words[:-1], "--store", tmp_path / "none", "--json").stdout)
