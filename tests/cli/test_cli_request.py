@@ -19,11 +19,6 @@ PHONE = ("--sentence", "李明的电话号码是PROTECTED。", "--value", "13800
 GEORGIAN = "ნინო გელაშვილი"
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kept")
-
-
 def add(command: Command, folder: Path, one: Person, date: str) -> None:
     """All that is told of one of the built-in people, in sentences."""
     words: list[str] = []
