@@ -138,7 +138,8 @@ class Audit:
     - `audit.read(section)`: facts, people, databases: what can be known before a model is loaded.
       `audit.open(session)`: the audit of a run, as `AuditRun`. `audit.needed(session)`, where it is there: the
       checkpoints that the selected tests need, by default those of their subjects. `audit.notes(session)`, where
-      it is there: what a reader of the verdicts should know.
+      it is there: what a reader of the verdicts should know. `audit.unit(session, claim)`, where it is there: what
+      intervals of this run are over, where that hangs on the data.
     - `part.PART`: the model of what it says in the report beside its claims; it may be left out.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
@@ -243,6 +244,15 @@ class Audit:
             return []
         told = getattr(self.module("audit"), "notes", None)
         return list(told(session)) if told else []
+
+    def claims_of(self, session: Session) -> dict[str, ClaimSpec]:
+        """Its claims by id, with the unit that intervals of this run are over.
+
+        Raises:
+            UdsError: What it judges by cannot be read.
+        """
+        told = getattr(self.module("audit"), "unit", None) if self.has("audit") else None
+        return {spec.id: replace(spec, unit=told(session, spec)) if told else spec for spec in self.claims()}
 
     def has(self, name: str) -> bool:
         """Whether it has a module of a name."""

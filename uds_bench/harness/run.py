@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -286,6 +287,7 @@ class Run:
                     self.data(name)  # read before any model is loaded
                 except ExtraError:
                     continue  # its claims say so; those of other audits are decided
+                self.rules = replace(self.rules, claims={**self.rules.claims, **audit.claims_of(self)})
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
                 self.crew.foresee(partial(self._work, name))
 
